@@ -1,0 +1,40 @@
+"""Differentiate code written against the Python array API standard, on any array library."""
+
+from agnograd import autodiff
+from agnograd._backends import backends
+from agnograd._hooks import activate_process_plugins, hooks
+from agnograd._mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from agnograd._namespace import namespace
+from agnograd._plugins import plugins
+from agnograd._registry import ops
+from agnograd._transforms import grad, hessian, hvp, jacobian, stop_gradient, value_and_grad, vjp
+from agnograd._variable import Variable
+from agnograd.errors import LostGradientWarning
+from agnograd.testing import check_grad
+
+__all__ = [
+    "LostGradientWarning",
+    "Variable",
+    "autodiff",
+    "backends",
+    "check_grad",
+    "enable_grad",
+    "grad",
+    "hessian",
+    "hooks",
+    "hvp",
+    "is_grad_enabled",
+    "jacobian",
+    "namespace",
+    "no_grad",
+    "ops",
+    "plugins",
+    "set_grad_enabled",
+    "stop_gradient",
+    "value_and_grad",
+    "vjp",
+]
+
+__version__ = "0.1.0"
+
+activate_process_plugins()

@@ -1,0 +1,88 @@
+"""Making Variables of what is none: raw arrays, Python scalars, and nested lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from agnograd._variable import Variable
+from agnograd.errors import MixedBackendsError
+
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
+
+__all__ = ["make_asarray", "make_from_dlpack"]
+
+
+def make_asarray(domain: Domain) -> Callable[..., Variable]:
+    """Return the ``asarray`` function of a backend's namespace."""
+
+    def asarray(
+        obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
+    ) -> Variable:
+        """Return ``obj`` as a Variable.
+
+        A Variable of this backend comes back as it is, still connected, unless a copy, another
+        dtype or another device is asked for. Variables inside of nested lists stay connected.
+        """
+        xp = domain.namespace
+        if isinstance(obj, Variable):
+            if obj._domain is not domain:
+                raise MixedBackendsError(
+                    f"asarray: the Variable is on backend {obj._domain.backend.name!r}, not on "
+                    f"{domain.backend.name!r}; copy it there without its gradient with "
+                    "from_dlpack(x.detach())"
+                )
+            return _converted(obj, domain, dtype, device, copy)
+        if isinstance(obj, list | tuple) and _holds_variable(obj):
+            return _converted(_stacked(obj, xp), domain, dtype, device, None)
+        raw = domain.raw.asarray(obj, dtype=dtype, device=device, copy=copy)
+        return domain.Variable._make(raw, None)
+
+    return asarray
+
+
+def _converted(x: Variable, domain: Domain, dtype: Any, device: Any, copy: bool | None) -> Variable:
+    xp = domain.namespace
+    recast = dtype is not None and dtype != x.dtype
+    moved = device is not None and device != x.device
+    if copy is False and (recast or moved):
+        raise ValueError("asarray: another dtype or device needs a copy, but copy is False")
+    if recast:
+        x = xp.astype(x, dtype)
+    if moved:
+        x = xp.to_device(x, device)
+    if copy and not recast and not moved:
+        x = xp.astype(x, x.dtype, copy=True)
+    return x
+
+
+def _holds_variable(obj: Any) -> bool:
+    return any(
+        isinstance(each, Variable) or (isinstance(each, list | tuple) and _holds_variable(each))
+        for each in obj
+    )
+
+
+def _stacked(obj: Any, xp: Any) -> Variable:
+    """Stack a nested sequence; each level of nesting is one axis."""
+    if isinstance(obj, list | tuple):
+        parts = [_stacked(each, xp) for each in obj]
+        dtype = xp.result_type(*parts)
+        return xp.stack([part if part.dtype == dtype else xp.astype(part, dtype) for part in parts])
+    return xp.asarray(obj)
+
+
+def make_from_dlpack(domain: Domain) -> Callable[..., Variable]:
+    """Return the ``from_dlpack`` function of a backend's namespace."""
+
+    def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Variable:
+        """Return a Variable, without a gradient, over an array of any library.
+
+        Tracked Variables refuse; pass ``x.detach()``.
+        """
+        options = {"device": device, "copy": copy}
+        given = {name: value for name, value in options.items() if value is not None}
+        return domain.Variable._make(domain.library.from_dlpack(x, **given), None)
+
+    return from_dlpack

@@ -1,0 +1,213 @@
+"""Backends: what an array library has to tell agnograd, and which ones are installed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import pluggy
+
+from agnograd import hookspecs
+from agnograd._discovery import BACKENDS, installed, load, origin
+from agnograd._scatter import scatter_add, scatter_add_axis
+from agnograd.errors import PluginError, UnknownBackendError, UnsupportedArrayError
+
+__all__ = ["Backend", "backend_named", "backend_of", "backends"]
+
+
+class Backend:
+    """One array library, as agnograd sees it.
+
+    A subclass gives ``name``, ``modules``, ``namespace()`` and ``array_types()``, and overrides
+    what its library does faster than the defaults, which are written in the standard alone. The
+    module of a backend must not import its library before one of these methods is called.
+
+    Attributes
+    ----------
+    name : str
+        The name of its entry point.
+    modules : tuple of str
+        The top-level modules that the library's array types come from; by them the backend of
+        an array is found without importing any library.
+    extra : str
+        The optional dependency of agnograd, or the requirement, that installs the library.
+    """
+
+    name: str
+    modules: tuple[str, ...]
+    extra: str = ""
+
+    def namespace(self) -> ModuleType:
+        """Return the library's array-API namespace (array-api-compat's, where it has one)."""
+        raise NotImplementedError(f"{type(self).__name__} must override namespace()")
+
+    def array_types(self) -> tuple[type, ...]:
+        """Return the types of the library's arrays."""
+        raise NotImplementedError(f"{type(self).__name__} must override array_types()")
+
+    def scalar_types(self) -> tuple[type, ...]:
+        """Return types of 0-d results that the library does not give as arrays.
+
+        They stand for arrays inside of agnograd; ``array`` turns them into arrays for users.
+        """
+        return ()
+
+    def array(self, value: Any) -> Any:
+        """Return ``value``, an array or one of the scalar types, as an array."""
+        return value
+
+    def accepts(self, value: object) -> bool:
+        """Return whether the library's operators take this operand, which is no array."""
+        return False
+
+    def own(self, array: Any) -> Any:
+        """Return the array, or a copy unless it is one that nothing else shares memory with.
+
+        Gradients that are handed to users pass through here.
+        """
+        return self.namespace().asarray(array, copy=True)
+
+    def set(self, x: Any, key: Any, value: Any) -> Any:
+        """Return a copy of ``x`` with ``value`` at ``key``."""
+        out = self.namespace().asarray(x, copy=True)
+        out[key] = value
+        return out
+
+    def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
+        """Add ``values`` to ``into`` at ``key``, repeated positions adding up.
+
+        ``into`` may be changed in place; the result is returned. The default takes basic keys,
+        a boolean mask, and integers and integer arrays as the standard has them.
+        """
+        return scatter_add(self.namespace(), into, key, values)
+
+    def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
+        """Add slices of ``values`` to those of ``into`` that one-dimensional ``indices`` name.
+
+        Repeated indices add up. ``into`` may be changed in place; the result is returned.
+        """
+        return scatter_add_axis(self.namespace(), into, indices, values, axis)
+
+    def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what computes a Python operator (of module ``operator``) on raw arrays."""
+        return function
+
+    def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return what NumPy's ``__array__`` protocol expects of the array."""
+        return array.__array__(dtype) if copy is None else array.__array__(dtype, copy=copy)
+
+    def item(self, array: Any) -> Any:
+        """Return a 0-d array as a Python scalar."""
+        xp = self.namespace()
+        for kind, convert in (
+            ("bool", bool),
+            ("integral", int),
+            ("real floating", float),
+            ("complex floating", complex),
+        ):
+            if xp.isdtype(array.dtype, kind):
+                return convert(array)
+        raise UnsupportedArrayError(f"dtype {array.dtype} has no Python scalar")
+
+    def synchronize(self, array: Any = None) -> None:
+        """Wait until the device has computed the array (or everything); the host by default."""
+
+    def mark(self) -> Any:
+        """Return a mark in time, on the device if the library has device timers."""
+        return time.perf_counter()
+
+    def elapsed(self, start: Any, stop: Any) -> float:
+        """Return the seconds between two marks; it may wait for the device."""
+        seconds: float = stop - start
+        return seconds
+
+    def memory(self) -> dict[str, int]:
+        """Return figures of device memory in bytes by name; empty where nothing is known."""
+        return {}
+
+
+@cache
+def _manager() -> pluggy.PluginManager:
+    manager = pluggy.PluginManager("agnograd")
+    manager.add_hookspecs(hookspecs.BackendSpecs)
+    return manager
+
+
+def backends() -> list[str]:
+    """Return the names of the installed backends, without importing any of them."""
+    return list(installed(BACKENDS))
+
+
+@cache
+def backend_named(name: str) -> Backend:
+    """Return the backend that an entry point names.
+
+    Raises
+    ------
+    UnknownBackendError
+        If there is no such entry point; the message lists those that there are.
+    PluginError
+        If the backend's module, or its library, fails to import.
+    """
+    entry = installed(BACKENDS).get(name)
+    if entry is None:
+        raise UnknownBackendError(
+            f"no backend is named {name!r}; installed: {', '.join(backends()) or 'none'}"
+        )
+    plugin = load(entry)
+    manager = _manager()
+    if not manager.has_plugin(name):
+        try:
+            manager.register(plugin, name)
+            manager.check_pending()
+        except pluggy.PluginValidationError as error:
+            manager.unregister(name=name)
+            raise PluginError(
+                f"backend {name!r} of {origin(entry)} is no valid plugin: {error}"
+            ) from error
+    others = [p for p in manager.get_plugins() if p is not plugin]
+    backend = manager.subset_hook_caller("backend", others)()
+    if not isinstance(backend, Backend) or backend.name != name:
+        raise PluginError(
+            f"backend {name!r} of {origin(entry)}: its hook `backend` must return a Backend "
+            f"named {name!r}, not {backend!r}"
+        )
+    return backend
+
+
+def require(backend: Backend) -> ModuleType:
+    """Return a backend's namespace; a missing library is an error with the pip command."""
+    try:
+        return backend.namespace()
+    except ImportError as error:
+        what = f"'agnograd[{backend.extra}]'" if backend.extra else backend.modules[0]
+        raise PluginError(
+            f"backend {backend.name!r} needs a library that is not installed ({error}); "
+            f"install it with: pip install {what}"
+        ) from error
+
+
+def default_name() -> str:
+    """Return the name of the default backend: ``$AGNOGRAD_BACKEND``, or numpy."""
+    return os.environ.get("AGNOGRAD_BACKEND") or "numpy"
+
+
+def backend_of(kind: type) -> Backend | None:
+    """Return the backend that owns an array type, or None.
+
+    A backend's own module is imported for this, its library is not.
+    """
+    for base in kind.__mro__[:-1]:
+        root = base.__module__.partition(".")[0]
+        for name in backends():
+            try:
+                backend = backend_named(name)
+            except PluginError:
+                continue
+            if root in backend.modules:
+                return backend
+    return None

@@ -1,0 +1,112 @@
+"""A call of an op on one backend: what nodes and hooks know of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agnograd._hooks import ActiveHooks
+    from agnograd._domain import Domain
+
+__all__ = ["Call"]
+
+Backward = Callable[..., tuple[Any, ...]]
+
+
+class Call:
+    """An op on one backend, as nodes refer to it and as hooks see it.
+
+    Attributes
+    ----------
+    name, chapter : str
+        The op's name and chapter.
+    parameters : mapping
+        The options of this call by name (empty for a call that no hook observed).
+    location : str or None
+        ``file:line in function`` of the user's code that called the op. It is found when a hook
+        reads it during the forward call, and kept for the backward pass; else it is None.
+    """
+
+    __slots__ = (
+        "_location",
+        "_seeking",
+        "accumulate",
+        "backward",
+        "chapter",
+        "domain",
+        "hooks",
+        "name",
+        "parameters",
+        "saved_names",
+        "sources",
+    )
+
+    def __init__(self, name: str, chapter: str, domain: Domain) -> None:
+        self.name = name
+        self.chapter = chapter
+        self.domain = domain
+        self.parameters: Mapping[str, Any] = {}
+        self.backward: Backward = _no_backward
+        self.accumulate: Callable[..., Any] | None = None
+        self.saved_names: tuple[str, ...] = ()
+        self.sources: tuple[int | str | None, ...] = ()
+        self.hooks: ActiveHooks | None = None
+        self._location: str | None = None
+        self._seeking = False
+
+    def observed(self, parameters: Mapping[str, Any]) -> Call:
+        """Return a copy for one call that hooks observe."""
+        call = Call(self.name, self.chapter, self.domain)
+        call.parameters = parameters
+        call.backward = self.backward
+        call.accumulate = self.accumulate
+        call.saved_names = self.saved_names
+        call.sources = self.sources
+        call._seeking = True
+        return call
+
+    def returned(self) -> None:
+        """Note that the forward call is over: its location can no longer be found."""
+        self._seeking = False
+
+    @property
+    def location(self) -> str | None:
+        """Where the user's code called the op, or None if no hook asked for it in time."""
+        if self._seeking and self._location is None:
+            self._location = _caller(sys._getframe(1))
+        return self._location
+
+    def unpack(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return saved values as they were before a ``save_value`` hook packed them."""
+        if self.hooks is None:
+            return saved
+        return self.hooks.restore(saved)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name} on {self.domain.backend.name}>"
+
+
+def _no_backward(*_: Any) -> tuple[Any, ...]:
+    raise AssertionError("a call without a backward function was recorded")
+
+
+def _caller(frame: FrameType | None) -> str | None:
+    """Return the first place outside of agnograd above the op's own function."""
+    seen_op = False
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        internal = name == "agnograd" or name.startswith("agnograd.")
+        if internal:
+            seen_op = seen_op or _is_op(frame.f_code)
+        elif seen_op:
+            code = frame.f_code
+            return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
+        frame = frame.f_back
+    return None
+
+
+def _is_op(code: CodeType) -> bool:
+    return code.co_filename.startswith("<agnograd ")

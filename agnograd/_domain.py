@@ -1,0 +1,191 @@
+"""Domains: the types, namespaces and conversions that belong to one backend."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import array_api_compat
+
+from agnograd._backends import Backend, require
+from agnograd._graph import Node, Output
+from agnograd._indexing import is_basic
+from agnograd._ops import Op
+from agnograd._variable import Variable
+from agnograd._views import View, replace, view_of
+from agnograd.errors import MixedBackendsError, UnsupportedArrayError
+
+__all__ = ["Domain", "bound"]
+
+
+class Domain:
+    """One backend's types, namespaces and conversions.
+
+    Attributes
+    ----------
+    backend : Backend
+        The backend.
+    library : module
+        The library's own namespace.
+    raw : namespace
+        The ops on raw arrays: the library's functions, and those that op sets add.
+    namespace : Namespace
+        The ops on Variables.
+    Variable, View : type
+        The backend's subclasses; two backends' Variables are told apart by their types.
+    """
+
+    raw: Any
+    namespace: Any
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.library = require(backend)
+        self.array_types = backend.array_types() + backend.scalar_types()
+        self.viewable_types = frozenset(backend.array_types())
+        self.plain_types = frozenset({*self.array_types, bool, int, float, complex, type(None)})
+        self.complex_dtypes = self._dtypes("complex64", "complex128")
+        floats = self._dtypes("float16", "bfloat16", "float32", "float64")
+        self.inexact_dtypes = floats | self.complex_dtypes
+        body = {"__slots__": (), "__module__": "agnograd", "__hash__": None, "_domain": self}
+        self.Variable: Any = type("Variable", (Variable,), body | {"__doc__": Variable.__doc__})
+        self.View: Any = type("View", (View, self.Variable), body | {"__doc__": View.__doc__})
+
+    def _dtypes(self, *names: str) -> frozenset[Any]:
+        # As arrays have them: a library's names for dtypes may be objects of another kind.
+        return frozenset(
+            self.library.empty((0,), dtype=getattr(self.library, name)).dtype
+            for name in names
+            if hasattr(self.library, name)
+        )
+
+    # -- into and out of Variables ---------------------------------------------------------------
+
+    def to_raw(self, value: Any) -> Any:
+        """Return a raw array of this backend for an array, a scalar or a nested list."""
+        if isinstance(value, Variable):
+            if value._domain is not self:
+                raise MixedBackendsError(
+                    f"a Variable on backend {value._domain.backend.name!r} was given where one on "
+                    f"{self.backend.name!r} is needed"
+                )
+            return value.data
+        if isinstance(value, self.array_types):
+            return self.backend.array(value)
+        if isinstance(value, bool | int | float | complex | list | tuple):
+            return self.library.asarray(value)
+        kind = type(value)
+        raise UnsupportedArrayError(
+            f"{kind.__module__}.{kind.__qualname__} is no array of backend {self.backend.name!r}"
+        )
+
+    def wrap(self, out: Any) -> Any:
+        """Return an op's result with every array in it as a Variable without gradient."""
+        if isinstance(out, self.array_types):
+            return self.Variable._make(out, None)
+        if isinstance(out, tuple | list):
+            return _rebuilt(out, [self.wrap(each) for each in out])
+        return out
+
+    def wrap_outputs(self, out: Any, node: Node) -> Any:
+        """Return the results of an op that has several, each connected to its node."""
+        siblings = [(each.shape, each.dtype) for each in out]
+        make = self.Variable._make
+        results = [
+            make(each, Output(node, i, siblings) if each.dtype in self.inexact_dtypes else None)
+            for i, each in enumerate(out)
+        ]
+        return _rebuilt(out, results)
+
+    # -- views -----------------------------------------------------------------------------------
+
+    def view(self, op: Op, result: Any, base: object, options: Mapping[str, Any]) -> Any:
+        """Return an op's result as a view of its input, if it is one."""
+        if options.get("copy") or not is_basic(options.get("key", ())):
+            return result
+        return view_of(op, result, base, options)
+
+    def take_view(self, op: Op, base: Variable, options: Mapping[str, Any]) -> Variable:
+        """Take a view of a base once more."""
+        function = getattr(self.namespace, op.name)
+        arguments = inspect.BoundArguments(op.signature, {op.arrays[0]: base, **options})  # type: ignore[arg-type]
+        result: Variable = function(*arguments.args, **arguments.kwargs)
+        return result
+
+    def put_view(
+        self, op: Op, base: Variable, value: Variable, options: Mapping[str, Any]
+    ) -> Variable:
+        """Return the base with what the view shows replaced by ``value``."""
+        assert op.view is not None
+        known = {"base": base, "value": value, "xp": self.namespace, **options}
+        names = inspect.signature(op.view).parameters
+        result: Variable = op.view(**{name: known[name] for name in names})
+        return result
+
+    replace = staticmethod(replace)
+
+    # -- facts about arrays ------------------------------------------------------------------------
+
+    def is_inexact(self, dtype: Any) -> bool:
+        """Return whether arrays of a dtype have gradients."""
+        return dtype in self.inexact_dtypes
+
+    def is_complex(self, dtype: Any) -> bool:
+        """Return whether a dtype is complex."""
+        return dtype in self.complex_dtypes
+
+    def size(self, data: Any) -> int | None:
+        """Return the number of elements, or None if unknown."""
+        size: int | None = array_api_compat.size(data)
+        return size
+
+    def device(self, data: Any) -> Any:
+        """Return the device of a raw array."""
+        return array_api_compat.device(data)
+
+    def item(self, data: Any) -> Any:
+        """Return a raw 0-d array as a Python scalar."""
+        return self.backend.item(self.backend.array(data))
+
+    def copy(self, data: Any) -> Any:
+        """Return a copy of a raw array."""
+        return self.library.asarray(self.backend.array(data), copy=True)
+
+    def versioned_namespace(self, api_version: str | None) -> Any:
+        """Return the namespace, if it has the version of the standard that is asked for."""
+        newest = self.library.__array_api_version__
+        if api_version is not None and not ("2021.12" <= api_version <= newest):
+            raise ValueError(
+                f"array API version {api_version!r} is not supported by backend "
+                f"{self.backend.name!r}; the newest one is {newest}"
+            )
+        return self.namespace
+
+
+def _rebuilt(container: Any, values: list[Any]) -> Any:
+    """Return values in a container of the same type: list, tuple, or named tuple."""
+    if isinstance(container, list):
+        return values
+    if hasattr(container, "_fields"):
+        return type(container)(*values)
+    return tuple(values) if type(container) is tuple else type(container)(values)
+
+
+def bound(function: Callable[..., Any], **available: Callable[[], Any]) -> Callable[..., Any]:
+    """Bind the leading parameters that a function has among those that are available.
+
+    They are looked up at each call: what they stand for may be made later than the function.
+    """
+    leading = []
+    for name in inspect.signature(function).parameters:
+        if name not in available:
+            break
+        leading.append(available[name])
+    if not leading:
+        return function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*(get() for get in leading), *args, **kwargs)
+
+    return call

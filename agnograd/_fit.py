@@ -1,0 +1,110 @@
+"""Gradients that fit their inputs: shape and dtype, after broadcasting and promotion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agnograd.errors import RuleError
+
+__all__ = [
+    "conjugate",
+    "conjugate_if_complex",
+    "fit",
+    "fit_each",
+    "is_complex",
+    "mismatch",
+    "sum_to",
+]
+
+Shape = tuple[int, ...]
+
+
+def mismatch(out: Any, *inputs: Any) -> tuple[tuple[Shape, Any], ...] | None:
+    """Return the inputs' shapes and dtypes, or None where all are those of the output."""
+    shape, dtype = out.shape, out.dtype
+    for x in inputs:
+        if getattr(x, "shape", ()) != shape or getattr(x, "dtype", None) != dtype:
+            return tuple((getattr(x, "shape", ()), getattr(x, "dtype", dtype)) for x in inputs)
+    return None
+
+
+def fit(g: Any, shape: Shape, dtype: Any, xp: Any) -> Any:
+    """Return a gradient with its input's shape and dtype.
+
+    Broadcast axes are summed over; the gradient of a real input is the real part, and that of
+    a narrower dtype is cast.
+
+    Raises
+    ------
+    RuleError
+        If the shape is not one that ``shape`` broadcasts to.
+    """
+    if g is None:
+        return None
+    if g.shape != shape:
+        g = sum_to(g, shape, xp)
+    if g.dtype != dtype:
+        if is_complex(g.dtype, xp) and not is_complex(dtype, xp):
+            g = xp.real(g)
+        g = xp.astype(g, dtype)
+    return g
+
+
+def sum_to(g: Any, shape: Shape, xp: Any) -> Any:
+    """Sum ``g`` over the axes along which ``shape`` was broadcast to the shape of ``g``."""
+    extra = g.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(
+        axis
+        for axis, (size, full) in enumerate(
+            zip(shape, g.shape[max(extra, 0) :], strict=False), extra
+        )
+        if size == 1 and full != 1
+    )
+    if axes:
+        g = xp.sum(g, axis=axes, keepdims=True)
+    if extra > 0:
+        g = xp.reshape(g, g.shape[extra:])
+    if g.shape != shape:
+        raise RuleError(
+            f"a derivative rule returned a gradient of shape {g.shape} for an input of shape "
+            f"{shape}; return one of the input's shape, or of a shape that it broadcasts to"
+        )
+    return g
+
+
+def fit_each(
+    gradients: Iterable[Any],
+    edges: Sequence[Any],
+    shapes: Sequence[Shape],
+    dtypes: Sequence[Any],
+    xp: Any,
+) -> tuple[Any, ...]:
+    """Fit one gradient for each of the arrays that an op took as a sequence."""
+    return tuple(
+        None if edge is None else fit(g, shape, dtype, xp)
+        for g, edge, shape, dtype in zip(gradients, edges, shapes, dtypes, strict=True)
+    )
+
+
+def conjugate(x: Any, xp: Any) -> Any:
+    """Return the complex conjugate of an array or a Python scalar."""
+    if isinstance(x, bool | int | float | complex):
+        return x.conjugate()
+    return xp.conj(x)
+
+
+_known: dict[Any, bool] = {}
+
+
+def is_complex(dtype: Any, xp: Any) -> bool:
+    """Return whether a dtype is complex; the answers of ``xp.isdtype`` are remembered."""
+    known = _known.get(dtype)
+    if known is None:
+        known = _known[dtype] = bool(xp.isdtype(dtype, "complex floating"))
+    return known
+
+
+def conjugate_if_complex(x: Any, xp: Any) -> Any:
+    """Return the complex conjugate of an array; a real array as it is, without a copy."""
+    return xp.conj(x) if is_complex(x.dtype, xp) else x

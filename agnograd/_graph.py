@@ -1,0 +1,110 @@
+"""The recorded graph: nodes, and the values that they saved."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agnograd._call import Call
+    from agnograd._variable import Variable
+
+__all__ = ["Edge", "Leaf", "Node", "Output", "Watch", "connected", "next_rank", "watch"]
+
+# Newer nodes rank lower, so that a heap of ranks yields the newest node first. Taking the
+# next number of an itertools.count is one C call, hence atomic: threads never share a rank.
+next_rank = itertools.count(0, -1).__next__
+
+
+class Node:
+    """One recorded op: where its gradient goes and what its rule will need.
+
+    ``edges`` holds, for each differentiable input, the node that made it (None for constants);
+    ``saved`` holds exactly the values that the op's rules name, and None once they are freed.
+    A node never points at the Variables or the nodes that come after it: there are no cycles.
+    """
+
+    __slots__ = ("edges", "op", "rank", "saved", "watch")
+
+    rank: int
+    op: Call
+    edges: tuple[Edge | None, ...]
+    saved: tuple[Any, ...] | None
+    watch: Watch | None
+
+
+class Leaf:
+    """The start of a graph: an array that requires a gradient, and that gradient."""
+
+    __slots__ = ("__weakref__", "domain", "grad", "rank", "variable", "watch")
+
+    edges: tuple[Edge | None, ...] = ()
+
+    def __init__(self, variable: Variable) -> None:
+        self.rank = next_rank()
+        self.grad: Variable | None = None
+        self.domain = variable._domain
+        self.variable = weakref.ref(variable)
+        self.watch: Watch | None = None
+
+
+class Output:
+    """One output of an op that has several; its gradient joins those of its siblings."""
+
+    __slots__ = ("edges", "index", "rank", "siblings", "watch")
+
+    def __init__(
+        self, node: Node, index: int, siblings: Sequence[tuple[tuple[int, ...], Any]]
+    ) -> None:
+        self.rank = next_rank()
+        self.edges: tuple[Node] = (node,)
+        self.index = index
+        self.siblings = siblings  # the shape and dtype of every output
+        self.watch: Watch | None = None
+
+
+Edge = Node | Leaf | Output
+
+
+class Watch:
+    """What a user asked to see of one value's gradient: hooks, and whether to retain it."""
+
+    __slots__ = ("grad", "hooks", "retained")
+
+    def __init__(self) -> None:
+        self.hooks: dict[int, Callable[[Any], Any]] = {}
+        self.retained = False
+        self.grad: Variable | None = None
+
+
+def watch(node: Edge) -> Watch:
+    """Return the node's watch, made on first use."""
+    if node.watch is None:
+        node.watch = Watch()
+    return node.watch
+
+
+def connected(node: Node) -> tuple[Any, ...]:
+    """Return the node's saved values as Variables that are connected to the graph.
+
+    A node saves raw arrays alone; together with its edges they are the Variables that a rule
+    needs under ``create_graph``.
+    """
+    assert node.saved is not None
+    values = node.op.unpack(node.saved)
+    return tuple(
+        _connect(v, source, node) for v, source in zip(values, node.op.sources, strict=True)
+    )
+
+
+def _connect(value: Any, source: int | str | None, node: Node) -> Any:
+    if source is None or value is None or isinstance(value, bool | int | float | complex):
+        return value
+    make = node.op.domain.Variable._make
+    if source == "each":
+        return [make(each, edge) for each, edge in zip(value, node.edges, strict=True)]
+    if source == "constant":
+        return make(value, None)
+    return make(value, node if source == "out" else node.edges[source])  # type: ignore[index]

@@ -1,0 +1,280 @@
+"""Active hooks: plugins that were asked for, compiled to plain calls.
+
+pluggy discovers nothing here: it registers, orders and validates. A call through it costs more
+than a small op, so that each hook is compiled, when plugins come or go, to the list of functions
+that pluggy would call; hooks with wrappers are left to pluggy.
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pluggy
+
+from agnograd._call import Call
+from agnograd._graph import Node
+from agnograd._mode import PROCESS_PLUGINS, current_mode, entered, initial_mode
+from agnograd._plugins import plugin_named
+from agnograd.errors import AgnogradError, PluginError, PluginWarning
+from agnograd.hookspecs import HookSpecs
+
+__all__ = ["ActiveHooks", "activate_process_plugins", "hooks"]
+
+HOOKS = tuple(name for name in vars(HookSpecs) if not name.startswith("_"))
+
+# What a hook itself computes is neither recorded nor observed.
+_QUIET = entered(recording=False, hooks=lambda: None)
+
+
+class Packed:
+    """What a ``save_value`` hook gave to keep in place of a value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class ActiveHooks:
+    """The plugins that are active in one state, and their hooks as functions.
+
+    Parameters
+    ----------
+    plugins : mapping
+        The plugins by name, first activated first.
+
+    Raises
+    ------
+    PluginError
+        If a plugin implements a hook, or names an argument, that does not exist.
+    """
+
+    def __init__(self, plugins: Mapping[str, object]) -> None:
+        self.plugins = dict(plugins)
+        manager = pluggy.PluginManager("agnograd")
+        manager.add_hookspecs(HookSpecs)
+        for name, plugin in self.plugins.items():
+            try:
+                manager.register(plugin, name)
+                manager.check_pending()
+            except pluggy.PluginValidationError as error:
+                raise PluginError(f"plugin {name!r}: {error}{_suggestion(plugin)}") from error
+        self._run: dict[str, Callable[..., Any]] = {
+            name: _compiled(getattr(manager.hook, name))
+            for name in HOOKS
+            if getattr(manager.hook, name).get_hookimpls()
+        }
+
+    def has(self, name: str) -> bool:
+        """Return whether any plugin implements a hook."""
+        return name in self._run
+
+    def run(self, hook: str, op: Call | None = None, **arguments: Any) -> Any:
+        """Call a hook of every active plugin (of the first that answers, for some hooks)."""
+        function = self._run.get(hook)
+        if function is None:
+            return None
+        if op is not None:
+            arguments["op"] = op
+        try:
+            with _QUIET:
+                return function(arguments)
+        except BaseException as error:
+            if op is not None:
+                error.add_note(f"agnograd: hook {hook!r} ran for op {op.name!r}")
+            raise
+
+    def forward(
+        self,
+        call: Call,
+        compute: Callable[[], Any],
+        inputs: Sequence[Any],
+        parameters: Mapping[str, Any],
+    ) -> tuple[Call, Any]:
+        """Run an op between its hooks; return the call as hooks saw it, and the result."""
+        op = call.observed(parameters)
+        outputs: Sequence[Any] = ()
+        failure = None
+        try:
+            self.run("forward_preprocess", op, inputs=inputs)
+            out = compute()
+            outputs = tuple(out) if isinstance(out, tuple | list) else (out,)
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            try:
+                self.run("forward_postprocess", op, inputs=inputs, outputs=outputs, error=failure)
+            finally:
+                op.returned()
+        return op, out
+
+    def backward(
+        self,
+        op: Call,
+        compute: Callable[[], tuple[Any, ...]],
+        inputs: Sequence[Any],
+        grad_outputs: Sequence[Any],
+        raw: Callable[[Any], Any],
+    ) -> tuple[Any, ...]:
+        """Run an op's rule between its hooks; ``raw`` turns gradients into raw arrays."""
+        grad_inputs: tuple[Any, ...] = ()
+        failure = None
+        seen = {"inputs": inputs, "grad_outputs": grad_outputs}
+        try:
+            self.run("backward_preprocess", op, **seen)
+            gradients = compute()
+            grad_inputs = tuple(raw(g) for g in gradients)
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            self.run("backward_postprocess", op, **seen, grad_inputs=grad_inputs, error=failure)
+        return gradients
+
+    def save(self, node: Node) -> None:
+        """Let plugins pack what a node saved."""
+        if not self.has("save_value"):
+            return
+        op = node.op
+        assert node.saved is not None
+        values = list(node.saved)
+        for index, (name, source) in enumerate(zip(op.saved_names, op.sources, strict=True)):
+            value = values[index]
+            if isinstance(source, int | str) and isinstance(value, op.domain.array_types):
+                packed = self.run("save_value", op, name=name, value=value)
+                if packed is not None:
+                    values[index] = Packed(packed)
+        node.saved = tuple(values)
+        op.hooks = self
+        op.backward = partial(_unpacking, op, op.backward)
+
+    def restore(self, saved: Sequence[Any]) -> tuple[Any, ...]:
+        """Return saved values with everything that was packed restored."""
+        return tuple(self._restored(v) if isinstance(v, Packed) else v for v in saved)
+
+    def _restored(self, packed: Packed) -> Any:
+        value = self.run("restore_value", packed=packed.value)
+        if value is None:
+            raise PluginError(
+                "a saved value was packed by a save_value hook, and no restore_value hook of the "
+                f"plugins that were active then ({', '.join(self.plugins)}) restores it"
+            )
+        return value
+
+
+def _unpacking(
+    op: Call, backward: Callable[..., Any], g: Any, edges: Any, saved: Any, *xp: Any
+) -> Any:
+    return backward(g, edges, op.unpack(saved), *xp)
+
+
+def _compiled(caller: pluggy.HookCaller) -> Callable[[Mapping[str, Any]], Any]:
+    """Return a function that calls a hook's implementations in pluggy's order."""
+    implementations = caller.get_hookimpls()
+    if any(each.wrapper or each.hookwrapper for each in implementations):
+        return lambda arguments: caller(**arguments)
+    steps = [(each.function, each.argnames, each.plugin_name) for each in reversed(implementations)]
+    first = bool(caller.spec is not None and caller.spec.opts["firstresult"])
+
+    def run(arguments: Mapping[str, Any]) -> Any:
+        for function, names, plugin in steps:
+            try:
+                result = function(*[arguments[name] for name in names])
+            except BaseException as error:
+                error.add_note(f"agnograd: raised by hook {caller.name!r} of plugin {plugin!r}")
+                raise
+            if first and result is not None:
+                return result
+        return None
+
+    return run
+
+
+def _suggestion(plugin: object) -> str:
+    """Say which hook a misspelt one may have meant."""
+    for name in dir(plugin):
+        if name not in HOOKS and hasattr(getattr(plugin, name, None), "agnograd_impl"):
+            close = difflib.get_close_matches(name, HOOKS, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"hooks are {', '.join(HOOKS)}"
+            return f"; there is no hook {name!r}: {hint}"
+    return ""
+
+
+class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
+    """Activate plugins: a context manager (and decorator), per thread and asyncio task.
+
+    Parameters
+    ----------
+    *plugins : str or object
+        Names of installed plugins, of which a new instance is made, or plugins of your own:
+        objects with methods marked ``@hookimpl``.
+
+    Returns
+    -------
+    tuple
+        On entering: the plugins, in the order that they were given.
+
+    Raises
+    ------
+    UnknownPluginError
+        If no installed plugin has a name that was given.
+    PluginError
+        If a plugin fails to load, or implements a hook that does not exist.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> with ag.hooks("timer") as (timer,):
+    ...     gradient = ag.grad(lambda x: x * x)(3.0)
+    >>> sorted(timer.to_dict()["forward"])
+    ['multiply']
+    """
+
+    __slots__ = ("plugins",)
+
+    def __init__(self, *plugins: object) -> None:
+        self.plugins = tuple(_instance(plugin) for plugin in plugins)
+        super().__init__(hooks=self._together)
+
+    def __enter__(self) -> tuple[Any, ...]:  # type: ignore[override]
+        super().__enter__()
+        return self.plugins
+
+    def _together(self) -> ActiveHooks:
+        """Return the hooks that were active already together with these."""
+        mode = current_mode()
+        active = dict(mode.hooks.plugins) if mode is not None and mode.hooks is not None else {}
+        for plugin in self.plugins:
+            if not any(plugin is other for other in active.values()):
+                active[_free_name(plugin, active)] = plugin
+        return ActiveHooks(active)
+
+
+def _instance(plugin: object) -> object:
+    if isinstance(plugin, str):
+        plugin = plugin_named(plugin)
+    return plugin() if isinstance(plugin, type) else plugin
+
+
+def _free_name(plugin: object, taken: Mapping[str, object]) -> str:
+    kind = plugin if hasattr(plugin, "__name__") else type(plugin)
+    base = f"{getattr(kind, '__module__', '')}.{getattr(kind, '__name__', kind)}".lstrip(".")
+    names = (base if count == 0 else f"{base}#{count + 1}" for count in range(len(taken) + 1))
+    return next(name for name in names if name not in taken)
+
+
+def activate_process_plugins() -> None:
+    """Activate what ``AGNOGRAD_PLUGINS`` names, in every thread; a failure warns."""
+    for name in PROCESS_PLUGINS:
+        assert initial_mode is not None
+        active = dict(initial_mode.hooks.plugins) if initial_mode.hooks is not None else {}
+        try:
+            plugin = _instance(name)
+            initial_mode.hooks = ActiveHooks({**active, _free_name(plugin, active): plugin})
+        except AgnogradError as error:
+            warnings.warn(f"AGNOGRAD: AGNOGRAD_PLUGINS: {error}", PluginWarning, stacklevel=2)

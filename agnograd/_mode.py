@@ -1,0 +1,178 @@
+"""The state of a thread or task: whether ops are recorded, and which hooks are active."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Generator
+from contextvars import ContextVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from agnograd._hooks import ActiveHooks
+
+__all__ = [
+    "PROCESS_PLUGINS",
+    "Mode",
+    "current_mode",
+    "enable_grad",
+    "entered",
+    "initial_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Mode:
+    """One level of state; leaving it restores ``outer``, the level that it was entered on."""
+
+    __slots__ = ("hooks", "outer", "recording")
+
+    def __init__(self, recording: bool, hooks: ActiveHooks | None, outer: Mode | None) -> None:
+        self.recording = recording
+        self.hooks = hooks
+        self.outer = outer
+
+
+# None is the usual state (recording, no hooks), so that an op pays for one test alone. A process
+# with AGNOGRAD_PLUGINS starts in a state of its own, whose hooks agnograd._hooks fills in.
+PROCESS_PLUGINS = [
+    n.strip() for n in os.environ.get("AGNOGRAD_PLUGINS", "").split(",") if n.strip()
+]
+initial_mode = Mode(True, None, None) if PROCESS_PLUGINS else None
+_MODE: ContextVar[Mode | None] = ContextVar("agnograd_mode", default=initial_mode)
+current_mode = _MODE.get
+
+
+class entered:  # noqa: N801 - used as a statement: with entered(...)
+    """Enter a state: a context manager that leaves everything that it is not given as it is."""
+
+    __slots__ = ("_hooks", "_recording")
+
+    def __init__(
+        self, recording: bool | None = None, hooks: Callable[[], ActiveHooks | None] | None = None
+    ) -> None:
+        self._recording = recording
+        self._hooks = hooks
+
+    # The state that is restored lives in the Mode that was entered, not here: one object can
+    # be entered many times, nested, and in many threads.
+    def __enter__(self) -> None:
+        outer = current_mode()
+        recording = self._recording
+        if recording is None:
+            recording = outer is None or outer.recording
+        hooks = outer.hooks if outer is not None else None
+        _MODE.set(Mode(recording, self._hooks() if self._hooks is not None else hooks, outer))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        mode = current_mode()
+        assert mode is not None
+        _MODE.set(mode.outer)
+
+    def __call__(self, function: F) -> F:
+        """Decorate: every call of a function, coroutine or generator runs in this state."""
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def coroutine(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return await function(*args, **kwargs)
+
+            return coroutine  # type: ignore[return-value]
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+                return (yield from _steps(self, function(*args, **kwargs)))
+
+            return generator  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return wrapper  # type: ignore[return-value]
+
+
+def _steps(state: entered, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Run a generator with the state entered while it runs, and left while it waits."""
+    step: Callable[[], Any] = functools.partial(next, generator)
+    while True:
+        try:
+            with state:
+                value = step()
+        except StopIteration as end:
+            return end.value
+        try:
+            step = functools.partial(generator.send, (yield value))
+        except GeneratorExit:
+            with state:
+                generator.close()
+            raise
+        except BaseException as error:
+            step = functools.partial(generator.throw, error)
+
+
+class _Switch(entered):
+    """A state that also decorates without parentheses: ``@no_grad``."""
+
+    __slots__ = ()
+    _flag: bool
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        switch = super().__new__(cls)
+        entered.__init__(switch, recording=cls._flag)
+        return switch if function is None else switch(function)
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        """Take the function to decorate, if the class itself is the decorator."""
+
+
+class no_grad(_Switch):  # noqa: N801 - PyTorch's name
+    """Record nothing: a context manager and decorator, with and without parentheses.
+
+    Per thread and per asyncio task. The state of before is restored on leaving, whatever happens.
+    """
+
+    __slots__ = ()
+    _flag = False
+
+
+class enable_grad(_Switch):  # noqa: N801 - PyTorch's name
+    """Record again inside of ``no_grad``: a context manager and decorator like it."""
+
+    __slots__ = ()
+    _flag = True
+
+
+class set_grad_enabled(entered):  # noqa: N801 - PyTorch's name
+    """Record, or not, by a flag: a context manager and decorator.
+
+    Parameters
+    ----------
+    flag : bool
+        Whether ops are recorded.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, flag: bool) -> None:
+        super().__init__(recording=bool(flag))
+
+
+def is_grad_enabled() -> bool:
+    """Return whether ops are recorded in this thread and task."""
+    mode = current_mode()
+    return mode is None or mode.recording

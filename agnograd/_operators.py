@@ -1,0 +1,104 @@
+"""Python's operators on Variables: each is an op, specialised to its backend."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from agnograd._compile import compile_op
+from agnograd._indexing import is_basic, raw_key
+from agnograd._ops import Op
+from agnograd._variable import Variable
+from agnograd._views import View, replace
+
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
+
+__all__ = ["add_operators"]
+
+UNARY = {
+    "__abs__": "abs",
+    "__invert__": "bitwise_invert",
+    "__neg__": "negative",
+    "__pos__": "positive",
+}
+BINARY = {
+    "add": "add",
+    "and": "bitwise_and",
+    "floordiv": "floor_divide",
+    "lshift": "bitwise_left_shift",
+    "matmul": "matmul",
+    "mod": "remainder",
+    "mul": "multiply",
+    "or": "bitwise_or",
+    "pow": "pow",
+    "rshift": "bitwise_right_shift",
+    "sub": "subtract",
+    "truediv": "divide",
+    "xor": "bitwise_xor",
+}
+COMPARISONS = {
+    "__eq__": "equal",
+    "__ge__": "greater_equal",
+    "__gt__": "greater",
+    "__le__": "less_equal",
+    "__lt__": "less",
+    "__ne__": "not_equal",
+}
+
+
+def add_operators(domain: Domain, ops: dict[str, Op]) -> None:
+    """Give the Variable class of a backend its operators."""
+
+    def compiled(name: str, special: str, form: Any) -> Callable[..., Any]:
+        kernel = domain.backend.operator(getattr(operator, special))
+        return compile_op(ops[name], domain, kernel, form)
+
+    methods: dict[str, Callable[..., Any]] = {}
+    for special, name in (UNARY | COMPARISONS).items():
+        methods[special] = compiled(name, special, "operator")
+    for short, name in BINARY.items():
+        forward = methods[f"__{short}__"] = compiled(name, f"__{short}__", "operator")
+        methods[f"__r{short}__"] = compiled(name, f"__{short}__", "reflected")
+        in_place = getattr(operator, f"__i{short}__")
+        methods[f"__i{short}__"] = _in_place(forward, in_place)
+    methods["__getitem__"] = domain.namespace.__getitem__
+    methods["__setitem__"] = _set_item
+    for special, method in methods.items():
+        method.__name__ = special
+        method.__qualname__ = f"Variable.{special}"
+        setattr(domain.Variable, special, method)
+
+
+def _in_place(forward: Callable[..., Any], raw_in_place: Callable[..., Any]) -> Any:
+    def method(self: Variable, other: Any, /) -> Any:
+        new = forward(self, other)
+        if new is NotImplemented:
+            return NotImplemented
+        if new.shape != self.shape or new.dtype != self.dtype:
+            # The backend says whether its in-place operator casts or refuses.
+            operand = other.detach()._data if isinstance(other, Variable) else other
+            raw_in_place(self._domain.copy(self._data), operand)
+            new = self._domain.namespace.astype(new, self.dtype)
+        replace(self, new)
+        return self
+
+    return method
+
+
+def _set_item(self: Variable, key: Any, value: Any, /) -> None:
+    """Record a write: the Variable comes to stand for the new value."""
+    if not _is_own_view(self, key, value):
+        replace(self, self._domain.namespace.__setitem__(self, key, value))
+
+
+def _is_own_view(x: Variable, key: Any, value: Any) -> bool:
+    """Whether a value is what ``x[key]`` shows already, as it is at the end of ``x[key] += v``."""
+    return (
+        isinstance(value, View)
+        and value._base is x
+        and value._op.name == "__getitem__"
+        and is_basic(key)
+        and bool(value._options["key"] == raw_key(key))
+    )

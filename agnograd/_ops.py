@@ -1,0 +1,247 @@
+"""Ops and their derivative rules, as op sets register them."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agnograd.errors import RuleError
+
+__all__ = ["Op", "OpSet", "Rule", "Status"]
+
+Kind = Literal["elementwise", "linear", "multilinear", "vjp"]
+Status = Literal["rule", "no gradient", "missing"]
+
+FACTS = ("shape", "dtype", "device")
+SEQUENCES = ("arrays", "arrays_and_dtypes")
+_KEYWORD_ARRAYS = {"append", "fill_value", "max", "min", "prepend", "rtol", "sorter"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The derivative of an op with respect to one input.
+
+    Attributes
+    ----------
+    kind : {"elementwise", "linear", "multilinear", "vjp"}
+        A partial derivative, a transpose, or a vector-Jacobian product.
+    function : callable or int
+        The rule; elementwise rules may be the constants 1, -1 and 0.
+    names : tuple of str
+        What the rule asks for, in the order of its own parameters.
+    """
+
+    kind: Kind
+    function: Callable[..., Any] | int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One function of a namespace: its signature, and its derivative rules by input.
+
+    Attributes
+    ----------
+    name : str
+        The standard's name; ``linalg.det`` lives in an extension, ``__getitem__`` on arrays.
+    chapter : str
+        The chapter of the standard (or the name of the op set).
+    signature : inspect.Signature
+        The signature, whose text is ``text``.
+    arrays : tuple of str
+        Parameters that take arrays.
+    rules : mapping
+        Rules by the name of the input.
+    status : {"rule", "no gradient", "missing"}
+        Whether a derivative is known, is nothing by nature, or is missing.
+    forward : callable or None
+        What computes the op where the backend's own namespace has no such function. It may name
+        ``xp`` and ``backend`` before the op's own parameters.
+    accumulate : callable or None
+        ``accumulate(into, g, …)`` adds the gradient of the only differentiable input into an
+        existing buffer and returns it. It may name ``backend`` and what rules may name.
+    view : callable or None
+        ``view(base, value, …)`` gives the base with the op's result replaced by ``value``: it
+        makes the op's result a view, so that writes to it reach the base.
+    outputs : {"one", "several"}
+        Whether the op returns one array, or a tuple or list of arrays.
+    """
+
+    name: str
+    chapter: str
+    text: str
+    signature: inspect.Signature
+    arrays: tuple[str, ...]
+    rules: Mapping[str, Rule]
+    status: Status
+    forward: Callable[..., Any] | None = None
+    accumulate: Callable[..., Any] | None = None
+    view: Callable[..., Any] | None = None
+    outputs: Literal["one", "several"] = "one"
+
+    @property
+    def differentiable(self) -> tuple[str, ...]:
+        """The inputs that a graph node has edges for."""
+        if self.status == "missing":
+            return self.arrays
+        return tuple(name for name in self.arrays if name in self.rules)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The parameters that take no arrays."""
+        return tuple(name for name in self.signature.parameters if name not in self.arrays)
+
+    @property
+    def sequence(self) -> str | None:
+        """The parameter that takes several arrays, if the op has one."""
+        return next((name for name in self.arrays if name in SEQUENCES), None)
+
+
+@dataclass
+class OpSet:
+    """A named set of ops; an entry point in ``agnograd.ops`` makes it known.
+
+    Every method takes the op's signature as text, exactly as the standard has it. Rules are
+    keyword arguments by input; a rule's own parameters say what it needs, and the graph saves
+    exactly that: inputs by name, ``out`` (the output), options by name, ``xp`` (the namespace),
+    and, which cost no array, ``x_shape``, ``x_dtype`` and ``x_device`` of an input ``x`` or of ``out``.
+
+    Parameters
+    ----------
+    chapter : str
+        The chapter of the standard that the ops belong to, or a name of your own.
+    samples : str, optional
+        The module whose ``samples`` list holds sample inputs for these ops; imported by tests.
+
+    Examples
+    --------
+    >>> from agnograd.extend import OpSet
+    >>> ops = OpSet("activations")
+    >>> ops.elementwise(
+    ...     "softplus(x, /)",
+    ...     x=lambda x, xp: 1 / (1 + xp.exp(-x)),
+    ...     forward=lambda xp, x: xp.log1p(xp.exp(x)),
+    ... )
+    """
+
+    chapter: str
+    samples: str | None = None
+    ops: dict[str, Op] = field(default_factory=dict)
+
+    def elementwise(self, signature: str, /, **rules: Any) -> None:
+        """Register an element-wise op by its partial derivatives.
+
+        The engine multiplies the partial derivative (conjugated, for complex arrays) with the
+        cotangent and sums over broadcast axes. The constants 1, -1 and 0 need no function.
+        """
+        self._add(signature, "elementwise", rules)
+
+    def linear(self, signature: str, /, **rules: Any) -> None:
+        """Register an op that is linear in all its differentiable inputs by its transposes."""
+        self._add(signature, "linear", rules)
+
+    def multilinear(self, signature: str, /, **rules: Any) -> None:
+        """Register an op that is linear in each differentiable input by itself."""
+        self._add(signature, "multilinear", rules)
+
+    def vjp(self, signature: str, /, **rules: Any) -> None:
+        """Register an op by its vector-Jacobian products, one per differentiable input."""
+        self._add(signature, "vjp", rules)
+
+    def constant(self, *signatures: str, **options: Any) -> None:
+        """Register ops that have no gradient by nature (comparisons, indices, dtypes)."""
+        for signature in signatures:
+            self._add(signature, "vjp", options)
+
+    def missing(self, *signatures: str, **options: Any) -> None:
+        """Register ops whose derivative nobody wrote yet: callable, and an error in a backward
+        pass that says how to register a rule.
+        """  # noqa: D205
+        for signature in signatures:
+            self._add(signature, "vjp", options, status="missing")
+
+    def _add(
+        self, text: str, kind: Kind, rules: dict[str, Any], status: Status | None = None
+    ) -> None:
+        options = {
+            key: rules.pop(key)
+            for key in ("forward", "accumulate", "view", "outputs")
+            if key in rules
+        }
+        extra = tuple(rules.pop("arrays_in", ()))
+        name, signature = _parse(text)
+        if name in self.ops:
+            raise RuleError(f"{self.chapter}: {name} is registered twice")
+        parameters = signature.parameters
+        arrays = tuple(
+            parameter.name
+            for parameter in parameters.values()
+            if parameter.name in rules
+            or parameter.name in extra
+            or parameter.name in SEQUENCES
+            or parameter.name in _KEYWORD_ARRAYS
+            or (parameter.kind is parameter.POSITIONAL_ONLY and parameter.name != "key")
+        )
+        unknown = [key for key in rules if key not in parameters]
+        if unknown:
+            raise RuleError(_unknown(f"{name}: a rule for", unknown[0], parameters))
+        made = {
+            key: Rule(kind, function, _names(name, key, kind, function, parameters, arrays))
+            for key, function in rules.items()
+        }
+        self.ops[name] = Op(
+            name=name,
+            chapter=self.chapter,
+            text=text,
+            signature=signature,
+            arrays=arrays,
+            rules=made,
+            status=status or ("rule" if made else "no gradient"),
+            **options,
+        )
+
+
+def _parse(text: str) -> tuple[str, inspect.Signature]:
+    """Return the name and the signature that a text such as ``sum(x, /, *, axis=None)`` gives."""
+    name, _, rest = text.partition("(")
+    scope: dict[str, Any] = {}
+    try:
+        exec(f"def function({rest}: ...", scope)
+    except SyntaxError as error:
+        raise RuleError(f"{text!r} is no signature such as 'sum(x, /, *, axis=None)'") from error
+    return name, inspect.signature(scope["function"])
+
+
+def _names(
+    op: str,
+    key: str,
+    kind: Kind,
+    function: Any,
+    parameters: Mapping[str, Any],
+    arrays: Iterable[str],
+) -> tuple[str, ...]:
+    """Return what a rule asks for, checked against what the op has."""
+    if not callable(function):
+        if kind == "elementwise" and function in (1, -1, 0):
+            return ()
+        raise RuleError(f"{op}: the rule for {key!r} must be a function, not {function!r}")
+    names = tuple(inspect.signature(function).parameters)
+    known = {*parameters, "out", "xp"}
+    known |= {f"{array}_{what}" for array in (*arrays, "out") for what in FACTS}
+    if kind != "elementwise":
+        known.add("g")
+        if "g" not in names:
+            raise RuleError(f"{op}: the rule for {key!r} must take the cotangent, g")
+    for name in names:
+        if name not in known:
+            raise RuleError(_unknown(f"{op}: the rule for {key!r} names", name, known))
+    return names
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"{what} {name!r}, which is none of {', '.join(sorted(known))}{hint}"

@@ -1,0 +1,61 @@
+"""Installed hook plugins: listed without loading, loaded by name."""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from agnograd._discovery import PLUGINS, installed, load, origin
+from agnograd.errors import UnknownPluginError
+
+__all__ = ["PluginInfo", "plugin_named", "plugins"]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginInfo:
+    """What is known of an installed plugin without importing it.
+
+    Attributes
+    ----------
+    name : str
+        The name of its entry point.
+    distribution : str
+        The distribution, and its version, that it came from.
+    target : str
+        The object that the entry point names.
+    importable : bool
+        Whether its module can be found.
+    """
+
+    name: str
+    distribution: str
+    target: str
+    importable: bool
+
+
+def plugins() -> dict[str, PluginInfo]:
+    """Return the installed plugins by name, without importing any of them."""
+    return {
+        name: PluginInfo(name, origin(entry), entry.value, _is_found(entry.module))
+        for name, entry in installed(PLUGINS).items()
+    }
+
+
+def _is_found(module: str) -> bool:
+    # The top-level package alone: looking for a submodule would import its parents.
+    return find_spec(module.partition(".")[0]) is not None
+
+
+def plugin_named(name: str) -> object:
+    """Return what the entry point of a plugin names: a class, a module, or an instance.
+
+    Raises
+    ------
+    UnknownPluginError
+        If no installed plugin has this name; the message lists those that there are.
+    PluginError
+        If it fails to load.
+    """
+    entry = installed(PLUGINS).get(name)
+    if entry is None:
+        names = ", ".join(installed(PLUGINS)) or "none"
+        raise UnknownPluginError(f"no plugin is named {name!r}; installed: {names}")
+    return load(entry)

@@ -1,0 +1,85 @@
+"""All registered ops: the op sets of every installed distribution, loaded on first use."""
+
+import warnings
+from dataclasses import dataclass
+from functools import cache
+
+from agnograd._discovery import OPS, installed, load, origin
+from agnograd._ops import Op, OpSet, Status
+from agnograd.errors import PluginError, PluginWarning
+
+__all__ = ["OpInfo", "op_sets", "ops", "registered"]
+
+
+@cache
+def op_sets() -> tuple[tuple[str, OpSet], ...]:
+    """Return every op set that loads, with the distribution that it came from.
+
+    One that does not is left out with a warning that says why.
+    """
+    found = []
+    for entry in installed(OPS).values():
+        try:
+            ops = load(entry)
+            if not isinstance(ops, OpSet):
+                raise PluginError(
+                    f"{entry.group} entry point {entry.name!r} of {origin(entry)} ({entry.value}) "
+                    f"is no OpSet but {type(ops).__name__}"
+                )
+        except PluginError as error:
+            warnings.warn(f"AGNOGRAD: an op set is left out: {error}", PluginWarning, stacklevel=2)
+        else:
+            found.append((origin(entry), ops))
+    return tuple(found)
+
+
+@cache
+def registered() -> dict[str, tuple[Op, str]]:
+    """Return every op by name, with the distribution that registered it.
+
+    A later op set may bring the rule that an earlier one lacks; it may not replace a rule.
+    """
+    found: dict[str, tuple[Op, str]] = {}
+    for source, op_set in op_sets():
+        for name, op in op_set.ops.items():
+            known = found.get(name)
+            if known is not None and known[0].status != "missing":
+                warnings.warn(
+                    f"AGNOGRAD: {source} registers {name!r}, which {known[1]} has registered "
+                    "already; the first one stands",
+                    PluginWarning,
+                    stacklevel=2,
+                )
+            else:
+                found[name] = (op, source)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class OpInfo:
+    """What is known of one op.
+
+    Attributes
+    ----------
+    name : str
+        The op's name, ``linalg.det`` for one in an extension.
+    chapter : str
+        The chapter of the standard, or the name of the op set.
+    status : {"rule", "no gradient", "missing"}
+        Whether the op has derivative rules, none by nature, or lacks them.
+    distribution : str
+        The distribution, and its version, that registered the op.
+    """
+
+    name: str
+    chapter: str
+    status: Status
+    distribution: str
+
+
+def ops() -> dict[str, OpInfo]:
+    """Return every op by name: its chapter, its status, and the distribution it came from."""
+    return {
+        name: OpInfo(name, op.chapter, op.status, source)
+        for name, (op, source) in sorted(registered().items())
+    }

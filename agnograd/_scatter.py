@@ -1,0 +1,78 @@
+"""Adding at an index, in the standard alone: the default for libraries that have no such thing."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from agnograd._indexing import is_basic
+
+__all__ = ["scatter_add", "scatter_add_axis"]
+
+# Elements of one block of the matrix that says which value goes where (32 MiB in float64).
+_BLOCK = 1 << 22
+
+
+def scatter_add(xp: ModuleType, into: Any, key: Any, values: Any) -> Any:
+    """Add ``values`` to ``into[key]``, repeated positions adding up; return the result.
+
+    Positions that cannot repeat are read, added to and written. For integer arrays the library's
+    own indexing says which positions the key selects.
+    """
+    if is_basic(key) or _is_mask(xp, key):
+        into[key] = into[key] + values
+        return into
+    every = xp.reshape(xp.arange(_size(into.shape), device=into.device), into.shape)
+    selected = every[key]
+    values = xp.broadcast_to(values, selected.shape)
+    rows = _add_rows(
+        xp,
+        xp.reshape(into, (-1, 1)),
+        xp.reshape(selected, (-1,)),
+        xp.reshape(values, (-1, 1)),
+    )
+    return xp.reshape(rows, into.shape)
+
+
+def scatter_add_axis(xp: ModuleType, into: Any, indices: Any, values: Any, axis: int) -> Any:
+    """Add slices of ``values`` along an axis to those of ``into`` that ``indices`` name."""
+    front = xp.moveaxis(into, axis, 0)
+    values = xp.moveaxis(values, axis, 0)
+    rest = _size(front.shape[1:])
+    length = front.shape[0]
+    indices = xp.where(indices < 0, indices + length, indices)
+    rows = _add_rows(
+        xp,
+        xp.reshape(front, (length, rest)),
+        indices,
+        xp.reshape(values, (indices.shape[0], rest)),
+    )
+    return xp.moveaxis(xp.reshape(rows, front.shape), 0, axis)
+
+
+def _add_rows(xp: ModuleType, into: Any, indices: Any, values: Any) -> Any:
+    """Add row j of ``values`` to row ``indices[j]`` of ``into``.
+
+    That is a product with the matrix whose entry (i, j) is one where index j is i, made in blocks
+    of rows: sums are as exact as any, and nothing depends on the values of the indices, so that
+    lazy libraries stay lazy.
+    """
+    every = xp.arange(into.shape[0], device=into.device)
+    height = max(1, _BLOCK // max(1, indices.shape[0]))
+    blocks = [into[:0, :]]
+    for start in range(0, into.shape[0], height):
+        part = every[start : start + height]
+        matrix = xp.astype(xp.expand_dims(part, axis=1) == indices, values.dtype)
+        blocks.append(into[start : start + height, :] + xp.matmul(matrix, values))
+    return xp.concat(blocks, axis=0)
+
+
+def _is_mask(xp: ModuleType, key: Any) -> bool:
+    return hasattr(key, "dtype") and bool(xp.isdtype(key.dtype, "bool"))
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size

@@ -1,0 +1,461 @@
+"""The differentiable array: a raw array, and the node that made it."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from agnograd._graph import Edge, Leaf, watch
+from agnograd.errors import (
+    GradientError,
+    LostGradientError,
+    LostGradientWarning,
+    NoGradientError,
+    UnsupportedArrayError,
+)
+
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
+
+__all__ = ["HookHandle", "Variable"]
+
+
+_hook_keys = itertools.count()
+
+
+class Variable:
+    """A differentiable array over one backend.
+
+    It is a compliant array of the array API standard. Operators and indexing are those of the
+    standard; each backend has one subclass, whose operators are that backend's ops.
+
+    Parameters
+    ----------
+    raw : array, Variable, scalar or nested list
+        An array of any installed backend, kept without a copy; a scalar or a (nested) list
+        becomes an array of the default backend.
+    requires_grad : bool, optional
+        Whether to track what is computed from this array. By default floating-point and complex
+        arrays are tracked, and integer and boolean ones, which have no gradient, are not.
+
+    Raises
+    ------
+    UnsupportedArrayError
+        If ``raw`` is no array of an installed backend, or has an integer or boolean dtype while
+        ``requires_grad`` is True.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> x = ag.Variable([1.0, 2.0, 3.0])
+    >>> (x * x).__array_namespace__().sum(x * x).backward()
+    >>> x.grad.data.tolist()
+    [2.0, 4.0, 6.0]
+    """
+
+    __slots__ = ("__weakref__", "_data", "_leaf", "_node", "_storage")
+    __hash__ = None  # type: ignore[assignment]
+    # NumPy must leave `raw * variable` to the Variable.
+    __array_ufunc__ = None
+    __array_priority__ = 1000
+
+    _domain: ClassVar[Domain]
+    _data: Any
+    _node: Edge | None
+    _leaf: Leaf
+
+    def __new__(cls, raw: Any, requires_grad: bool | None = None) -> Variable:
+        from agnograd._namespace import domain_of
+
+        domain = getattr(cls, "_domain", None) or domain_of(raw)
+        variable: Variable = domain.Variable._make(domain.to_raw(raw), None)
+        if requires_grad or (requires_grad is None and domain.is_inexact(variable.dtype)):
+            variable.requires_grad = True
+        return variable
+
+    @classmethod
+    def _make(cls, data: Any, node: Edge | None) -> Self:
+        variable = object.__new__(cls)
+        variable._data = data
+        variable._node = node
+        return variable
+
+    def _refresh(self) -> None:
+        """Bring the value up to date; only views can be out of it."""
+
+    # -- the array ------------------------------------------------------------------------------
+
+    @property
+    def data(self) -> Any:
+        """The raw array, without a copy. It must not be changed while a graph may need it."""
+        self._refresh()
+        return self._domain.backend.array(self._data)
+
+    @data.setter
+    def data(self, raw: Any) -> None:
+        data = self._domain.to_raw(raw)
+        if data.shape != self.shape or data.dtype != self.dtype:
+            raise GradientError(
+                f"data of shape {data.shape} and dtype {data.dtype} cannot replace an array of "
+                f"shape {self.shape} and dtype {self.dtype}; make a new Variable"
+            )
+        self._domain.replace(self, self._make(data, None), recorded=False)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
+        shape: tuple[int, ...] = self._data.shape
+        return shape
+
+    @property
+    def dtype(self) -> Any:
+        """The backend's own dtype object."""
+        return self._data.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._data.shape)
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements, or None where a lazy backend does not know it."""
+        return self._domain.size(self._data)
+
+    @property
+    def device(self) -> Any:
+        """The backend's own device object."""
+        return self._domain.device(self._data)
+
+    @property
+    def T(self) -> Variable:  # noqa: N802 - the standard's name
+        """The transpose of a two-dimensional array."""
+        if self.ndim != 2:
+            raise ValueError(f"x.T needs two axes, not {self.ndim}; use xp.permute_dims or x.mT")
+        return self._domain.namespace.matrix_transpose(self)
+
+    @property
+    def mT(self) -> Variable:  # noqa: N802 - the standard's name
+        """The array with its last two axes exchanged."""
+        return self._domain.namespace.matrix_transpose(self)
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Variable:
+        """Return the array on another device of its backend, still connected."""
+        return self._domain.namespace.to_device(self, device, stream=stream)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """Return the differentiable namespace of this array's backend."""
+        return self._domain.versioned_namespace(api_version)
+
+    # -- gradients ------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether what is computed from this array is tracked; settable on leaves."""
+        self._refresh()
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        if flag == self.requires_grad:
+            return
+        if not self.is_leaf:
+            raise NoGradientError(
+                "requires_grad can be changed on leaves alone; use x.detach() for a value that is "
+                "cut from the graph"
+            )
+        if not flag:
+            self._node = None
+            if hasattr(self, "_leaf"):
+                del self._leaf
+            return
+        if not self._domain.is_inexact(self.dtype):
+            raise UnsupportedArrayError(
+                f"an array of dtype {self.dtype} has no gradient: only floating-point and complex "
+                "arrays have; convert it with xp.astype, or pass requires_grad=False"
+            )
+        self._leaf = self._node = Leaf(self)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded op made this array."""
+        self._refresh()
+        return self._node is None or isinstance(self._node, Leaf)
+
+    @property
+    def grad(self) -> Variable | None:
+        """The gradient that backward passes have accumulated, or None.
+
+        On a leaf that was written to, it is the gradient of the value before the first write.
+        """
+        leaf = self._own_leaf()
+        if leaf is not None:
+            return leaf.grad
+        return self._node.watch.grad if self._node is not None and self._node.watch else None
+
+    @grad.setter
+    def grad(self, value: Variable | None) -> None:
+        if value is not None:
+            if type(value) is not self._domain.Variable:
+                value = self._make(self._domain.to_raw(value), None)
+            if value.shape != self.shape or value.dtype != self.dtype:
+                raise GradientError(
+                    f"a gradient of shape {value.shape} and dtype {value.dtype} does not fit an "
+                    f"array of shape {self.shape} and dtype {self.dtype}"
+                )
+        leaf = self._own_leaf()
+        if leaf is not None:
+            leaf.grad = value
+        elif self._node is not None:
+            watch(self._node).grad = value
+        elif value is not None:
+            raise NoGradientError("an array that requires no gradient holds none")
+
+    def _own_leaf(self) -> Leaf | None:
+        self._refresh()
+        if isinstance(self._node, Leaf):
+            return self._node
+        return getattr(self, "_leaf", None)
+
+    def backward(
+        self,
+        gradient: Any = None,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+        retain_grads: bool = False,
+        loss_scale: float | None = None,
+    ) -> None:
+        """Compute gradients and accumulate them into the ``grad`` of the leaves.
+
+        Parameters
+        ----------
+        gradient : array or Variable, optional
+            The cotangent of this array, with its shape and dtype; one for a real array of a
+            single element, and needed otherwise.
+        retain_graph : bool, optional
+            Keep saved values for another pass; by default what ``create_graph`` says.
+        create_graph : bool
+            Record the pass itself, so that gradients can be differentiated.
+        inputs : Variable or sequence of Variables, optional
+            Accumulate into these alone, leaves or not.
+        retain_grads : bool
+            Keep the gradients of intermediate values that are held by Variables, too.
+        loss_scale : float, optional
+            A factor for the cotangent (loss scaling for narrow dtypes).
+
+        Raises
+        ------
+        NoGradientError
+            If this array carries no gradient, or needs an explicit one.
+        GradientError
+            If ``gradient`` does not fit.
+        FreedGraphError
+            If an earlier pass freed the graph.
+        """
+        from agnograd.autodiff import run_backward
+
+        run_backward(
+            [self],
+            [gradient],
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            inputs=[inputs] if isinstance(inputs, Variable) else inputs,
+            retain_grads=retain_grads,
+            loss_scale=loss_scale,
+        )
+
+    def detach(self) -> Variable:
+        """Return the same value, cut from the graph (no copy)."""
+        self._refresh()
+        return self._domain.Variable._make(self._data, None)
+
+    def retain_grad(self) -> None:
+        """Keep this value's gradient in ``grad`` although it is no leaf."""
+        watch(self._tracked("retain_grad")).retained = True
+
+    def register_hook(self, fn: Callable[[Variable], Variable | None]) -> HookHandle:
+        """Call ``fn(grad)`` when this value's gradient is final; what it returns replaces it.
+
+        Parameters
+        ----------
+        fn : callable
+            Gets the gradient as a Variable of this array's shape and dtype, and returns another
+            one of the same kind, or None.
+
+        Returns
+        -------
+        HookHandle
+            Its ``remove()`` removes the hook.
+        """
+        hooks = watch(self._tracked("register_hook")).hooks
+        key = next(_hook_keys)
+        hooks[key] = fn
+        return HookHandle(hooks, key)
+
+    def _tracked(self, what: str) -> Edge:
+        self._refresh()
+        if self._node is None:
+            raise NoGradientError(f"{what} needs an array that requires a gradient")
+        return self._node
+
+    # -- Python scalars and other protocols -----------------------------------------------------
+
+    def item(self) -> bool | int | float | complex:
+        """Return the only element as a Python scalar, without a gradient."""
+        self._refresh()
+        if self.size != 1:
+            raise ValueError(f"item() needs an array of one element, not of shape {self.shape}")
+        data = self._data[(0,) * self.ndim] if self.ndim else self._data
+        return self._domain.item(data)
+
+    def __bool__(self) -> bool:
+        self._refresh()
+        return bool(self._data)
+
+    def __int__(self) -> int:
+        self._refresh()
+        return int(self._data)
+
+    def __index__(self) -> int:
+        self._refresh()
+        index: int = self._data.__index__()
+        return index
+
+    def __float__(self) -> float:
+        self._warn_lost("float")
+        return float(self._data)
+
+    def __complex__(self) -> complex:
+        self._warn_lost("complex")
+        return complex(self._data)
+
+    def _warn_lost(self, kind: str) -> None:
+        self._refresh()
+        if self._node is not None:
+            warnings.warn(
+                f"AGNOGRAD: {kind}(x) of an array that requires a gradient loses the gradient; "
+                "use x.item() if that is meant, or array functions if it is not",
+                LostGradientWarning,
+                stacklevel=3,
+            )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        self._refuse_to_leave("__array__")
+        return self._domain.backend.to_host(self.data, dtype=dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self._refuse_to_leave("__dlpack__")
+        return self.data.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.data.__dlpack_device__()
+
+    def _refuse_to_leave(self, protocol: str) -> None:
+        self._refresh()
+        if self._node is not None:
+            raise LostGradientError(
+                f"{protocol} of an array that requires a gradient would lose the gradient without "
+                "a word; pass x.detach(), or use the functions of x.__array_namespace__()"
+            )
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d array")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Variable]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return iter([self[index] for index in range(self.shape[0])])
+
+    def __repr__(self) -> str:
+        try:
+            self._refresh()
+            values = repr(self._data)
+        except Exception as error:
+            values = f"<no repr: {type(error).__name__}: {error}>"
+        if self._node is None:
+            return f"Variable({values})"
+        return f"Variable({values}, requires_grad=True)"
+
+    def __copy__(self) -> Variable:
+        self._refresh()
+        return self._domain.Variable._make(self._data, self._node)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        """Return a copy of the value that is still connected to the graph."""
+        self._refresh()
+        return self._domain.Variable._make(self._domain.copy(self._data), self._node)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self.is_leaf:
+            raise TypeError(
+                "a value in the middle of a graph cannot be pickled; pickle x.detach(), or a leaf"
+            )
+        return _rebuild, (self._domain.backend.name, self.data, self.requires_grad)
+
+    # -- operators: made for each backend by agnograd._namespace ---------------------------------
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, key: Any, /) -> Variable: ...
+        def __setitem__(self, key: Any, value: Any, /) -> None: ...
+        def __abs__(self) -> Variable: ...
+        def __neg__(self) -> Variable: ...
+        def __pos__(self) -> Variable: ...
+        def __invert__(self) -> Variable: ...
+        def __add__(self, other: Any, /) -> Variable: ...
+        def __radd__(self, other: Any, /) -> Variable: ...
+        def __iadd__(self, other: Any, /) -> Variable: ...
+        def __sub__(self, other: Any, /) -> Variable: ...
+        def __rsub__(self, other: Any, /) -> Variable: ...
+        def __isub__(self, other: Any, /) -> Variable: ...
+        def __mul__(self, other: Any, /) -> Variable: ...
+        def __rmul__(self, other: Any, /) -> Variable: ...
+        def __imul__(self, other: Any, /) -> Variable: ...
+        def __truediv__(self, other: Any, /) -> Variable: ...
+        def __rtruediv__(self, other: Any, /) -> Variable: ...
+        def __itruediv__(self, other: Any, /) -> Variable: ...
+        def __floordiv__(self, other: Any, /) -> Variable: ...
+        def __rfloordiv__(self, other: Any, /) -> Variable: ...
+        def __mod__(self, other: Any, /) -> Variable: ...
+        def __rmod__(self, other: Any, /) -> Variable: ...
+        def __pow__(self, other: Any, /) -> Variable: ...
+        def __rpow__(self, other: Any, /) -> Variable: ...
+        def __matmul__(self, other: Any, /) -> Variable: ...
+        def __rmatmul__(self, other: Any, /) -> Variable: ...
+        def __and__(self, other: Any, /) -> Variable: ...
+        def __or__(self, other: Any, /) -> Variable: ...
+        def __xor__(self, other: Any, /) -> Variable: ...
+        def __lshift__(self, other: Any, /) -> Variable: ...
+        def __rshift__(self, other: Any, /) -> Variable: ...
+        def __eq__(self, other: object, /) -> Variable: ...  # type: ignore[override]
+        def __ne__(self, other: object, /) -> Variable: ...  # type: ignore[override]
+        def __lt__(self, other: Any, /) -> Variable: ...
+        def __le__(self, other: Any, /) -> Variable: ...
+        def __gt__(self, other: Any, /) -> Variable: ...
+        def __ge__(self, other: Any, /) -> Variable: ...
+
+
+class HookHandle:
+    """A registered gradient hook; ``remove()`` removes it."""
+
+    __slots__ = ("_hooks", "_key")
+
+    def __init__(self, hooks: dict[int, Callable[[Any], Any]], key: int) -> None:
+        self._hooks = hooks
+        self._key = key
+
+    def remove(self) -> None:
+        """Remove the hook; removing it twice does nothing."""
+        self._hooks.pop(self._key, None)
+
+
+def _rebuild(backend: str, raw: Any, requires_grad: bool) -> Variable:
+    from agnograd._namespace import domain_named
+
+    return domain_named(backend).Variable(raw, requires_grad)

@@ -1,0 +1,107 @@
+"""Views: arrays that share their elements with a base, so that writes reach one another.
+
+A view remembers the base it was taken from and how. A write to any member of a family of views
+makes new values (nothing that a graph saved changes), re-points the base, and moves the family's
+clock on; every other view of the family is taken afresh, and recorded afresh, when it is next
+used. Plain Variables pay nothing for this: a view is of another class, which ops notice anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from agnograd._graph import Leaf
+from agnograd._mode import is_grad_enabled
+from agnograd._variable import Variable
+
+if TYPE_CHECKING:
+    from agnograd._ops import Op
+
+__all__ = ["View", "replace", "view_of"]
+
+
+class Storage:
+    """What a base and its views share: a clock that every write moves on."""
+
+    __slots__ = ("writes",)
+
+    def __init__(self) -> None:
+        self.writes = 0
+
+
+class View(Variable):
+    """A Variable whose elements are those of another one."""
+
+    __slots__ = ("_base", "_op", "_options", "_seen")
+
+    _base: Variable
+    _op: Op
+    _options: Mapping[str, Any]
+    _seen: int
+    _storage: Storage
+
+    def _refresh(self) -> None:
+        """Take the view afresh if the family was written to since."""
+        if self._seen == self._storage.writes:
+            return
+        stale = []
+        view: Variable = self
+        # A chain of views may be long: no recursion.
+        while isinstance(view, View) and view._seen != view._storage.writes:
+            stale.append(view)
+            view = view._base
+        for view in reversed(stale):
+            fresh = view._domain.take_view(view._op, view._base, view._options)
+            view._data, view._node = fresh._data, fresh._node
+            view._seen = view._storage.writes
+
+
+def view_of(op: Op, result: Variable, base: object, options: Mapping[str, Any]) -> Variable:
+    """Return an op's result as a view of the Variable that it was taken from."""
+    if not isinstance(base, Variable):
+        return result
+    storage: Storage | None = getattr(base, "_storage", None)
+    if storage is None:
+        storage = base._storage = Storage()
+    view: View = result._domain.View._make(result._data, result._node)
+    view._base = base
+    view._op = op
+    view._options = options
+    view._storage = storage
+    view._seen = storage.writes
+    return view
+
+
+def replace(variable: Variable, new: Variable, recorded: bool = True) -> None:
+    """Give a Variable, and all that share its elements, a new value.
+
+    While ops are recorded the Variable comes to stand for ``new``, gradient and all; under
+    ``no_grad`` its value alone changes, so that a leaf stays a leaf.
+    """
+    recorded = recorded and is_grad_enabled()
+    # From the view that was written to its base, the base's base, and so on. Every new value is
+    # made before the first is put in place: a write that fails leaves the family as it was.
+    values = [(variable, new)]
+    while isinstance(variable, View):
+        base = variable._base
+        base._refresh()
+        new = variable._domain.put_view(variable._op, base, new, variable._options)
+        variable = base
+        values.append((variable, new))
+    for member, value in values:
+        member._data = value._data
+        if recorded:
+            _keep_leaf(member)
+            member._node = value._node
+    storage: Storage | None = getattr(variable, "_storage", None)
+    if storage is not None:
+        storage.writes += 1
+        # The written view is not marked as seen: it is taken from its base when next used, so
+        # that its gradient and the base's are one.
+
+
+def _keep_leaf(variable: Variable) -> None:
+    """Remember the leaf that a written Variable started as: its gradient is asked for there."""
+    if isinstance(variable._node, Leaf):
+        variable._leaf = variable._node

@@ -1,0 +1,312 @@
+"""Backward passes over recorded graphs: ``backward`` into leaves, ``grad`` into return values."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+from agnograd._engine import run_pass
+from agnograd._graph import Edge, Leaf, watch
+from agnograd._mode import current_mode, enable_grad
+from agnograd._variable import Variable
+from agnograd.errors import GradientError, NoGradientError
+
+__all__ = ["backward", "grad"]
+
+_commits = threading.Lock()
+
+
+def backward(
+    variables: Variable | Sequence[Variable],
+    grad_variables: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Variable | Sequence[Variable] | None = None,
+) -> None:
+    """Compute the gradients of several values and add them to the ``grad`` of the leaves.
+
+    The gradients change only when the whole pass has succeeded.
+
+    Parameters
+    ----------
+    variables : Variable or sequence of Variables
+        The values to differentiate.
+    grad_variables : array, Variable, None, or a sequence of them
+        Their cotangents, of the same shapes and dtypes; None means one, for a real value of a
+        single element.
+    retain_graph : bool, optional
+        Keep saved values for another pass; by default what ``create_graph`` says.
+    create_graph : bool
+        Record the pass itself, so that the gradients can be differentiated.
+    inputs : Variable or sequence of Variables, optional
+        Accumulate into these alone, leaves or not.
+
+    Raises
+    ------
+    NoGradientError
+        If a value carries no gradient, or needs an explicit cotangent.
+    GradientError
+        If a cotangent does not fit.
+    FreedGraphError
+        If an earlier pass freed the graph.
+    MissingRuleError
+        If an op on the way has no derivative rule.
+    """
+    outputs = _listed(variables)
+    run_backward(
+        outputs,
+        _cotangent_list(grad_variables, outputs),
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        inputs=None if inputs is None else _listed(inputs),
+    )
+
+
+def grad(
+    outputs: Variable | Sequence[Variable],
+    inputs: Variable | Sequence[Variable],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[Variable | None, ...]:
+    """Return the gradients of outputs with respect to inputs, and change no ``grad``.
+
+    Parameters
+    ----------
+    outputs : Variable or sequence of Variables
+        The values to differentiate.
+    inputs : Variable or sequence of Variables
+        Leaves or intermediate values.
+    grad_outputs : array, Variable, None, or a sequence of them
+        The cotangents of the outputs; None means one, for a real value of a single element.
+    retain_graph, create_graph : bool
+        As in ``backward``.
+    allow_unused : bool
+        Give None for an input that no output depends on, instead of an error.
+
+    Returns
+    -------
+    tuple of Variable or None
+        One gradient for each input, of its shape, dtype and device.
+
+    Raises
+    ------
+    NoGradientError
+        If an output or input carries no gradient, or an input is unused and that is not allowed.
+    GradientError, FreedGraphError, MissingRuleError
+        As in ``backward``.
+    """
+    outputs = _listed(outputs)
+    wanted = _listed(inputs)
+    targets = _nodes(wanted, "inputs")
+    seeds = _seeds(outputs, _cotangent_list(grad_outputs, outputs), create_graph, None)
+    with _graph_mode(create_graph):
+        found = run_pass(
+            seeds,
+            targets=set(targets),
+            create_graph=create_graph,
+            retain_graph=create_graph if retain_graph is None else retain_graph,
+        )
+    results: list[Variable | None] = []
+    owner = Owner(seeds)
+    for index, (node, variable) in enumerate(zip(targets, wanted, strict=True)):
+        if node in found:
+            results.append(owner.variable(found[node], variable._domain))
+        elif allow_unused:
+            results.append(None)
+        else:
+            raise NoGradientError(
+                f"inputs[{index}] has no part in the outputs; pass allow_unused=True to get None"
+            )
+    return tuple(results)
+
+
+def run_backward(
+    outputs: list[Variable],
+    cotangents: Sequence[Any],
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Variable] | None = None,
+    retain_grads: bool = False,
+    loss_scale: float | None = None,
+) -> None:
+    """Run a backward pass between its hooks, and commit its gradients if it succeeds."""
+    targets = None if inputs is None else set(_nodes(inputs, "inputs"))
+    seeds = _seeds(outputs, cotangents, create_graph, loss_scale)
+    mode = current_mode()
+    hooks = mode.hooks if mode is not None else None
+    raw_outputs = tuple(output._data for output in outputs) if hooks is not None else ()
+    failure = None
+    try:
+        if hooks is not None:
+            hooks.run("backward_start", outputs=raw_outputs)
+        with _graph_mode(create_graph):
+            found = run_pass(
+                seeds,
+                targets=targets,
+                create_graph=create_graph,
+                retain_graph=create_graph if retain_graph is None else retain_graph,
+                retain_grads=retain_grads,
+            )
+    except BaseException as error:
+        failure = error
+        raise
+    finally:
+        if hooks is not None:
+            hooks.run("backward_finish", outputs=raw_outputs, error=failure)
+    with _commits, _graph_mode(create_graph):
+        _commit(found, Owner(seeds))
+
+
+def _commit(found: dict[Edge, Any], owner: Owner) -> None:
+    """Add gradients to what leaves (and watched values) hold, all of them or none."""
+    places: list[Any] = []
+    sums: list[Variable] = []
+    for node, g in found.items():
+        place = node if isinstance(node, Leaf) else watch(node)
+        domain = node.domain if isinstance(node, Leaf) else _domain(node)
+        place_grad = place.grad
+        if place_grad is None:
+            total = owner.variable(g, domain)
+        elif isinstance(g, Variable):
+            total = place_grad + g
+        else:
+            place_grad._refresh()
+            total = domain.Variable._make(place_grad._data + g, None)
+        places.append(place)
+        sums.append(total)
+    # One C call: no signal handler runs between the first and the last assignment.
+    deque(map(setattr, places, repeat("grad"), sums), maxlen=0)
+
+
+class Owner:
+    """Gives users gradients that share memory with nothing else."""
+
+    def __init__(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
+        self._shared = {id(g): g for _, g in seeds}
+
+    def raw(self, g: Any, domain: Any) -> Any:
+        """Return a raw gradient, copied if it is a cotangent, a view, or given out already."""
+        if id(g) in self._shared:
+            return domain.copy(g)
+        own = domain.backend.own(g)
+        self._shared[id(own)] = own
+        if own is not g:
+            self._shared[id(g)] = g
+        return own
+
+    def variable(self, g: Any, domain: Any) -> Variable:
+        """Return a gradient as a Variable; one that is a Variable stays connected."""
+        if isinstance(g, Variable):
+            return g
+        made: Variable = domain.Variable._make(self.raw(g, domain), None)
+        return made
+
+
+def _domain(node: Edge) -> Any:
+    inner: Any = node.edges[0] if type(node).__name__ == "Output" else node
+    return inner.op.domain
+
+
+class _graph_mode:  # noqa: N801 - used as a statement
+    """Record what a pass computes if it creates a graph, whatever the state is outside."""
+
+    def __init__(self, create_graph: bool) -> None:
+        self._state = enable_grad() if create_graph else None
+
+    def __enter__(self) -> None:
+        if self._state is not None:
+            self._state.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        if self._state is not None:
+            self._state.__exit__(*error)
+
+
+def _listed(variables: Any) -> list[Variable]:
+    found = [variables] if isinstance(variables, Variable) else list(variables)
+    for index, variable in enumerate(found):
+        if not isinstance(variable, Variable):
+            raise NoGradientError(
+                f"element {index} is {type(variable).__name__}, not a Variable: wrap arrays in "
+                "ag.Variable before they are computed with"
+            )
+    return found
+
+
+def _cotangent_list(cotangents: Any, outputs: Sequence[Variable]) -> list[Any]:
+    if cotangents is None:
+        return [None] * len(outputs)
+    found = list(cotangents) if isinstance(cotangents, list | tuple) else [cotangents]
+    if len(found) != len(outputs):
+        raise GradientError(f"{len(found)} cotangents were given for {len(outputs)} outputs")
+    return found
+
+
+def _nodes(variables: Sequence[Variable], what: str) -> list[Edge]:
+    nodes = []
+    for index, variable in enumerate(variables):
+        variable._refresh()
+        if variable._node is None:
+            raise NoGradientError(
+                f"{what}[{index}] requires no gradient: set requires_grad before computing with it"
+            )
+        nodes.append(variable._node)
+    return nodes
+
+
+def _seeds(
+    outputs: Sequence[Variable],
+    cotangents: Sequence[Any],
+    create_graph: bool,
+    loss_scale: float | None,
+) -> list[tuple[Edge, Any]]:
+    """Return where a pass starts: the outputs' nodes and their checked cotangents."""
+    seeds = []
+    for node, output, cotangent in zip(
+        _nodes(outputs, "outputs"), outputs, cotangents, strict=True
+    ):
+        g = seed(output, cotangent)
+        if loss_scale is not None:
+            g = g * loss_scale
+        seeds.append((node, g if create_graph else g._data))
+    return seeds
+
+
+def seed(output: Variable, cotangent: Any) -> Variable:
+    """Return the cotangent of an output as a Variable, one by default."""
+    domain = output._domain
+    if cotangent is None:
+        if output.size != 1:
+            raise NoGradientError(
+                f"a gradient is implied for values of one element alone, not of shape "
+                f"{output.shape}: pass the gradient, with that shape, or reduce the value with "
+                "xp.sum or xp.mean"
+            )
+        if domain.is_complex(output.dtype):
+            raise NoGradientError(
+                "a complex value has no implied gradient: pass one, or differentiate its real or "
+                "imaginary part, or its absolute value"
+            )
+        ones = domain.raw.ones(output.shape, dtype=output.dtype, device=output.device)
+        made: Variable = domain.Variable._make(ones, None)
+        return made
+    if not isinstance(cotangent, Variable):
+        if isinstance(cotangent, bool | int | float | complex | list | tuple):
+            cotangent = domain.library.asarray(cotangent, dtype=output.dtype, device=output.device)
+        cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
+    elif cotangent._domain is not domain:
+        cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
+    cotangent._refresh()
+    if cotangent.shape != output.shape or cotangent.dtype != output.dtype:
+        raise GradientError(
+            f"a cotangent of shape {cotangent.shape} and dtype {cotangent.dtype} does not fit a "
+            f"value of shape {output.shape} and dtype {output.dtype}"
+        )
+    checked: Variable = cotangent
+    return checked

@@ -1,0 +1,22 @@
+"""All that authors of rules, backends and plugins import."""
+
+from agnograd._backends import Backend
+from agnograd._call import Call
+from agnograd._fit import conjugate_if_complex, is_complex, sum_to
+from agnograd._indexing import is_basic
+from agnograd._ops import OpSet
+from agnograd.hookspecs import hookimpl
+from agnograd.testing._samples import Sample, array
+
+__all__ = [
+    "Backend",
+    "Call",
+    "OpSet",
+    "Sample",
+    "array",
+    "conjugate_if_complex",
+    "hookimpl",
+    "is_basic",
+    "is_complex",
+    "sum_to",
+]

@@ -1,0 +1,1 @@
+"""Derivative rules of the standard's functions, one module per chapter."""

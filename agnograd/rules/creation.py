@@ -1,0 +1,68 @@
+"""Creation functions: linear in the values that they fill in, otherwise constants."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agnograd.extend import OpSet
+
+__all__ = ["ops"]
+
+ops = OpSet("creation", samples="agnograd.rules.samples.creation")
+
+
+def _ramp(g: Any, xp: Any) -> Any:
+    """Return 0, 1, 2, … of the dtype and length of g."""
+    return xp.astype(xp.arange(g.shape[0], device=g.device), g.dtype)
+
+
+def _linspace_weight(g: Any, num: int, endpoint: bool, xp: Any) -> Any:
+    return _ramp(g, xp) / max(num - 1 if endpoint else num, 1)
+
+
+def _meshgrid_vjp(
+    g: Sequence[Any], arrays_shape: Sequence[tuple[int, ...]], indexing: str, xp: Any
+) -> list[Any]:
+    """Sum each grid over all axes but the one along which its array varies."""
+    gradients = []
+    for index, (each, shape) in enumerate(zip(g, arrays_shape, strict=True)):
+        axis = 1 - index if indexing == "xy" and index < 2 and len(arrays_shape) > 1 else index
+        others = tuple(i for i in range(each.ndim) if i != axis)
+        gradients.append(xp.reshape(xp.sum(each, axis=others) if others else each, shape))
+    return gradients
+
+
+ops.linear(
+    "arange(start, /, stop=None, step=1, *, dtype=None, device=None)",
+    start=lambda g, stop, step, xp: (
+        xp.sum(g) if stop is not None else xp.zeros((), dtype=g.dtype, device=g.device)
+    ),
+    stop=lambda g, xp: xp.zeros((), dtype=g.dtype, device=g.device),
+    step=lambda g, xp: xp.sum(g * _ramp(g, xp)),
+)
+ops.linear(
+    "full(shape, fill_value, *, dtype=None, device=None)",
+    fill_value=lambda g, xp: xp.sum(g),
+)
+ops.linear(
+    "full_like(x, /, fill_value, *, dtype=None, device=None)",
+    fill_value=lambda g, xp: xp.sum(g),
+)
+ops.linear(
+    "linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True)",
+    start=lambda g, num, endpoint, xp: xp.sum(g * (1 - _linspace_weight(g, num, endpoint, xp))),
+    stop=lambda g, num, endpoint, xp: xp.sum(g * _linspace_weight(g, num, endpoint, xp)),
+)
+ops.linear('meshgrid(*arrays, indexing="xy")', arrays=_meshgrid_vjp, outputs="several")
+ops.linear("tril(x, /, *, k=0)", x=lambda g, k, xp: xp.tril(g, k=k))
+ops.linear("triu(x, /, *, k=0)", x=lambda g, k, xp: xp.triu(g, k=k))
+ops.constant(
+    "asarray(obj, /, *, dtype=None, device=None, copy=None)",
+    "empty(shape, *, dtype=None, device=None)",
+    "empty_like(x, /, *, dtype=None, device=None)",
+    "eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None)",
+    "from_dlpack(x, /, *, device=None, copy=None)",
+    "ones(shape, *, dtype=None, device=None)",
+    "ones_like(x, /, *, dtype=None, device=None)",
+    "zeros(shape, *, dtype=None, device=None)",
+    "zeros_like(x, /, *, dtype=None, device=None)",
+)

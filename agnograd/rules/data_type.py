@@ -1,0 +1,16 @@
+"""Data type functions: a cast is linear, all others are about dtypes alone."""
+
+from agnograd.extend import OpSet
+
+__all__ = ["ops"]
+
+ops = OpSet("data_type", samples="agnograd.rules.samples.data_type")
+
+ops.linear("astype(x, dtype, /, *, copy=True, device=None)", x=lambda g: g)
+ops.constant(
+    "can_cast(from_, to, /)",
+    "finfo(type, /)",
+    "iinfo(type, /)",
+    "isdtype(dtype, kind)",
+    "result_type(*arrays_and_dtypes)",
+)

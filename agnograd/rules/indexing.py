@@ -1,0 +1,95 @@
+"""Indexing: reading at a key or at indices, writing at a key, and the transposes of reading."""
+
+from typing import Any
+
+import array_api_compat
+
+from agnograd.extend import OpSet, sum_to
+
+__all__ = ["ops"]
+
+ops = OpSet("indexing", samples="agnograd.rules.samples.indexing")
+
+Shape = tuple[int, ...]
+
+
+def _zeros(values: Any, shape: Shape, dtype: Any, xp: Any) -> Any:
+    return xp.zeros(shape, dtype=dtype, device=array_api_compat.device(values))
+
+
+def _scatter_add(xp: Any, backend: Any, values: Any, key: Any, /, *, shape: Shape) -> Any:
+    return backend.scatter_add(_zeros(values, shape, values.dtype, xp), key, values)
+
+
+def _add_into(
+    into: Any, g: Any, key: Any, x_shape: Shape, x_dtype: Any, xp: Any, backend: Any
+) -> Any:
+    if into is None:
+        into = _zeros(g, x_shape, x_dtype, xp)
+    return backend.scatter_add(into, key, g)
+
+
+def _scatter_add_axis(
+    xp: Any, backend: Any, values: Any, indices: Any, /, *, axis: int, shape: Shape
+) -> Any:
+    axis %= len(shape)
+    indices = xp.reshape(indices, (-1,))
+    values = xp.reshape(values, (*shape[:axis], -1, *shape[axis + 1 :]))
+    into = _zeros(values, shape, values.dtype, xp)
+    return backend.scatter_add_axis(into, indices, values, axis)
+
+
+def _take_vjp(g: Any, x_shape: Shape, indices: Any, axis: int | None, xp: Any) -> Any:
+    return xp.scatter_add_axis(g, indices, axis=0 if axis is None else axis, shape=x_shape)
+
+
+def _along(indices: Any, shape: Shape, axis: int, xp: Any) -> tuple[Any, ...]:
+    """Return the key of integer arrays that ``take_along_axis`` reads."""
+    rank = len(shape)
+    device = array_api_compat.device(indices)
+    key = []
+    for i in range(rank):
+        if i == axis % rank:
+            key.append(indices)
+        else:
+            ones = tuple(indices.shape[i] if j == i else 1 for j in range(rank))
+            every = xp.reshape(xp.arange(indices.shape[i], device=device), ones)
+            key.append(xp.broadcast_to(every, indices.shape))
+    return tuple(key)
+
+
+ops.linear(
+    "__getitem__(x, key, /)",
+    x=lambda g, key, x_shape, xp: xp.scatter_add(g, key, shape=x_shape),
+    accumulate=_add_into,
+    forward=lambda x, key, /: x[key],
+    view=lambda base, value, key, xp: xp.__setitem__(base, key, value),
+)
+ops.linear(
+    "__setitem__(x, key, value, /)",
+    x=lambda g, key, xp: xp.__setitem__(g, key, 0),
+    value=lambda g, key, value_shape, xp: sum_to(g[key], value_shape, xp),
+    forward=lambda backend, x, key, value, /: backend.set(x, key, value),
+)
+ops.linear(
+    "scatter_add(values, key, /, *, shape)",
+    values=lambda g, key: g[key],
+    forward=_scatter_add,
+)
+ops.linear(
+    "take(x, indices, /, *, axis=None)",
+    x=_take_vjp,
+)
+ops.linear(
+    "scatter_add_axis(values, indices, /, *, axis, shape)",
+    values=lambda g, indices, axis, values_shape, xp: xp.reshape(
+        xp.take(g, xp.reshape(indices, (-1,)), axis=axis), values_shape
+    ),
+    forward=_scatter_add_axis,
+)
+ops.linear(
+    "take_along_axis(x, indices, /, *, axis=-1)",
+    x=lambda g, indices, axis, x_shape, xp: xp.scatter_add(
+        g, _along(indices, x_shape, axis, xp), shape=x_shape
+    ),
+)

@@ -1,0 +1,122 @@
+"""Manipulation functions: all linear, by their transposes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import array_api_compat
+
+from agnograd.extend import OpSet
+
+__all__ = ["ops"]
+
+ops = OpSet("manipulation", samples="agnograd.rules.samples.manipulation")
+
+
+def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the permutation that undoes another one."""
+    count = len(axes)
+    return tuple(sorted(range(count), key=lambda axis: axes[axis] % count))
+
+
+def _split(g: Any, arrays_shape: Sequence[tuple[int, ...]], axis: int | None, xp: Any) -> list[Any]:
+    """Cut the gradient of a concatenation into those of its parts."""
+    if axis is None:
+        g, axis = xp.reshape(g, (-1,)), 0
+        lengths = [_size(shape) for shape in arrays_shape]
+    else:
+        axis %= g.ndim
+        lengths = [shape[axis] for shape in arrays_shape]
+    parts, start = [], 0
+    for shape, length in zip(arrays_shape, lengths, strict=True):
+        key = (slice(None),) * axis + (slice(start, start + length),)
+        parts.append(xp.reshape(g[(*key, ...)], shape))
+        start += length
+    return parts
+
+
+def _size(shape: Sequence[int]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size
+
+
+def _repeat_vjp(g: Any, x_shape: tuple[int, ...], repeats: Any, axis: int | None, xp: Any) -> Any:
+    shape = (_size(x_shape),) if axis is None else x_shape
+    axis = 0 if axis is None else axis % len(shape)
+    if isinstance(repeats, int):
+        g = xp.reshape(g, (*shape[: axis + 1], repeats, *shape[axis + 1 :]))
+        return xp.reshape(xp.sum(g, axis=axis + 1), x_shape)
+    device = array_api_compat.device(g)
+    index = xp.repeat(xp.arange(shape[axis], device=device), repeats)
+    return xp.reshape(xp.scatter_add_axis(g, index, axis=axis, shape=shape), x_shape)
+
+
+def _tile_vjp(g: Any, x_shape: tuple[int, ...], repetitions: Sequence[int], xp: Any) -> Any:
+    rank = max(len(x_shape), len(repetitions))
+    counts = (1,) * (rank - len(repetitions)) + tuple(repetitions)
+    lengths = (1,) * (rank - len(x_shape)) + tuple(x_shape)
+    both = [length for pair in zip(counts, lengths, strict=True) for length in pair]
+    return xp.reshape(
+        xp.sum(xp.reshape(g, tuple(both)), axis=tuple(range(0, 2 * rank, 2))), x_shape
+    )
+
+
+def _negated(shift: int | Sequence[int]) -> int | tuple[int, ...]:
+    return -shift if isinstance(shift, int) else tuple(-each for each in shift)
+
+
+ops.linear("broadcast_arrays(*arrays)", arrays=lambda g: g, outputs="several")
+ops.linear("broadcast_to(x, /, shape)", x=lambda g: g)
+ops.linear("concat(arrays, /, *, axis=0)", arrays=_split)
+ops.linear(
+    "expand_dims(x, /, axis=0)",
+    x=lambda g, x_shape, xp: xp.reshape(g, x_shape),
+    view=lambda base, value, xp: xp.reshape(value, base.shape),
+)
+ops.linear(
+    "flip(x, /, *, axis=None)",
+    x=lambda g, axis, xp: xp.flip(g, axis=axis),
+    view=lambda value, axis, xp: xp.flip(value, axis=axis),
+)
+ops.linear(
+    "moveaxis(x, source, destination, /)",
+    x=lambda g, source, destination, xp: xp.moveaxis(g, destination, source),
+    view=lambda value, source, destination, xp: xp.moveaxis(value, destination, source),
+)
+ops.linear(
+    "permute_dims(x, /, axes)",
+    x=lambda g, axes, xp: xp.permute_dims(g, _inverse(axes)),
+    view=lambda value, axes, xp: xp.permute_dims(value, _inverse(axes)),
+)
+ops.linear("repeat(x, repeats, /, *, axis=None)", x=_repeat_vjp)
+ops.linear(
+    "reshape(x, /, shape, *, copy=None)",
+    x=lambda g, x_shape, xp: xp.reshape(g, x_shape),
+    view=lambda base, value, xp: xp.reshape(value, base.shape),
+)
+ops.linear(
+    "roll(x, /, shift, *, axis=None)",
+    x=lambda g, shift, axis, xp: xp.roll(g, _negated(shift), axis=axis),
+)
+ops.linear(
+    "squeeze(x, /, axis)",
+    x=lambda g, x_shape, xp: xp.reshape(g, x_shape),
+    view=lambda base, value, xp: xp.reshape(value, base.shape),
+)
+ops.linear(
+    "stack(arrays, /, *, axis=0)",
+    arrays=lambda g, axis, xp: xp.unstack(g, axis=axis),
+)
+ops.linear("tile(x, repetitions, /)", x=_tile_vjp)
+ops.linear(
+    "unstack(x, /, *, axis=0)",
+    x=lambda g, axis, xp: xp.stack(g, axis=axis),
+    outputs="several",
+)
+ops.linear(
+    "to_device(x, device, /, *, stream=None)",
+    x=lambda g, x_device, xp: xp.to_device(g, x_device),
+    forward=array_api_compat.to_device,
+)
+ops.constant("broadcast_shapes(*shapes)")

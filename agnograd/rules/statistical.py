@@ -1,0 +1,153 @@
+"""Statistical functions: reductions and cumulative ones."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agnograd.extend import OpSet
+
+__all__ = ["ops"]
+
+ops = OpSet("statistical", samples="agnograd.rules.samples.statistical")
+
+Shape = tuple[int, ...]
+Axis = int | Sequence[int] | None
+
+
+def _axes(axis: Axis, rank: int) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(rank))
+    return tuple(each % rank for each in ((axis,) if isinstance(axis, int) else axis))
+
+
+def _kept(reduced: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
+    """Return a reduction's result with the axes that it reduced as axes of length one."""
+    axes = _axes(axis, len(x_shape))
+    shape = tuple(1 if i in axes else length for i, length in enumerate(x_shape))
+    return reduced if reduced.shape == shape else xp.reshape(reduced, shape)
+
+
+def _count(x_shape: Shape, axis: Axis) -> int:
+    count = 1
+    for each in _axes(axis, len(x_shape)):
+        count *= x_shape[each]
+    return count
+
+
+def _sum_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
+    return xp.broadcast_to(_kept(g, x_shape, axis, xp), x_shape)
+
+
+def _mean_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
+    return _sum_vjp(g / max(_count(x_shape, axis), 1), x_shape, axis, xp)
+
+
+def _extreme_vjp(g: Any, x: Any, out: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
+    """Share the gradient equally among the elements that tie for the extreme."""
+    ties = xp.astype(x == _kept(out, x_shape, axis, xp), g.dtype)
+    share = g / _drop(xp.sum(ties, axis=axis, keepdims=True), g.shape, xp)
+    return _kept(share, x_shape, axis, xp) * ties
+
+
+def _drop(kept: Any, shape: Shape, xp: Any) -> Any:
+    return kept if kept.shape == shape else xp.reshape(kept, shape)
+
+
+def _deviation(x: Any, axis: Axis, xp: Any) -> Any:
+    return x - xp.mean(x, axis=axis, keepdims=True)
+
+
+def _var_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, correction: float, xp: Any) -> Any:
+    scale = 2 / (_count(x_shape, axis) - correction)
+    return _kept(g, x_shape, axis, xp) * scale * _deviation(x, axis, xp)
+
+
+def _std_vjp(
+    g: Any, x: Any, out: Any, x_shape: Shape, axis: Axis, correction: float, xp: Any
+) -> Any:
+    # The derivative is 0 where all values are equal.
+    share = g / xp.where(out == 0, 1.0, out)
+    scale = 1 / (_count(x_shape, axis) - correction)
+    return _kept(share, x_shape, axis, xp) * scale * _deviation(x, axis, xp)
+
+
+def _prod_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
+    """Multiply by the product of the other elements; a product over all of them may be zero."""
+    axes = _axes(axis, len(x_shape))
+    rest = tuple(i for i in range(len(x_shape)) if i not in axes)
+    order = rest + axes
+    moved = xp.permute_dims(x, order)
+    flat = xp.reshape(moved, (*(x_shape[i] for i in rest), _count(x_shape, axis)))
+    before = _product_before(flat, xp)
+    after = xp.flip(_product_before(xp.flip(flat, axis=-1), xp), axis=-1)
+    others = xp.conj(before * after) if xp.isdtype(x.dtype, "complex floating") else before * after
+    others = xp.reshape(others, moved.shape)
+    back = tuple(sorted(range(len(order)), key=lambda i: order[i]))
+    return _kept(g, x_shape, axis, xp) * xp.permute_dims(others, back)
+
+
+def _product_before(x: Any, xp: Any) -> Any:
+    """Return, along the last axis, the product of the elements before each one."""
+    if x.shape[-1] == 0:
+        return x
+    return xp.cumulative_prod(x, axis=-1, include_initial=True)[..., :-1]
+
+
+def _cumulative_sum_vjp(
+    g: Any, x_shape: Shape, axis: int | None, include_initial: bool, xp: Any
+) -> Any:
+    axis = axis if axis is not None else 0
+    if include_initial:
+        g = _without_first(g, axis)
+    return xp.reshape(_sum_from(g, axis, xp), x_shape)
+
+
+def _sum_from(g: Any, axis: int, xp: Any) -> Any:
+    """Return, along an axis, the sum of each element and those after it."""
+    return xp.flip(xp.cumulative_sum(xp.flip(g, axis=axis), axis=axis), axis=axis)
+
+
+def _without_first(g: Any, axis: int) -> Any:
+    return g[(slice(None),) * (axis % g.ndim) + (slice(1, None), ...)]
+
+
+def _cumulative_prod_vjp(
+    g: Any, x: Any, x_shape: Shape, axis: int | None, include_initial: bool, xp: Any
+) -> Any:
+    """Return the gradient without a division, so that zeros are as good as any other element.
+
+    With P(i) the product before element i, the gradient is P(i) r(i), where the linear recurrence
+    r(i) = g(i) + x(i + 1) r(i + 1) is solved in log2(n) steps: step k combines pairs (a, b) that
+    stand for r -> a r + b (Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1.4).
+    """
+    last = len(x_shape) - 1 if x_shape else 0
+    where = axis % len(x_shape) if axis is not None and x_shape else last
+    if include_initial:
+        g = _without_first(g, where)
+    g, x = xp.moveaxis(g, where, -1), xp.moveaxis(xp.reshape(x, g.shape), where, -1)
+    if xp.isdtype(x.dtype, "complex floating"):
+        x = xp.conj(x)
+    count = x.shape[-1]
+    a = xp.concat([x[..., 1:], xp.zeros_like(x[..., :1])], axis=-1)
+    b, step = g, 1
+    while step < count:
+        none = xp.zeros_like(b[..., :step])
+        b = b + a * xp.concat([b[..., step:], none], axis=-1)
+        a = a * xp.concat([a[..., step:], none], axis=-1)
+        step *= 2
+    return xp.reshape(xp.moveaxis(_product_before(x, xp) * b, -1, where), x_shape)
+
+
+ops.linear("sum(x, /, *, axis=None, dtype=None, keepdims=False)", x=_sum_vjp)
+ops.linear("mean(x, /, *, axis=None, keepdims=False)", x=_mean_vjp)
+ops.vjp("prod(x, /, *, axis=None, dtype=None, keepdims=False)", x=_prod_vjp)
+ops.vjp("max(x, /, *, axis=None, keepdims=False)", x=_extreme_vjp)
+ops.vjp("min(x, /, *, axis=None, keepdims=False)", x=_extreme_vjp)
+ops.vjp("var(x, /, *, axis=None, correction=0.0, keepdims=False)", x=_var_vjp)
+ops.vjp("std(x, /, *, axis=None, correction=0.0, keepdims=False)", x=_std_vjp)
+ops.linear(
+    "cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False)", x=_cumulative_sum_vjp
+)
+ops.vjp(
+    "cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False)",
+    x=_cumulative_prod_vjp,
+)

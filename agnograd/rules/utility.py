@@ -1,0 +1,55 @@
+"""Utility functions."""
+
+from typing import Any
+
+from agnograd.extend import OpSet
+
+__all__ = ["ops"]
+
+ops = OpSet("utility", samples="agnograd.rules.samples.utility")
+
+
+def _undiff(g: Any, axis: int, n: int, xp: Any) -> Any:
+    """Return the transpose of the n-th difference along an axis."""
+    for _ in range(n):
+        shape = list(g.shape)
+        shape[axis] = 1
+        zero = xp.zeros(tuple(shape), dtype=g.dtype, device=g.device)
+        g = xp.concat([zero, g], axis=axis) - xp.concat([g, zero], axis=axis)
+    return g
+
+
+def _part(g: Any, axis: int, n: int, skip: Any, length: int, xp: Any) -> Any:
+    """Return the gradient of one of the joined arrays, which starts after ``skip``."""
+    axis %= g.ndim
+    start = skip[axis] if skip is not None else 0
+    full = _undiff(g, axis, n, xp)
+    return full[(*(slice(None),) * axis, slice(start, start + length), ...)]
+
+
+def _x(g: Any, x_shape: Any, axis: int, n: int, prepend_shape: Any, xp: Any) -> Any:
+    return _part(g, axis, n, prepend_shape, x_shape[axis], xp)
+
+
+def _prepend(g: Any, prepend_shape: Any, axis: int, n: int, xp: Any) -> Any:
+    return _part(g, axis, n, None, prepend_shape[axis], xp)
+
+
+def _append(
+    g: Any, x_shape: Any, append_shape: Any, prepend_shape: Any, axis: int, n: int, xp: Any
+) -> Any:
+    skip = list(x_shape)
+    skip[axis] += prepend_shape[axis] if prepend_shape is not None else 0
+    return _part(g, axis, n, skip, append_shape[axis], xp)
+
+
+ops.linear(
+    "diff(x, /, *, axis=-1, n=1, prepend=None, append=None)",
+    x=_x,
+    prepend=_prepend,
+    append=_append,
+)
+ops.constant(
+    "all(x, /, *, axis=None, keepdims=False)",
+    "any(x, /, *, axis=None, keepdims=False)",
+)

@@ -1,0 +1,144 @@
+"""Sample inputs: what an op is checked on, as data that stands beside its rules."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = ["ArraySpec", "Sample", "array", "realized"]
+
+Layout = Literal["contiguous", "strided", "reversed", "transposed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """An array to be made on whatever backend is tested; see ``array``."""
+
+    shape: tuple[int, ...]
+    low: float
+    high: float
+    dtype: str
+    layout: Layout
+    values: Any
+
+    def make(self, xp: Any, seed: int) -> Any:
+        """Return the array, a raw one of namespace ``xp``; the same one for the same seed."""
+        dtype = getattr(xp, self.dtype)
+        if self.values is not None:
+            return xp.asarray(self.values, dtype=dtype)
+        shape = self.shape
+        if self.layout == "strided":
+            shape = tuple(2 * length for length in shape)
+        elif self.layout == "transposed":
+            shape = shape[::-1]
+        made = self._filled(xp, shape, dtype, random.Random(seed))
+        if self.layout == "strided" and shape:
+            return made[(slice(None, None, 2),) * len(shape)]
+        if self.layout == "reversed" and shape:
+            return made[(slice(None, None, -1),) * len(shape)]
+        if self.layout == "transposed" and shape:
+            return xp.permute_dims(made, tuple(range(len(shape)))[::-1])
+        return made
+
+    def _filled(self, xp: Any, shape: tuple[int, ...], dtype: Any, rng: random.Random) -> Any:
+        count = math.prod(shape)
+        if self.dtype == "bool":
+            values: list[Any] = [rng.random() < 0.5 for _ in range(count)]
+        elif self.dtype.startswith(("int", "uint")):
+            values = [rng.randrange(int(self.low), int(self.high)) for _ in range(count)]
+        elif self.dtype.startswith("complex"):
+            uniform = rng.uniform
+            values = [
+                complex(uniform(self.low, self.high), uniform(self.low, self.high))
+                for _ in range(count)
+            ]
+        else:
+            values = [rng.uniform(self.low, self.high) for _ in range(count)]
+        return xp.reshape(xp.asarray(values, dtype=dtype), shape)
+
+
+def array(
+    *shape: int,
+    low: float = -1.0,
+    high: float = 1.0,
+    dtype: str = "float64",
+    layout: Layout = "contiguous",
+    values: Any = None,
+) -> ArraySpec:
+    """Describe a sample array.
+
+    Parameters
+    ----------
+    *shape : int
+        Its shape; none for a 0-d array.
+    low, high : float
+        The bounds of its values, drawn uniformly from a fixed seed.
+    dtype : str
+        The standard's name of its dtype.
+    layout : {"contiguous", "strided", "reversed", "transposed"}
+        How it lies in memory.
+    values : nested list, optional
+        Its very values, instead of drawn ones.
+
+    Examples
+    --------
+    >>> from agnograd.extend import Sample, array
+    >>> samples = [Sample("sum", array(3, 4, layout="strided"), axis=0)]
+    """
+    return ArraySpec(shape, low, high, dtype, layout, values)
+
+
+class Sample:
+    """One call of an op that its derivatives are checked on.
+
+    Parameters
+    ----------
+    op : str
+        The op's name, as in the registry.
+    *args, **kwargs
+        Its arguments; ``array(...)`` stands for an array, also inside of lists and tuples.
+    order : {0, 1, 2}
+        Up to which order derivatives are checked; 0 checks that the op computes.
+    """
+
+    __slots__ = ("args", "kwargs", "op", "order")
+
+    def __init__(self, op: str, /, *args: Any, order: int = 2, **kwargs: Any) -> None:
+        self.op = op
+        self.args = args
+        self.kwargs = kwargs
+        self.order = order
+
+    def make(self, xp: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments with raw arrays of namespace ``xp``."""
+        seeds = iter(range(1, 1000))
+        args = tuple(realized(arg, xp, seeds) for arg in self.args)
+        return args, {name: realized(arg, xp, seeds) for name, arg in self.kwargs.items()}
+
+    def __repr__(self) -> str:
+        parts = [_short(arg) for arg in self.args]
+        parts += [f"{name}={_short(arg)}" for name, arg in self.kwargs.items()]
+        return f"{self.op}({', '.join(parts)})"
+
+
+def realized(value: Any, xp: Any, seeds: Any) -> Any:
+    """Return an argument with every array description in it made an array."""
+    if isinstance(value, ArraySpec):
+        return value.make(xp, next(seeds))
+    if isinstance(value, list | tuple):
+        return type(value)(realized(each, xp, seeds) for each in value)
+    if isinstance(value, str) and value.startswith("dtype:"):
+        return getattr(xp, value.removeprefix("dtype:"))
+    return value
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, ArraySpec):
+        dtype = "" if value.dtype == "float64" else value.dtype
+        layout = "" if value.layout == "contiguous" else value.layout
+        return f"{dtype}{list(value.shape) if value.values is None else value.values}{layout}"
+    if isinstance(value, list | tuple):
+        return f"({', '.join(_short(each) for each in value)})"
+    return repr(value)

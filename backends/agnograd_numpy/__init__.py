@@ -1,0 +1,101 @@
+"""The NumPy backend of agnograd, the default one."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from agnograd.extend import Backend, hookimpl, is_basic
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["NumpyBackend", "backend"]
+
+
+class NumpyBackend(Backend):
+    """NumPy's arrays, through the namespace of array-api-compat.
+
+    NumPy gives 0-d results as scalars; inside of agnograd they stay scalars, whose arithmetic
+    is ten times as fast as that of 0-d arrays.
+    """
+
+    name = "numpy"
+    modules = ("numpy",)
+
+    def namespace(self) -> ModuleType:
+        """Return ``array_api_compat.numpy``."""
+        import array_api_compat.numpy as xp
+
+        return xp
+
+    def array_types(self) -> tuple[type, ...]:
+        """Return ``numpy.ndarray``."""
+        import numpy as np
+
+        return (np.ndarray,)
+
+    def scalar_types(self) -> tuple[type, ...]:
+        """Return the types of NumPy's numeric and boolean scalars."""
+        import numpy as np
+
+        return tuple({np.dtype(code).type for code in np.typecodes["All"] if code not in "SUVOMm"})
+
+    def array(self, value: Any) -> Any:
+        """Return NumPy's scalars as 0-d arrays."""
+        import numpy as np
+
+        return value if isinstance(value, np.ndarray) else np.asarray(value)
+
+    def accepts(self, value: object) -> bool:
+        """Return whether the operand is a nested list or tuple, as NumPy's operators allow."""
+        return isinstance(value, list | tuple)
+
+    def own(self, array: Any) -> np.ndarray[Any, Any]:
+        """Return the array, or a copy if it is a view, a scalar, or read-only."""
+        import numpy as np
+
+        if isinstance(array, np.ndarray) and array.base is None and array.flags.writeable:
+            return array
+        return np.array(array)
+
+    def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
+        """Add in place; positions that may repeat go through ``numpy.add.at``."""
+        import numpy as np
+
+        if is_basic(key) or getattr(key, "dtype", None) == np.bool_:
+            into[key] += values
+        else:
+            np.add.at(into, key, values)
+        return into
+
+    def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
+        """Add in place with ``numpy.add.at``."""
+        import numpy as np
+
+        np.add.at(np.moveaxis(into, axis, 0), indices, np.moveaxis(values, axis, 0))
+        return into
+
+    def set(self, x: Any, key: Any, value: Any) -> Any:
+        """Return a copy of ``x`` with ``value`` at ``key``."""
+        import numpy as np
+
+        out = np.array(x)
+        out[key] = value
+        return out
+
+    def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return the array itself, converted as NumPy's protocol asks."""
+        import numpy as np
+
+        return np.asarray(array, dtype=dtype, copy=copy)
+
+    def item(self, array: Any) -> Any:
+        """Return NumPy's own conversion to a Python scalar."""
+        return array.item()
+
+
+@hookimpl
+def backend() -> Backend:
+    """Return the backend."""
+    return NumpyBackend()

@@ -1,0 +1,40 @@
+"""The array-api-strict backend of agnograd: it has the standard and nothing else.
+
+What runs here uses the standard alone. array-api-strict computes with NumPy, and rejects all that
+NumPy allows beyond the standard.
+"""
+
+from types import ModuleType
+from typing import Any
+
+from agnograd.extend import Backend, hookimpl
+
+__all__ = ["StrictBackend", "backend"]
+
+
+class StrictBackend(Backend):
+    """array-api-strict's arrays; every method that the base class has stays as it is there."""
+
+    name = "strict"
+    modules = ("array_api_strict",)
+    extra = "strict"
+
+    def namespace(self) -> ModuleType:
+        """Return ``array_api_strict``."""
+        import array_api_strict
+
+        return array_api_strict
+
+    def array_types(self) -> tuple[type, ...]:
+        """Return the type of strict arrays."""
+        return (type(self.namespace().empty(0)),)
+
+    def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return a NumPy array by the protocol that strict arrays have."""
+        return array.__array__(dtype, copy)
+
+
+@hookimpl
+def backend() -> Backend:
+    """Return the backend."""
+    return StrictBackend()

@@ -1,0 +1,5 @@
+"""x"""
+
+
+class NaN:
+    pass

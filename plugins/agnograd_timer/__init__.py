@@ -1,0 +1,5 @@
+"""x"""
+
+
+class Timer:
+    pass
