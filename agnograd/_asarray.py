@@ -36,8 +36,9 @@ def make_asarray(domain: Domain) -> Callable[..., Variable]:
             return _converted(obj, domain, dtype, device, copy)
         if isinstance(obj, list | tuple) and _holds_variable(obj):
             return _converted(_stacked(obj, xp), domain, dtype, device, None)
-        raw = domain.raw.asarray(obj, dtype=dtype, device=device, copy=copy)
-        return domain.Variable._make(raw, None)
+        raw = domain.library.asarray(obj, dtype=dtype, device=device, copy=copy)
+        made: Variable = domain.Variable._make(raw, None)
+        return made
 
     return asarray
 
@@ -69,8 +70,10 @@ def _stacked(obj: Any, xp: Any) -> Variable:
     if isinstance(obj, list | tuple):
         parts = [_stacked(each, xp) for each in obj]
         dtype = xp.result_type(*parts)
-        return xp.stack([part if part.dtype == dtype else xp.astype(part, dtype) for part in parts])
-    return xp.asarray(obj)
+        stacked: Variable = xp.stack([xp.astype(part, dtype, copy=False) for part in parts])
+        return stacked
+    made: Variable = xp.asarray(obj)
+    return made
 
 
 def make_from_dlpack(domain: Domain) -> Callable[..., Variable]:
@@ -83,6 +86,7 @@ def make_from_dlpack(domain: Domain) -> Callable[..., Variable]:
         """
         options = {"device": device, "copy": copy}
         given = {name: value for name, value in options.items() if value is not None}
-        return domain.Variable._make(domain.library.from_dlpack(x, **given), None)
+        made: Variable = domain.Variable._make(domain.library.from_dlpack(x, **given), None)
+        return made
 
     return from_dlpack

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import array_api_compat
@@ -108,8 +109,8 @@ class Domain:
 
     def take_view(self, op: Op, base: Variable, options: Mapping[str, Any]) -> Variable:
         """Take a view of a base once more."""
-        function = getattr(self.namespace, op.name)
-        arguments = inspect.BoundArguments(op.signature, {op.arrays[0]: base, **options})  # type: ignore[arg-type]
+        function = attrgetter(op.name)(self.namespace)
+        arguments = inspect.BoundArguments(op.signature, {op.arrays[0]: base, **options})
         result: Variable = function(*arguments.args, **arguments.kwargs)
         return result
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from heapq import heappop, heappush
-from operator import iadd
 from typing import Any
 
 from agnograd._graph import Edge, Leaf, Node, Output, connected
@@ -50,13 +49,14 @@ def run_pass(
     """
     mode = current_mode()
     hooks = mode.hooks if mode is not None else None
+    first_order = hooks is None and not create_graph
     seeds = list(seeds)
     path = None if targets is None else _on_path([node for node, _ in seeds], targets)
+    wanted = targets if targets is not None else ()
     gradients: dict[Edge, Any] = {}  # what has arrived so far at nodes that are yet to run
     owned: set[Edge] = set()  # nodes whose gradient is a sum made here: it is added to in place
     queue: list[tuple[int, Edge]] = []  # those nodes, newest first
     final: dict[Edge, Any] = {}
-    parts: Sequence[Any]
     node: Edge | None = None
 
     for node, g in seeds:
@@ -75,52 +75,39 @@ def run_pass(
                 g = _watched(node, g, create_graph)
                 if node.watch.retained:
                     final[node] = g
-            if path is not None or retain_grads:
-                if retain_grads or node in targets:  # type: ignore[operator]
-                    final[node] = g
-                if path is not None:
-                    edges = tuple([edge if edge in path else None for edge in edges])
-                    if not any(edges):
-                        continue
+            if retain_grads or node in wanted:
+                final[node] = g
+            if path is not None:
+                edges = tuple([edge if edge in path else None for edge in edges])
+                if not any(edges):
+                    continue
 
             if type(node) is not Node:
-                if isinstance(node, Output):
-                    _join_siblings(node, g, gradients, queue)
-                else:
+                if type(node) is Leaf:
                     final[node] = g
                     if hooks is not None:
-                        _announce(node, g, hooks)  # type: ignore[arg-type]
+                        _announce(node, g, hooks)
+                else:
+                    _join_siblings(node, g, gradients, queue)  # type: ignore[arg-type]
                 continue
 
-            op = node.op
-            saved = node.saved
+            op, saved = node.op, node.saved
             if saved is None:
                 raise _freed(node)
             if type(g) is _Siblings:
                 g = g.completed(op, create_graph)
-            if op.accumulate is not None and not create_graph and hooks is None:
-                (edge,) = edges
-                assert edge is not None
-                total = gradients.get(edge)
-                if total is None:
-                    heappush(queue, (edge.rank, edge))
-                elif edge not in owned:
-                    total = op.domain.copy(total)
-                gradients[edge] = op.accumulate(total, g, saved)
-                owned.add(edge)
-                if not retain_graph:
-                    node.saved = None
-                continue
-            if hooks is not None:
-                parts = _hooked(node, g, edges, hooks, create_graph)
-            elif create_graph:
-                parts = op.backward(g, edges, connected(node), op.domain.namespace)
+            if first_order:
+                if op.accumulate is not None:
+                    _accumulate(node, g, gradients, owned, queue)
+                    parts: Sequence[Any] = ()
+                else:
+                    parts = op.backward(g, edges, saved)
             else:
-                parts = op.backward(g, edges, saved)
+                parts = _general(node, g, edges, hooks, create_graph)
             if not retain_graph:
                 node.saved = saved = None
 
-            for edge, part in zip(edges, parts, strict=True):
+            for edge, part in zip(edges, parts):  # noqa: B905 - an accumulated node has no parts
                 if edge is None or part is None:
                     continue
                 total = gradients.get(edge)
@@ -128,7 +115,8 @@ def run_pass(
                     gradients[edge] = part
                     heappush(queue, (edge.rank, edge))
                 elif edge in owned:
-                    gradients[edge] = iadd(total, part)
+                    total += part
+                    gradients[edge] = total
                 else:
                     gradients[edge] = total + part
                     if not create_graph:
@@ -219,20 +207,47 @@ def _announce(leaf: Leaf, g: Any, hooks: ActiveHooks) -> None:
         hooks.run("gradient_ready", variable=variable, grad=_raw(g))
 
 
-def _hooked(
-    node: Node, g: Any, edges: tuple[Edge | None, ...], hooks: ActiveHooks, create_graph: bool
+def _accumulate(
+    node: Node,
+    g: Any,
+    gradients: dict[Edge, Any],
+    owned: set[Edge],
+    queue: list[tuple[int, Edge]],
+) -> None:
+    """Let an op add its gradient into a buffer, instead of making a full-size array of its own."""
+    op = node.op
+    edge = node.edges[0]
+    assert op.accumulate is not None
+    assert edge is not None
+    total = gradients.get(edge)
+    if total is None:
+        heappush(queue, (edge.rank, edge))
+    elif edge not in owned:
+        total = op.domain.copy(total)
+    assert node.saved is not None
+    gradients[edge] = op.accumulate(total, g, node.saved)
+    owned.add(edge)
+
+
+def _general(
+    node: Node,
+    g: Any,
+    edges: tuple[Edge | None, ...],
+    hooks: ActiveHooks | None,
+    create_graph: bool,
 ) -> Sequence[Any]:
-    """Run a node's rule between the hooks of plugins."""
+    """Run a node's rule with Variables, if it is recorded, and between the hooks of plugins."""
     op = node.op
     assert node.saved is not None
     if create_graph:
         compute = partial(op.backward, g, edges, connected(node), op.domain.namespace)
     else:
         compute = partial(op.backward, g, edges, node.saved)
+    if hooks is None:
+        return compute()
     known = dict(zip(op.sources, op.unpack(node.saved), strict=True))
     inputs = tuple(known.get(index) for index in range(len(edges)))
-    several = isinstance(g, list)
-    grad_outputs = tuple(_raw(each) for each in (g if several else (g,)))
+    grad_outputs = tuple(_raw(each) for each in (g if isinstance(g, list) else (g,)))
     return hooks.backward(op, compute, inputs, grad_outputs, _raw)
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "fit",
     "fit_each",
     "is_complex",
+    "is_python_scalar",
     "mismatch",
     "sum_to",
 ]
@@ -89,11 +90,17 @@ def fit_each(
 
 def conjugate(x: Any, xp: Any) -> Any:
     """Return the complex conjugate of an array or a Python scalar."""
-    if isinstance(x, bool | int | float | complex):
+    if is_python_scalar(x):
         return x.conjugate()
     return xp.conj(x)
 
 
+def is_python_scalar(x: Any) -> bool:
+    """Return whether x is one of Python's own numbers: NumPy's float64 is a subclass of float."""
+    return type(x) in _PYTHON_SCALARS
+
+
+_PYTHON_SCALARS = frozenset({bool, int, float, complex})
 _known: dict[Any, bool] = {}
 
 

@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agnograd._fit import is_python_scalar
+
 if TYPE_CHECKING:
     from agnograd._call import Call
     from agnograd._variable import Variable
@@ -100,11 +102,11 @@ def connected(node: Node) -> tuple[Any, ...]:
 
 
 def _connect(value: Any, source: int | str | None, node: Node) -> Any:
-    if source is None or value is None or isinstance(value, bool | int | float | complex):
+    if source is None or value is None or is_python_scalar(value):
         return value
     make = node.op.domain.Variable._make
     if source == "each":
         return [make(each, edge) for each, edge in zip(value, node.edges, strict=True)]
     if source == "constant":
-        return make(value, None)
+        return make(value, None) if isinstance(value, node.op.domain.array_types) else value
     return make(value, node if source == "out" else node.edges[source])  # type: ignore[index]

@@ -8,7 +8,7 @@ from typing import Any
 
 from agnograd._variable import Variable
 
-__all__ = ["is_basic", "raw_key"]
+__all__ = ["is_basic", "raw_key", "without_newaxis"]
 
 
 def raw_key(key: Any) -> Any:
@@ -32,3 +32,10 @@ def is_basic(key: Any) -> bool:
         isinstance(part, Integral | slice | EllipsisType | None) and not isinstance(part, bool)
         for part in parts
     )
+
+
+def without_newaxis(key: Any) -> Any:
+    """Return a basic key without its new axes, which the standard does not allow in writes."""
+    if isinstance(key, tuple) and any(part is None for part in key):
+        return tuple(part for part in key if part is not None)
+    return () if key is None else key

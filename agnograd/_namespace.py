@@ -11,6 +11,7 @@ from agnograd._asarray import make_asarray, make_from_dlpack
 from agnograd._backends import backend_named, backend_of, backends, default_name
 from agnograd._compile import compile_op
 from agnograd._domain import Domain, bound
+from agnograd._fit import is_python_scalar
 from agnograd._operators import add_operators
 from agnograd._ops import Op
 from agnograd._registry import registered
@@ -57,7 +58,9 @@ def _build(name: str) -> Domain:
     domain.raw = SimpleNamespace(asarray=domain.library.asarray)
     _fill(domain.raw, domain, kernels, lambda _: SimpleNamespace())
     domain.namespace = Namespace(f"agnograd.{name}", Namespace.__doc__)
-    functions = {name: compile_op(ops[name], domain, kernel) for name, kernel in kernels.items()}
+    functions: dict[str, Callable[..., Any]] = {}
+    for op_name, kernel in kernels.items():
+        functions[op_name] = compile_op(ops[op_name], domain, kernel)
     functions["asarray"] = make_asarray(domain)
     functions["from_dlpack"] = make_from_dlpack(domain)
     _fill(domain.namespace, domain, functions, lambda part: Namespace(f"agnograd.{name}.{part}"))
@@ -122,7 +125,7 @@ def domain_of(value: object) -> Domain:
         if isinstance(value, list | tuple):
             first = next((each for each in value if isinstance(each, Variable)), None)
             return domain_of(first) if first is not None else domain_named(default_name())
-        if isinstance(value, bool | int | float | complex) and kind.__module__ == "builtins":
+        if is_python_scalar(value):
             return domain_named(default_name())
         backend = backend_of(kind)
         if backend is None or not isinstance(value, domain_named(backend.name).array_types):

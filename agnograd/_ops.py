@@ -17,7 +17,6 @@ Status = Literal["rule", "no gradient", "missing"]
 
 FACTS = ("shape", "dtype", "device")
 SEQUENCES = ("arrays", "arrays_and_dtypes")
-_KEYWORD_ARRAYS = {"append", "fill_value", "max", "min", "prepend", "rtol", "sorter"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +108,11 @@ class OpSet:
     exactly that: inputs by name, ``out`` (the output), options by name, ``xp`` (the namespace),
     and, which cost no array, ``x_shape``, ``x_dtype`` and ``x_device`` of an input ``x`` or of ``out``.
 
+    Besides rules, every method takes ``forward``, ``accumulate``, ``view`` and ``outputs`` (see
+    ``Op``). Positional-only parameters, and those with a rule, take arrays; ``options`` names
+    positional-only ones that take none, and ``constants`` further ones that take arrays which
+    have no gradient. A parameter named ``key`` takes what stands in square brackets.
+
     Parameters
     ----------
     chapter : str
@@ -166,12 +170,12 @@ class OpSet:
     def _add(
         self, text: str, kind: Kind, rules: dict[str, Any], status: Status | None = None
     ) -> None:
-        options = {
+        features = {
             key: rules.pop(key)
             for key in ("forward", "accumulate", "view", "outputs")
             if key in rules
         }
-        extra = tuple(rules.pop("arrays_in", ()))
+        constants, options = rules.pop("constants", ()), rules.pop("options", ())
         name, signature = _parse(text)
         if name in self.ops:
             raise RuleError(f"{self.chapter}: {name} is registered twice")
@@ -180,10 +184,12 @@ class OpSet:
             parameter.name
             for parameter in parameters.values()
             if parameter.name in rules
-            or parameter.name in extra
+            or parameter.name in constants
             or parameter.name in SEQUENCES
-            or parameter.name in _KEYWORD_ARRAYS
-            or (parameter.kind is parameter.POSITIONAL_ONLY and parameter.name != "key")
+            or (
+                parameter.kind is parameter.POSITIONAL_ONLY
+                and parameter.name not in (*options, "key")
+            )
         )
         unknown = [key for key in rules if key not in parameters]
         if unknown:
@@ -200,7 +206,7 @@ class OpSet:
             arrays=arrays,
             rules=made,
             status=status or ("rule" if made else "no gradient"),
-            **options,
+            **features,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from agnograd._indexing import is_basic
+from agnograd._indexing import is_basic, without_newaxis
 
 __all__ = ["scatter_add", "scatter_add_axis"]
 
@@ -19,7 +19,12 @@ def scatter_add(xp: ModuleType, into: Any, key: Any, values: Any) -> Any:
     Positions that cannot repeat are read, added to and written. For integer arrays the library's
     own indexing says which positions the key selects.
     """
-    if is_basic(key) or _is_mask(xp, key):
+    if is_basic(key):
+        key = without_newaxis(key)
+        here = into[key]
+        into[key] = here + xp.reshape(values, here.shape)
+        return into
+    if _is_mask(xp, key):
         into[key] = into[key] + values
         return into
     every = xp.reshape(xp.arange(_size(into.shape), device=into.device), into.shape)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-import optree
-
 from agnograd._domain import Domain
 from agnograd._engine import run_pass
+from agnograd._fit import is_python_scalar
 from agnograd._graph import Edge, Leaf
 from agnograd._mode import enable_grad, is_grad_enabled
 from agnograd._namespace import domain_of
+from agnograd._trees import flatten, leaves, map_leaves, unflatten
 from agnograd._variable import Variable
 from agnograd.autodiff import Owner, seed
 from agnograd.errors import GradientError, NoGradientError, UnsupportedArrayError
@@ -47,7 +47,7 @@ class Trace:
         positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         self.positions = tuple(_position(each, len(args)) for each in positions)
         self.connected = _inside.get() or any(
-            isinstance(leaf, Variable) for leaf in optree.tree_leaves((args, kwargs))
+            isinstance(leaf, Variable) for leaf in leaves((args, kwargs))
         )
         # Under no_grad a connected result has nothing to be connected to.
         self.create_graph = self.connected and is_grad_enabled()
@@ -56,17 +56,17 @@ class Trace:
         self.trees: list[Any] = []
         for position in range(len(args)):
             if position not in self.positions:
-                lifted[position] = optree.tree_map(_constant, args[position])
+                lifted[position] = map_leaves(_constant, args[position])
         for position in self.positions:
-            leaves, tree = optree.tree_flatten(args[position])
-            variables = [_differentiated(leaf, position) for leaf in leaves]
-            lifted[position] = optree.tree_unflatten(tree, variables)
+            found, tree = flatten(args[position])
+            variables = [_differentiated(leaf, position) for leaf in found]
+            lifted[position] = unflatten(tree, variables)
             self.inputs.append(variables)
             self.trees.append(tree)
         token = _inside.set(True)
         try:
             with enable_grad():
-                self.result = f(*lifted, **optree.tree_map(_constant, kwargs))
+                self.result = f(*lifted, **map_leaves(_constant, kwargs))
         finally:
             _inside.reset(token)
 
@@ -89,9 +89,7 @@ class Trace:
             )
         owner = Owner(seeds)
         return tuple(
-            optree.tree_unflatten(
-                tree, [self._gradient(found, variable, owner) for variable in variables]
-            )
+            unflatten(tree, [self._gradient(found, variable, owner) for variable in variables])
             for tree, variables in zip(self.trees, self.inputs, strict=True)
         )
 
@@ -108,10 +106,10 @@ class Trace:
         """Return results as the caller gave the arguments: raw arrays or Variables."""
         if self.connected:
             keep = self.create_graph
-            return optree.tree_map(
+            return map_leaves(
                 lambda v: v if keep or not isinstance(v, Variable) else v.detach(), value
             )
-        return optree.tree_map(lambda v: v.data if isinstance(v, Variable) else v, value)
+        return map_leaves(lambda v: v.data if isinstance(v, Variable) else v, value)
 
 
 def _position(argnum: int, count: int) -> int:
@@ -143,7 +141,7 @@ def _differentiated(leaf: Any, position: int) -> Variable:
 
 def _constant(leaf: Any) -> Any:
     """Return an array among the other arguments as a Variable; all else as it is."""
-    if isinstance(leaf, Variable | bool | int | float | complex | str | list | tuple):
+    if is_python_scalar(leaf) or isinstance(leaf, Variable | str | list | tuple):
         return leaf
     try:
         domain: Domain = domain_of(leaf)
@@ -254,7 +252,7 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
     outputs, tree = _outputs(trace.result)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        cotangents, given = optree.tree_flatten(cotangent)
+        cotangents, given = flatten(cotangent)
         if given != tree:
             raise GradientError(f"a cotangent of structure {given} does not fit a value of {tree}")
         return trace.pull(outputs, cotangents, retain=True)
@@ -263,9 +261,9 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
 
 
 def _outputs(result: Any) -> tuple[list[Variable], Any]:
-    leaves, tree = optree.tree_flatten(result)
+    found, tree = flatten(result)
     outputs = []
-    for leaf in leaves:
+    for leaf in found:
         if not isinstance(leaf, Variable):
             domain: Domain = domain_of(leaf)
             leaf = domain.Variable._make(domain.to_raw(leaf), None)
@@ -305,7 +303,7 @@ def jacobian(f: Function, argnums: ArgNums = 0) -> Function:
         for output in outputs:
             block = _rows(trace, output)
             blocks.append(block[0] if isinstance(argnums, int) else block)
-        return optree.tree_unflatten(tree, blocks)
+        return unflatten(tree, blocks)
 
     return jacobian_of
 
@@ -331,13 +329,12 @@ def _rows(trace: Trace, output: Variable) -> tuple[Any, ...]:
         return xp.reshape(xp.stack(parts), shape)
 
     likes = tuple(
-        optree.tree_unflatten(tree, [v if trace.connected else v.data for v in variables])
+        unflatten(tree, [v if trace.connected else v.data for v in variables])
         for tree, variables in zip(trace.trees, trace.inputs, strict=True)
     )
     with enable_grad():
         return tuple(
-            optree.tree_map(stacked, like, *(row[i] for row in rows))
-            for i, like in enumerate(likes)
+            map_leaves(stacked, like, *(row[i] for row in rows)) for i, like in enumerate(likes)
         )
 
 
@@ -377,4 +374,4 @@ def hvp(f: Function, args: Any, vectors: Any) -> Any:
 
 def stop_gradient(x: Any) -> Any:
     """Return the same values, cut from the graph: an array, or a pytree of arrays."""
-    return optree.tree_map(lambda leaf: leaf.detach() if isinstance(leaf, Variable) else leaf, x)
+    return map_leaves(lambda leaf: leaf.detach() if isinstance(leaf, Variable) else leaf, x)

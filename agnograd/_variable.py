@@ -62,6 +62,7 @@ class Variable:
     __array_priority__ = 1000
 
     _domain: ClassVar[Domain]
+    _storage: Any
     _data: Any
     _node: Edge | None
     _leaf: Leaf
@@ -134,16 +135,18 @@ class Variable:
         """The transpose of a two-dimensional array."""
         if self.ndim != 2:
             raise ValueError(f"x.T needs two axes, not {self.ndim}; use xp.permute_dims or x.mT")
-        return self._domain.namespace.matrix_transpose(self)
+        return self.mT
 
     @property
     def mT(self) -> Variable:  # noqa: N802 - the standard's name
         """The array with its last two axes exchanged."""
-        return self._domain.namespace.matrix_transpose(self)
+        transposed: Variable = self._domain.namespace.matrix_transpose(self)
+        return transposed
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Variable:
         """Return the array on another device of its backend, still connected."""
-        return self._domain.namespace.to_device(self, device, stream=stream)
+        moved: Variable = self._domain.namespace.to_device(self, device, stream=stream)
+        return moved
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """Return the differentiable namespace of this array's backend."""
@@ -271,7 +274,8 @@ class Variable:
     def detach(self) -> Variable:
         """Return the same value, cut from the graph (no copy)."""
         self._refresh()
-        return self._domain.Variable._make(self._data, None)
+        detached: Variable = self._domain.Variable._make(self._data, None)
+        return detached
 
     def retain_grad(self) -> None:
         """Keep this value's gradient in ``grad`` although it is no leaf."""
@@ -310,7 +314,8 @@ class Variable:
         if self.size != 1:
             raise ValueError(f"item() needs an array of one element, not of shape {self.shape}")
         data = self._data[(0,) * self.ndim] if self.ndim else self._data
-        return self._domain.item(data)
+        item: bool | int | float | complex = self._domain.item(data)
+        return item
 
     def __bool__(self) -> bool:
         self._refresh()
@@ -384,12 +389,14 @@ class Variable:
 
     def __copy__(self) -> Variable:
         self._refresh()
-        return self._domain.Variable._make(self._data, self._node)
+        copied: Variable = self._domain.Variable._make(self._data, self._node)
+        return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         """Return a copy of the value that is still connected to the graph."""
         self._refresh()
-        return self._domain.Variable._make(self._domain.copy(self._data), self._node)
+        copied: Variable = self._domain.Variable._make(self._domain.copy(self._data), self._node)
+        return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
@@ -458,4 +465,5 @@ class HookHandle:
 def _rebuild(backend: str, raw: Any, requires_grad: bool) -> Variable:
     from agnograd._namespace import domain_named
 
-    return domain_named(backend).Variable(raw, requires_grad)
+    rebuilt: Variable = domain_named(backend).Variable(raw, requires_grad)
+    return rebuilt

@@ -12,13 +12,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agnograd._graph import Leaf
-from agnograd._mode import is_grad_enabled
+from agnograd._mode import entered, is_grad_enabled
 from agnograd._variable import Variable
 
 if TYPE_CHECKING:
     from agnograd._ops import Op
 
 __all__ = ["View", "replace", "view_of"]
+
+
+# A view that is taken again is recorded if it was the first time, wherever it is used next.
+_RETAKING = {flag: entered(recording=flag, hooks=lambda: None) for flag in (False, True)}
 
 
 class Storage:
@@ -33,11 +37,12 @@ class Storage:
 class View(Variable):
     """A Variable whose elements are those of another one."""
 
-    __slots__ = ("_base", "_op", "_options", "_seen")
+    __slots__ = ("_base", "_op", "_options", "_recorded", "_seen")
 
     _base: Variable
     _op: Op
     _options: Mapping[str, Any]
+    _recorded: bool
     _seen: int
     _storage: Storage
 
@@ -52,7 +57,8 @@ class View(Variable):
             stale.append(view)
             view = view._base
         for view in reversed(stale):
-            fresh = view._domain.take_view(view._op, view._base, view._options)
+            with _RETAKING[view._recorded]:
+                fresh = view._domain.take_view(view._op, view._base, view._options)
             view._data, view._node = fresh._data, fresh._node
             view._seen = view._storage.writes
 
@@ -68,6 +74,7 @@ def view_of(op: Op, result: Variable, base: object, options: Mapping[str, Any]) 
     view._base = base
     view._op = op
     view._options = options
+    view._recorded = is_grad_enabled()
     view._storage = storage
     view._seen = storage.writes
     return view

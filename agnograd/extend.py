@@ -2,8 +2,8 @@
 
 from agnograd._backends import Backend
 from agnograd._call import Call
-from agnograd._fit import conjugate_if_complex, is_complex, sum_to
-from agnograd._indexing import is_basic
+from agnograd._fit import conjugate_if_complex, is_complex, is_python_scalar, sum_to
+from agnograd._indexing import is_basic, without_newaxis
 from agnograd._ops import OpSet
 from agnograd.hookspecs import hookimpl
 from agnograd.testing._samples import Sample, array
@@ -18,5 +18,7 @@ __all__ = [
     "hookimpl",
     "is_basic",
     "is_complex",
+    "is_python_scalar",
     "sum_to",
+    "without_newaxis",
 ]

@@ -56,13 +56,16 @@ ops.linear('meshgrid(*arrays, indexing="xy")', arrays=_meshgrid_vjp, outputs="se
 ops.linear("tril(x, /, *, k=0)", x=lambda g, k, xp: xp.tril(g, k=k))
 ops.linear("triu(x, /, *, k=0)", x=lambda g, k, xp: xp.triu(g, k=k))
 ops.constant(
-    "asarray(obj, /, *, dtype=None, device=None, copy=None)",
     "empty(shape, *, dtype=None, device=None)",
     "empty_like(x, /, *, dtype=None, device=None)",
-    "eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None)",
-    "from_dlpack(x, /, *, device=None, copy=None)",
     "ones(shape, *, dtype=None, device=None)",
     "ones_like(x, /, *, dtype=None, device=None)",
     "zeros(shape, *, dtype=None, device=None)",
     "zeros_like(x, /, *, dtype=None, device=None)",
+)
+ops.constant(
+    "asarray(obj, /, *, dtype=None, device=None, copy=None)",
+    "eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None)",
+    "from_dlpack(x, /, *, device=None, copy=None)",
+    options=("obj", "n_rows", "n_cols"),
 )

@@ -6,9 +6,9 @@ __all__ = ["ops"]
 
 ops = OpSet("data_type", samples="agnograd.rules.samples.data_type")
 
-ops.linear("astype(x, dtype, /, *, copy=True, device=None)", x=lambda g: g)
+ops.linear("astype(x, dtype, /, *, copy=True, device=None)", x=lambda g: g, options=("dtype",))
+ops.constant("can_cast(from_, to, /)", options=("to",))
 ops.constant(
-    "can_cast(from_, to, /)",
     "finfo(type, /)",
     "iinfo(type, /)",
     "isdtype(dtype, kind)",

@@ -21,4 +21,5 @@ ops.missing(
 ops.constant(
     "fft.fftfreq(n, /, *, d=1.0, dtype=None, device=None)",
     "fft.rfftfreq(n, /, *, d=1.0, dtype=None, device=None)",
+    options=("n",),
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import array_api_compat
 
-from agnograd.extend import OpSet, sum_to
+from agnograd.extend import OpSet, sum_to, without_newaxis
 
 __all__ = ["ops"]
 
@@ -58,12 +58,19 @@ def _along(indices: Any, shape: Shape, axis: int, xp: Any) -> tuple[Any, ...]:
     return tuple(key)
 
 
+def _put(base: Any, value: Any, key: Any, xp: Any) -> Any:
+    plain = without_newaxis(key)
+    if plain is not key:
+        value = xp.reshape(value, base[plain].shape)
+    return xp.__setitem__(base, plain, value)
+
+
 ops.linear(
     "__getitem__(x, key, /)",
     x=lambda g, key, x_shape, xp: xp.scatter_add(g, key, shape=x_shape),
     accumulate=_add_into,
     forward=lambda x, key, /: x[key],
-    view=lambda base, value, key, xp: xp.__setitem__(base, key, value),
+    view=_put,
 )
 ops.linear(
     "__setitem__(x, key, value, /)",

@@ -23,12 +23,12 @@ ops.missing(
     "linalg.eigvalsh(x, /)",
     "linalg.inv(x, /)",
     'linalg.matrix_norm(x, /, *, keepdims=False, ord="fro")',
-    "linalg.matrix_power(x, n, /)",
     "linalg.outer(x1, x2, /)",
-    "linalg.pinv(x, /, *, rtol=None)",
     "linalg.solve(x1, x2, /)",
     "linalg.svdvals(x, /)",
     "linalg.trace(x, /, *, offset=0, dtype=None)",
     "linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)",
 )
-ops.constant("linalg.matrix_rank(x, /, *, rtol=None)")
+ops.missing("linalg.matrix_power(x, n, /)", options=("n",))
+ops.missing("linalg.pinv(x, /, *, rtol=None)", constants=("rtol",))
+ops.constant("linalg.matrix_rank(x, /, *, rtol=None)", constants=("rtol",))

@@ -83,6 +83,7 @@ ops.linear(
     "moveaxis(x, source, destination, /)",
     x=lambda g, source, destination, xp: xp.moveaxis(g, destination, source),
     view=lambda value, source, destination, xp: xp.moveaxis(value, destination, source),
+    options=("source", "destination"),
 )
 ops.linear(
     "permute_dims(x, /, axes)",
@@ -108,7 +109,7 @@ ops.linear(
     "stack(arrays, /, *, axis=0)",
     arrays=lambda g, axis, xp: xp.unstack(g, axis=axis),
 )
-ops.linear("tile(x, repetitions, /)", x=_tile_vjp)
+ops.linear("tile(x, repetitions, /)", x=_tile_vjp, options=("repetitions",))
 ops.linear(
     "unstack(x, /, *, axis=0)",
     x=lambda g, axis, xp: xp.stack(g, axis=axis),
@@ -118,5 +119,6 @@ ops.linear(
     "to_device(x, device, /, *, stream=None)",
     x=lambda g, x_device, xp: xp.to_device(g, x_device),
     forward=array_api_compat.to_device,
+    options=("device",),
 )
 ops.constant("broadcast_shapes(*shapes)")

@@ -16,5 +16,8 @@ ops.constant(
     "argmin(x, /, *, axis=None, keepdims=False)",
     "count_nonzero(x, /, *, axis=None, keepdims=False)",
     "nonzero(x, /)",
+)
+ops.constant(
     'searchsorted(x1, x2, /, *, side="left", sorter=None)',
+    constants=("sorter",),
 )

@@ -6,12 +6,13 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import optree
-
 from agnograd._domain import Domain
 from agnograd._mode import no_grad
 from agnograd._namespace import domain_of
 from agnograd._transforms import vjp
+from agnograd._trees import flatten, unflatten
+from agnograd._trees import leaves as tree_leaves
+from agnograd._trees import paths as tree_paths
 from agnograd._variable import Variable
 from agnograd.errors import UnsupportedArrayError
 
@@ -49,8 +50,8 @@ def check_grad(
     AssertionError
         If a derivative differs; the message names the order, argument, element and both values.
     """
-    leaves, tree = optree.tree_flatten(args)
-    paths = optree.tree_paths(args)
+    leaves, tree = flatten(args)
+    paths = tree_paths(args)
     chosen = [index for index, leaf in enumerate(leaves) if _is_inexact(leaf)]
     if not chosen:
         raise UnsupportedArrayError("check_grad needs a floating-point or complex array")
@@ -61,8 +62,8 @@ def check_grad(
         filled = list(leaves)
         for index, variable in zip(chosen, variables, strict=True):
             filled[index] = variable
-        result = f(*optree.tree_unflatten(tree, filled))
-        return [out for out in optree.tree_leaves(result) if _is_inexact(out)]
+        result = f(*unflatten(tree, filled))
+        return [out for out in tree_leaves(result) if _is_inexact(out)]
 
     for level in range(1, order + 1):
         weights = _weights(function, values, seed=level)

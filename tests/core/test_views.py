@@ -1,0 +1,233 @@
+"""Writes: they are recorded, reach the base and the other views, and change nothing saved."""
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+
+
+@pytest.fixture(params=["numpy", "strict"])
+def xp(request):
+    return ag.namespace(request.param)
+
+
+def leaf(xp, values):
+    return ag.Variable(xp.asarray(values, dtype=xp.float64).data, requires_grad=True)
+
+
+def values(x):
+    return np.asarray(x.detach())
+
+
+def test_a_write_is_recorded_for_both_values(xp):
+    x, v = leaf(xp, [1.0, 2.0, 3.0]), leaf(xp, 10.0)
+    y = x * 1.0
+    y[1] = v
+    xp.sum(y * y).backward()
+    np.testing.assert_array_equal(values(y), [1.0, 10.0, 3.0])
+    np.testing.assert_array_equal(values(x.grad), [2.0, 0.0, 6.0])
+    assert v.grad.item() == 20.0
+
+
+def test_a_write_to_a_leaf_leaves_its_gradient_with_it(xp):
+    x = leaf(xp, [1.0, 2.0, 3.0])
+    x[0] = 5.0
+    assert not x.is_leaf
+    xp.sum(x * x).backward()
+    np.testing.assert_array_equal(values(x.grad), [0.0, 4.0, 6.0])
+
+
+def test_saved_values_do_not_change(xp):
+    x = leaf(xp, [1.0, 2.0, 3.0])
+    y = x * 1.0
+    z = y * y
+    y[...] = 100.0
+    xp.sum(z).backward()
+    np.testing.assert_array_equal(values(x.grad), [2.0, 4.0, 6.0])
+
+
+def test_a_raw_array_that_a_user_gave_is_never_written():
+    raw = np.ones(3)
+    x = ag.Variable(raw, requires_grad=False)
+    x[0] = 5.0
+    x += 1.0
+    np.testing.assert_array_equal(raw, 1.0)
+    np.testing.assert_array_equal(x.data, [6.0, 2.0, 2.0])
+
+
+VIEWS = {
+    "slice": lambda xp, x: x[1:, ...],
+    "row": lambda xp, x: x[1, ...],
+    "newaxis": lambda xp, x: x[None, ...],
+    "permute_dims": lambda xp, x: xp.permute_dims(x, (1, 0)),
+    "matrix_transpose": lambda xp, x: x.mT,
+    "T": lambda xp, x: x.T,
+    "reshape": lambda xp, x: xp.reshape(x, (-1,)),
+    "flip": lambda xp, x: xp.flip(x, axis=0),
+    "moveaxis": lambda xp, x: xp.moveaxis(x, 0, 1),
+    "expand_dims": lambda xp, x: xp.expand_dims(x, axis=0),
+    "squeeze": lambda xp, x: xp.squeeze(x[None, ...], axis=0),
+    "linalg.matrix_transpose": lambda xp, x: xp.linalg.matrix_transpose(x),
+    "view of a view": lambda xp, x: xp.reshape(x, (-1,))[2:][::-1],
+}
+
+
+@pytest.mark.parametrize("take", VIEWS.values(), ids=VIEWS.keys())
+def test_a_write_through_a_view_reaches_the_base(xp, take):
+    raw = np.arange(6.0).reshape(3, 2)
+    expected = raw.copy()
+    if take is VIEWS["linalg.matrix_transpose"]:
+        view = expected.T
+    elif take in (VIEWS["matrix_transpose"], VIEWS["T"], VIEWS["permute_dims"], VIEWS["moveaxis"]):
+        view = expected.T
+    elif take is VIEWS["view of a view"]:
+        view = expected.reshape(-1)[2:][::-1]
+    else:
+        view = {
+            VIEWS["slice"]: lambda: expected[1:],
+            VIEWS["row"]: lambda: expected[1],
+            VIEWS["newaxis"]: lambda: expected[None],
+            VIEWS["reshape"]: lambda: expected.reshape(-1),
+            VIEWS["flip"]: lambda: expected[::-1],
+            VIEWS["expand_dims"]: lambda: expected[None],
+            VIEWS["squeeze"]: lambda: expected,
+        }[take]()
+    view[0] = -1.0
+    view *= 2.0
+
+    x, v = leaf(xp, raw.tolist()), leaf(xp, -1.0)
+    y = x * 1.0
+    taken = take(xp, y)
+    taken[0, ...] = v
+    taken *= 2.0
+    np.testing.assert_array_equal(values(y), expected)
+    np.testing.assert_array_equal(values(taken), view)
+    xp.sum(y).backward()
+    written = expected == -2.0
+    touched = np.asarray(values(y)) != raw
+    np.testing.assert_array_equal(values(x.grad)[written], 0.0)
+    assert v.grad.item() == 2.0 * written.sum()
+    assert set(values(x.grad)[~written & touched].ravel()) <= {2.0}
+
+
+def test_all_views_of_a_base_see_a_write(xp):
+    x = leaf(xp, [[1.0, 2.0], [3.0, 4.0]])
+    y = x * 1.0
+    row, column, whole = y[0, ...], y[:, 0], xp.reshape(y, (4,))
+    whole[0] = 9.0
+    assert row[0].item() == column[0].item() == y[0, 0].item() == 9.0
+    xp.sum(row * column).backward()
+    np.testing.assert_array_equal(values(x.grad), [[0.0, 3.0], [2.0, 0.0]])
+
+
+def test_adding_in_place_at_an_index_counts_once(xp):
+    x, v = leaf(xp, [1.0, 2.0, 3.0]), leaf(xp, [10.0, 20.0])
+    y = x * 1.0
+    y[:2] += v
+    y[2] += v[0]
+    np.testing.assert_array_equal(values(y), [11.0, 22.0, 13.0])
+    xp.sum(y * xp.asarray([1.0, 2.0, 3.0], dtype=xp.float64)).backward()
+    np.testing.assert_array_equal(values(x.grad), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(values(v.grad), [4.0, 2.0])
+
+
+def test_adding_in_place_at_a_mask(xp):
+    x = leaf(xp, [1.0, -2.0, 3.0])
+    y = x * 1.0
+    y[x > 0] += 1.0
+    y[x < 0] = 0.0
+    np.testing.assert_array_equal(values(y), [2.0, 0.0, 4.0])
+    xp.sum(y * y).backward()
+    np.testing.assert_array_equal(values(x.grad), [4.0, 0.0, 8.0])
+
+
+def test_in_place_operators_keep_the_object_and_the_dtype(xp):
+    x = y = leaf(xp, [1.0, 2.0]) * 1.0
+    for apply in ("__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__"):
+        y = getattr(y, apply)(2.0)
+    assert x is y
+    integers = xp.asarray([1, 2])
+    with pytest.raises(TypeError):
+        integers /= 2
+    np.testing.assert_array_equal(values(integers), [1, 2])
+    with pytest.raises(ValueError, match="broadcast|shape"):
+        x += xp.ones((3, 2), dtype=xp.float64)
+    assert x.shape == (2,)
+
+
+def test_in_place_casts_as_the_library_does():
+    xp = ag.namespace("numpy")
+    x = xp.asarray([1.0, 2.0], dtype=xp.float32)
+    x += xp.asarray([1.0, 1.0], dtype=xp.float64)
+    assert x.dtype == np.float32
+    x = ag.namespace("strict").ones(2, dtype=ag.namespace("strict").float32)
+    with pytest.raises(TypeError):
+        x += ag.namespace("strict").ones(2, dtype=ag.namespace("strict").float64)
+
+
+def test_a_step_under_no_grad_changes_a_leaf_in_place(xp):
+    x = leaf(xp, [1.0, 2.0])
+    xp.sum(x * x).backward()
+    with ag.no_grad():
+        x -= 0.5 * x.grad
+        x[0] += 7.0
+    assert x.is_leaf
+    np.testing.assert_array_equal(values(x), [7.0, 0.0])
+    x.grad = None
+    xp.sum(x * x).backward()
+    np.testing.assert_array_equal(values(x.grad), [14.0, 0.0])
+
+
+def test_a_view_that_is_looked_at_under_no_grad_stays_connected(xp):
+    x, v = leaf(xp, [1.0, 2.0]), leaf(xp, 3.0)
+    y = x * 1.0
+    view = y[:1]
+    y[0] = v
+    with ag.no_grad():
+        assert view.item() == 3.0
+    xp.sum(view).backward()
+    assert v.grad.item() == 1.0
+
+
+def test_a_failing_write_changes_nothing(xp):
+    x = leaf(xp, [1.0, 2.0])
+    y = x * 1.0
+    view = y[:1]
+    with pytest.raises((ValueError, IndexError)):
+        view[:] = xp.ones((5,), dtype=xp.float64)
+    with pytest.raises(IndexError):
+        y[7] = 1.0
+    np.testing.assert_array_equal(values(y), [1.0, 2.0])
+    np.testing.assert_array_equal(values(view), [1.0])
+
+
+def test_a_chain_of_views_may_be_long(xp):
+    y = view = xp.zeros((2,), dtype=xp.float64)
+    for _ in range(3000):
+        view = view[::-1]
+    y[0] = 1.0
+    np.testing.assert_array_equal(values(view), [1.0, 0.0])
+    view[0] = 5.0
+    np.testing.assert_array_equal(values(y), [5.0, 0.0])
+
+
+def test_writes_differentiate_twice(xp):
+    def f(x):
+        y = x * x
+        view = y[1:]
+        view *= x[0]
+        y[0] += view[0]
+        return xp.sum(y * y)
+
+    ag.check_grad(f, xp.asarray([0.5, -1.5, 2.0], dtype=xp.float64).data)
+
+
+def test_copies_are_not_views(xp):
+    x = xp.zeros((2, 2), dtype=xp.float64)
+    xp.reshape(x, (4,), copy=True)[0] = 1.0
+    (x + 0.0)[0, 0] = 1.0
+    x[x == 0] += 0.0
+    xp.asarray(x, copy=True)[0, 0] = 1.0
+    np.testing.assert_array_equal(values(x), 0.0)
+    xp.asarray(x, copy=False)[0, 0] = 1.0
+    assert x[0, 0].item() == 1.0
