@@ -50,6 +50,7 @@ _SHARED = {
     "_partial": partial,
     "_raw_key": raw_key,
     "_rank": next_rank,
+    "_type": type,
     "_unwrap": unwrap,
     "_unwrap_each": unwrap_each,
 }
@@ -139,7 +140,7 @@ def _forward_lines(op: Op, form: Form) -> Iterator[str]:
     if form != "function":
         other = "x2" if form == "operator" else "x1"
         if other in op.signature.parameters:
-            yield f"if type({other}) is not _Variable and type({other}) not in _plain:"
+            yield f"if _type({other}) is not _Variable and _type({other}) not in _plain:"
             yield f"    if not _is_operand(_call, {other}):"
             yield "        return NotImplemented"
     if op.view is not None:
@@ -174,17 +175,17 @@ def _unwrapping(op: Op) -> Iterator[str]:
             yield f"{name}, _edges = _unwrap_each(_call, {name!r}, {name})"
             continue
         tracked = name in op.differentiable
-        yield f"if type({name}) is _Variable:"
+        yield f"if _type({name}) is _Variable:"
         if tracked:
             yield f"    _{name}_node = {name}._node"
         yield f"    {name} = {name}._data"
         if tracked:
-            yield f"elif type({name}) in _plain:"
+            yield f"elif _type({name}) in _plain:"
             yield f"    _{name}_node = None"
             yield "else:"
             yield f"    {name}, _{name}_node = _unwrap(_call, {name!r}, {name})"
         else:
-            yield f"elif type({name}) not in _plain:"
+            yield f"elif _type({name}) not in _plain:"
             yield f"    {name}, _ = _unwrap(_call, {name!r}, {name})"
     if "key" in op.options:
         yield "key = _raw_key(key)"
@@ -234,7 +235,7 @@ def _recording(op: Op) -> Iterator[str]:
     yield "_result._node = _node"
     if op.view is not None:
         options = ", ".join(f"{name!r}: {name}" for name in op.options)
-        yield f"return _view(_result, _base, {{{options}}}) if type(_out) in _viewable else _result"
+        yield f"return _view(_result, _base, {{{options}}}) if _type(_out) in _viewable else _result"
     else:
         yield "return _result"
 
@@ -273,7 +274,7 @@ def _saved(op: Op) -> list[tuple[str, str, int | str | None]]:
     if _broadcasts(op):
         x1, x2 = inputs
         match = (
-            f"None if type({x2}) in _SCALARS or type({x1}) in _SCALARS "
+            f"None if _type({x2}) in _SCALARS or _type({x1}) in _SCALARS "
             f"else _mismatch(_out, {x1}, {x2})"
         )
         saved.append(("match", match, None))

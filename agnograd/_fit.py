@@ -101,14 +101,16 @@ def is_python_scalar(x: Any) -> bool:
 
 
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})
-_known: dict[Any, bool] = {}
+# By the namespace, too: comparing the dtypes of two libraries is a warning in some of them.
+_known: dict[tuple[int, Any], bool] = {}
 
 
 def is_complex(dtype: Any, xp: Any) -> bool:
     """Return whether a dtype is complex; the answers of ``xp.isdtype`` are remembered."""
-    known = _known.get(dtype)
+    key = id(xp), dtype
+    known = _known.get(key)
     if known is None:
-        known = _known[dtype] = bool(xp.isdtype(dtype, "complex floating"))
+        known = _known[key] = bool(xp.isdtype(dtype, "complex floating"))
     return known
 
 
