@@ -1,8 +1,8 @@
 """Differentiate code written against the Python array API standard, on any array library."""
 
 from agnograd import autodiff
+from agnograd._activation import activate_process_plugins, hooks
 from agnograd._backends import backends
-from agnograd._hooks import activate_process_plugins, hooks
 from agnograd._mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from agnograd._namespace import namespace
 from agnograd._plugins import plugins

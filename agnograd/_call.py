@@ -8,8 +8,8 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agnograd._hooks import ActiveHooks
     from agnograd._domain import Domain
+    from agnograd._hooks import ActiveHooks
 
 __all__ = ["Call"]
 

@@ -105,8 +105,9 @@ class OpSet:
 
     Every method takes the op's signature as text, exactly as the standard has it. Rules are
     keyword arguments by input; a rule's own parameters say what it needs, and the graph saves
-    exactly that: inputs by name, ``out`` (the output), options by name, ``xp`` (the namespace),
-    and, which cost no array, ``x_shape``, ``x_dtype`` and ``x_device`` of an input ``x`` or of ``out``.
+    exactly that: inputs by name, ``out`` (the output), options by name, ``xp`` (the namespace)
+    and, which cost no array, ``x_shape``, ``x_dtype`` and ``x_device`` of an input ``x`` (or of
+    ``out``).
 
     Besides rules, every method takes ``forward``, ``accumulate``, ``view`` and ``outputs`` (see
     ``Op``). Positional-only parameters, and those with a rule, take arrays; ``options`` names
@@ -158,14 +159,14 @@ class OpSet:
     def constant(self, *signatures: str, **options: Any) -> None:
         """Register ops that have no gradient by nature (comparisons, indices, dtypes)."""
         for signature in signatures:
-            self._add(signature, "vjp", options)
+            self._add(signature, "vjp", dict(options))
 
     def missing(self, *signatures: str, **options: Any) -> None:
         """Register ops whose derivative nobody wrote yet: callable, and an error in a backward
         pass that says how to register a rule.
         """  # noqa: D205
         for signature in signatures:
-            self._add(signature, "vjp", options, status="missing")
+            self._add(signature, "vjp", dict(options), status="missing")
 
     def _add(
         self, text: str, kind: Kind, rules: dict[str, Any], status: Status | None = None

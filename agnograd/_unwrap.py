@@ -63,7 +63,7 @@ def unwrap_each(
 
 def is_operand(call: Call, value: Any) -> bool:
     """Return whether a binary operator takes this operand, or leaves it to the operand's type."""
-    if isinstance(value, Variable | Number) or isinstance(value, call.domain.array_types):
+    if isinstance(value, (Variable, Number, *call.domain.array_types)):
         return True
     return _is_array(value) or call.domain.backend.accepts(value)
 

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from agnograd._graph import Edge, Leaf, watch
-from agnograd.errors import (
-    GradientError,
-    LostGradientError,
-    LostGradientWarning,
-    NoGradientError,
-    UnsupportedArrayError,
-)
+from agnograd._protocols import Protocols
+from agnograd.errors import GradientError, NoGradientError, UnsupportedArrayError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -25,7 +19,7 @@ __all__ = ["HookHandle", "Variable"]
 _hook_keys = itertools.count()
 
 
-class Variable:
+class Variable(Protocols):
     """A differentiable array over one backend.
 
     It is a compliant array of the array API standard. Operators and indexing are those of the
@@ -57,9 +51,6 @@ class Variable:
 
     __slots__ = ("__weakref__", "_data", "_leaf", "_node", "_storage")
     __hash__ = None  # type: ignore[assignment]
-    # NumPy must leave `raw * variable` to the Variable.
-    __array_ufunc__ = None
-    __array_priority__ = 1000
 
     _domain: ClassVar[Domain]
     _storage: Any
@@ -306,147 +297,6 @@ class Variable:
             raise NoGradientError(f"{what} needs an array that requires a gradient")
         return self._node
 
-    # -- Python scalars and other protocols -----------------------------------------------------
-
-    def item(self) -> bool | int | float | complex:
-        """Return the only element as a Python scalar, without a gradient."""
-        self._refresh()
-        if self.size != 1:
-            raise ValueError(f"item() needs an array of one element, not of shape {self.shape}")
-        data = self._data[(0,) * self.ndim] if self.ndim else self._data
-        item: bool | int | float | complex = self._domain.item(data)
-        return item
-
-    def __bool__(self) -> bool:
-        self._refresh()
-        return bool(self._data)
-
-    def __int__(self) -> int:
-        self._refresh()
-        return int(self._data)
-
-    def __index__(self) -> int:
-        self._refresh()
-        index: int = self._data.__index__()
-        return index
-
-    def __float__(self) -> float:
-        self._warn_lost("float")
-        return float(self._data)
-
-    def __complex__(self) -> complex:
-        self._warn_lost("complex")
-        return complex(self._data)
-
-    def _warn_lost(self, kind: str) -> None:
-        self._refresh()
-        if self._node is not None:
-            warnings.warn(
-                f"AGNOGRAD: {kind}(x) of an array that requires a gradient loses the gradient; "
-                "use x.item() if that is meant, or array functions if it is not",
-                LostGradientWarning,
-                stacklevel=3,
-            )
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        self._refuse_to_leave("__array__")
-        return self._domain.backend.to_host(self.data, dtype=dtype, copy=copy)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        self._refuse_to_leave("__dlpack__")
-        return self.data.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> Any:
-        return self.data.__dlpack_device__()
-
-    def _refuse_to_leave(self, protocol: str) -> None:
-        self._refresh()
-        if self._node is not None:
-            raise LostGradientError(
-                f"{protocol} of an array that requires a gradient would lose the gradient without "
-                "a word; pass x.detach(), or use the functions of x.__array_namespace__()"
-            )
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a 0-d array")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Variable]:
-        if not self.shape:
-            raise TypeError("iteration over a 0-d array")
-        return iter([self[index] for index in range(self.shape[0])])
-
-    def __repr__(self) -> str:
-        try:
-            self._refresh()
-            values = repr(self._data)
-        except Exception as error:
-            values = f"<no repr: {type(error).__name__}: {error}>"
-        if self._node is None:
-            return f"Variable({values})"
-        return f"Variable({values}, requires_grad=True)"
-
-    def __copy__(self) -> Variable:
-        self._refresh()
-        copied: Variable = self._domain.Variable._make(self._data, self._node)
-        return copied
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
-        """Return a copy of the value that is still connected to the graph."""
-        self._refresh()
-        copied: Variable = self._domain.Variable._make(self._domain.copy(self._data), self._node)
-        return copied
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if not self.is_leaf:
-            raise TypeError(
-                "a value in the middle of a graph cannot be pickled; pickle x.detach(), or a leaf"
-            )
-        return _rebuild, (self._domain.backend.name, self.data, self.requires_grad)
-
-    # -- operators: made for each backend by agnograd._namespace ---------------------------------
-
-    if TYPE_CHECKING:
-
-        def __getitem__(self, key: Any, /) -> Variable: ...
-        def __setitem__(self, key: Any, value: Any, /) -> None: ...
-        def __abs__(self) -> Variable: ...
-        def __neg__(self) -> Variable: ...
-        def __pos__(self) -> Variable: ...
-        def __invert__(self) -> Variable: ...
-        def __add__(self, other: Any, /) -> Variable: ...
-        def __radd__(self, other: Any, /) -> Variable: ...
-        def __iadd__(self, other: Any, /) -> Variable: ...
-        def __sub__(self, other: Any, /) -> Variable: ...
-        def __rsub__(self, other: Any, /) -> Variable: ...
-        def __isub__(self, other: Any, /) -> Variable: ...
-        def __mul__(self, other: Any, /) -> Variable: ...
-        def __rmul__(self, other: Any, /) -> Variable: ...
-        def __imul__(self, other: Any, /) -> Variable: ...
-        def __truediv__(self, other: Any, /) -> Variable: ...
-        def __rtruediv__(self, other: Any, /) -> Variable: ...
-        def __itruediv__(self, other: Any, /) -> Variable: ...
-        def __floordiv__(self, other: Any, /) -> Variable: ...
-        def __rfloordiv__(self, other: Any, /) -> Variable: ...
-        def __mod__(self, other: Any, /) -> Variable: ...
-        def __rmod__(self, other: Any, /) -> Variable: ...
-        def __pow__(self, other: Any, /) -> Variable: ...
-        def __rpow__(self, other: Any, /) -> Variable: ...
-        def __matmul__(self, other: Any, /) -> Variable: ...
-        def __rmatmul__(self, other: Any, /) -> Variable: ...
-        def __and__(self, other: Any, /) -> Variable: ...
-        def __or__(self, other: Any, /) -> Variable: ...
-        def __xor__(self, other: Any, /) -> Variable: ...
-        def __lshift__(self, other: Any, /) -> Variable: ...
-        def __rshift__(self, other: Any, /) -> Variable: ...
-        def __eq__(self, other: object, /) -> Variable: ...  # type: ignore[override]
-        def __ne__(self, other: object, /) -> Variable: ...  # type: ignore[override]
-        def __lt__(self, other: Any, /) -> Variable: ...
-        def __le__(self, other: Any, /) -> Variable: ...
-        def __gt__(self, other: Any, /) -> Variable: ...
-        def __ge__(self, other: Any, /) -> Variable: ...
-
 
 class HookHandle:
     """A registered gradient hook; ``remove()`` removes it."""
@@ -460,10 +310,3 @@ class HookHandle:
     def remove(self) -> None:
         """Remove the hook; removing it twice does nothing."""
         self._hooks.pop(self._key, None)
-
-
-def _rebuild(backend: str, raw: Any, requires_grad: bool) -> Variable:
-    from agnograd._namespace import domain_named
-
-    rebuilt: Variable = domain_named(backend).Variable(raw, requires_grad)
-    return rebuilt

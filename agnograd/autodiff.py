@@ -11,8 +11,9 @@ from typing import Any
 from agnograd._engine import run_pass
 from agnograd._graph import Edge, Leaf, watch
 from agnograd._mode import current_mode, enable_grad
+from agnograd._seeds import Owner, cotangent_list, nodes_of, seeds_of
 from agnograd._variable import Variable
-from agnograd.errors import GradientError, NoGradientError
+from agnograd.errors import NoGradientError
 
 __all__ = ["backward", "grad"]
 
@@ -58,7 +59,7 @@ def backward(
     outputs = _listed(variables)
     run_backward(
         outputs,
-        _cotangent_list(grad_variables, outputs),
+        cotangent_list(grad_variables, outputs),
         retain_graph=retain_graph,
         create_graph=create_graph,
         inputs=None if inputs is None else _listed(inputs),
@@ -102,8 +103,8 @@ def grad(
     """
     outputs = _listed(outputs)
     wanted = _listed(inputs)
-    targets = _nodes(wanted, "inputs")
-    seeds = _seeds(outputs, _cotangent_list(grad_outputs, outputs), create_graph, None)
+    targets = nodes_of(wanted, "inputs")
+    seeds = seeds_of(outputs, cotangent_list(grad_outputs, outputs), create_graph, None)
     with _graph_mode(create_graph):
         found = run_pass(
             seeds,
@@ -136,8 +137,8 @@ def run_backward(
     loss_scale: float | None = None,
 ) -> None:
     """Run a backward pass between its hooks, and commit its gradients if it succeeds."""
-    targets = None if inputs is None else set(_nodes(inputs, "inputs"))
-    seeds = _seeds(outputs, cotangents, create_graph, loss_scale)
+    targets = None if inputs is None else set(nodes_of(inputs, "inputs"))
+    seeds = seeds_of(outputs, cotangents, create_graph, loss_scale)
     mode = current_mode()
     hooks = mode.hooks if mode is not None else None
     raw_outputs = tuple(output._data for output in outputs) if hooks is not None else ()
@@ -184,30 +185,6 @@ def _commit(found: dict[Edge, Any], owner: Owner) -> None:
     deque(map(setattr, places, repeat("grad"), sums), maxlen=0)
 
 
-class Owner:
-    """Gives users gradients that share memory with nothing else."""
-
-    def __init__(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
-        self._shared = {id(g): g for _, g in seeds}
-
-    def raw(self, g: Any, domain: Any) -> Any:
-        """Return a raw gradient, copied if it is a cotangent, a view, or given out already."""
-        if id(g) in self._shared:
-            return domain.copy(g)
-        own = domain.backend.own(g)
-        self._shared[id(own)] = own
-        if own is not g:
-            self._shared[id(g)] = g
-        return own
-
-    def variable(self, g: Any, domain: Any) -> Variable:
-        """Return a gradient as a Variable; one that is a Variable stays connected."""
-        if isinstance(g, Variable):
-            return g
-        made: Variable = domain.Variable._make(self.raw(g, domain), None)
-        return made
-
-
 def _domain(node: Edge) -> Any:
     inner: Any = node.edges[0] if type(node).__name__ == "Output" else node
     return inner.op.domain
@@ -237,76 +214,3 @@ def _listed(variables: Any) -> list[Variable]:
                 "ag.Variable before they are computed with"
             )
     return found
-
-
-def _cotangent_list(cotangents: Any, outputs: Sequence[Variable]) -> list[Any]:
-    if cotangents is None:
-        return [None] * len(outputs)
-    found = list(cotangents) if isinstance(cotangents, list | tuple) else [cotangents]
-    if len(found) != len(outputs):
-        raise GradientError(f"{len(found)} cotangents were given for {len(outputs)} outputs")
-    return found
-
-
-def _nodes(variables: Sequence[Variable], what: str) -> list[Edge]:
-    nodes = []
-    for index, variable in enumerate(variables):
-        variable._refresh()
-        if variable._node is None:
-            raise NoGradientError(
-                f"{what}[{index}] requires no gradient: set requires_grad before computing with it"
-            )
-        nodes.append(variable._node)
-    return nodes
-
-
-def _seeds(
-    outputs: Sequence[Variable],
-    cotangents: Sequence[Any],
-    create_graph: bool,
-    loss_scale: float | None,
-) -> list[tuple[Edge, Any]]:
-    """Return where a pass starts: the outputs' nodes and their checked cotangents."""
-    seeds = []
-    for node, output, cotangent in zip(
-        _nodes(outputs, "outputs"), outputs, cotangents, strict=True
-    ):
-        g = seed(output, cotangent)
-        if loss_scale is not None:
-            g = g * loss_scale
-        seeds.append((node, g if create_graph else g._data))
-    return seeds
-
-
-def seed(output: Variable, cotangent: Any) -> Variable:
-    """Return the cotangent of an output as a Variable, one by default."""
-    domain = output._domain
-    if cotangent is None:
-        if output.size != 1:
-            raise NoGradientError(
-                f"a gradient is implied for values of one element alone, not of shape "
-                f"{output.shape}: pass the gradient, with that shape, or reduce the value with "
-                "xp.sum or xp.mean"
-            )
-        if domain.is_complex(output.dtype):
-            raise NoGradientError(
-                "a complex value has no implied gradient: pass one, or differentiate its real or "
-                "imaginary part, or its absolute value"
-            )
-        ones = domain.raw.ones(output.shape, dtype=output.dtype, device=output.device)
-        made: Variable = domain.Variable._make(ones, None)
-        return made
-    if not isinstance(cotangent, Variable):
-        if isinstance(cotangent, bool | int | float | complex | list | tuple):
-            cotangent = domain.library.asarray(cotangent, dtype=output.dtype, device=output.device)
-        cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
-    elif cotangent._domain is not domain:
-        cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
-    cotangent._refresh()
-    if cotangent.shape != output.shape or cotangent.dtype != output.dtype:
-        raise GradientError(
-            f"a cotangent of shape {cotangent.shape} and dtype {cotangent.dtype} does not fit a "
-            f"value of shape {output.shape} and dtype {output.dtype}"
-        )
-    checked: Variable = cotangent
-    return checked

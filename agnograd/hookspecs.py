@@ -147,4 +147,4 @@ class HookSpecs:
 
     @hookspec(firstresult=True)
     def restore_value(self, packed: Any) -> Any:
-        """Return the value that this plugin's ``save_value`` packed, or None if it was another's."""
+        """Return the value that this plugin's ``save_value`` packed; None if another packed it."""

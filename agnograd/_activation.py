@@ -1,0 +1,89 @@
+"""Activating plugins: for a block of code, or for the whole process."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from agnograd._hooks import ActiveHooks
+from agnograd._mode import PROCESS_PLUGINS, current_mode, entered, initial_mode
+from agnograd._plugins import plugin_named
+from agnograd.errors import AgnogradError, PluginWarning
+
+__all__ = ["activate_process_plugins", "hooks"]
+
+
+class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
+    """Activate plugins: a context manager (and decorator), per thread and asyncio task.
+
+    Parameters
+    ----------
+    *plugins : str or object
+        Names of installed plugins, of which a new instance is made, or plugins of your own:
+        objects with methods marked ``@hookimpl``.
+
+    Returns
+    -------
+    tuple
+        On entering: the plugins, in the order that they were given.
+
+    Raises
+    ------
+    UnknownPluginError
+        If no installed plugin has a name that was given.
+    PluginError
+        If a plugin fails to load, or implements a hook that does not exist.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> with ag.hooks("timer") as (timer,):
+    ...     gradient = ag.grad(lambda x: x * x)(3.0)
+    >>> sorted(timer.to_dict()["forward"])
+    ['multiply']
+    """
+
+    __slots__ = ("plugins",)
+
+    def __init__(self, *plugins: object) -> None:
+        self.plugins = tuple(_instance(plugin) for plugin in plugins)
+        super().__init__(hooks=self._together)
+
+    def __enter__(self) -> tuple[Any, ...]:  # type: ignore[override]
+        super().__enter__()
+        return self.plugins
+
+    def _together(self) -> ActiveHooks:
+        """Return the hooks that were active already together with these."""
+        mode = current_mode()
+        active = dict(mode.hooks.plugins) if mode is not None and mode.hooks is not None else {}
+        for plugin in self.plugins:
+            if not any(plugin is other for other in active.values()):
+                active[_free_name(plugin, active)] = plugin
+        return ActiveHooks(active)
+
+
+def _instance(plugin: object) -> object:
+    if isinstance(plugin, str):
+        plugin = plugin_named(plugin)
+    return plugin() if isinstance(plugin, type) else plugin
+
+
+def _free_name(plugin: object, taken: Mapping[str, object]) -> str:
+    kind = plugin if hasattr(plugin, "__name__") else type(plugin)
+    base = f"{getattr(kind, '__module__', '')}.{getattr(kind, '__name__', kind)}".lstrip(".")
+    names = (base if count == 0 else f"{base}#{count + 1}" for count in range(len(taken) + 1))
+    return next(name for name in names if name not in taken)
+
+
+def activate_process_plugins() -> None:
+    """Activate what ``AGNOGRAD_PLUGINS`` names, in every thread; a failure warns."""
+    for name in PROCESS_PLUGINS:
+        assert initial_mode is not None
+        active = dict(initial_mode.hooks.plugins) if initial_mode.hooks is not None else {}
+        try:
+            plugin = _instance(name)
+            initial_mode.hooks = ActiveHooks({**active, _free_name(plugin, active): plugin})
+        except AgnogradError as error:
+            warnings.warn(f"AGNOGRAD: AGNOGRAD_PLUGINS: {error}", PluginWarning, stacklevel=2)

@@ -1,0 +1,111 @@
+"""The two ends of a pass: cotangents that users hand in, gradients that they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agnograd._graph import Edge
+from agnograd._variable import Variable
+from agnograd.errors import GradientError, NoGradientError
+
+__all__ = ["Owner", "cotangent_list", "nodes_of", "seed_of", "seeds_of"]
+
+
+def cotangent_list(cotangents: Any, outputs: Sequence[Variable]) -> list[Any]:
+    """Return one cotangent, or None, for each output."""
+    if cotangents is None:
+        return [None] * len(outputs)
+    found = list(cotangents) if isinstance(cotangents, list | tuple) else [cotangents]
+    if len(found) != len(outputs):
+        raise GradientError(f"{len(found)} cotangents were given for {len(outputs)} outputs")
+    return found
+
+
+def nodes_of(variables: Sequence[Variable], what: str) -> list[Edge]:
+    """Return the nodes that made Variables; all of them must have one."""
+    nodes: list[Edge] = []
+    for index, variable in enumerate(variables):
+        variable._refresh()
+        if variable._node is None:
+            raise NoGradientError(
+                f"{what}[{index}] requires no gradient: set requires_grad before computing with it"
+            )
+        nodes.append(variable._node)
+    return nodes
+
+
+def seeds_of(
+    outputs: Sequence[Variable],
+    cotangents: Sequence[Any],
+    create_graph: bool,
+    loss_scale: float | None,
+) -> list[tuple[Edge, Any]]:
+    """Return where a pass starts: the outputs' nodes and their checked cotangents."""
+    seeds = []
+    for node, output, cotangent in zip(
+        nodes_of(outputs, "outputs"), outputs, cotangents, strict=True
+    ):
+        g = seed_of(output, cotangent)
+        if loss_scale is not None:
+            g = g * loss_scale
+        seeds.append((node, g if create_graph else g._data))
+    return seeds
+
+
+def seed_of(output: Variable, cotangent: Any) -> Variable:
+    """Return the cotangent of an output as a Variable, one by default."""
+    domain = output._domain
+    if cotangent is None:
+        if output.size != 1:
+            raise NoGradientError(
+                f"a gradient is implied for values of one element alone, not of shape "
+                f"{output.shape}: pass the gradient, with that shape, or reduce the value with "
+                "xp.sum or xp.mean"
+            )
+        if domain.is_complex(output.dtype):
+            raise NoGradientError(
+                "a complex value has no implied gradient: pass one, or differentiate its real or "
+                "imaginary part, or its absolute value"
+            )
+        ones = domain.raw.ones(output.shape, dtype=output.dtype, device=output.device)
+        made: Variable = domain.Variable._make(ones, None)
+        return made
+    if not isinstance(cotangent, Variable):
+        if isinstance(cotangent, bool | int | float | complex | list | tuple):
+            cotangent = domain.library.asarray(cotangent, dtype=output.dtype, device=output.device)
+        cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
+    elif cotangent._domain is not domain:
+        cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
+    cotangent._refresh()
+    if cotangent.shape != output.shape or cotangent.dtype != output.dtype:
+        raise GradientError(
+            f"a cotangent of shape {cotangent.shape} and dtype {cotangent.dtype} does not fit a "
+            f"value of shape {output.shape} and dtype {output.dtype}"
+        )
+    checked: Variable = cotangent
+    return checked
+
+
+class Owner:
+    """Gives users gradients that share memory with nothing else."""
+
+    def __init__(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
+        self._shared = {id(g): g for _, g in seeds}
+
+    def raw(self, g: Any, domain: Any) -> Any:
+        """Return a raw gradient, copied if it is a cotangent, a view, or given out already."""
+        if id(g) in self._shared:
+            return domain.copy(g)
+        own = domain.backend.own(g)
+        self._shared[id(own)] = own
+        if own is not g:
+            self._shared[id(g)] = g
+        return own
+
+    def variable(self, g: Any, domain: Any) -> Variable:
+        """Return a gradient as a Variable; one that is a Variable stays connected."""
+        if isinstance(g, Variable):
+            return g
+        made: Variable = domain.Variable._make(self.raw(g, domain), None)
+        return made

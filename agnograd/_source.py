@@ -1,0 +1,264 @@
+"""The source of an op's functions, written from its signature and from what its rules name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from inspect import Parameter
+from textwrap import indent
+from typing import Literal
+
+from agnograd._ops import Op, Rule
+
+__all__ = ["Form", "backward_source", "forward_source", "saved_values"]
+
+# How an op is called: as a function of the namespace, or as an operator of arrays, where an
+# operand that is no array gets its chance to answer (Python's NotImplemented), also reflected.
+Form = Literal["function", "operator", "reflected"]
+
+# -- the forward function ------------------------------------------------------------------------
+
+
+def forward_source(op: Op, form: Form) -> str:
+    body = "\n".join(_forward_lines(op, form))
+    name = op.name.rpartition(".")[2]
+    signature = op.text[op.text.index("(") :]
+    if form == "reflected":
+        signature = "(x2, x1, /)"
+    return f"def {name}{signature}:\n{indent(body, '    ')}\n"
+
+
+def _forward_lines(op: Op, form: Form) -> Iterator[str]:
+    if form != "function":
+        other = "x2" if form == "operator" else "x1"
+        if other in op.signature.parameters:
+            yield f"if _type({other}) is not _Variable and _type({other}) not in _plain:"
+            yield f"    if not _is_operand(_call, {other}):"
+            yield "        return NotImplemented"
+    if op.view is not None:
+        yield "_base = x"
+    yield from _unwrapping(op)
+    inputs = "".join(f"*{name}, " if name == op.sequence else f"{name}, " for name in op.arrays)
+    options = ", ".join(f"{name!r}: {name}" for name in op.options)
+    arguments = _arguments(op)
+    yield "_state = _mode()"
+    yield "if _state is None or _state.hooks is None:"
+    yield "    _op = _call"
+    yield f"    _out = _kernel({arguments})"
+    yield "else:"
+    yield "    _op, _out = _state.hooks.forward("
+    yield f"        _call, _partial(_kernel, {arguments}), ({inputs}), {{{options}}}"
+    yield "    )"
+    if op.differentiable:
+        yield from _recording(op)
+    elif op.chapter in ("creation", "elementwise") and op.outputs == "one":
+        yield "_result = _new(_Variable)"
+        yield "_result._data = _out"
+        yield "_result._node = None"
+        yield "return _result"
+    else:
+        yield "return _wrap(_out)"
+
+
+def _unwrapping(op: Op) -> Iterator[str]:
+    """Replace each Variable by its raw array, and remember the node that made it."""
+    for name in op.arrays:
+        if name == op.sequence:
+            yield f"{name}, _edges = _unwrap_each(_call, {name!r}, {name})"
+            continue
+        tracked = name in op.differentiable
+        yield f"if _type({name}) is _Variable:"
+        if tracked:
+            yield f"    _{name}_node = {name}._node"
+        yield f"    {name} = {name}._data"
+        if tracked:
+            yield f"elif _type({name}) in _plain:"
+            yield f"    _{name}_node = None"
+            yield "else:"
+            yield f"    {name}, _{name}_node = _unwrap(_call, {name!r}, {name})"
+        else:
+            yield f"elif _type({name}) not in _plain:"
+            yield f"    {name}, _ = _unwrap(_call, {name!r}, {name})"
+    if "key" in op.options:
+        yield "key = _raw_key(key)"
+
+
+def _arguments(op: Op) -> str:
+    parts = []
+    for name, parameter in op.signature.parameters.items():
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            parts.append(f"*{name}")
+        elif parameter.kind is Parameter.KEYWORD_ONLY:
+            parts.append(f"{name}={name}")
+        else:
+            parts.append(name)
+    return ", ".join(parts)
+
+
+def _recording(op: Op) -> Iterator[str]:
+    """Wrap the output; make a node if an input has one and the state says so."""
+    inputs = op.differentiable
+    if op.sequence:
+        constant = "not any(_edges)"
+    else:
+        constant = " and ".join(f"_{name}_node is None" for name in inputs)
+    several = op.outputs == "several"
+    if "dtype" in op.signature.parameters:  # a result that is cast to integers has no gradient
+        constant = f"{constant} or _out.dtype not in _inexact"
+    yield f"if ({constant}) or (_state is not None and not _state.recording):"
+    if several:
+        yield "    return _wrap(_out)"
+    else:
+        yield "    _node = None"
+    yield "else:"
+    yield "    _node = _new(_Node)"
+    yield "    _node.rank = _rank()"
+    yield "    _node.op = _op"
+    yield "    _node.watch = None"
+    yield f"    _node.edges = {'_edges' if op.sequence else _tuple(f'_{n}_node' for n in inputs)}"
+    yield f"    _node.saved = {_tuple(value for _, value, _ in saved_values(op))}"
+    yield "    if _state is not None and _state.hooks is not None:"
+    yield "        _state.hooks.save(_node)"
+    if several:
+        yield "    return _wrap_outputs(_out, _node)"
+        return
+    yield "_result = _new(_Variable)"
+    yield "_result._data = _out"
+    yield "_result._node = _node"
+    if op.view is not None:
+        options = ", ".join(f"{name!r}: {name}" for name in op.options)
+        yield "if _type(_out) in _viewable:"
+        yield f"    return _view(_result, _base, {{{options}}})"
+    yield "return _result"
+
+
+def _tuple(values: Iterable[str]) -> str:
+    return "(" + "".join(f"{value}, " for value in values) + ")"
+
+
+# -- what a node saves ---------------------------------------------------------------------------
+
+
+def saved_values(op: Op) -> list[tuple[str, str, int | str | None]]:
+    """Return what a node of this op saves: name, expression, and what to connect it to.
+
+    A value that only the rules of some inputs name is saved when one of those inputs is tracked.
+    """
+    if not op.rules:
+        return []
+    inputs = op.differentiable
+    wanted: dict[str, list[str]] = {}
+    for name, rule in op.rules.items():
+        names = [n for n in rule.names if n not in ("g", "xp")]
+        if rule.kind != "elementwise":
+            names += [f"{name}_shape", f"{name}_dtype"]
+        for value in names:
+            users = wanted.setdefault(value, [])
+            if name not in users:
+                users.append(name)
+    saved = []
+    for value, users in wanted.items():
+        expression, source = _expression(op, value)
+        if len(users) < len(inputs) and value not in op.options:
+            tracked = " or ".join(f"_{user}_node is not None" for user in users)
+            expression = f"({expression} if {tracked} else None)"
+        saved.append((value, expression, source))
+    if _broadcasts(op):
+        x1, x2 = inputs
+        match = (
+            f"None if _type({x2}) in _SCALARS or _type({x1}) in _SCALARS "
+            f"else _mismatch(_out, {x1}, {x2})"
+        )
+        saved.append(("match", match, None))
+    return saved
+
+
+def _broadcasts(op: Op) -> bool:
+    """Whether an element-wise op combines two inputs, whose shapes and dtypes may differ."""
+    return len(op.rules) == 2 and next(iter(op.rules.values())).kind == "elementwise"
+
+
+def _expression(op: Op, value: str) -> tuple[str, int | str | None]:
+    array, _, what = value.rpartition("_")
+    if value == "out":
+        return "_out", "out"
+    if value == op.sequence:
+        return value, "each"
+    if value in op.differentiable:
+        return value, op.differentiable.index(value)
+    if value in op.arrays:
+        return value, "constant"
+    if value in op.options:
+        return value, None
+    if array == op.sequence:
+        return f"[{_fact('_each', what)} for _each in {array}]", None
+    return _fact("_out" if array == "out" else array, what), None
+
+
+def _fact(array: str, what: str) -> str:
+    return f"_device({array})" if what == "device" else f"{array}.{what}"
+
+
+# -- the backward function -----------------------------------------------------------------------
+
+
+def backward_source(op: Op) -> str:
+    """Write ``(g, edges, saved, xp) -> gradients``, one gradient (or None) for each edge.
+
+    On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
+    under ``create_graph`` they are Variables and the differentiable namespace.
+    """
+    name = op.name.rpartition(".")[2].strip("_")
+    body = "\n".join(_backward_lines(op))
+    return f"def {name}_backward(g, edges, saved, xp):\n{indent(body, '    ')}\n"
+
+
+def _backward_lines(op: Op) -> Iterator[str]:
+    saved = saved_values(op)
+    if saved:
+        yield f"{_tuple(name for name, _, _ in saved)} = saved"
+    if op.sequence:
+        (rule,) = op.rules.values()
+        name = op.sequence
+        gradients = f"_rule_{name}({', '.join(rule.names)})"
+        yield f"return _fit_each({gradients}, edges, {name}_shape, {name}_dtype, xp)"
+        return
+    inputs = op.differentiable
+    if len(inputs) > 1:
+        yield f"{_tuple(f'_{name}_edge' for name in inputs)} = edges"
+    if any(_multiplies(rule) for rule in op.rules.values()):
+        yield "_conjugated = g.dtype in _complex"
+    for name in inputs:
+        lines = list(_gradient(op, name))
+        if len(inputs) == 1:
+            yield from lines
+        else:
+            yield f"if _{name}_edge is None:"
+            yield f"    _{name}_grad = None"
+            yield "else:"
+            yield from (f"    {line}" for line in lines)
+    yield f"return {_tuple(f'_{name}_grad' for name in inputs)}"
+
+
+def _multiplies(rule: Rule) -> bool:
+    return rule.kind == "elementwise" and callable(rule.function)
+
+
+def _gradient(op: Op, name: str) -> Iterator[str]:
+    """Compute the gradient with respect to one input."""
+    rule = op.rules[name]
+    result = f"_{name}_grad"
+    value = f"_rule_{name}({', '.join(rule.names)})"
+    if rule.kind != "elementwise":
+        yield f"{result} = _fit({value}, {name}_shape, {name}_dtype, xp)"
+        return
+    if _multiplies(rule):
+        yield f"_partial_{name} = {value}"
+        yield "if _conjugated:"
+        yield f"    _partial_{name} = _conjugate(_partial_{name}, xp)"
+        yield f"{result} = g * _partial_{name}"
+    else:
+        yield f"{result} = " + {1: "g", -1: "-g", 0: "xp.zeros_like(g)"}[rule.function]  # type: ignore[index]
+    if _broadcasts(op):
+        index = op.differentiable.index(name)
+        yield "if match is not None:"
+        yield f"    {result} = _fit({result}, *match[{index}], xp)"

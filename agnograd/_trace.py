@@ -1,0 +1,162 @@
+"""One run of a function that is being differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+from agnograd._domain import Domain
+from agnograd._engine import run_pass
+from agnograd._fit import is_python_scalar
+from agnograd._graph import Edge, Leaf
+from agnograd._mode import enable_grad, is_grad_enabled
+from agnograd._namespace import domain_of
+from agnograd._seeds import Owner, seed_of
+from agnograd._trees import flatten, leaves, map_leaves, unflatten
+from agnograd._variable import Variable
+from agnograd.errors import UnsupportedArrayError
+
+__all__ = ["ArgNums", "Function", "Trace", "outputs_of"]
+
+Function = Callable[..., Any]
+ArgNums = int | Sequence[int]
+
+# Inside of a transformed function everything is a Variable: what a nested transformation of raw
+# arrays returns may depend on the outer one's arguments, and must stay connected to them.
+_inside: ContextVar[bool] = ContextVar("agnograd_inside", default=False)
+
+
+class Trace:
+    """One run of a function: its differentiated inputs, its result, and the way back.
+
+    Parameters
+    ----------
+    f : callable
+        The function.
+    args, kwargs
+        Its arguments, pytrees of arrays and anything else.
+    argnums : int or sequence of int
+        The positions of the arguments to differentiate.
+    """
+
+    def __init__(
+        self, f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: ArgNums
+    ) -> None:
+        positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        self.positions = tuple(_position(each, len(args)) for each in positions)
+        self.connected = _inside.get() or any(
+            isinstance(leaf, Variable) for leaf in leaves((args, kwargs))
+        )
+        # Under no_grad a connected result has nothing to be connected to.
+        self.create_graph = self.connected and is_grad_enabled()
+        lifted = list(args)
+        self.inputs: list[list[Variable]] = []
+        self.trees: list[Any] = []
+        for position in range(len(args)):
+            if position not in self.positions:
+                lifted[position] = map_leaves(_constant, args[position])
+        for position in self.positions:
+            found, tree = flatten(args[position])
+            variables = [_differentiated(leaf, position) for leaf in found]
+            lifted[position] = unflatten(tree, variables)
+            self.inputs.append(variables)
+            self.trees.append(tree)
+        token = _inside.set(True)
+        try:
+            with enable_grad():
+                self.result = f(*lifted, **map_leaves(_constant, kwargs))
+        finally:
+            _inside.reset(token)
+
+    def pull(
+        self, outputs: Sequence[Variable], cotangents: Sequence[Any], retain: bool
+    ) -> tuple[Any, ...]:
+        """Return the gradients for each differentiated argument, in its own structure."""
+        seeds: list[tuple[Edge, Any]] = []
+        for output, cotangent in zip(outputs, cotangents, strict=True):
+            g = seed_of(output, cotangent)
+            if output._node is not None:
+                seeds.append((output._node, g if self.create_graph else g._data))
+        targets = {v._node for variables in self.inputs for v in variables if v._node is not None}
+        with enable_grad():
+            found = run_pass(
+                seeds,
+                targets=targets,
+                create_graph=self.create_graph,
+                retain_graph=retain or self.create_graph,
+            )
+        owner = Owner(seeds)
+        return tuple(
+            unflatten(tree, [self._gradient(found, variable, owner) for variable in variables])
+            for tree, variables in zip(self.trees, self.inputs, strict=True)
+        )
+
+    def _gradient(self, found: dict[Edge, Any], variable: Variable, owner: Owner) -> Any:
+        domain = variable._domain
+        g = found.get(variable._node)  # type: ignore[arg-type]
+        if g is None:
+            g = domain.raw.zeros_like(domain.backend.array(variable._data))
+        if self.connected:
+            return owner.variable(g, domain)
+        return owner.raw(g, domain)
+
+    def out(self, value: Any) -> Any:
+        """Return results as the caller gave the arguments: raw arrays or Variables."""
+        if self.connected:
+            keep = self.create_graph
+            return map_leaves(
+                lambda v: v if keep or not isinstance(v, Variable) else v.detach(), value
+            )
+        return map_leaves(lambda v: v.data if isinstance(v, Variable) else v, value)
+
+
+def _position(argnum: int, count: int) -> int:
+    if not -count <= argnum < count:
+        raise IndexError(f"argnums names argument {argnum}, but {count} positional ones were given")
+    return argnum % count
+
+
+def _differentiated(leaf: Any, position: int) -> Variable:
+    """Return a Variable of its own for an input: its gradient is that of this place alone."""
+    domain: Domain = domain_of(leaf)
+    if isinstance(leaf, Variable):
+        leaf._refresh()
+        data, tracked = leaf._data, leaf._node is not None and is_grad_enabled()
+    else:
+        data, tracked = domain.to_raw(leaf), False
+    if data.dtype not in domain.inexact_dtypes:
+        raise UnsupportedArrayError(
+            f"argument {position} has dtype {data.dtype}, and no gradient: differentiate with "
+            "respect to floating-point or complex arrays (see argnums), or convert it first"
+        )
+    if tracked:
+        variable: Variable = domain.namespace.astype(leaf, leaf.dtype, copy=False)
+        return variable
+    variable = domain.Variable._make(data, None)
+    variable._node = Leaf(variable)
+    return variable
+
+
+def _constant(leaf: Any) -> Any:
+    """Return an array among the other arguments as a Variable; all else as it is."""
+    if is_python_scalar(leaf) or isinstance(leaf, Variable | str | list | tuple):
+        return leaf
+    try:
+        domain: Domain = domain_of(leaf)
+    except UnsupportedArrayError:
+        return leaf
+    return domain.Variable._make(domain.to_raw(leaf), None)
+
+
+def outputs_of(result: Any) -> tuple[list[Variable], Any]:
+    """Return the arrays that a function returned as Variables, and their structure."""
+    found, tree = flatten(result)
+    outputs = []
+    for leaf in found:
+        if not isinstance(leaf, Variable):
+            domain: Domain = domain_of(leaf)
+            leaf = domain.Variable._make(domain.to_raw(leaf), None)
+        leaf._refresh()
+        outputs.append(leaf)
+    return outputs, tree

@@ -1,0 +1,241 @@
+"""Other distributions: their entry points, and what happens when they are broken."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+METADATA = "Metadata-Version: 2.1\nName: {name}\nVersion: 1.2.3\n"
+
+
+@pytest.fixture
+def stranger(tmp_path):
+    """Return a function that installs a module with entry points, and runs code beside it."""
+
+    def run(module, entry_points, code, **environment):
+        (tmp_path / "stranger.py").write_text(textwrap.dedent(module))
+        info = tmp_path / "stranger_pack-1.2.3.dist-info"
+        info.mkdir(exist_ok=True)
+        (info / "METADATA").write_text(METADATA.format(name="stranger-pack"))
+        (info / "entry_points.txt").write_text(textwrap.dedent(entry_points))
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(tmp_path)} | environment,
+        )
+        assert done.returncode == 0, done.stderr
+        return done
+
+    return run
+
+
+OPS = "[agnograd.ops]\nstranger = stranger:ops\n"
+
+
+def test_an_op_set_brings_ops_and_missing_rules(stranger):
+    module = """
+        from agnograd.extend import OpSet
+
+        ops = OpSet("stranger")
+        ops.elementwise(
+            "softplus(x, /)",
+            x=lambda x, xp: 1 / (1 + xp.exp(-x)),
+            forward=lambda xp, x: xp.log1p(xp.exp(x)),
+        )
+        ops.vjp(
+            "linalg.det(x, /)",
+            x=lambda g, x, out, xp: (g * out)[..., None, None] * xp.linalg.inv(x).mT,
+        )
+    """
+    code = """
+        import numpy as np
+        import agnograd as ag
+
+        for name in ("numpy", "strict"):
+            xp = ag.namespace(name)
+            x = xp.asarray([[2.0, 1.0], [0.5, 3.0]], dtype=xp.float64).data
+            ag.check_grad(lambda x: xp.softplus(x), x)
+            ag.check_grad(lambda x: xp.linalg.det(x), x, order=1)
+        assert ag.ops()["softplus"].distribution == "stranger-pack 1.2.3"
+        assert ag.ops()["linalg.det"].status == "rule"
+    """
+    assert stranger(module, OPS, code).stderr == ""
+
+
+def test_a_broken_op_set_is_named_and_breaks_nothing_else(stranger):
+    code = """
+        import agnograd as ag
+
+        assert float(ag.grad(lambda x: x * x)(3.0)) == 6.0
+    """
+    done = stranger("raise RuntimeError('planted')", OPS, code)
+    for word in ("stranger", "stranger-pack 1.2.3", "stranger:ops", "RuntimeError: planted"):
+        assert word in done.stderr
+    done = stranger("ops = 5", OPS, code)
+    assert "is no OpSet but int" in done.stderr
+    done = stranger("ops = 5", OPS, code, AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert done.stderr == ""
+
+
+def test_an_op_set_cannot_replace_a_rule(stranger):
+    module = """
+        from agnograd.extend import OpSet
+
+        ops = OpSet("stranger")
+        ops.elementwise("sin(x, /)", x=lambda x: 0 * x)
+    """
+    code = """
+        import agnograd as ag
+
+        xp = ag.namespace()
+        assert float(ag.grad(lambda x: xp.sin(x))(0.0)) == 1.0
+    """
+    assert "stranger-pack 1.2.3 registers 'sin'" in stranger(module, OPS, code).stderr
+
+
+PLUGIN = "[agnograd.plugins]\nstranger = stranger:Stranger\n"
+
+
+def test_a_plugin_is_found_and_loaded_when_it_is_asked_for(stranger):
+    module = """
+        from agnograd.extend import hookimpl
+
+        class Stranger:
+            def __init__(self):
+                self.seen = []
+
+            @hookimpl
+            def forward_preprocess(self, op):
+                self.seen.append(op.name)
+    """
+    code = """
+        import sys
+        import agnograd as ag
+
+        info = ag.plugins()["stranger"]
+        assert info.distribution == "stranger-pack 1.2.3"
+        assert info.importable
+        assert "stranger" not in sys.modules
+        with ag.hooks("stranger") as (plugin,):
+            ag.Variable(1.0) * 2.0
+        assert plugin.seen == ["multiply"]
+    """
+    stranger(module, PLUGIN, code)
+
+
+def test_a_broken_plugin_is_reported_when_it_is_asked_for(stranger):
+    code = """
+        import agnograd as ag
+
+        assert "stranger" in ag.plugins()
+        assert float(ag.grad(lambda x: x * x)(3.0)) == 6.0
+        try:
+            ag.hooks("stranger")
+        except ImportError as error:
+            assert "stranger-pack 1.2.3" in str(error), error
+            assert "No module named 'absent'" in str(error), error
+        else:
+            raise AssertionError("no error")
+    """
+    stranger("import absent", PLUGIN, code)
+    done = stranger("import absent", PLUGIN, "import agnograd", AGNOGRAD_PLUGINS="stranger")
+    assert "PluginWarning" in done.stderr
+    assert "absent" in done.stderr
+
+
+BACKEND = "[agnograd.backends]\nstranger = stranger\n"
+
+
+def test_a_backend_is_a_plugin_that_a_stranger_can_write(stranger):
+    module = """
+        from agnograd.extend import Backend, hookimpl
+
+        class Renamed(Backend):
+            name = "stranger"
+            modules = ("array_api_strict",)
+
+            def namespace(self):
+                import array_api_strict
+                return array_api_strict
+
+            def array_types(self):
+                return (type(self.namespace().empty(0)),)
+
+        @hookimpl
+        def backend():
+            return Renamed()
+    """
+    code = """
+        import sys
+        import agnograd as ag
+
+        assert ag.backends() == ["numpy", "strict", "stranger"]
+        assert "stranger" not in sys.modules
+        xp = ag.namespace("stranger")
+        x = ag.Variable(xp.asarray([1.0, 2.0]), requires_grad=True)
+        assert xp.asarray(3.0).__array_namespace__() is xp
+        ag.check_grad(lambda x: xp.sum(x**3), xp.asarray([1.0, 2.0], dtype=xp.float64))
+    """
+    stranger(module, BACKEND, code)
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        ("import absent", "No module named 'absent'"),
+        ("x = 1", "must return a Backend"),
+        (
+            "from agnograd.extend import hookimpl\n"
+            "@hookimpl\n"
+            "def backennd():\n"
+            "    return None\n",
+            "no valid plugin",
+        ),
+    ],
+)
+def test_a_broken_backend_is_reported_when_it_is_asked_for(stranger, module, message):
+    code = f"""
+        import agnograd as ag
+
+        assert float(ag.grad(lambda x: x * x)(3.0)) == 6.0
+        try:
+            ag.namespace("stranger")
+        except ImportError as error:
+            assert {message!r} in str(error), error
+            assert "stranger" in str(error), error
+        else:
+            raise AssertionError("no error")
+    """
+    stranger(module, BACKEND, code)
+
+
+def test_a_backend_without_its_library_names_the_pip_command(stranger):
+    module = """
+        from agnograd.extend import Backend, hookimpl
+
+        class Absent(Backend):
+            name = "stranger"
+            modules = ("absent_library",)
+
+            def namespace(self):
+                import absent_library
+                return absent_library
+
+        @hookimpl
+        def backend():
+            return Absent()
+    """
+    code = """
+        import agnograd as ag
+
+        try:
+            ag.namespace("stranger")
+        except ImportError as error:
+            assert "pip install absent_library" in str(error), error
+        else:
+            raise AssertionError("no error")
+    """
+    stranger(module, BACKEND, code)
