@@ -41,6 +41,7 @@ class Call:
         "name",
         "parameters",
         "saved_names",
+        "simple",
         "sources",
     )
 
@@ -51,6 +52,8 @@ class Call:
         self.parameters: Mapping[str, Any] = {}
         self.backward: Backward = _no_backward
         self.accumulate: Callable[..., Any] | None = None
+        # One output, and nothing but a backward function: the engine's usual case.
+        self.simple = True
         self.saved_names: tuple[str, ...] = ()
         self.sources: tuple[int | str | None, ...] = ()
         self.hooks: ActiveHooks | None = None
@@ -63,6 +66,7 @@ class Call:
         call.parameters = parameters
         call.backward = self.backward
         call.accumulate = self.accumulate
+        call.simple = self.simple
         call.saved_names = self.saved_names
         call.sources = self.sources
         call._seeking = True

@@ -69,6 +69,7 @@ def compile_op(
         How the op is called.
     """
     call = Call(op.name, op.chapter, domain)
+    call.simple = op.accumulate is None and op.outputs == "one"
     scope = _SHARED | {
         "__name__": f"agnograd.ops.{op.chapter}",
         "_Variable": domain.Variable,

@@ -8,10 +8,9 @@ from heapq import heappop, heappush
 from typing import Any
 
 from agnograd._graph import Edge, Leaf, Node, Output, connected
-from agnograd._hooks import ActiveHooks
-from agnograd._mode import current_mode, enable_grad, no_grad
-from agnograd._variable import Variable
-from agnograd.errors import FreedGraphError, GradientError
+from agnograd._mode import current_mode
+from agnograd._watching import announce, watched
+from agnograd.errors import FreedGraphError
 
 __all__ = ["run_pass"]
 
@@ -47,67 +46,80 @@ def run_pass(
     dict
         The gradients by node: raw arrays, or Variables under ``create_graph``.
     """
-    mode = current_mode()
-    hooks = mode.hooks if mode is not None else None
-    first_order = hooks is None and not create_graph
     seeds = list(seeds)
-    path = None if targets is None else _on_path([node for node, _ in seeds], targets)
-    wanted = targets if targets is not None else ()
-    gradients: dict[Edge, Any] = {}  # what has arrived so far at nodes that are yet to run
-    owned: set[Edge] = set()  # nodes whose gradient is a sum made here: it is added to in place
-    queue: list[tuple[int, Edge]] = []  # those nodes, newest first
-    final: dict[Edge, Any] = {}
-    node: Edge | None = None
+    this = Pass(create_graph, retain_graph, retain_grads)
+    if targets is not None:
+        this.targets = targets
+        this.path = _on_path([node for node, _ in seeds], targets)
+    this.run(seeds)
+    return this.final
 
-    for node, g in seeds:
-        if node in gradients:
-            gradients[node] = gradients[node] + g
-        else:
-            gradients[node] = g
-            heappush(queue, (node.rank, node))
-    try:
+
+class Pass:
+    """One reverse pass: what is asked of it, and the gradients that are on their way.
+
+    Attributes
+    ----------
+    gradients : dict
+        What has arrived so far at nodes that are yet to run.
+    queue : heap of (rank, node)
+        Those nodes, newest first.
+    owned : set
+        Those of them whose gradient is a sum that was made here: it is added to in place. All
+        other gradients are kept as the rules gave them, and may be shared.
+    final : dict
+        The gradients that are asked for, as they become complete.
+    """
+
+    def __init__(self, create_graph: bool, retain_graph: bool, retain_grads: bool) -> None:
+        mode = current_mode()
+        self.hooks = mode.hooks if mode is not None else None
+        self.create_graph = create_graph
+        self.retain_graph = retain_graph
+        self.retain_grads = retain_grads
+        self.targets: Collection[Edge] = ()
+        self.path: set[Edge] | None = None
+        self.gradients: dict[Edge, Any] = {}
+        self.queue: list[tuple[int, Edge]] = []
+        self.owned: set[Edge] = set()
+        self.final: dict[Edge, Any] = {}
+
+    def run(self, seeds: Iterable[tuple[Edge, Any]]) -> None:
+        """Visit every node that a gradient reaches, the newest one first."""
+        gradients, queue, owned, path = self.gradients, self.queue, self.owned, self.path
+        plain = self.hooks is None and not self.create_graph
+        noticing = self.retain_grads or bool(self.targets)
+
+        for node, g in seeds:
+            self.add(node, g)
         while queue:
-            # All consumers of the newest node have run: they are newer still.
+            # The consumers of the newest node are newer still and have run: its gradient is whole.
             node = heappop(queue)[1]
             g = gradients.pop(node)
-            edges = node.edges
-            if node.watch is not None:
-                g = _watched(node, g, create_graph)
-                if node.watch.retained:
-                    final[node] = g
-            if retain_grads or node in wanted:
-                final[node] = g
+            if noticing or node.watch is not None:
+                g = self.notice(node, g)
+            if type(node) is not Node:
+                self.arrive(node, g)  # type: ignore[arg-type] # type() narrows to Node alone
+                continue
+
+            op, saved, edges = node.op, node.saved, node.edges
             if path is not None:
                 edges = tuple([edge if edge in path else None for edge in edges])
                 if not any(edges):
                     continue
-
-            if type(node) is not Node:
-                if type(node) is Leaf:
-                    final[node] = g
-                    if hooks is not None:
-                        _announce(node, g, hooks)
-                else:
-                    _join_siblings(node, g, gradients, queue)  # type: ignore[arg-type]
-                continue
-
-            op, saved = node.op, node.saved
-            if saved is None:
-                raise _freed(node)
-            if type(g) is _Siblings:
-                g = g.completed(op, create_graph)
-            if first_order:
-                if op.accumulate is not None:
-                    _accumulate(node, g, gradients, owned, queue)
-                    parts: Sequence[Any] = ()
-                else:
-                    parts = op.backward(g, edges, saved)
+            if plain and op.simple and saved is not None:
+                try:
+                    parts: Sequence[Any] = op.backward(g, edges, saved)
+                except BaseException as error:
+                    _note(error, node)
+                    raise
             else:
-                parts = _general(node, g, edges, hooks, create_graph)
-            if not retain_graph:
+                parts = self.differentiate(node, g, edges)
+            if not self.retain_graph:
                 node.saved = saved = None
 
-            for edge, part in zip(edges, parts):  # noqa: B905 - an accumulated node has no parts
+            # As in add, which a call for each edge would make the slowest part of the loop.
+            for edge, part in zip(edges, parts):  # noqa: B905 - no parts: they are added already
                 if edge is None or part is None:
                     continue
                 total = gradients.get(edge)
@@ -118,14 +130,86 @@ def run_pass(
                     total += part
                     gradients[edge] = total
                 else:
-                    gradients[edge] = total + part
-                    if not create_graph:
-                        owned.add(edge)
-    except BaseException as error:
-        if isinstance(node, Node):
-            error.add_note(f"agnograd: in the backward pass, at op {node.op.name!r}")
-        raise
-    return final
+                    self.add(edge, part)
+
+    def add(self, node: Edge, g: Any) -> None:
+        """Add a gradient to what has arrived at a node."""
+        total = self.gradients.get(node)
+        if total is None:
+            self.gradients[node] = g
+            heappush(self.queue, (node.rank, node))
+        else:
+            self.gradients[node] = total + g
+            if not self.create_graph:
+                self.owned.add(node)
+
+    def notice(self, node: Edge, g: Any) -> Any:
+        """Keep a gradient that is asked for, after the hooks on its value have seen it."""
+        watch = node.watch
+        if watch is not None:
+            g = watched(node, watch, g, self.create_graph)
+        if self.retain_grads or node in self.targets or (watch is not None and watch.retained):
+            self.final[node] = g
+        return g
+
+    def arrive(self, node: Leaf | Output, g: Any) -> None:
+        """End at a leaf; from one of an op's several outputs go on to the op."""
+        if isinstance(node, Leaf):
+            self.final[node] = g
+            if self.hooks is not None:
+                announce(node, g, self.hooks)
+            return
+        (op_node,) = node.edges
+        if op_node not in self.gradients:
+            self.gradients[op_node] = {}
+            heappush(self.queue, (op_node.rank, op_node))
+        self.gradients[op_node][node.index] = node, g
+
+    def differentiate(self, node: Node, g: Any, edges: tuple[Edge | None, ...]) -> Sequence[Any]:
+        """Run a node's rule in any other than the plain case; return the inputs' gradients."""
+        try:
+            if node.saved is None:
+                raise _freed(node)
+            if isinstance(g, dict):
+                g = _completed(node, g, self.create_graph)
+            if self.hooks is None and not self.create_graph:
+                if node.op.accumulate is None:
+                    return node.op.backward(g, edges, node.saved)
+                self.accumulate(node, g)
+                return ()
+            return self.observed(node, g, edges)
+        except BaseException as error:
+            _note(error, node)
+            raise
+
+    def accumulate(self, node: Node, g: Any) -> None:
+        """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
+        (edge,) = node.edges
+        accumulate = node.op.accumulate
+        assert edge is not None
+        assert accumulate is not None
+        total = self.gradients.get(edge)
+        if total is None:
+            heappush(self.queue, (edge.rank, edge))
+        elif edge not in self.owned:
+            total = node.op.domain.copy(total)
+        self.gradients[edge] = accumulate(total, g, node.saved)
+        self.owned.add(edge)
+
+    def observed(self, node: Node, g: Any, edges: tuple[Edge | None, ...]) -> Sequence[Any]:
+        """Run a rule with Variables, if the pass is recorded, and between the hooks of plugins."""
+        op = node.op
+        assert node.saved is not None
+        if self.create_graph:
+            compute = partial(op.backward, g, edges, connected(node), op.domain.namespace)
+        else:
+            compute = partial(op.backward, g, edges, node.saved)
+        if self.hooks is None:
+            return compute()
+        known = dict(zip(op.sources, op.unpack(node.saved), strict=True))
+        inputs = tuple(known.get(index) for index in range(len(edges)))
+        cotangents = tuple(g) if isinstance(g, list) else (g,)
+        return self.hooks.backward(op, compute, inputs, cotangents)
 
 
 def _on_path(roots: Iterable[Edge], targets: Collection[Edge]) -> set[Edge]:
@@ -145,114 +229,21 @@ def _on_path(roots: Iterable[Edge], targets: Collection[Edge]) -> set[Edge]:
     return path
 
 
-class _Siblings(dict[int, Any]):
-    """The cotangents of an op's several outputs, by index, as far as they have arrived."""
-
-    __slots__ = ("like",)
-
-    def __init__(self, like: Sequence[tuple[tuple[int, ...], Any]]) -> None:
-        super().__init__()
-        self.like = like
-
-    def completed(self, op: Any, create_graph: bool) -> list[Any]:
-        """Return one cotangent for each output: zeros for those that nothing depends on."""
-        xp = op.domain.namespace if create_graph else op.domain.raw
-        device = next(iter(self.values())).device
-        return [
-            self[index] if index in self else xp.zeros(shape, dtype=dtype, device=device)
-            for index, (shape, dtype) in enumerate(self.like)
-        ]
+def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:
+    """Return one cotangent for each output of an op: zeros for those that nothing depends on."""
+    domain = node.op.domain
+    xp = domain.namespace if create_graph else domain.raw
+    output, like = next(iter(arrived.values()))
+    return [
+        arrived[index][1]
+        if index in arrived
+        else xp.zeros(shape, dtype=dtype, device=domain.device(like))
+        for index, (shape, dtype) in enumerate(output.siblings)
+    ]
 
 
-def _join_siblings(
-    output: Output, g: Any, gradients: dict[Edge, Any], queue: list[tuple[int, Edge]]
-) -> None:
-    (node,) = output.edges
-    if node not in gradients:
-        gradients[node] = _Siblings(output.siblings)
-        heappush(queue, (node.rank, node))
-    gradients[node][output.index] = g
-
-
-def _watched(node: Edge, g: Any, create_graph: bool) -> Any:
-    """Let the hooks that users registered on a value see, and replace, its gradient."""
-    assert node.watch is not None
-    for hook in tuple(node.watch.hooks.values()):
-        grad = g if create_graph else _domain(node)._make(g, None)
-        with enable_grad() if create_graph else no_grad():
-            new = hook(grad)
-        if new is None:
-            continue
-        if not isinstance(new, Variable):
-            new = grad._make(grad._domain.to_raw(new), None)
-        if new.shape != grad.shape or new.dtype != grad.dtype:
-            raise GradientError(
-                f"a hook returned a gradient of shape {new.shape} and dtype {new.dtype}, in place "
-                f"of one of shape {grad.shape} and dtype {grad.dtype}"
-            )
-        new._refresh()
-        g = new if create_graph else new._data
-    return g
-
-
-def _domain(node: Edge) -> Any:
-    if isinstance(node, Leaf):
-        return node.domain.Variable
-    return (node.edges[0] if isinstance(node, Output) else node).op.domain.Variable
-
-
-def _announce(leaf: Leaf, g: Any, hooks: ActiveHooks) -> None:
-    variable = leaf.variable()
-    if variable is not None and hooks.has("gradient_ready"):
-        hooks.run("gradient_ready", variable=variable, grad=_raw(g))
-
-
-def _accumulate(
-    node: Node,
-    g: Any,
-    gradients: dict[Edge, Any],
-    owned: set[Edge],
-    queue: list[tuple[int, Edge]],
-) -> None:
-    """Let an op add its gradient into a buffer, instead of making a full-size array of its own."""
-    op = node.op
-    edge = node.edges[0]
-    assert op.accumulate is not None
-    assert edge is not None
-    total = gradients.get(edge)
-    if total is None:
-        heappush(queue, (edge.rank, edge))
-    elif edge not in owned:
-        total = op.domain.copy(total)
-    assert node.saved is not None
-    gradients[edge] = op.accumulate(total, g, node.saved)
-    owned.add(edge)
-
-
-def _general(
-    node: Node,
-    g: Any,
-    edges: tuple[Edge | None, ...],
-    hooks: ActiveHooks | None,
-    create_graph: bool,
-) -> Sequence[Any]:
-    """Run a node's rule with Variables, if it is recorded, and between the hooks of plugins."""
-    op = node.op
-    assert node.saved is not None
-    if create_graph:
-        compute = partial(op.backward, g, edges, connected(node), op.domain.namespace)
-    else:
-        compute = partial(op.backward, g, edges, node.saved)
-    if hooks is None:
-        return compute()
-    known = dict(zip(op.sources, op.unpack(node.saved), strict=True))
-    inputs = tuple(known.get(index) for index in range(len(edges)))
-    grad_outputs = tuple(_raw(each) for each in (g if isinstance(g, list) else (g,)))
-    return hooks.backward(op, compute, inputs, grad_outputs, _raw)
-
-
-def _raw(g: Any) -> Any:
-    return g._data if isinstance(g, Variable) else g
+def _note(error: BaseException, node: Node) -> None:
+    error.add_note(f"agnograd: in the backward pass, at op {node.op.name!r}")
 
 
 def _freed(node: Node) -> FreedGraphError:

@@ -17,10 +17,11 @@ import pluggy
 from agnograd._call import Call
 from agnograd._graph import Node
 from agnograd._mode import entered
+from agnograd._variable import Variable
 from agnograd.errors import PluginError
 from agnograd.hookspecs import HookSpecs
 
-__all__ = ["ActiveHooks"]
+__all__ = ["ActiveHooks", "raw_gradient"]
 
 HOOKS = tuple(name for name in vars(HookSpecs) if not name.startswith("_"))
 
@@ -116,17 +117,16 @@ class ActiveHooks:
         op: Call,
         compute: Callable[[], tuple[Any, ...]],
         inputs: Sequence[Any],
-        grad_outputs: Sequence[Any],
-        raw: Callable[[Any], Any],
+        cotangents: Sequence[Any],
     ) -> tuple[Any, ...]:
-        """Run an op's rule between its hooks; ``raw`` turns gradients into raw arrays."""
+        """Run an op's rule between its hooks, which see raw arrays."""
         grad_inputs: tuple[Any, ...] = ()
         failure = None
-        seen = {"inputs": inputs, "grad_outputs": grad_outputs}
+        seen = {"inputs": inputs, "grad_outputs": tuple(raw_gradient(g) for g in cotangents)}
         try:
             self.run("backward_preprocess", op, **seen)
             gradients = compute()
-            grad_inputs = tuple(raw(g) for g in gradients)
+            grad_inputs = tuple(raw_gradient(g) for g in gradients)
         except BaseException as error:
             failure = error
             raise
@@ -169,6 +169,11 @@ def _unpacking(
     op: Call, backward: Callable[..., Any], g: Any, edges: Any, saved: Any, *xp: Any
 ) -> Any:
     return backward(g, edges, op.unpack(saved), *xp)
+
+
+def raw_gradient(g: Any) -> Any:
+    """Return a gradient as hooks see it, a raw array; under ``create_graph`` it is a Variable."""
+    return g._data if isinstance(g, Variable) else g
 
 
 def _compiled(caller: pluggy.HookCaller) -> Callable[[Mapping[str, Any]], Any]:

@@ -1,0 +1,46 @@
+"""Showing gradients to those who asked: hooks on values, and the hooks of plugins on leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agnograd._graph import Edge, Leaf, Output, Watch
+from agnograd._hooks import ActiveHooks, raw_gradient
+from agnograd._mode import enable_grad, no_grad
+from agnograd._variable import Variable
+from agnograd.errors import GradientError
+
+__all__ = ["announce", "watched"]
+
+
+def watched(node: Edge, watch: Watch, g: Any, create_graph: bool) -> Any:
+    """Let the hooks that users registered on a value see, and replace, its gradient."""
+    for hook in tuple(watch.hooks.values()):
+        grad = g if create_graph else _domain(node).Variable._make(g, None)
+        with enable_grad() if create_graph else no_grad():
+            new = hook(grad)
+        if new is None:
+            continue
+        if not isinstance(new, Variable):
+            new = grad._make(grad._domain.to_raw(new), None)
+        if new.shape != grad.shape or new.dtype != grad.dtype:
+            raise GradientError(
+                f"a hook returned a gradient of shape {new.shape} and dtype {new.dtype}, in place "
+                f"of one of shape {grad.shape} and dtype {grad.dtype}"
+            )
+        new._refresh()
+        g = new if create_graph else new._data
+    return g
+
+
+def _domain(node: Edge) -> Any:
+    if isinstance(node, Leaf):
+        return node.domain
+    return (node.edges[0] if isinstance(node, Output) else node).op.domain
+
+
+def announce(leaf: Leaf, g: Any, hooks: ActiveHooks) -> None:
+    """Tell plugins that a leaf's gradient is final."""
+    variable = leaf.variable()
+    if variable is not None and hooks.has("gradient_ready"):
+        hooks.run("gradient_ready", variable=variable, grad=raw_gradient(g))

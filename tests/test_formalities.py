@@ -1,0 +1,138 @@
+"""What holds for the project as a whole: imports, exports, packaging, sizes."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import agnograd
+
+ROOT = Path(__file__).parent.parent
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PACKAGES = [ROOT / path for path in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]]
+SOURCES = sorted(path for package in PACKAGES for path in package.rglob("*.py"))
+LIBRARIES = {"numpy", "cupy", "torch", "jax", "dask", "scipy", "array_api_strict"}
+
+
+def modules():
+    for package in PACKAGES:
+        yield importlib.import_module(package.name)
+        for info in pkgutil.walk_packages([str(package)], package.name + "."):
+            yield importlib.import_module(info.name)
+
+
+def python(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_importing_agnograd_imports_no_array_library_and_no_plugin():
+    loaded = {
+        name.partition(".")[0]
+        for name in python("import sys, agnograd; print(*sys.modules, sep='\\n')")
+    }
+    assert not loaded & LIBRARIES
+    assert not {name for name in loaded if name.startswith("agnograd_")}
+
+
+def test_choosing_a_backend_imports_its_library_alone():
+    code = "import sys, agnograd; agnograd.namespace('{}'); print(*sys.modules, sep='\\n')"
+    loaded = {name.partition(".")[0] for name in python(code.format("numpy"))}
+    assert loaded & (LIBRARIES | {"agnograd_strict"}) == {"numpy"}
+    # Meeting a raw array finds its backend without importing any other library.
+    code = (
+        "import sys, numpy, agnograd; agnograd.Variable(numpy.ones(2)); print(*sys.modules, sep='\\n')"
+    )
+    assert {name.partition(".")[0] for name in python(code)} & LIBRARIES == {"numpy"}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_are_short_and_documented(path):
+    text = path.read_text()
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree), "a module says what it is for"
+    assert text.count("\n") <= 400
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+            assert lines <= 45, f"{node.name}: {lines} lines"
+
+
+def test_the_core_imports_no_array_library_and_no_plugin():
+    for path in SOURCES:
+        if path.is_relative_to(ROOT / "backends"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            roots = {name.partition(".")[0] for name in names}
+            assert not roots & LIBRARIES, path
+            if path.is_relative_to(ROOT / "agnograd"):
+                assert not {root for root in roots if root.startswith("agnograd_")}, path
+
+
+def test_what_is_built_in_imports_what_a_stranger_can():
+    allowed = {"agnograd.extend", "agnograd_numpy", "agnograd_strict", "agnograd_nan", "agnograd_timer"}
+    for path in SOURCES:
+        if path.is_relative_to(ROOT / "agnograd") and "rules" not in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("agnograd"):
+                root = node.module if node.module.startswith("agnograd.") else node.module.partition(".")[0]
+                assert root in allowed, f"{path}: {node.module}"
+
+
+def test_exports_are_sorted_and_exist():
+    for module in modules():
+        exported = getattr(module, "__all__", None)
+        if exported is None:
+            assert module.__name__.endswith((".rules", ".samples")) or ".samples." in module.__name__
+            continue
+        ordered = sorted(exported, key=lambda name: (not name.isupper(), name[0].islower(), name))
+        assert list(exported) == ordered, module.__name__
+        for name in exported:
+            assert hasattr(module, name), f"{module.__name__}.{name}"
+
+
+@pytest.mark.parametrize("module", [agnograd, agnograd.autodiff, agnograd.errors])
+def test_public_names_are_documented(module):
+    for name in module.__all__:
+        assert inspect.getdoc(getattr(module, name)), name
+
+
+def test_every_package_is_in_the_wheel_and_typed():
+    found = {ROOT / "agnograd"}
+    for folder in ("backends", "plugins"):
+        found |= {path.parent for path in (ROOT / folder).glob("agnograd_*/__init__.py")}
+    assert found == set(PACKAGES)
+    for package in PACKAGES:
+        assert (package / "py.typed").exists()
+
+
+def test_installed_entry_points_are_those_of_the_project_file():
+    for group, entries in PYPROJECT["project"]["entry-points"].items():
+        installed = {
+            entry.name: entry.value
+            for entry in entry_points(group=group)
+            if entry.dist.name == "agnograd"
+        }
+        assert installed == entries, f"{group}: reinstall with pip install -e '.[test]'"
+
+
+def test_every_rules_module_is_an_entry_point():
+    rules = {path.stem for path in (ROOT / "agnograd" / "rules").glob("*.py")} - {"__init__"}
+    assert rules == set(PYPROJECT["project"]["entry-points"]["agnograd.ops"])
+
+
+def test_the_version_is_said_once_more_where_it_is_imported():
+    assert agnograd.__version__ == PYPROJECT["project"]["version"]
