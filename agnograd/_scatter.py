@@ -62,13 +62,14 @@ def _add_rows(xp: ModuleType, into: Any, indices: Any, values: Any) -> Any:
     of rows: sums are as exact as any, and nothing depends on the values of the indices, so that
     lazy libraries stay lazy.
     """
-    every = xp.arange(into.shape[0], device=into.device)
+    length = into.shape[0]
+    every = xp.arange(length, device=into.device)
     height = max(1, _BLOCK // max(1, indices.shape[0]))
     blocks = [into[:0, :]]
-    for start in range(0, into.shape[0], height):
-        part = every[start : start + height]
-        matrix = xp.astype(xp.expand_dims(part, axis=1) == indices, values.dtype)
-        blocks.append(into[start : start + height, :] + xp.matmul(matrix, values))
+    for start in range(0, length, height):
+        rows = slice(start, min(start + height, length))
+        matrix = xp.astype(xp.expand_dims(every[rows], axis=1) == indices, values.dtype)
+        blocks.append(into[rows, :] + xp.matmul(matrix, values))
     return xp.concat(blocks, axis=0)
 
 

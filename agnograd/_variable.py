@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from agnograd._graph import Edge, Leaf, watch
 from agnograd._protocols import Protocols
-from agnograd.errors import GradientError, NoGradientError, UnsupportedArrayError
+from agnograd.errors import (
+    GradientError,
+    LostGradientError,
+    NoGradientError,
+    UnsupportedArrayError,
+)
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -39,6 +44,8 @@ class Variable(Protocols):
     UnsupportedArrayError
         If ``raw`` is no array of an installed backend, or has an integer or boolean dtype while
         ``requires_grad`` is True.
+    LostGradientError
+        If ``raw`` is a tracked Variable.
 
     Examples
     --------
@@ -61,6 +68,11 @@ class Variable(Protocols):
     def __new__(cls, raw: Any, requires_grad: bool | None = None) -> Variable:
         from agnograd._namespace import domain_of
 
+        if isinstance(raw, Variable) and raw.requires_grad:
+            raise LostGradientError(
+                "a Variable made of a tracked one would lose its gradient without a word; use it "
+                "as it is, or x.detach() for a new leaf of the same value"
+            )
         domain = getattr(cls, "_domain", None) or domain_of(raw)
         variable: Variable = domain.Variable._make(domain.to_raw(raw), None)
         if requires_grad or (requires_grad is None and domain.is_inexact(variable.dtype)):

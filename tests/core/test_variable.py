@@ -41,6 +41,9 @@ def test_construction(xp):
         ag.Variable(xp.asarray([1, 2]).data, requires_grad=True)
     with pytest.raises(UnsupportedArrayError, match=r"builtins\.object.*numpy, strict"):
         ag.Variable(object())
+    with pytest.raises(LostGradientError, match=r"x\.detach\(\)"):
+        ag.Variable(x)
+    assert ag.Variable(x.detach()).is_leaf
 
 
 def test_nested_lists_and_scalars_are_arrays_of_the_default_backend(monkeypatch):
@@ -144,7 +147,13 @@ def test_other_protocols_refuse_tracked_arrays(xp):
 
 def test_numpy_leaves_operators_to_variables():
     x = ag.Variable(np.ones(3))
-    for result in (np.ones(3) * x, np.float64(2.0) * x, x * np.float64(2.0), 2.0 * x, [1, 2, 3] * x):
+    for result in (
+        np.ones(3) * x,
+        np.float64(2.0) * x,
+        x * np.float64(2.0),
+        2.0 * x,
+        [1, 2, 3] * x,
+    ):
         assert isinstance(result, ag.Variable)
         assert result.requires_grad
         assert result.shape == (3,)

@@ -1,0 +1,142 @@
+"""What a backend gives, against the defaults that are written in the standard alone."""
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd._backends import backend_named
+from agnograd.extend import Backend
+
+KEYS = {
+    "integer": (1, 2),
+    "slice": (slice(1, None), Ellipsis),
+    "negative step": (Ellipsis, slice(None, None, -2)),
+    "new axis": (None, Ellipsis, 1),
+}
+
+
+@pytest.fixture(params=["numpy", "strict"])
+def backend(request):
+    return backend_named(request.param)
+
+
+def filled(xp, shape):
+    size = int(np.prod(shape))
+    return xp.reshape(xp.asarray([float(i) for i in range(size)], dtype=xp.float64), shape)
+
+
+def added(into, key, values):
+    expected = np.array(np.asarray(into))
+    np.add.at(expected, key, np.asarray(values))
+    return expected
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS.keys())
+def test_scatter_add_at_basic_keys(backend, key):
+    xp = backend.namespace()
+    into, values = filled(xp, (3, 4)), filled(xp, np.empty((3, 4))[key].shape)
+    expected = added(into, key, values)
+    np.testing.assert_array_equal(np.asarray(backend.scatter_add(into, key, values)), expected)
+
+
+def test_scatter_add_at_masks_and_repeated_integers(backend):
+    xp = backend.namespace()
+    into = filled(xp, (3, 4))
+    mask = into > 5.0
+    expected = added(into, np.asarray(mask), np.ones(6))
+    values = xp.ones(6, dtype=xp.float64)
+    np.testing.assert_array_equal(np.asarray(backend.scatter_add(into, mask, values)), expected)
+    into = filled(xp, (3, 4))
+    rows, columns = xp.asarray([0, 2, 0, -3]), xp.asarray([1, -1, 1, 1])
+    values = xp.asarray([1.0, 2.0, 4.0, 8.0], dtype=xp.float64)
+    expected = added(into, (np.asarray(rows), np.asarray(columns)), values)
+    result = backend.scatter_add(into, (rows, columns), values)
+    np.testing.assert_array_equal(np.asarray(result), expected)
+    assert expected[0, 1] == 1.0 + 1.0 + 4.0 + 8.0
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_scatter_add_along_an_axis(backend, axis):
+    xp = backend.namespace()
+    into = filled(xp, (3, 3, 2))
+    indices = xp.asarray([1, 1, -1, 0]) if axis != -1 else xp.asarray([1, 1, 0, -2])
+    shape = list(into.shape)
+    shape[axis] = 4
+    values = filled(xp, tuple(shape))
+    expected = np.array(np.asarray(into))
+    np.add.at(
+        np.moveaxis(expected, axis, 0),
+        np.asarray(indices),
+        np.moveaxis(np.asarray(values), axis, 0),
+    )
+    result = backend.scatter_add_axis(into, indices, values, axis)
+    np.testing.assert_array_equal(np.asarray(result), expected)
+
+
+def test_the_default_scatter_works_in_blocks(monkeypatch):
+    monkeypatch.setattr("agnograd._scatter._BLOCK", 8)
+    backend = backend_named("strict")
+    xp = backend.namespace()
+    indices = xp.asarray([9, 0, 9, 3])
+    values = xp.asarray([1.0, 2.0, 3.0, 4.0], dtype=xp.float64)
+    result = backend.scatter_add(xp.zeros(10, dtype=xp.float64), (indices,), values)
+    np.testing.assert_array_equal(np.asarray(result), [2, 0, 0, 4, 0, 0, 0, 0, 0, 4])
+    empty = backend.scatter_add_axis(
+        xp.zeros((0, 2), dtype=xp.float64),
+        xp.zeros(0, dtype=xp.int64),
+        xp.zeros((0, 2), dtype=xp.float64),
+        0,
+    )
+    assert empty.shape == (0, 2)
+
+
+def test_set_copies(backend):
+    xp = backend.namespace()
+    x = filled(xp, (3,))
+    y = backend.set(x, 1, 9.0)
+    assert float(x[1]) == 1.0
+    assert float(y[1]) == 9.0
+
+
+def test_what_users_are_given_they_own(backend):
+    xp = backend.namespace()
+    x = filled(xp, (4,))
+    for shared in (x[1:], xp.broadcast_to(x, (2, 4)), xp.permute_dims(x, (0,))):
+        own = backend.own(shared)
+        assert own is not shared
+        own[...] = -1.0
+    np.testing.assert_array_equal(np.asarray(x), [0.0, 1.0, 2.0, 3.0])
+
+
+def test_numpy_keeps_what_is_owned_already_and_makes_arrays_of_scalars():
+    backend = backend_named("numpy")
+    x = np.ones(3)
+    assert backend.own(x) is x
+    assert isinstance(backend.own(np.float64(1.0)), np.ndarray)
+    assert isinstance(backend.array(np.float32(1.0)), np.ndarray)
+    assert np.float32 in backend.scalar_types()
+    assert np.str_ not in backend.scalar_types()
+
+
+def test_time_and_memory_have_defaults(backend):
+    start = backend.mark()
+    backend.synchronize()
+    assert backend.elapsed(start, backend.mark()) >= 0
+    assert backend.memory() == {}
+
+
+def test_a_backend_must_give_a_namespace_and_types():
+    class Empty(Backend):
+        name = "empty"
+
+    for method in (Empty().namespace, Empty().array_types):
+        with pytest.raises(NotImplementedError, match="Empty must override"):
+            method()
+
+
+def test_data_are_arrays_even_where_the_library_gives_scalars():
+    xp = ag.namespace("numpy")
+    x = xp.sum(xp.ones(3))
+    assert isinstance(x.data, np.ndarray)
+    assert isinstance(ag.grad(lambda x: x * x)(np.float64(3.0)), np.ndarray)
+    assert isinstance(ag.value_and_grad(lambda x: xp.sum(x * x))(np.ones(3))[0], np.ndarray)
