@@ -86,4 +86,4 @@ def activate_process_plugins() -> None:
             plugin = _instance(name)
             initial_mode.hooks = ActiveHooks({**active, _free_name(plugin, active): plugin})
         except AgnogradError as error:
-            warnings.warn(f"AGNOGRAD: AGNOGRAD_PLUGINS: {error}", PluginWarning, stacklevel=2)
+            warnings.warn(f"AGNOGRAD_PLUGINS: {error}", PluginWarning, stacklevel=2)

@@ -32,12 +32,19 @@ if TYPE_CHECKING:
 __all__ = ["compile_op"]
 
 _SCALARS = frozenset({bool, int, float})
+
+
+def _given(**arguments: Any) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
 _SHARED = {
     "_SCALARS": _SCALARS,
     "_Node": Node,
     "_device": array_api_compat.device,
     "_conjugate": conjugate,
     "_fit": fit,
+    "_given": _given,
     "_fit_each": fit_each,
     "_is_operand": is_operand,
     "_mismatch": mismatch,

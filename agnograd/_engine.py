@@ -9,6 +9,7 @@ from typing import Any
 
 from agnograd._graph import Edge, Leaf, Node, Output, connected
 from agnograd._mode import current_mode
+from agnograd._variable import Variable
 from agnograd._watching import announce, watched
 from agnograd.errors import FreedGraphError
 
@@ -18,6 +19,7 @@ __all__ = ["run_pass"]
 def run_pass(
     seeds: Iterable[tuple[Edge, Any]],
     *,
+    outputs: Sequence[Variable] = (),
     targets: Collection[Edge] | None = None,
     create_graph: bool = False,
     retain_graph: bool = False,
@@ -31,6 +33,8 @@ def run_pass(
     ----------
     seeds : iterable of (node, cotangent)
         Where the pass starts: raw arrays, or Variables under ``create_graph``.
+    outputs : sequence of Variables
+        The values that the pass starts from, for the hooks of plugins.
     targets : collection of nodes, optional
         The values whose gradients are asked for; by default all leaves. Only nodes on a path to
         a target are visited.
@@ -51,7 +55,12 @@ def run_pass(
     if targets is not None:
         this.targets = targets
         this.path = _on_path([node for node, _ in seeds], targets)
-    this.run(seeds)
+    if this.hooks is None:
+        this.run(seeds)
+    else:
+        raw = tuple(output._data for output in outputs)
+        with this.hooks.around_pass(raw):
+            this.run(seeds)
     return this.final
 
 
@@ -172,17 +181,18 @@ class Pass:
                 raise _freed(node)
             if isinstance(g, dict):
                 g = _completed(node, g, self.create_graph)
-            if self.hooks is None and not self.create_graph:
-                if node.op.accumulate is None:
-                    return node.op.backward(g, edges, node.saved)
-                self.accumulate(node, g)
-                return ()
-            return self.observed(node, g, edges)
+            saved = node.op.unpack(node.saved)
+            if self.hooks is not None or self.create_graph:
+                return self.observed(node, g, edges, saved)
+            if node.op.accumulate is None:
+                return node.op.backward(g, edges, saved)
+            self.accumulate(node, g, saved)
+            return ()
         except BaseException as error:
             _note(error, node)
             raise
 
-    def accumulate(self, node: Node, g: Any) -> None:
+    def accumulate(self, node: Node, g: Any, saved: tuple[Any, ...]) -> None:
         """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
         (edge,) = node.edges
         accumulate = node.op.accumulate
@@ -193,20 +203,21 @@ class Pass:
             heappush(self.queue, (edge.rank, edge))
         elif edge not in self.owned:
             total = node.op.domain.copy(total)
-        self.gradients[edge] = accumulate(total, g, node.saved)
+        self.gradients[edge] = accumulate(total, g, saved)
         self.owned.add(edge)
 
-    def observed(self, node: Node, g: Any, edges: tuple[Edge | None, ...]) -> Sequence[Any]:
+    def observed(
+        self, node: Node, g: Any, edges: tuple[Edge | None, ...], saved: tuple[Any, ...]
+    ) -> Sequence[Any]:
         """Run a rule with Variables, if the pass is recorded, and between the hooks of plugins."""
         op = node.op
-        assert node.saved is not None
         if self.create_graph:
-            compute = partial(op.backward, g, edges, connected(node), op.domain.namespace)
+            compute = partial(op.backward, g, edges, connected(node, saved), op.domain.namespace)
         else:
-            compute = partial(op.backward, g, edges, node.saved)
+            compute = partial(op.backward, g, edges, saved)
         if self.hooks is None:
             return compute()
-        known = dict(zip(op.sources, op.unpack(node.saved), strict=True))
+        known = dict(zip(op.sources, saved, strict=True))
         inputs = tuple(known.get(index) for index in range(len(edges)))
         cotangents = tuple(g) if isinstance(g, list) else (g,)
         return self.hooks.backward(op, compute, inputs, cotangents)

@@ -88,14 +88,12 @@ def watch(node: Edge) -> Watch:
     return node.watch
 
 
-def connected(node: Node) -> tuple[Any, ...]:
-    """Return the node's saved values as Variables that are connected to the graph.
+def connected(node: Node, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the values that a node saved as Variables that are connected to the graph.
 
     A node saves raw arrays alone; together with its edges they are the Variables that a rule
     needs under ``create_graph``.
     """
-    assert node.saved is not None
-    values = node.op.unpack(node.saved)
     return tuple(
         _connect(v, source, node) for v, source in zip(values, node.op.sources, strict=True)
     )

@@ -8,8 +8,9 @@ that pluggy would call; hooks with wrappers are left to pluggy.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pluggy
@@ -62,11 +63,16 @@ class ActiveHooks:
                 manager.check_pending()
             except pluggy.PluginValidationError as error:
                 raise PluginError(f"plugin {name!r}: {error}{_suggestion(plugin)}") from error
-        self._run: dict[str, Callable[..., Any]] = {
-            name: _compiled(getattr(manager.hook, name))
-            for name in HOOKS
-            if getattr(manager.hook, name).get_hookimpls()
+            if not manager.get_hookcallers(plugin):
+                raise PluginError(
+                    f"plugin {name!r} has no hooks: mark its methods with @hookimpl, from "
+                    f"agnograd.extend; hooks are {', '.join(HOOKS)}"
+                )
+        callers = {name: getattr(manager.hook, name) for name in HOOKS}
+        self._implementations = {
+            name: found for name, caller in callers.items() if (found := caller.get_hookimpls())
         }
+        self._run = {name: _compiled(callers[name]) for name in self._implementations}
 
     def has(self, name: str) -> bool:
         """Return whether any plugin implements a hook."""
@@ -83,9 +89,19 @@ class ActiveHooks:
             with _QUIET:
                 return function(arguments)
         except BaseException as error:
-            if op is not None:
-                error.add_note(f"agnograd: hook {hook!r} ran for op {op.name!r}")
+            place = f" for op {op.name!r}" if op is not None else ""
+            plugin = self._culprit(hook, error)
+            error.add_note(f"agnograd: raised by hook {hook!r} of plugin {plugin!r}{place}")
             raise
+
+    def _culprit(self, hook: str, error: BaseException) -> str | None:
+        """Return the name of the plugin whose hook is on the error's traceback."""
+        plugins = {each.function.__code__: each.plugin_name for each in self._implementations[hook]}
+        traceback, found = error.__traceback__, None
+        while traceback is not None:
+            found = plugins.get(traceback.tb_frame.f_code, found)
+            traceback = traceback.tb_next
+        return found
 
     def forward(
         self,
@@ -134,6 +150,19 @@ class ActiveHooks:
             self.run("backward_postprocess", op, **seen, grad_inputs=grad_inputs, error=failure)
         return gradients
 
+    @contextmanager
+    def around_pass(self, outputs: Sequence[Any]) -> Iterator[None]:
+        """Run a backward pass between its hooks."""
+        failure = None
+        try:
+            self.run("backward_start", outputs=outputs)
+            yield
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            self.run("backward_finish", outputs=outputs, error=failure)
+
     def save(self, node: Node) -> None:
         """Let plugins pack what a node saved."""
         if not self.has("save_value"):
@@ -149,7 +178,7 @@ class ActiveHooks:
                     values[index] = Packed(packed)
         node.saved = tuple(values)
         op.hooks = self
-        op.backward = partial(_unpacking, op, op.backward)
+        op.simple = False
 
     def restore(self, saved: Sequence[Any]) -> tuple[Any, ...]:
         """Return saved values with everything that was packed restored."""
@@ -165,12 +194,6 @@ class ActiveHooks:
         return value
 
 
-def _unpacking(
-    op: Call, backward: Callable[..., Any], g: Any, edges: Any, saved: Any, *xp: Any
-) -> Any:
-    return backward(g, edges, op.unpack(saved), *xp)
-
-
 def raw_gradient(g: Any) -> Any:
     """Return a gradient as hooks see it, a raw array; under ``create_graph`` it is a Variable."""
     return g._data if isinstance(g, Variable) else g
@@ -181,16 +204,12 @@ def _compiled(caller: pluggy.HookCaller) -> Callable[[Mapping[str, Any]], Any]:
     implementations = caller.get_hookimpls()
     if any(each.wrapper or each.hookwrapper for each in implementations):
         return lambda arguments: caller(**arguments)
-    steps = [(each.function, each.argnames, each.plugin_name) for each in reversed(implementations)]
+    steps = [(each.function, each.argnames) for each in reversed(implementations)]
     first = bool(caller.spec is not None and caller.spec.opts["firstresult"])
 
     def run(arguments: Mapping[str, Any]) -> Any:
-        for function, names, plugin in steps:
-            try:
-                result = function(*[arguments[name] for name in names])
-            except BaseException as error:
-                error.add_note(f"agnograd: raised by hook {caller.name!r} of plugin {plugin!r}")
-                raise
+        for function, names in steps:
+            result = function(*[arguments[name] for name in names])
             if first and result is not None:
                 return result
         return None
@@ -199,10 +218,20 @@ def _compiled(caller: pluggy.HookCaller) -> Callable[[Mapping[str, Any]], Any]:
 
 
 def _suggestion(plugin: object) -> str:
-    """Say which hook a misspelt one may have meant."""
+    """Say which hook, or which argument of one, a misspelt one may have meant."""
     for name in dir(plugin):
-        if name not in HOOKS and hasattr(getattr(plugin, name, None), "agnograd_impl"):
-            close = difflib.get_close_matches(name, HOOKS, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"hooks are {', '.join(HOOKS)}"
-            return f"; there is no hook {name!r}: {hint}"
+        method = getattr(plugin, name, None)
+        if not hasattr(method, "agnograd_impl"):
+            continue
+        if name not in HOOKS:
+            return f"; there is no hook {name!r}: {_closest(name, HOOKS)}"
+        known = tuple(inspect.signature(getattr(HookSpecs, name)).parameters)[1:]
+        for argument in inspect.signature(method).parameters:  # type: ignore[arg-type]
+            if argument not in known:
+                return f"; {name} has no argument {argument!r}: {_closest(argument, known)}"
     return ""
+
+
+def _closest(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"

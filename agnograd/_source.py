@@ -83,14 +83,18 @@ def _unwrapping(op: Op) -> Iterator[str]:
 
 
 def _arguments(op: Op) -> str:
-    parts = []
+    parts, optional = [], []
     for name, parameter in op.signature.parameters.items():
         if parameter.kind is Parameter.VAR_POSITIONAL:
             parts.append(f"*{name}")
-        elif parameter.kind is Parameter.KEYWORD_ONLY:
-            parts.append(f"{name}={name}")
-        else:
+        elif parameter.kind is not Parameter.KEYWORD_ONLY:
             parts.append(name)
+        elif name in op.arrays and parameter.default is None:
+            optional.append(f"{name}={name}")
+        else:
+            parts.append(f"{name}={name}")
+    if optional:  # the standard's None is not always the libraries'
+        parts.append(f"**_given({', '.join(optional)})")
     return ", ".join(parts)
 
 

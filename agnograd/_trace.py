@@ -82,6 +82,7 @@ class Trace:
         with enable_grad():
             found = run_pass(
                 seeds,
+                outputs=outputs,
                 targets=targets,
                 create_graph=self.create_graph,
                 retain_graph=retain or self.create_graph,

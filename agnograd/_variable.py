@@ -60,6 +60,7 @@ class Variable(Protocols):
     __hash__ = None  # type: ignore[assignment]
 
     _domain: ClassVar[Domain]
+    _is_view: ClassVar[bool] = False
     _storage: Any
     _data: Any
     _node: Edge | None
@@ -181,6 +182,11 @@ class Variable(Protocols):
             raise UnsupportedArrayError(
                 f"an array of dtype {self.dtype} has no gradient: only floating-point and complex "
                 "arrays have; convert it with xp.astype, or pass requires_grad=False"
+            )
+        if self._is_view:
+            raise NoGradientError(
+                "a view cannot become a leaf: its elements are its base's. Set requires_grad on "
+                "the base before the view is taken, or make a leaf with ag.Variable(x.data)"
             )
         self._leaf = self._node = Leaf(self)
 

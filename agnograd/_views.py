@@ -39,6 +39,7 @@ class View(Variable):
 
     __slots__ = ("_base", "_op", "_options", "_recorded", "_seen")
 
+    _is_view = True
     _base: Variable
     _op: Op
     _options: Mapping[str, Any]

@@ -10,14 +10,14 @@ from typing import Any
 
 from agnograd._engine import run_pass
 from agnograd._graph import Edge, Leaf, watch
-from agnograd._mode import current_mode, enable_grad
+from agnograd._mode import enable_grad
 from agnograd._seeds import Owner, cotangent_list, nodes_of, seeds_of
 from agnograd._variable import Variable
 from agnograd.errors import NoGradientError
 
 __all__ = ["backward", "grad"]
 
-_commits = threading.Lock()
+_commits = threading.RLock()
 
 
 def backward(
@@ -108,6 +108,7 @@ def grad(
     with _graph_mode(create_graph):
         found = run_pass(
             seeds,
+            outputs=outputs,
             targets=set(targets),
             create_graph=create_graph,
             retain_graph=create_graph if retain_graph is None else retain_graph,
@@ -136,32 +137,20 @@ def run_backward(
     retain_grads: bool = False,
     loss_scale: float | None = None,
 ) -> None:
-    """Run a backward pass between its hooks, and commit its gradients if it succeeds."""
+    """Run a backward pass, and commit its gradients if it succeeds."""
     targets = None if inputs is None else set(nodes_of(inputs, "inputs"))
     seeds = seeds_of(outputs, cotangents, create_graph, loss_scale)
-    mode = current_mode()
-    hooks = mode.hooks if mode is not None else None
-    raw_outputs = tuple(output._data for output in outputs) if hooks is not None else ()
-    failure = None
-    try:
-        if hooks is not None:
-            hooks.run("backward_start", outputs=raw_outputs)
-        with _graph_mode(create_graph):
-            found = run_pass(
-                seeds,
-                targets=targets,
-                create_graph=create_graph,
-                retain_graph=create_graph if retain_graph is None else retain_graph,
-                retain_grads=retain_grads,
-            )
-    except BaseException as error:
-        failure = error
-        raise
-    finally:
-        if hooks is not None:
-            hooks.run("backward_finish", outputs=raw_outputs, error=failure)
-    with _commits, _graph_mode(create_graph):
-        _commit(found, Owner(seeds))
+    with _graph_mode(create_graph):
+        found = run_pass(
+            seeds,
+            outputs=outputs,
+            targets=targets,
+            create_graph=create_graph,
+            retain_graph=create_graph if retain_graph is None else retain_graph,
+            retain_grads=retain_grads,
+        )
+        with _commits:
+            _commit(found, Owner(seeds))
 
 
 def _commit(found: dict[Edge, Any], owner: Owner) -> None:

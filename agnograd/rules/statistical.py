@@ -127,6 +127,8 @@ def _cumulative_prod_vjp(
     if xp.isdtype(x.dtype, "complex floating"):
         x = xp.conj(x)
     count = x.shape[-1]
+    if count == 0:
+        return xp.zeros_like(xp.reshape(x, x_shape))
     a = xp.concat([x[..., 1:], xp.zeros_like(x[..., :1])], axis=-1)
     b, step = g, 1
     while step < count:

@@ -101,12 +101,23 @@ class Sample:
         Its arguments; ``array(...)`` stands for an array, also inside of lists and tuples.
     order : {0, 1, 2}
         Up to which order derivatives are checked; 0 checks that the op computes.
+    backends : tuple of str, optional
+        The backends that can run the sample, where it goes beyond the standard.
     """
 
-    __slots__ = ("args", "kwargs", "op", "order")
+    __slots__ = ("args", "backends", "kwargs", "op", "order")
 
-    def __init__(self, op: str, /, *args: Any, order: int = 2, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        op: str,
+        /,
+        *args: Any,
+        order: int = 2,
+        backends: tuple[str, ...] | None = None,
+        **kwargs: Any,
+    ) -> None:
         self.op = op
+        self.backends = backends
         self.args = args
         self.kwargs = kwargs
         self.order = order
@@ -131,6 +142,8 @@ def realized(value: Any, xp: Any, seeds: Any) -> Any:
         return type(value)(realized(each, xp, seeds) for each in value)
     if isinstance(value, str) and value.startswith("dtype:"):
         return getattr(xp, value.removeprefix("dtype:"))
+    if value == "device:":
+        return xp.empty(0).device
     return value
 
 

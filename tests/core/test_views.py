@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd.errors import NoGradientError
 
 
 @pytest.fixture(params=["numpy", "strict"])
@@ -55,45 +56,35 @@ def test_a_raw_array_that_a_user_gave_is_never_written():
     np.testing.assert_array_equal(x.data, [6.0, 2.0, 2.0])
 
 
+# Each way to take a view, and NumPy's own.
 VIEWS = {
-    "slice": lambda xp, x: x[1:, ...],
-    "row": lambda xp, x: x[1, ...],
-    "newaxis": lambda xp, x: x[None, ...],
-    "permute_dims": lambda xp, x: xp.permute_dims(x, (1, 0)),
-    "matrix_transpose": lambda xp, x: x.mT,
-    "T": lambda xp, x: x.T,
-    "reshape": lambda xp, x: xp.reshape(x, (-1,)),
-    "flip": lambda xp, x: xp.flip(x, axis=0),
-    "moveaxis": lambda xp, x: xp.moveaxis(x, 0, 1),
-    "expand_dims": lambda xp, x: xp.expand_dims(x, axis=0),
-    "squeeze": lambda xp, x: xp.squeeze(x[None, ...], axis=0),
-    "linalg.matrix_transpose": lambda xp, x: xp.linalg.matrix_transpose(x),
-    "view of a view": lambda xp, x: xp.reshape(x, (-1,))[2:][::-1],
+    "slice": (lambda xp, x: x[1:, ...], lambda x: x[1:]),
+    "row": (lambda xp, x: x[1, ...], lambda x: x[1]),
+    "newaxis": (lambda xp, x: x[None, ...], lambda x: x[None]),
+    "permute_dims": (lambda xp, x: xp.permute_dims(x, (1, 0)), np.transpose),
+    "matrix_transpose": (lambda xp, x: x.mT, np.transpose),
+    "T": (lambda xp, x: x.T, np.transpose),
+    "linalg": (lambda xp, x: xp.linalg.matrix_transpose(x), np.transpose),
+    "reshape": (lambda xp, x: xp.reshape(x, (-1,)), lambda x: x.reshape(-1)),
+    "flip": (lambda xp, x: xp.flip(x, axis=0), lambda x: x[::-1]),
+    "moveaxis": (lambda xp, x: xp.moveaxis(x, 0, 1), np.transpose),
+    "expand_dims": (lambda xp, x: xp.expand_dims(x, axis=0), lambda x: x[None]),
+    "squeeze": (lambda xp, x: xp.squeeze(x[None, ...], axis=0), lambda x: x),
+    "twice": (lambda xp, x: xp.reshape(x, (-1,))[2:][::-1], lambda x: x.reshape(-1)[2:][::-1]),
 }
 
 
-@pytest.mark.parametrize("take", VIEWS.values(), ids=VIEWS.keys())
-def test_a_write_through_a_view_reaches_the_base(xp, take):
-    raw = np.arange(6.0).reshape(3, 2)
+@pytest.mark.parametrize(("take", "numpys"), VIEWS.values(), ids=VIEWS.keys())
+def test_a_write_through_a_view_reaches_the_base(xp, take, numpys):
+    raw = np.arange(1.0, 7.0).reshape(3, 2)
     expected = raw.copy()
-    if take is VIEWS["linalg.matrix_transpose"]:
-        view = expected.T
-    elif take in (VIEWS["matrix_transpose"], VIEWS["T"], VIEWS["permute_dims"], VIEWS["moveaxis"]):
-        view = expected.T
-    elif take is VIEWS["view of a view"]:
-        view = expected.reshape(-1)[2:][::-1]
-    else:
-        view = {
-            VIEWS["slice"]: lambda: expected[1:],
-            VIEWS["row"]: lambda: expected[1],
-            VIEWS["newaxis"]: lambda: expected[None],
-            VIEWS["reshape"]: lambda: expected.reshape(-1),
-            VIEWS["flip"]: lambda: expected[::-1],
-            VIEWS["expand_dims"]: lambda: expected[None],
-            VIEWS["squeeze"]: lambda: expected,
-        }[take]()
+    view = numpys(expected)
     view[0] = -1.0
     view *= 2.0
+    weights = np.zeros_like(raw)
+    numpys(weights)[...] = 2.0
+    numpys(weights)[0] = 0.0
+    weights[expected == raw] = 1.0
 
     x, v = leaf(xp, raw.tolist()), leaf(xp, -1.0)
     y = x * 1.0
@@ -103,11 +94,8 @@ def test_a_write_through_a_view_reaches_the_base(xp, take):
     np.testing.assert_array_equal(values(y), expected)
     np.testing.assert_array_equal(values(taken), view)
     xp.sum(y).backward()
-    written = expected == -2.0
-    touched = np.asarray(values(y)) != raw
-    np.testing.assert_array_equal(values(x.grad)[written], 0.0)
-    assert v.grad.item() == 2.0 * written.sum()
-    assert set(values(x.grad)[~written & touched].ravel()) <= {2.0}
+    np.testing.assert_array_equal(values(x.grad), weights)
+    assert v.grad.item() == 2.0 * (expected == -2.0).sum()
 
 
 def test_all_views_of_a_base_see_a_write(xp):
@@ -150,7 +138,7 @@ def test_in_place_operators_keep_the_object_and_the_dtype(xp):
     with pytest.raises(TypeError):
         integers /= 2
     np.testing.assert_array_equal(values(integers), [1, 2])
-    with pytest.raises(ValueError, match="broadcast|shape"):
+    with pytest.raises(ValueError, match=r"broadcast|shape"):
         x += xp.ones((3, 2), dtype=xp.float64)
     assert x.shape == (2,)
 
@@ -231,3 +219,10 @@ def test_copies_are_not_views(xp):
     np.testing.assert_array_equal(values(x), 0.0)
     xp.asarray(x, copy=False)[0, 0] = 1.0
     assert x[0, 0].item() == 1.0
+
+
+def test_a_view_cannot_become_a_leaf(xp):
+    view = xp.zeros((2,), dtype=xp.float64)[:1]
+    with pytest.raises(NoGradientError, match=r"ag\.Variable\(x\.data\)"):
+        view.requires_grad = True
+    assert ag.Variable(view.data).is_leaf

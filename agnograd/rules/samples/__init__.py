@@ -1,0 +1,1 @@
+"""Sample inputs of the standard's functions, one module per chapter; tests import them."""
