@@ -195,7 +195,11 @@ def _expression(op: Op, value: str) -> tuple[str, int | str | None]:
         return value, None
     if array == op.sequence:
         return f"[{_fact('_each', what)} for _each in {array}]", None
-    return _fact("_out" if array == "out" else array, what), None
+    if array == "out":
+        return _fact("_out", what), None
+    if op.signature.parameters[array].default is None:  # an input that may be left out
+        return f"(None if {array} is None else {_fact(array, what)})", None
+    return _fact(array, what), None
 
 
 def _fact(array: str, what: str) -> str:

@@ -8,7 +8,7 @@ of conventions.
 import cmath
 from typing import Any
 
-from agnograd.extend import OpSet, is_complex
+from agnograd.extend import OpSet, is_complex, is_python_scalar
 
 __all__ = ["ops"]
 
@@ -25,14 +25,14 @@ def _nonzero(x: Any, xp: Any) -> Any:
 
 def _pow_x1(x1: Any, x2: Any, xp: Any) -> Any:
     # Where the exponent is 0 so is the derivative, also at x1 = 0, where x1 ** -1 is infinite.
-    if isinstance(x2, int | float | complex):
+    if is_python_scalar(x2):
         return x2 * x1 ** (x2 - 1) if x2 != 0 else xp.zeros_like(x1)
     return x2 * x1 ** (_nonzero(x2, xp) - 1)
 
 
 def _pow_x2(x1: Any, out: Any, xp: Any) -> Any:
     # At x1 = 0 the derivative is 0 where the power is finite: no logarithm of 0.
-    if isinstance(x1, int | float | complex):
+    if is_python_scalar(x1):
         log = cmath.log(x1) if x1 != 0 else 0.0
         if is_complex(out.dtype, xp):
             return log * out
@@ -43,6 +43,13 @@ def _pow_x2(x1: Any, out: Any, xp: Any) -> Any:
 def _larger(x1: Any, x2: Any, out_dtype: Any, xp: Any) -> Any:
     """Return 1 where x1 > x2, 0 where x1 < x2, and one half at a tie."""
     return 0.5 * (xp.astype(x1 > x2, out_dtype) + xp.astype(x1 >= x2, out_dtype))
+
+
+def _direction(x: Any, out: Any, xp: Any) -> Any:
+    """Return x / abs(x), which is 0 at 0."""
+    if not is_complex(x.dtype, xp):
+        return xp.sign(x)
+    return x / xp.astype(_nonzero(out, xp), x.dtype)
 
 
 def _sign_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
@@ -107,7 +114,7 @@ ops.elementwise("acosh(x, /)", x=lambda x, xp: 1 / (xp.sqrt(x - 1) * xp.sqrt(x +
 ops.elementwise("atanh(x, /)", x=lambda x: 1 / (1 - x * x))
 
 # Absolute value, sign, extremes
-ops.elementwise("abs(x, /)", x=lambda x, xp: xp.sign(x))
+ops.elementwise("abs(x, /)", x=_direction)
 ops.vjp("sign(x, /)", x=_sign_vjp)
 ops.elementwise(
     "copysign(x1, x2, /)",

@@ -70,7 +70,7 @@ ops.linear("broadcast_arrays(*arrays)", arrays=lambda g: g, outputs="several")
 ops.linear("broadcast_to(x, /, shape)", x=lambda g: g)
 ops.linear("concat(arrays, /, *, axis=0)", arrays=_split)
 ops.linear(
-    "expand_dims(x, /, axis=0)",
+    "expand_dims(x, /, axis)",
     x=lambda g, x_shape, xp: xp.reshape(g, x_shape),
     view=lambda base, value, xp: xp.reshape(value, base.shape),
 )

@@ -15,9 +15,9 @@ KEYS = {
 }
 
 
-@pytest.fixture(params=["numpy", "strict"])
-def backend(request):
-    return backend_named(request.param)
+@pytest.fixture
+def backend(backend):
+    return backend_named(backend)
 
 
 def filled(xp, shape):

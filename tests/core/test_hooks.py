@@ -18,16 +18,6 @@ from agnograd.hookspecs import HookSpecs
 HOOKS = [name for name in vars(HookSpecs) if not name.startswith("_")]
 
 
-@pytest.fixture(params=["numpy", "strict"])
-def backend(request):
-    return request.param
-
-
-@pytest.fixture
-def xp(backend):
-    return ag.namespace(backend)
-
-
 def variable(xp, value=3.0):
     return ag.Variable(xp.asarray(value).data)
 

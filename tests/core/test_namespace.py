@@ -12,11 +12,6 @@ import agnograd as ag
 from agnograd.errors import UnknownBackendError, UnsupportedArrayError
 
 
-@pytest.fixture(params=["numpy", "strict"])
-def xp(request):
-    return ag.namespace(request.param)
-
-
 def test_there_is_one_object_per_backend(xp):
     name = xp.__name__.removeprefix("agnograd.")
     assert ag.namespace(name) is xp

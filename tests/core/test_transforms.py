@@ -10,11 +10,6 @@ import agnograd as ag
 from agnograd.errors import GradientError, NoGradientError, UnsupportedArrayError
 
 
-@pytest.fixture(params=["numpy", "strict"])
-def xp(request):
-    return ag.namespace(request.param)
-
-
 def raw(xp, values, dtype="float64"):
     return xp.asarray(values, dtype=getattr(xp, dtype)).data
 

@@ -19,11 +19,6 @@ from agnograd.errors import (
 )
 
 
-@pytest.fixture(params=["numpy", "strict"])
-def xp(request):
-    return ag.namespace(request.param)
-
-
 def leaf(xp, values):
     return ag.Variable(xp.asarray(values, dtype=xp.float64).data)
 

@@ -7,11 +7,6 @@ import agnograd as ag
 from agnograd.errors import NoGradientError
 
 
-@pytest.fixture(params=["numpy", "strict"])
-def xp(request):
-    return ag.namespace(request.param)
-
-
 def leaf(xp, values):
     return ag.Variable(xp.asarray(values, dtype=xp.float64).data, requires_grad=True)
 

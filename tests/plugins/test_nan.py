@@ -15,16 +15,6 @@ from agnograd.extend import hookimpl
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
-@pytest.fixture(params=["numpy", "strict"])
-def backend(request):
-    return request.param
-
-
-@pytest.fixture
-def xp(backend):
-    return ag.namespace(backend)
-
-
 def planted(function):
     """Return where a function has the comment that marks its bad op."""
     lines, start = inspect.getsourcelines(function)

@@ -13,16 +13,6 @@ import agnograd as ag
 from agnograd.extend import hookimpl
 
 
-@pytest.fixture(params=["numpy", "strict"])
-def backend(request):
-    return request.param
-
-
-@pytest.fixture
-def xp(backend):
-    return ag.namespace(backend)
-
-
 @pytest.fixture
 def ticks(monkeypatch):
     """Let every reading of the clock be one second after the one before."""

@@ -1,0 +1,22 @@
+"""Backends to test on; one whose library is missing is skipped, and says how to install it."""
+
+import pytest
+
+import agnograd as ag
+from agnograd.errors import PluginError
+
+
+@pytest.fixture(params=["numpy", "strict"])
+def backend(request):
+    """Return the name of a backend; a test that takes it runs on each."""
+    try:
+        ag.namespace(request.param)
+    except PluginError as error:
+        pytest.skip(str(error))
+    return request.param
+
+
+@pytest.fixture
+def xp(backend):
+    """Return the differentiable namespace of a backend."""
+    return ag.namespace(backend)

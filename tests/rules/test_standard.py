@@ -1,0 +1,60 @@
+"""The namespace has what the standard has, with the standard's signatures."""
+
+import inspect
+
+import array_api_strict
+import pytest
+
+import agnograd as ag
+
+NOT_FUNCTIONS = {"Device", "ArrayAPIStrictFlags"}
+FUNCTIONS = sorted(
+    name
+    for name in array_api_strict.__all__
+    if callable(getattr(array_api_strict, name))
+    and not name.startswith("__")
+    and not name.endswith("array_api_strict_flags")
+    and name not in NOT_FUNCTIONS
+    and not isinstance(getattr(array_api_strict, name), type(array_api_strict.float64))
+)
+EXTENSIONS = [
+    f"{extension}.{name}"
+    for extension in ("linalg", "fft")
+    for name in sorted(getattr(array_api_strict, extension).__all__)
+]
+
+
+def found(namespace, name):
+    for part in name.split("."):
+        namespace = getattr(namespace, part)
+    return namespace
+
+
+def shape_of(function):
+    parameters = inspect.signature(function).parameters.values()
+    return [(each.name, each.kind, each.default is each.empty) for each in parameters]
+
+
+def test_the_standard_is_not_empty():
+    assert len(FUNCTIONS) > 130
+    assert len(EXTENSIONS) > 30
+
+
+@pytest.mark.parametrize("name", FUNCTIONS + EXTENSIONS)
+def test_signatures_are_the_standards(xp, name):
+    ours, standard = found(xp, name), found(array_api_strict, name)
+    assert inspect.isfunction(ours)
+    assert shape_of(ours) == shape_of(standard)
+    assert ours.__name__ == name.rpartition(".")[2]
+    for one, other in zip(
+        inspect.signature(ours).parameters.values(),
+        inspect.signature(standard).parameters.values(),
+        strict=True,
+    ):
+        if "Undef" not in repr(other.default):
+            assert one.default == other.default, one
+
+
+@pytest.mark.parametrize("name", FUNCTIONS + EXTENSIONS)
+def test_every_function_is_registered(name):
+    assert name in ag.ops()
