@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 from agnograd._domain import Domain
 from agnograd._engine import run_pass
 from agnograd._fit import is_python_scalar
-from agnograd._graph import Edge, Leaf
+from agnograd._graph import Edge, Leaf, next_rank
 from agnograd._mode import enable_grad, is_grad_enabled
 from agnograd._namespace import domain_of
 from agnograd._seeds import Owner, seed_of
@@ -45,11 +45,12 @@ class Trace:
     ) -> None:
         positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         self.positions = tuple(_position(each, len(args)) for each in positions)
-        self.connected = _inside.get() or any(
+        # Whether results are Variables. Under no_grad they are connected to nothing.
+        self.as_variables = _inside.get() or any(
             isinstance(leaf, Variable) for leaf in leaves((args, kwargs))
         )
-        # Under no_grad a connected result has nothing to be connected to.
-        self.create_graph = self.connected and is_grad_enabled()
+        self.connects = self.as_variables and is_grad_enabled()
+        self.start = next_rank()
         lifted = list(args)
         self.inputs: list[list[Variable]] = []
         self.trees: list[Any] = []
@@ -73,19 +74,21 @@ class Trace:
         self, outputs: Sequence[Variable], cotangents: Sequence[Any], retain: bool
     ) -> tuple[Any, ...]:
         """Return the gradients for each differentiated argument, in its own structure."""
-        seeds: list[tuple[Edge, Any]] = []
-        for output, cotangent in zip(outputs, cotangents, strict=True):
-            g = seed_of(output, cotangent)
-            if output._node is not None:
-                seeds.append((output._node, g if self.create_graph else g._data))
+        given = [seed_of(*pair) for pair in zip(outputs, cotangents, strict=True)]
+        create_graph = self.connects and self._depends_on_outside([*outputs, *given])
+        seeds = [
+            (output._node, g if create_graph else g._data)
+            for output, g in zip(outputs, given, strict=True)
+            if output._node is not None
+        ]
         targets = {v._node for variables in self.inputs for v in variables if v._node is not None}
         with enable_grad():
             found = run_pass(
                 seeds,
                 outputs=outputs,
                 targets=targets,
-                create_graph=self.create_graph,
-                retain_graph=retain or self.create_graph,
+                create_graph=create_graph,
+                retain_graph=retain or create_graph,
             )
         owner = Owner(seeds)
         return tuple(
@@ -98,18 +101,37 @@ class Trace:
         g = found.get(variable._node)  # type: ignore[arg-type]
         if g is None:
             g = domain.raw.zeros_like(domain.backend.array(variable._data))
-        if self.connected:
-            return owner.variable(g, domain)
-        return owner.raw(g, domain)
+        return owner.variable(g, domain) if self.as_variables else owner.raw(g, domain)
 
     def out(self, value: Any) -> Any:
         """Return results as the caller gave the arguments: raw arrays or Variables."""
-        if self.connected:
-            keep = self.create_graph
-            return map_leaves(
-                lambda v: v if keep or not isinstance(v, Variable) else v.detach(), value
-            )
-        return map_leaves(lambda v: v.data if isinstance(v, Variable) else v, value)
+
+        def given_back(leaf: Any) -> Any:
+            if not isinstance(leaf, Variable):
+                return leaf
+            if not self.as_variables:
+                return leaf.data
+            return leaf if self.connects and self._depends_on_outside([leaf]) else leaf.detach()
+
+        return map_leaves(given_back, value)
+
+    def _depends_on_outside(self, variables: Iterable[Variable]) -> bool:
+        """Whether values depend on anything tracked that was there before this run.
+
+        What depends on this run's own inputs alone is cut loose: otherwise every result would
+        hold the graph that made it, and so would all that is computed from it.
+        """
+        stack = [variable._node for variable in variables if variable._node is not None]
+        seen = set(stack)
+        while stack:
+            node = stack.pop()
+            if node.rank > self.start:  # newer nodes rank lower
+                return True
+            for edge in node.edges:
+                if edge is not None and edge not in seen:
+                    seen.add(edge)
+                    stack.append(edge)
+        return False
 
 
 def _position(argnum: int, count: int) -> int:

@@ -182,7 +182,7 @@ def _rows(trace: Trace, output: Variable) -> tuple[Any, ...]:
         return xp.reshape(xp.stack(parts), shape)
 
     likes = tuple(
-        unflatten(tree, [v if trace.connected else v.data for v in variables])
+        unflatten(tree, [v if trace.as_variables else v.data for v in variables])
         for tree, variables in zip(trace.trees, trace.inputs, strict=True)
     )
     with enable_grad():

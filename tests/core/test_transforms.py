@@ -38,6 +38,34 @@ def test_variables_in_give_connected_variables_out(xp):
     close(x.grad, [6.0, 12.0])
 
 
+def test_untracked_variables_in_give_untracked_variables_out(xp):
+    x = ag.Variable(raw(xp, [1.0, 2.0]), requires_grad=False)
+    for _ in range(3):
+        value, g = ag.value_and_grad(lambda x: xp.sum(x * x))(x)
+        assert isinstance(g, ag.Variable)
+        assert not g.requires_grad
+        assert not value.requires_grad
+        x = x - 0.1 * g
+    assert not x.requires_grad
+
+
+def test_a_result_stays_connected_to_what_the_function_closes_over(xp):
+    w = ag.Variable(raw(xp, [3.0, 4.0]))
+    x = ag.Variable(raw(xp, [1.0, 2.0]), requires_grad=False)
+    value, g = ag.value_and_grad(lambda x: xp.sum(w * x * x))(x)
+    xp.sum(g).backward(retain_graph=True)
+    close(w.grad, [2.0, 4.0])
+    w.grad = None
+    value.backward()
+    close(w.grad, [1.0, 4.0])
+    value, pullback = ag.vjp(lambda x: x * x, x)
+    (g,) = pullback(w * 1.0)
+    w.grad = None
+    xp.sum(g).backward()
+    close(w.grad, [2.0, 4.0])
+    assert not isinstance(ag.grad(lambda x: xp.sum(w * x))(x.data), ag.Variable)
+
+
 def test_gradients_nest(xp):
     third = ag.grad(ag.grad(ag.grad(lambda x: x**4)))
     assert float(third(raw(xp, 2.0))) == 48.0

@@ -1,0 +1,54 @@
+"""The digits example, as a user runs it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "digits.py"
+
+
+def run(*arguments, check=True):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLE), *arguments],
+        capture_output=True,
+        text=True,
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+def accuracy(done):
+    return float(re.search(r"test accuracy: ([\d.]+)%", done.stdout)[1])
+
+
+def test_it_learns_to_read_digits():
+    assert accuracy(run()) >= 97.0
+
+
+def test_one_epoch_with_hooks_and_a_plot(tmp_path):
+    path = tmp_path / "loss.png"
+    done = run("--epochs", "1", "--hooks", "nan,timer", "--plot", str(path))
+    assert accuracy(done) > 50.0
+    assert re.search(r"^ *matmul +\d+ ", done.stdout, re.MULTILINE)
+    assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert "1/1" in done.stderr
+
+
+def test_one_epoch_on_another_backend(backend):
+    assert accuracy(run("--epochs", "1", "--backend", backend)) > 50.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--backend", "nunpy"), "no backend is named 'nunpy'; installed: numpy, strict"),
+        (("--hooks", "nam"), "no plugin is named 'nam'; installed: nan, timer"),
+    ],
+)
+def test_unknown_names_are_answered_in_a_line(arguments, message):
+    done = run(*arguments, check=False)
+    assert done.returncode == 1
+    assert done.stderr.strip() == message
