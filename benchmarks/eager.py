@@ -18,6 +18,7 @@ xp = ag.namespace("numpy")
 
 
 def chain_by_hand() -> Any:
+    """Return the derivative of the chain by hand: cosines, last first."""
     y, inner = CHAIN, []
     for _ in range(1000):
         u = y * 0.9 + 0.1
@@ -30,6 +31,7 @@ def chain_by_hand() -> Any:
 
 
 def chain() -> Any:
+    """Return the same by agnograd."""
     x = y = ag.Variable(CHAIN)
     for _ in range(1000):
         y = xp.sin(y * 0.9 + 0.1)
@@ -38,6 +40,7 @@ def chain() -> Any:
 
 
 def mlp_by_hand() -> Any:
+    """Return the derivatives of the network's mean squared error by hand."""
     (w1, w2, w3), x, y = WEIGHTS, IMAGES, TARGETS
     h1 = np.tanh(x @ w1)
     h2 = np.tanh(h1 @ w2)
@@ -52,6 +55,7 @@ def mlp_by_hand() -> Any:
 
 
 def mlp() -> Any:
+    """Return the same by agnograd."""
     w1, w2, w3 = (ag.Variable(w) for w in WEIGHTS)
     h1 = xp.tanh(IMAGES @ w1)
     h2 = xp.tanh(h1 @ w2)
@@ -76,12 +80,14 @@ WORKLOADS = {
 
 
 def seconds(function: Callable[[], Any]) -> float:
+    """Return the time that one call takes."""
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
 
 
 def main() -> None:
+    """Run the workloads and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, help="rounds of each workload")
     rounds = parser.parse_args().rounds

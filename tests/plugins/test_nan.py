@@ -6,10 +6,10 @@ import threading
 import warnings
 
 import pytest
-from agnograd_nan import NaN, NaNError, NaNWarning
 
 import agnograd as ag
 from agnograd.extend import hookimpl
+from agnograd_nan import NaN, NaNError, NaNWarning
 
 # NumPy warns of the values that are planted here.
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -4,13 +4,13 @@ import itertools
 import threading
 import time
 
-import agnograd_timer
 import numpy as np
 import pytest
-from agnograd_timer import Timer
 
 import agnograd as ag
+import agnograd_timer
 from agnograd.extend import hookimpl
+from agnograd_timer import Timer
 
 
 @pytest.fixture
