@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agnograd._hooks import ActiveHooks
 from agnograd._mode import PROCESS_PLUGINS, current_mode, entered, initial_mode
 from agnograd._plugins import plugin_named
 from agnograd.errors import AgnogradError, PluginWarning
+
+if TYPE_CHECKING:
+    from agnograd._hooks import ActiveHooks
 
 __all__ = ["activate_process_plugins", "hooks"]
 
@@ -56,6 +58,8 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
 
     def _together(self) -> ActiveHooks:
         """Return the hooks that were active already together with these."""
+        from agnograd._hooks import ActiveHooks
+
         mode = current_mode()
         active = dict(mode.hooks.plugins) if mode is not None and mode.hooks is not None else {}
         for plugin in self.plugins:
@@ -79,6 +83,10 @@ def _free_name(plugin: object, taken: Mapping[str, object]) -> str:
 
 def activate_process_plugins() -> None:
     """Activate what ``AGNOGRAD_PLUGINS`` names, in every thread; a failure warns."""
+    if not PROCESS_PLUGINS:
+        return
+    from agnograd._hooks import ActiveHooks
+
     for name in PROCESS_PLUGINS:
         assert initial_mode is not None
         active = dict(initial_mode.hooks.plugins) if initial_mode.hooks is not None else {}

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pluggy
-
-from agnograd import hookspecs
 from agnograd._discovery import BACKENDS, installed, load, origin
 from agnograd._scatter import scatter_add, scatter_add_axis
 from agnograd.errors import PluginError, UnknownBackendError, UnsupportedArrayError
+
+if TYPE_CHECKING:
+    import pluggy
 
 __all__ = ["Backend", "backend_named", "backend_of", "backends"]
 
@@ -132,8 +132,12 @@ class Backend:
 
 @cache
 def _manager() -> pluggy.PluginManager:
+    import pluggy
+
+    from agnograd.hookspecs import BackendSpecs
+
     manager = pluggy.PluginManager("agnograd")
-    manager.add_hookspecs(hookspecs.BackendSpecs)
+    manager.add_hookspecs(BackendSpecs)
     return manager
 
 
@@ -158,13 +162,15 @@ def backend_named(name: str) -> Backend:
         raise UnknownBackendError(
             f"no backend is named {name!r}; installed: {', '.join(backends()) or 'none'}"
         )
+    from pluggy import PluginValidationError
+
     plugin = load(entry)
     manager = _manager()
     if not manager.has_plugin(name):
         try:
             manager.register(plugin, name)
             manager.check_pending()
-        except pluggy.PluginValidationError as error:
+        except PluginValidationError as error:
             manager.unregister(name=name)
             raise PluginError(
                 f"backend {name!r} of {origin(entry)} is no valid plugin: {error}"

@@ -18,11 +18,11 @@ import pluggy
 from agnograd._call import Call
 from agnograd._graph import Node
 from agnograd._mode import entered
-from agnograd._variable import Variable
+from agnograd._watching import raw_gradient
 from agnograd.errors import PluginError
 from agnograd.hookspecs import HookSpecs
 
-__all__ = ["ActiveHooks", "raw_gradient"]
+__all__ = ["ActiveHooks"]
 
 HOOKS = tuple(name for name in vars(HookSpecs) if not name.startswith("_"))
 
@@ -96,10 +96,18 @@ class ActiveHooks:
 
     def _culprit(self, hook: str, error: BaseException) -> str | None:
         """Return the name of the plugin whose hook is on the error's traceback."""
-        plugins = {each.function.__code__: each.plugin_name for each in self._implementations[hook]}
+        implementations = self._implementations[hook]
         traceback, found = error.__traceback__, None
         while traceback is not None:
-            found = plugins.get(traceback.tb_frame.f_code, found)
+            frame = traceback.tb_frame
+            named = [
+                each
+                for each in implementations
+                if getattr(each.function, "__code__", None) is frame.f_code
+            ]
+            # Two instances of a class share their code.
+            own = [each for each in named if frame.f_locals.get("self") is each.plugin]
+            found = (own or named)[0].plugin_name if named else found
             traceback = traceback.tb_next
         return found
 
@@ -192,11 +200,6 @@ class ActiveHooks:
                 f"plugins that were active then ({', '.join(self.plugins)}) restores it"
             )
         return value
-
-
-def raw_gradient(g: Any) -> Any:
-    """Return a gradient as hooks see it, a raw array; under ``create_graph`` it is a Variable."""
-    return g._data if isinstance(g, Variable) else g
 
 
 def _compiled(caller: pluggy.HookCaller) -> Callable[[Mapping[str, Any]], Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import os
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
@@ -82,6 +81,8 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
 
     def __call__(self, function: F) -> F:
         """Decorate: every call of a function, coroutine or generator runs in this state."""
+        import inspect
+
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from agnograd._asarray import make_asarray, make_from_dlpack
-from agnograd._backends import backend_named, backend_of, backends, default_name
-from agnograd._compile import compile_op
-from agnograd._domain import Domain, bound
+from agnograd._backends import backend_of, backends, default_name
 from agnograd._fit import is_python_scalar
-from agnograd._operators import add_operators
-from agnograd._ops import Op
-from agnograd._registry import registered
 from agnograd._variable import Variable
 from agnograd.errors import UnsupportedArrayError
 
-__all__ = ["Namespace", "domain_named", "domain_of", "namespace"]
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
 
-_CONSTANTS = ("e", "inf", "nan", "newaxis", "pi")
-_DTYPES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float32", "float64", "complex64", "complex128"),
-)
-_INSPECTION = ("__array_api_version__", "__array_namespace_info__")
+__all__ = ["Namespace", "domain_named", "domain_of", "namespace"]
 
 
 class Namespace(ModuleType):
@@ -48,51 +37,6 @@ class Namespace(ModuleType):
         raise AttributeError(f"namespace {self.__name__!r} has no {name!r}")
 
 
-def _build(name: str) -> Domain:
-    """Build all of one backend's ops, on raw arrays and on Variables."""
-    domain = Domain(backend_named(name))
-    ops = {name: op for name, (op, _) in registered().items()}
-    kernels = {
-        name: kernel for name, op in ops.items() if (kernel := _kernel(op, domain)) is not None
-    }
-    domain.raw = SimpleNamespace(asarray=domain.library.asarray)
-    _fill(domain.raw, domain, kernels, lambda _: SimpleNamespace())
-    domain.namespace = Namespace(f"agnograd.{name}", Namespace.__doc__)
-    functions: dict[str, Callable[..., Any]] = {}
-    for op_name, kernel in kernels.items():
-        functions[op_name] = compile_op(ops[op_name], domain, kernel)
-    functions["asarray"] = make_asarray(domain)
-    functions["from_dlpack"] = make_from_dlpack(domain)
-    _fill(domain.namespace, domain, functions, lambda part: Namespace(f"agnograd.{name}.{part}"))
-    add_operators(domain, ops)
-    return domain
-
-
-def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
-    """Return what computes an op on raw arrays, or None where the backend cannot."""
-    found: Any = domain.library
-    for part in op.name.split("."):
-        found = getattr(found, part, None)
-    if found is None and op.forward is not None:
-        found = bound(op.forward, xp=lambda: domain.raw, backend=lambda: domain.backend)
-    kernel: Callable[..., Any] | None = found
-    return kernel
-
-
-def _fill(
-    target: Any, domain: Domain, functions: dict[str, Any], extension: Callable[[str], Any]
-) -> None:
-    """Give a namespace its constants, dtypes, functions and extensions."""
-    for name in (*_CONSTANTS, *_DTYPES, *_INSPECTION):
-        if hasattr(domain.library, name):
-            setattr(target, name, getattr(domain.library, name))
-    for name, function in functions.items():
-        part, _, short = name.rpartition(".")
-        if part and part not in vars(target):
-            setattr(target, part, extension(part))
-        setattr(vars(target)[part] if part else target, short, function)
-
-
 _lock = threading.RLock()
 _domains: dict[str, Domain] = {}
 _owners: dict[type, Domain] = {}
@@ -102,10 +46,13 @@ def domain_named(name: str) -> Domain:
     """Return the domain of the backend with this name, built on first use."""
     domain = _domains.get(name)
     if domain is None:
+        # Building, and all that it imports, waits until a namespace is asked for.
         with _lock:
             domain = _domains.get(name)
             if domain is None:
-                domain = _domains[name] = _build(name)
+                from agnograd._build import build
+
+                domain = _domains[name] = build(name)
     return domain
 
 

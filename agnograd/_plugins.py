@@ -1,7 +1,6 @@
 """Installed hook plugins: listed without loading, loaded by name."""
 
-from dataclasses import dataclass
-from importlib.util import find_spec
+from typing import NamedTuple
 
 from agnograd._discovery import PLUGINS, installed, load, origin
 from agnograd.errors import UnknownPluginError
@@ -9,8 +8,7 @@ from agnograd.errors import UnknownPluginError
 __all__ = ["PluginInfo", "plugin_named", "plugins"]
 
 
-@dataclass(frozen=True, slots=True)
-class PluginInfo:
+class PluginInfo(NamedTuple):
     """What is known of an installed plugin without importing it.
 
     Attributes
@@ -40,6 +38,8 @@ def plugins() -> dict[str, PluginInfo]:
 
 
 def _is_found(module: str) -> bool:
+    from importlib.util import find_spec
+
     # The top-level package alone: looking for a submodule would import its parents.
     return find_spec(module.partition(".")[0]) is not None
 

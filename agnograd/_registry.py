@@ -1,12 +1,16 @@
 """All registered ops: the op sets of every installed distribution, loaded on first use."""
 
+from __future__ import annotations
+
 import warnings
-from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from agnograd._discovery import OPS, installed, load, origin
-from agnograd._ops import Op, OpSet, Status
 from agnograd.errors import PluginError, PluginWarning
+
+if TYPE_CHECKING:
+    from agnograd._ops import Op, OpSet, Status
 
 __all__ = ["OpInfo", "op_sets", "ops", "registered"]
 
@@ -17,6 +21,8 @@ def op_sets() -> tuple[tuple[str, OpSet], ...]:
 
     One that does not is left out with a warning that says why.
     """
+    from agnograd._ops import OpSet
+
     found = []
     for entry in installed(OPS).values():
         try:
@@ -55,8 +61,7 @@ def registered() -> dict[str, tuple[Op, str]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class OpInfo:
+class OpInfo(NamedTuple):
     """What is known of one op.
 
     Attributes

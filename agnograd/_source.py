@@ -19,6 +19,7 @@ Form = Literal["function", "operator", "reflected"]
 
 
 def forward_source(op: Op, form: Form) -> str:
+    """Write the function that users call."""
     body = "\n".join(_forward_lines(op, form))
     name = op.name.rpartition(".")[2]
     signature = op.text[op.text.index("(") :]
@@ -167,18 +168,17 @@ def saved_values(op: Op) -> list[tuple[str, str, int | str | None]]:
             expression = f"({expression} if {tracked} else None)"
         saved.append((value, expression, source))
     if _broadcasts(op):
-        x1, x2 = inputs
-        match = (
-            f"None if _type({x2}) in _SCALARS or _type({x1}) in _SCALARS "
-            f"else _mismatch(_out, {x1}, {x2})"
-        )
+        match = f"_mismatch(_out, {', '.join(inputs)})"
+        if len(op.arrays) == 2:  # with a real scalar, the result is as the other one
+            scalars = " or ".join(f"_type({name}) in _SCALARS" for name in op.arrays)
+            match = f"None if {scalars} else {match}"
         saved.append(("match", match, None))
     return saved
 
 
 def _broadcasts(op: Op) -> bool:
-    """Whether an element-wise op combines two inputs, whose shapes and dtypes may differ."""
-    return len(op.rules) == 2 and next(iter(op.rules.values())).kind == "elementwise"
+    """Whether an element-wise op combines arrays, whose shapes and dtypes may differ."""
+    return len(op.arrays) > 1 and next(iter(op.rules.values())).kind == "elementwise"
 
 
 def _expression(op: Op, value: str) -> tuple[str, int | str | None]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agnograd._domain import Domain
 from agnograd._engine import run_pass
 from agnograd._fit import is_python_scalar
 from agnograd._graph import Edge, Leaf, next_rank
@@ -16,6 +15,9 @@ from agnograd._seeds import Owner, seed_of
 from agnograd._trees import flatten, leaves, map_leaves, unflatten
 from agnograd._variable import Variable
 from agnograd.errors import UnsupportedArrayError
+
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
 
 __all__ = ["ArgNums", "Function", "Trace", "outputs_of"]
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agnograd._graph import Edge, Leaf, Output, Watch
-from agnograd._hooks import ActiveHooks, raw_gradient
 from agnograd._mode import enable_grad, no_grad
 from agnograd._variable import Variable
 from agnograd.errors import GradientError
 
-__all__ = ["announce", "watched"]
+if TYPE_CHECKING:
+    from agnograd._hooks import ActiveHooks
+
+__all__ = ["announce", "raw_gradient", "watched"]
 
 
 def watched(node: Edge, watch: Watch, g: Any, create_graph: bool) -> Any:
@@ -44,3 +46,8 @@ def announce(leaf: Leaf, g: Any, hooks: ActiveHooks) -> None:
     variable = leaf.variable()
     if variable is not None and hooks.has("gradient_ready"):
         hooks.run("gradient_ready", variable=variable, grad=raw_gradient(g))
+
+
+def raw_gradient(g: Any) -> Any:
+    """Return a gradient as hooks see it, a raw array; under ``create_graph`` it is a Variable."""
+    return g._data if isinstance(g, Variable) else g

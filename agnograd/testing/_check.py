@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agnograd._domain import Domain
 from agnograd._mode import no_grad
 from agnograd._namespace import domain_of
 from agnograd._transforms import vjp
@@ -15,6 +14,9 @@ from agnograd._trees import leaves as tree_leaves
 from agnograd._trees import paths as tree_paths
 from agnograd._variable import Variable
 from agnograd.errors import UnsupportedArrayError
+
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
 
 __all__ = ["check_grad"]
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 __all__ = ["ArraySpec", "Sample", "array", "realized"]
 
 Layout = Literal["contiguous", "strided", "reversed", "transposed"]
 
 
-@dataclass(frozen=True, slots=True)
-class ArraySpec:
+class ArraySpec(NamedTuple):
     """An array to be made on whatever backend is tested; see ``array``."""
 
     shape: tuple[int, ...]

@@ -65,6 +65,35 @@ def test_an_op_set_brings_ops_and_missing_rules(stranger):
     assert stranger(module, OPS, code).stderr == ""
 
 
+def test_element_wise_ops_may_take_any_number_of_arrays(stranger):
+    module = """
+        from agnograd.extend import OpSet
+
+        ops = OpSet("stranger")
+        ops.elementwise(
+            "fma(x1, x2, x3, /)",
+            x1=lambda x2: x2,
+            x2=lambda x1: x1,
+            x3=1,
+            forward=lambda x1, x2, x3: x1 * x2 + x3,
+        )
+        ops.elementwise("scaled(x, by, /)", x=lambda by: by, forward=lambda x, by: x * by)
+    """
+    code = """
+        import agnograd as ag
+
+        for name in ("numpy", "strict"):
+            xp = ag.namespace(name)
+            ones = lambda *shape: xp.ones(shape, dtype=xp.float64).data
+            ag.check_grad(xp.fma, ones(2, 3), ones(3), ones())
+            ag.check_grad(xp.fma, ones(2, 1), ones(1, 3), ones(2, 3))
+            ag.check_grad(lambda x, y: xp.fma(x, 2.0, y), ones(), ones(2))
+            ag.check_grad(lambda x: xp.scaled(x, ones(2, 3)), ones(3))
+            ag.check_grad(lambda x: xp.scaled(x, 3.0), ones(3))
+    """
+    assert stranger(module, OPS, code).stderr == ""
+
+
 def test_a_broken_op_set_is_named_and_breaks_nothing_else(stranger):
     code = """
         import agnograd as ag
