@@ -166,6 +166,7 @@ class Variable(Protocols):
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
+        flag = bool(flag)
         if flag == self.requires_grad:
             return
         if not self.is_leaf:

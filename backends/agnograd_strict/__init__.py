@@ -30,8 +30,10 @@ class StrictBackend(Backend):
         return (type(self.namespace().empty(0)),)
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return a NumPy array by the protocol that strict arrays have."""
-        return array.__array__(dtype, copy)
+        """Return a NumPy array, by the protocol that strict arrays have on this Python."""
+        import numpy as np
+
+        return np.asarray(array, dtype=dtype, copy=copy)
 
 
 @hookimpl

@@ -69,6 +69,8 @@ def test_requires_grad_is_settable_on_leaves(xp):
     x.requires_grad = True
     (x * 3.0).backward()
     assert x.grad.item() == 3.0
+    x.requires_grad = 1
+    assert x.grad.item() == 3.0
     y = x * 1.0
     with pytest.raises(NoGradientError, match="leaves alone"):
         y.requires_grad = False
