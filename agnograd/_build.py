@@ -47,11 +47,11 @@ def build(name: str) -> Domain:
 
 def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
     """Return what computes an op on raw arrays, or None where the backend cannot."""
+    if op.forward is not None:
+        return bound(op.forward, xp=lambda: domain.raw, backend=lambda: domain.backend)
     found: Any = domain.library
     for part in op.name.split("."):
         found = getattr(found, part, None)
-    if found is None and op.forward is not None:
-        found = bound(op.forward, xp=lambda: domain.raw, backend=lambda: domain.backend)
     kernel: Callable[..., Any] | None = found
     return kernel
 

@@ -57,8 +57,9 @@ class Op:
     status : {"rule", "no gradient", "missing"}
         Whether a derivative is known, is nothing by nature, or is missing.
     forward : callable or None
-        What computes the op where the backend's own namespace has no such function. It may name
-        ``xp`` and ``backend`` before the op's own parameters.
+        What computes the op on raw arrays, for ops beyond the standard: a library's function of
+        the same name may mean something else. It may name ``xp`` and ``backend`` before the op's
+        own parameters. Without it the op is the function of the backend's namespace.
     accumulate : callable or None
         ``accumulate(into, g, …)`` adds the gradient of the only differentiable input into an
         existing buffer and returns it. It may name ``backend`` and what rules may name.

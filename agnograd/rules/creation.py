@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import array_api_compat
+
 from agnograd.extend import OpSet
 
 __all__ = ["ops"]
@@ -12,7 +14,11 @@ ops = OpSet("creation", samples="agnograd.rules.samples.creation")
 
 def _ramp(g: Any, xp: Any) -> Any:
     """Return 0, 1, 2, … of the dtype and length of g."""
-    return xp.astype(xp.arange(g.shape[0], device=g.device), g.dtype)
+    return xp.astype(xp.arange(g.shape[0], device=array_api_compat.device(g)), g.dtype)
+
+
+def _zero(g: Any, xp: Any) -> Any:
+    return xp.zeros((), dtype=g.dtype, device=array_api_compat.device(g))
 
 
 def _linspace_weight(g: Any, num: int, endpoint: bool, xp: Any) -> Any:
@@ -33,10 +39,8 @@ def _meshgrid_vjp(
 
 ops.linear(
     "arange(start, /, stop=None, step=1, *, dtype=None, device=None)",
-    start=lambda g, stop, step, xp: (
-        xp.sum(g) if stop is not None else xp.zeros((), dtype=g.dtype, device=g.device)
-    ),
-    stop=lambda g, xp: xp.zeros((), dtype=g.dtype, device=g.device),
+    start=lambda g, stop, step, xp: xp.sum(g) if stop is not None else _zero(g, xp),
+    stop=lambda g, xp: _zero(g, xp),
     step=lambda g, xp: xp.sum(g * _ramp(g, xp)),
 )
 ops.linear(

@@ -1,10 +1,11 @@
 """Indexing: reading at a key or at indices, writing at a key, and the transposes of reading."""
 
+import math
 from typing import Any
 
 import array_api_compat
 
-from agnograd.extend import OpSet, sum_to, without_newaxis
+from agnograd.extend import OpSet, is_basic, sum_to, without_newaxis
 
 __all__ = ["ops"]
 
@@ -44,18 +45,52 @@ def _take_vjp(g: Any, x_shape: Shape, indices: Any, axis: int | None, xp: Any) -
 
 
 def _along(indices: Any, shape: Shape, axis: int, xp: Any) -> tuple[Any, ...]:
-    """Return the key of integer arrays that ``take_along_axis`` reads."""
+    """Return the key of integer arrays that ``take_along_axis`` reads.
+
+    Along every other axis the array and the indices are broadcast against each other.
+    """
     rank = len(shape)
+    axis %= rank
     device = array_api_compat.device(indices)
+    full = tuple(
+        length if i != axis and wanted == 1 else wanted
+        for i, (length, wanted) in enumerate(zip(shape, indices.shape, strict=True))
+    )
     key = []
-    for i in range(rank):
-        if i == axis % rank:
-            key.append(indices)
-        else:
-            ones = tuple(indices.shape[i] if j == i else 1 for j in range(rank))
-            every = xp.reshape(xp.arange(indices.shape[i], device=device), ones)
-            key.append(xp.broadcast_to(every, indices.shape))
+    for i, length in enumerate(shape):
+        part = indices
+        if i != axis:
+            ones = tuple(length if j == i else 1 for j in range(rank))
+            part = xp.reshape(xp.arange(length, device=device), ones)
+        key.append(xp.broadcast_to(part, full))
     return tuple(key)
+
+
+def _written_value(g: Any, key: Any, value_shape: Shape, xp: Any) -> Any:
+    part = g[key]
+    if not (is_basic(key) or _is_mask(key, xp)):
+        part = _last_writes(part, g, key, xp)
+    # The value may have more leading axes, of length one, than the place that it is written to.
+    extra = max(len(value_shape) - part.ndim, 0)
+    return xp.reshape(sum_to(part, value_shape[extra:], xp), value_shape)
+
+
+def _is_mask(key: Any, xp: Any) -> bool:
+    return hasattr(key, "dtype") and bool(xp.isdtype(key.dtype, "bool"))
+
+
+def _last_writes(part: Any, g: Any, key: Any, xp: Any) -> Any:
+    """Return ``g[key]`` with zeros for values that a later one wrote over.
+
+    Integer arrays may name one place twice. Which write stands is up to the library, so it is
+    asked: the positions of the values are written as the values were, and read back.
+    """
+    device = array_api_compat.device(g)
+    count = math.prod(part.shape)
+    positions = xp.reshape(xp.arange(count, device=device), part.shape)
+    places = xp.zeros(g.shape, dtype=positions.dtype, device=device)
+    standing = xp.__setitem__(places, key, positions)[key]
+    return xp.where(standing == positions, part, xp.zeros_like(part))
 
 
 def _put(base: Any, value: Any, key: Any, xp: Any) -> Any:
@@ -75,7 +110,7 @@ ops.linear(
 ops.linear(
     "__setitem__(x, key, value, /)",
     x=lambda g, key, xp: xp.__setitem__(g, key, 0),
-    value=lambda g, key, value_shape, xp: sum_to(g[key], value_shape, xp),
+    value=_written_value,
     forward=lambda backend, x, key, value, /: backend.set(x, key, value),
 )
 ops.linear(

@@ -1,5 +1,6 @@
 """Statistical functions: reductions and cumulative ones."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,8 +57,14 @@ def _deviation(x: Any, axis: Axis, xp: Any) -> Any:
     return x - xp.mean(x, axis=axis, keepdims=True)
 
 
+def _per_degree(x_shape: Shape, axis: Axis, correction: float) -> float:
+    """Return one over the degrees of freedom, NaN where there is none."""
+    degrees = _count(x_shape, axis) - correction
+    return 1 / degrees if degrees > 0 else math.nan
+
+
 def _var_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, correction: float, xp: Any) -> Any:
-    scale = 2 / (_count(x_shape, axis) - correction)
+    scale = 2 * _per_degree(x_shape, axis, correction)
     return _kept(g, x_shape, axis, xp) * scale * _deviation(x, axis, xp)
 
 
@@ -66,7 +73,7 @@ def _std_vjp(
 ) -> Any:
     # The derivative is 0 where all values are equal.
     share = g / xp.where(out == 0, 1.0, out)
-    scale = 1 / (_count(x_shape, axis) - correction)
+    scale = _per_degree(x_shape, axis, correction)
     return _kept(share, x_shape, axis, xp) * scale * _deviation(x, axis, xp)
 
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import array_api_compat
+
 from agnograd.extend import OpSet
 
 __all__ = ["ops"]
@@ -9,12 +11,16 @@ __all__ = ["ops"]
 ops = OpSet("utility", samples="agnograd.rules.samples.utility")
 
 
+def _zeros(g: Any, shape: tuple[int, ...], xp: Any) -> Any:
+    return xp.zeros(shape, dtype=g.dtype, device=array_api_compat.device(g))
+
+
 def _undiff(g: Any, axis: int, n: int, xp: Any) -> Any:
     """Return the transpose of the n-th difference along an axis."""
     for _ in range(n):
         shape = list(g.shape)
         shape[axis] = 1
-        zero = xp.zeros(tuple(shape), dtype=g.dtype, device=g.device)
+        zero = _zeros(g, tuple(shape), xp)
         g = xp.concat([zero, g], axis=axis) - xp.concat([g, zero], axis=axis)
     return g
 
@@ -28,16 +34,22 @@ def _part(g: Any, axis: int, n: int, skip: Any, length: int, xp: Any) -> Any:
 
 
 def _x(g: Any, x_shape: Any, axis: int, n: int, prepend_shape: Any, xp: Any) -> Any:
+    if n == 0:  # the input comes back as it is, nothing is joined to it
+        return g
     return _part(g, axis, n, prepend_shape, x_shape[axis], xp)
 
 
 def _prepend(g: Any, prepend_shape: Any, axis: int, n: int, xp: Any) -> Any:
+    if n == 0:
+        return _zeros(g, prepend_shape, xp)
     return _part(g, axis, n, None, prepend_shape[axis], xp)
 
 
 def _append(
     g: Any, x_shape: Any, append_shape: Any, prepend_shape: Any, axis: int, n: int, xp: Any
 ) -> Any:
+    if n == 0:
+        return _zeros(g, append_shape, xp)
     skip = list(x_shape)
     skip[axis] += prepend_shape[axis] if prepend_shape is not None else 0
     return _part(g, axis, n, skip, append_shape[axis], xp)

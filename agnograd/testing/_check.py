@@ -45,7 +45,8 @@ def check_grad(
     order : {1, 2}
         The highest order that is checked.
     rtol, atol : float, optional
-        Tolerances, relative and absolute; by default 1e-6 for float64, 2e-2 for float32.
+        Tolerances, relative and absolute; by default 1e-6, and 2e-2 where the argument or an
+        output is of single precision.
 
     Raises
     ------
@@ -145,9 +146,10 @@ def _compare(
     gradients = vjp(function, *values)[1](weights)
     for index, (value, gradient) in enumerate(zip(values, gradients, strict=True)):
         domain: Domain = domain_of(value)
-        single = "32" in str(value.dtype) or "complex64" in str(value.dtype)
+        single = any(_is_single(each) for each in (value, *weights))
         default = 2e-2 if single else 1e-6
-        relative, absolute = rtol or default, atol or default
+        relative = default if rtol is None else rtol
+        absolute = default if atol is None else atol
         step = 3e-2 if single else 1e-3
         directions = (1.0, 1.0j) if domain.is_complex(value.dtype) else (1.0,)
         flat = domain.raw.reshape(gradient, (-1,))
@@ -164,6 +166,10 @@ def _compare(
                     f"order {level}, {names[index]}, element {place}: the derivative is "
                     f"{_plain(found)}, finite differences give {_plain(numeric)}"
                 )
+
+
+def _is_single(value: Any) -> bool:
+    return any(name in str(value.dtype) for name in ("float32", "complex64"))
 
 
 def _difference(
