@@ -45,7 +45,8 @@ def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> 
         Takes what ``f`` takes, and returns ``(value, gradient)``, or ``((value, aux), gradient)``.
         The gradient has the structure of the argument, and each array in it the shape, dtype and
         device of the argument's; for a sequence ``argnums`` it is a tuple. Raw arrays in give raw
-        arrays out, Variables in give Variables out, connected if they were tracked.
+        arrays out, Variables in give Variables out, connected to what was tracked before. Inside
+        of a function that is being transformed itself, results are always Variables.
 
     Raises
     ------
