@@ -19,7 +19,7 @@ import agnograd as ag
 from agnograd.errors import AgnogradError
 
 LAYERS = (64, 96, 48, 10)
-BATCH = 32
+BATCH = 16
 
 
 def initial_parameters(xp: Any, rng: random.Random) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ of conventions.
 """
 
 import cmath
+import math
 from typing import Any
 
 from agnograd.extend import OpSet, is_complex, is_python_scalar
@@ -21,6 +22,13 @@ ops = OpSet("elementwise", samples="agnograd.rules.samples.elementwise")
 def _nonzero(x: Any, xp: Any) -> Any:
     """Return x with zeros replaced by ones: a divisor that is never zero."""
     return xp.where(x == 0, 1.0, x)
+
+
+def _reciprocal(x2: Any) -> Any:
+    # Dividing by Python's zero raises, where arrays give infinities (and complex ones NaN).
+    if is_python_scalar(x2) and x2 == 0:
+        return complex("nan+nanj") if isinstance(x2, complex) else math.copysign(math.inf, x2)
+    return 1 / x2
 
 
 def _pow_x1(x1: Any, x2: Any, xp: Any) -> Any:
@@ -64,7 +72,7 @@ def _sign_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
 ops.elementwise("add(x1, x2, /)", x1=1, x2=1)
 ops.elementwise("subtract(x1, x2, /)", x1=1, x2=-1)
 ops.elementwise("multiply(x1, x2, /)", x1=lambda x2: x2, x2=lambda x1: x1)
-ops.elementwise("divide(x1, x2, /)", x1=lambda x2: 1 / x2, x2=lambda out, x2: -out / x2)
+ops.elementwise("divide(x1, x2, /)", x1=_reciprocal, x2=lambda out, x2: -out / x2)
 ops.elementwise("negative(x, /)", x=-1)
 ops.elementwise("positive(x, /)", x=1)
 ops.elementwise("reciprocal(x, /)", x=lambda out: -out * out)

@@ -1,41 +1,105 @@
 """Samples of products of vectors, matrices and tensors."""
 
+from typing import Any
+
 from agnograd.extend import Sample, array
 
 
-def _complex(*shape: int) -> object:
+def _complex(*shape: int) -> Any:
     return array(*shape, dtype="complex128")
+
+
+def _single(*shape: int) -> Any:
+    return array(*shape, dtype="float32")
+
+
+def _matmul(name: str) -> list[Sample]:
+    return [
+        Sample(name, array(2, 3), array(3, 2)),
+        Sample(name, array(3), array(3)),
+        Sample(name, array(3), array(3, 2)),
+        Sample(name, array(2, 3), array(3)),
+        Sample(name, array(2, 1, 1, 2), array(3, 2, 1)),
+        Sample(name, array(2, 2, 3), array(3)),
+        Sample(name, array(2), array(2, 2, 1)),
+        Sample(name, array(1, 2, 2), array(2, 2, 2)),
+        Sample(name, array(2, 2, 2), array(2, 1)),
+        Sample(name, array(2, 0), array(0, 2)),
+        Sample(name, array(0, 2), array(2)),
+        Sample(name, array(0), array(0)),
+        Sample(name, array(0, 1, 2), array(2, 1)),
+        Sample(name, array(2, 3, layout="strided"), array(3, 2, layout="transposed")),
+        Sample(name, array(2, 2, layout="reversed"), array(2, layout="strided")),
+        Sample(name, _complex(2, 2), _complex(2, 1)),
+        Sample(name, _complex(2), _complex(2)),
+        Sample(name, _complex(2), _complex(2, 1)),
+        Sample(name, _complex(2, 2), _complex(2)),
+        Sample(name, array(2, 2), _complex(2, 1)),
+        Sample(name, _complex(2), array(2)),
+        Sample(name, _single(2, 2), array(2, 2), order=1),
+    ]
+
+
+def _matrix_transpose(name: str) -> list[Sample]:
+    return [
+        Sample(name, array(2, 3)),
+        Sample(name, array(2, 2, 1)),
+        Sample(name, array(0, 2)),
+        Sample(name, _complex(2, 1)),
+        *(Sample(name, array(2, 3, layout=x)) for x in ("strided", "reversed", "transposed")),
+    ]
+
+
+def _tensordot(name: str) -> list[Sample]:
+    return [
+        Sample(name, array(2, 2, 3), array(2, 3, 1)),
+        Sample(name, array(2, 2), array(2, 2)),
+        Sample(name, array(2), array(3), axes=0),
+        Sample(name, array(), array(2), axes=0),
+        Sample(name, array(), array(), axes=0),
+        Sample(name, array(2, 3), array(3, 2), axes=1),
+        Sample(name, array(0, 2), array(2, 3), axes=1),
+        Sample(name, array(2, 0), array(0, 2), axes=1),
+        Sample(name, array(2, 3, 1), array(3, 2, 2), axes=((1, 0), (0, 2))),
+        Sample(name, array(2, 3, 1), array(2, 1, 3), axes=((1, -1), (-1, 1))),
+        Sample(name, array(2, 3, 1), array(3, 1, 2), axes=([2, 0, 1], [1, 2, 0])),
+        Sample(name, array(2, 2), array(2), axes=((), ())),
+        Sample(name, array(2, 2, layout="strided"), array(2, 2, layout="transposed"), axes=1),
+        Sample(name, array(2, 2, layout="reversed"), array(2), axes=((0,), (0,))),
+        Sample(name, _complex(2, 2), _complex(2, 1), axes=1),
+        Sample(name, _complex(2, 2), _complex(2, 2), axes=((0, 1), (1, 0))),
+        Sample(name, array(2, 2), _complex(2, 1), axes=1),
+        Sample(name, _single(2, 2), array(2, 2), axes=1, order=1),
+    ]
+
+
+def _vecdot(name: str) -> list[Sample]:
+    return [
+        Sample(name, array(2, 3), array(2, 3)),
+        Sample(name, array(3), array(2, 3)),
+        Sample(name, array(2, 1, 3), array(2, 3)),
+        Sample(name, array(3), array(3)),
+        Sample(name, array(3, 2), array(3, 1), axis=-2),
+        Sample(name, array(3, 2), array(2, 3, 1), axis=-2),
+        Sample(name, _complex(2), _complex(2)),
+        Sample(name, _complex(2, 2), _complex(2, 1), axis=-2),
+        Sample(name, _complex(2), array(2)),
+        Sample(name, array(2), _complex(2)),
+        Sample(name, array(0), array(0)),
+        Sample(name, array(0, 2), array(2)),
+        Sample(name, array(2, 2, layout="strided"), array(2, 2, layout="transposed")),
+        Sample(name, array(3, layout="reversed"), array(3, layout="strided")),
+        Sample(name, _single(2), array(2), order=1),
+    ]
 
 
 samples = [
     sample
     for place in ("", "linalg.")
     for sample in (
-        Sample(f"{place}matmul", array(2, 3), array(3, 2)),
-        Sample(f"{place}matmul", array(3), array(3)),
-        Sample(f"{place}matmul", array(3), array(3, 2)),
-        Sample(f"{place}matmul", array(2, 3), array(3)),
-        Sample(f"{place}matmul", array(2, 1, 1, 2), array(3, 2, 1)),
-        Sample(f"{place}matmul", array(2, 2, 3), array(3)),
-        Sample(f"{place}matmul", array(2), array(2, 2, 1)),
-        Sample(f"{place}matmul", array(1, 2, 2), array(2, 2, 2)),
-        Sample(f"{place}matmul", array(2, 0), array(0, 2)),
-        Sample(f"{place}matmul", array(2, 3, layout="strided"), array(3, 2, layout="transposed")),
-        Sample(f"{place}matmul", _complex(2, 2), _complex(2, 1)),
-        Sample(f"{place}matmul", array(2, 2), _complex(2, 1)),
-        Sample(f"{place}matmul", array(2, 2, dtype="float32"), array(2, 2), order=1),
-        Sample(f"{place}matrix_transpose", array(2, 3)),
-        Sample(f"{place}matrix_transpose", array(2, 2, 1)),
-        Sample(f"{place}tensordot", array(2, 2, 3), array(2, 3, 1)),
-        Sample(f"{place}tensordot", array(2), array(3), axes=0),
-        Sample(f"{place}tensordot", array(2, 3), array(3, 2), axes=1),
-        Sample(f"{place}tensordot", array(2, 3, 1), array(3, 2, 2), axes=((1, 0), (0, 2))),
-        Sample(f"{place}tensordot", array(2, 3, 1), array(2, 1, 3), axes=((1, -1), (-1, 1))),
-        Sample(f"{place}tensordot", _complex(2, 2), _complex(2, 1), axes=1),
-        Sample(f"{place}vecdot", array(2, 3), array(2, 3)),
-        Sample(f"{place}vecdot", array(3), array(2, 3)),
-        Sample(f"{place}vecdot", array(3, 2), array(3, 1), axis=-2),
-        Sample(f"{place}vecdot", _complex(2), _complex(2)),
-        Sample(f"{place}vecdot", array(0), array(0)),
+        *_matmul(f"{place}matmul"),
+        *_matrix_transpose(f"{place}matrix_transpose"),
+        *_tensordot(f"{place}tensordot"),
+        *_vecdot(f"{place}vecdot"),
     )
 ]
