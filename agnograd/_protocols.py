@@ -136,9 +136,23 @@ class Protocols(Operators):
         self._refuse_to_leave("__array__")
         return self._domain.backend.to_host(self.data, dtype=dtype, copy=copy)
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
         self._refuse_to_leave("__dlpack__")
-        return self.data.__dlpack__(**options)
+        options = {
+            "stream": stream,
+            "max_version": max_version,
+            "dl_device": dl_device,
+            "copy": copy,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        return self.data.__dlpack__(**given)
 
     def __dlpack_device__(self) -> Any:
         return self.data.__dlpack_device__()
