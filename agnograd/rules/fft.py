@@ -1,22 +1,142 @@
-"""The Fourier transform extension."""
+"""The Fourier transform extension: linear functions, by their adjoints.
+
+With F the matrix of the discrete Fourier transform, F[k, j] = exp(-2 pi i j k / n), the adjoint of
+F is n times its inverse (Van Loan, Computational Frameworks for the Fast Fourier Transform, 1992,
+section 1.1): the inverse transform with the other normalisation. Real transforms leave out, or fill
+in, the half of the spectrum that is conjugate to the other.
+"""
+
+from collections.abc import Sequence
+from typing import Any
 
 from agnograd.extend import OpSet
 
 __all__ = ["ops"]
 
-ops = OpSet("fft")
+ops = OpSet("fft", samples="agnograd.rules.samples.fft")
 
-ops.missing(
-    *(
-        f'fft.{name}(x, /, *, n=None, axis=-1, norm="backward")'
-        for name in ("fft", "hfft", "ifft", "ihfft", "irfft", "rfft")
-    ),
-    *(
-        f'fft.{name}(x, /, *, s=None, axes=None, norm="backward")'
-        for name in ("fftn", "ifftn", "irfftn", "rfftn")
-    ),
+Shape = tuple[int, ...]
+
+# The scale of the adjoint: a transform that divides by n, say, has one that divides by n, too.
+_OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _resized(g: Any, length: int, axis: int, xp: Any) -> Any:
+    """Cut an axis, or fill it up with zeros: each is the other's adjoint."""
+    axis %= g.ndim
+    found = g.shape[axis]
+    if found > length:
+        return g[(*(slice(None),) * axis, slice(0, length), ...)]
+    if found == length:
+        return g
+    shape = (*g.shape[:axis], length - found, *g.shape[axis + 1 :])
+    return xp.concat([g, xp.zeros(shape, dtype=g.dtype, device=g.device)], axis=axis)
+
+
+def _fitted(g: Any, shape: Shape, axes: Sequence[int], xp: Any) -> Any:
+    for axis in axes:
+        g = _resized(g, shape[axis], axis, xp)
+    return g
+
+
+def _axes(axes: Sequence[int] | None, s: Sequence[int] | None, rank: int) -> list[int]:
+    """Return the axes that a transform over several runs over."""
+    if axes is not None:
+        return [axis % rank for axis in axes]
+    return list(range(rank - len(s), rank)) if s is not None else list(range(rank))
+
+
+def _half_weights(g: Any, n: int, axis: int, xp: Any) -> Any:
+    """Return 2 for frequencies that stand for their conjugates too, and 1 for the others."""
+    count = n // 2 + 1
+    index = xp.arange(count, device=g.device)
+    alone = xp.logical_or(index == 0, 2 * index == n)
+    weights = 2 - xp.astype(alone, g.dtype)
+    return xp.reshape(weights, (count, *(1,) * (g.ndim - axis % g.ndim - 1)))
+
+
+def _to_half(g: Any, axis: int, norm: str, xp: Any) -> Any:
+    """Return the adjoint of the real inverse transform."""
+    n = g.shape[axis]
+    half = xp.fft.rfft(g, axis=axis, norm=_OTHER[norm])
+    return half * xp.astype(_half_weights(g, n, axis, xp), half.dtype)
+
+
+def _from_half(g: Any, n: int, axis: int, norm: str, xp: Any) -> Any:
+    """Return the adjoint of the real forward transform, whose real part is the gradient."""
+    return xp.fft.ifft(_resized(g, n, axis, xp), axis=axis, norm=_OTHER[norm])
+
+
+def _fft(g: Any, x_shape: Shape, axis: int, norm: str, xp: Any) -> Any:
+    return _fitted(xp.fft.ifft(g, axis=axis, norm=_OTHER[norm]), x_shape, [axis], xp)
+
+
+def _ifft(g: Any, x_shape: Shape, axis: int, norm: str, xp: Any) -> Any:
+    return _fitted(xp.fft.fft(g, axis=axis, norm=_OTHER[norm]), x_shape, [axis], xp)
+
+
+def _rfft(g: Any, x_shape: Shape, n: int | None, axis: int, norm: str, xp: Any) -> Any:
+    full = _from_half(g, x_shape[axis] if n is None else n, axis, norm, xp)
+    return _fitted(full, x_shape, [axis], xp)
+
+
+def _irfft(g: Any, x_shape: Shape, axis: int, norm: str, xp: Any) -> Any:
+    return _fitted(_to_half(g, axis, norm, xp), x_shape, [axis], xp)
+
+
+def _hfft(g: Any, x_shape: Shape, axis: int, norm: str, xp: Any) -> Any:
+    # hfft is the real inverse transform of the conjugate, with the other normalisation.
+    return _fitted(xp.conj(_to_half(g, axis, _OTHER[norm], xp)), x_shape, [axis], xp)
+
+
+def _ihfft(g: Any, x_shape: Shape, n: int | None, axis: int, norm: str, xp: Any) -> Any:
+    length = x_shape[axis] if n is None else n
+    full = _from_half(xp.conj(g), length, axis, _OTHER[norm], xp)
+    return _fitted(full, x_shape, [axis], xp)
+
+
+def _fftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
+    over = _axes(axes, s, len(x_shape))
+    return _fitted(xp.fft.ifftn(g, axes=tuple(over), norm=_OTHER[norm]), x_shape, over, xp)
+
+
+def _ifftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
+    over = _axes(axes, s, len(x_shape))
+    return _fitted(xp.fft.fftn(g, axes=tuple(over), norm=_OTHER[norm]), x_shape, over, xp)
+
+
+def _rfftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
+    *others, last = over = _axes(axes, s, len(x_shape))
+    g = _from_half(g, x_shape[last] if s is None else s[-1], last, norm, xp)
+    if others:
+        g = xp.fft.ifftn(g, axes=tuple(others), norm=_OTHER[norm])
+    return _fitted(g, x_shape, over, xp)
+
+
+def _irfftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
+    *others, last = over = _axes(axes, s, len(x_shape))
+    g = _to_half(g, last, norm, xp)
+    if others:
+        g = xp.fft.fftn(g, axes=tuple(others), norm=_OTHER[norm])
+    return _fitted(g, x_shape, over, xp)
+
+
+for _name, _rule in (
+    *(("fft", _fft), ("hfft", _hfft), ("ifft", _ifft)),
+    *(("ihfft", _ihfft), ("irfft", _irfft), ("rfft", _rfft)),
+):
+    ops.linear(f'fft.{_name}(x, /, *, n=None, axis=-1, norm="backward")', x=_rule)
+for _name, _rule in (
+    *(("fftn", _fftn), ("ifftn", _ifftn), ("irfftn", _irfftn), ("rfftn", _rfftn)),
+):
+    ops.linear(f'fft.{_name}(x, /, *, s=None, axes=None, norm="backward")', x=_rule)
+ops.linear(
     "fft.fftshift(x, /, *, axes=None)",
+    x=lambda g, axes, xp: xp.fft.ifftshift(g, axes=axes),
+)
+ops.linear(
     "fft.ifftshift(x, /, *, axes=None)",
+    x=lambda g, axes, xp: xp.fft.fftshift(g, axes=axes),
 )
 ops.constant(
     "fft.fftfreq(n, /, *, d=1.0, dtype=None, device=None)",

@@ -1,11 +1,94 @@
-"""The linear algebra extension."""
+"""The linear algebra extension.
 
-from agnograd.extend import OpSet
+Formulas without a source of their own are those of Giles, "An extended collection of matrix
+derivative results for forward and reverse mode algorithmic differentiation", Oxford NA-08/01, 2008.
+"""
+
+from typing import Any
+
+from agnograd.extend import OpSet, conjugate_if_complex
 
 __all__ = ["ops"]
 
-ops = OpSet("linalg")
+ops = OpSet("linalg", samples="agnograd.rules.samples.linalg")
 
+Shape = tuple[int, ...]
+
+
+def _adjoint(x: Any, xp: Any) -> Any:
+    return conjugate_if_complex(xp.matrix_transpose(x), xp)
+
+
+def _diagonal_vjp(g: Any, x_shape: Shape, offset: int, xp: Any) -> Any:
+    """Place the cotangent on the diagonal of a matrix that is zero elsewhere."""
+    rows, columns = x_shape[-2:]
+    length, first = g.shape[-1], max(-offset, 0)
+    if length == 0:
+        return xp.zeros(x_shape, dtype=g.dtype, device=g.device)
+    row = xp.arange(rows, device=g.device)
+    column = xp.arange(columns, device=g.device)
+    spread = xp.take(g, xp.clip(row - first, 0, length - 1), axis=-1)[..., None]
+    return xp.where(row[:, None] + offset == column, spread, xp.zeros_like(spread))
+
+
+def _trace_vjp(g: Any, x_shape: Shape, offset: int, xp: Any) -> Any:
+    ones = xp.eye(*x_shape[-2:], k=offset, dtype=g.dtype, device=g.device)
+    return xp.broadcast_to(g[..., None, None] * ones, x_shape)
+
+
+def _inv_vjp(g: Any, out: Any, xp: Any) -> Any:
+    adjoint = _adjoint(out, xp)
+    return -(adjoint @ g @ adjoint)
+
+
+def _power_vjp(g: Any, x: Any, n: int, xp: Any) -> Any:
+    """Return the sum over the factors, each with the powers that stand left and right of it."""
+    base = _adjoint(x if n >= 0 else xp.linalg.inv(x), xp)
+    total = xp.zeros_like(g)
+    for before in range(abs(n)):
+        left = xp.linalg.matrix_power(base, before)
+        right = xp.linalg.matrix_power(base, abs(n) - 1 - before)
+        total = total + left @ g @ right
+    return total if n >= 0 else -(base @ total @ base)
+
+
+def _solve_x2(g: Any, x1: Any, x2_shape: Shape, xp: Any) -> Any:
+    if len(x2_shape) == 1:
+        return xp.linalg.solve(_adjoint(x1, xp), g[..., None])[..., 0]
+    return xp.linalg.solve(_adjoint(x1, xp), g)
+
+
+def _solve_x1(g: Any, x1: Any, out: Any, x2_shape: Shape, xp: Any) -> Any:
+    x2_gradient = _solve_x2(g, x1, x2_shape, xp)
+    if len(x2_shape) == 1:
+        return -x2_gradient[..., None] * conjugate_if_complex(out, xp)[..., None, :]
+    return -(x2_gradient @ _adjoint(out, xp))
+
+
+ops.multilinear(
+    "linalg.cross(x1, x2, /, *, axis=-1)",
+    x1=lambda g, x2, axis, xp: xp.linalg.cross(conjugate_if_complex(x2, xp), g, axis=axis),
+    x2=lambda g, x1, axis, xp: xp.linalg.cross(g, conjugate_if_complex(x1, xp), axis=axis),
+)
+ops.linear("linalg.diagonal(x, /, *, offset=0)", x=_diagonal_vjp)
+ops.vjp("linalg.inv(x, /)", x=_inv_vjp)
+ops.vjp("linalg.matrix_power(x, n, /)", x=_power_vjp, options=("n",))
+ops.multilinear(
+    "linalg.outer(x1, x2, /)",
+    x1=lambda g, x2, xp: g @ conjugate_if_complex(x2, xp),
+    x2=lambda g, x1, xp: conjugate_if_complex(x1, xp) @ g,
+)
+ops.vjp("linalg.solve(x1, x2, /)", x1=_solve_x1, x2=_solve_x2)
+ops.linear("linalg.trace(x, /, *, offset=0, dtype=None)", x=_trace_vjp)
+ops.missing(
+    "linalg.cholesky(x, /, *, upper=False)",
+    "linalg.det(x, /)",
+    "linalg.eigvals(x, /)",
+    "linalg.eigvalsh(x, /)",
+    'linalg.matrix_norm(x, /, *, keepdims=False, ord="fro")',
+    "linalg.svdvals(x, /)",
+    "linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)",
+)
 ops.missing(
     "linalg.eig(x, /)",
     "linalg.eigh(x, /)",
@@ -14,21 +97,5 @@ ops.missing(
     "linalg.svd(x, /, *, full_matrices=True)",
     outputs="several",
 )
-ops.missing(
-    "linalg.cholesky(x, /, *, upper=False)",
-    "linalg.cross(x1, x2, /, *, axis=-1)",
-    "linalg.det(x, /)",
-    "linalg.diagonal(x, /, *, offset=0)",
-    "linalg.eigvals(x, /)",
-    "linalg.eigvalsh(x, /)",
-    "linalg.inv(x, /)",
-    'linalg.matrix_norm(x, /, *, keepdims=False, ord="fro")',
-    "linalg.outer(x1, x2, /)",
-    "linalg.solve(x1, x2, /)",
-    "linalg.svdvals(x, /)",
-    "linalg.trace(x, /, *, offset=0, dtype=None)",
-    "linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)",
-)
-ops.missing("linalg.matrix_power(x, n, /)", options=("n",))
 ops.missing("linalg.pinv(x, /, *, rtol=None)", constants=("rtol",))
 ops.constant("linalg.matrix_rank(x, /, *, rtol=None)", constants=("rtol",))

@@ -1,0 +1,53 @@
+"""Samples of the Fourier transforms: odd and even lengths, cut and filled up, all scales."""
+
+from typing import Any
+
+from agnograd.extend import Sample, array
+
+
+def _z(*shape: int, layout: Any = "contiguous") -> Any:
+    return array(*shape, dtype="complex128", layout=layout)
+
+
+samples = [
+    sample
+    for name in ("fft", "ifft")
+    for sample in (
+        Sample(f"fft.{name}", _z(3)),
+        Sample(f"fft.{name}", _z(4, layout="reversed"), norm="ortho"),
+        Sample(f"fft.{name}", _z(3), n=2, norm="forward"),
+        Sample(f"fft.{name}", _z(2, 3), n=5, axis=0),
+        Sample(f"fft.{name}", _z(2, 3, layout="strided"), axis=-2),
+    )
+]
+samples += [
+    sample
+    for name, half in (("rfft", array), ("ihfft", array), ("irfft", _z), ("hfft", _z))
+    for sample in (
+        Sample(f"fft.{name}", half(3)),
+        Sample(f"fft.{name}", half(4), norm="ortho"),
+        Sample(f"fft.{name}", half(4), n=3, norm="forward"),
+        Sample(f"fft.{name}", half(3), n=4),
+        Sample(f"fft.{name}", half(3), n=5),
+        Sample(f"fft.{name}", half(2, 3), axis=-2, norm="forward"),
+        Sample(f"fft.{name}", half(3, 2), n=6, axis=0, norm="ortho"),
+        Sample(f"fft.{name}", half(2, 3, layout="transposed")),
+    )
+]
+samples += [
+    sample
+    for name, part in (("fftn", _z), ("ifftn", _z), ("rfftn", array), ("irfftn", _z))
+    for sample in (
+        Sample(f"fft.{name}", part(2, 3)),
+        Sample(f"fft.{name}", part(3, 2), norm="ortho"),
+        Sample(f"fft.{name}", part(2, 2, 3), axes=(0, 2), norm="forward"),
+        Sample(f"fft.{name}", part(2, 3), axes=(-1, -2)),
+        Sample(f"fft.{name}", part(2, 3), s=(3, 2), axes=(0, 1)),
+        Sample(f"fft.{name}", part(2, 3), s=(5,), axes=(1,)),
+    )
+]
+samples += [
+    Sample(f"fft.{name}", part(*shape), axes=axes)
+    for name in ("fftshift", "ifftshift")
+    for part, shape, axes in ((_z, (3,), None), (array, (2, 3), None), (_z, (3, 2), (0,)))
+]
