@@ -131,9 +131,12 @@ def _recording(op: Op) -> Iterator[str]:
     yield "_result._node = _node"
     if op.view is not None:
         options = ", ".join(f"{name!r}: {name}" for name in op.options)
-        yield "if _type(_out) in _viewable:"
-        yield f"    return _view(_result, _base, {{{options}}})"
-    yield "return _result"
+        view = f"_view(_result, _base, {{{options}}})"
+        # One element of an array is a view only where the library does not make a scalar of it.
+        only = " if _type(_out) in _viewable else _result" if "key" in op.options else ""
+        yield f"return {view}{only}"
+    else:
+        yield "return _result"
 
 
 def _tuple(values: Iterable[str]) -> str:

@@ -69,11 +69,13 @@ def accuracy(xp: Any, parameters: list[dict[str, Any]], images: Any, digits: Any
     return share
 
 
-def batches(count: int, rng: random.Random) -> Iterator[list[int]]:
-    """Yield the indices of each mini-batch, in a new order every time."""
+def batches(xp: Any, data: dict[str, Any], rng: random.Random) -> Iterator[tuple[Any, Any]]:
+    """Yield the images and targets of each mini-batch, in a new order every time."""
+    count = data["images"].shape[0]
     order = rng.sample(range(count), count)
     for start in range(0, count, BATCH):
-        yield order[start : start + BATCH]
+        indices = xp.asarray(order[start : start + BATCH])
+        yield xp.take(data["images"], indices, axis=0), xp.take(data["targets"], indices, axis=0)
 
 
 def train(
@@ -87,10 +89,7 @@ def train(
     with tqdm(range(epochs), unit="epoch") as progress:
         for epoch in progress:
             values = []
-            for batch in batches(data["images"].shape[0], rng):
-                indices = xp.asarray(batch)
-                images = xp.take(data["images"], indices, axis=0)
-                targets = xp.take(data["targets"], indices, axis=0)
+            for images, targets in batches(xp, data, rng):
                 value, gradients = value_and_grad(parameters, images, targets)
                 step(parameters, velocities, gradients, rate=0.1 * 0.5 ** (4 * epoch / epochs))
                 values.append(value.item())

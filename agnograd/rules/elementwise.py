@@ -61,11 +61,13 @@ def _direction(x: Any, out: Any, xp: Any) -> Any:
 
 
 def _sign_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
-    # For complex x, sign(x) = x / |x| turns with x: the part of g across the direction of x.
+    # For complex x, sign(x) = x / |x| turns with x: the part of g across the direction of x,
+    # which is 0 at 0, where the output is.
     if not is_complex(x.dtype, xp):
         return xp.zeros_like(g)
-    along = xp.real(xp.conj(out) * g)
-    return (g - out * along) / xp.astype(_nonzero(xp.abs(x), xp), x.dtype)
+    turned = xp.conj(out) * g
+    across = out * (turned - xp.astype(xp.real(turned), x.dtype))
+    return across / xp.astype(_nonzero(xp.abs(x), xp), x.dtype)
 
 
 # Arithmetic

@@ -121,14 +121,19 @@ def _irfftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> An
     return _fitted(g, x_shape, over, xp)
 
 
-for _name, _rule in (
-    *(("fft", _fft), ("hfft", _hfft), ("ifft", _ifft)),
-    *(("ihfft", _ihfft), ("irfft", _irfft), ("rfft", _rfft)),
-):
+_ONE_AXIS = {
+    "fft": _fft,
+    "hfft": _hfft,
+    "ifft": _ifft,
+    "ihfft": _ihfft,
+    "irfft": _irfft,
+    "rfft": _rfft,
+}
+_SEVERAL_AXES = {"fftn": _fftn, "ifftn": _ifftn, "irfftn": _irfftn, "rfftn": _rfftn}
+
+for _name, _rule in _ONE_AXIS.items():
     ops.linear(f'fft.{_name}(x, /, *, n=None, axis=-1, norm="backward")', x=_rule)
-for _name, _rule in (
-    *(("fftn", _fftn), ("ifftn", _ifftn), ("irfftn", _irfftn), ("rfftn", _rfftn)),
-):
+for _name, _rule in _SEVERAL_AXES.items():
     ops.linear(f'fft.{_name}(x, /, *, s=None, axes=None, norm="backward")', x=_rule)
 ops.linear(
     "fft.fftshift(x, /, *, axes=None)",

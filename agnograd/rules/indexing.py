@@ -34,8 +34,8 @@ def _scatter_add_axis(
     xp: Any, backend: Any, values: Any, indices: Any, /, *, axis: int, shape: Shape
 ) -> Any:
     axis %= len(shape)
-    indices = xp.reshape(indices, (-1,))
-    values = xp.reshape(values, (*shape[:axis], -1, *shape[axis + 1 :]))
+    indices = xp.reshape(indices, (math.prod(indices.shape),))
+    values = xp.reshape(values, (*shape[:axis], indices.shape[0], *shape[axis + 1 :]))
     into = _zeros(values, shape, values.dtype, xp)
     return backend.scatter_add_axis(into, indices, values, axis)
 

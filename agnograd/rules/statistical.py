@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd.extend import OpSet
+from agnograd.extend import OpSet, conjugate_if_complex
 
 __all__ = ["ops"]
 
@@ -86,16 +86,13 @@ def _prod_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
     flat = xp.reshape(moved, (*(x_shape[i] for i in rest), _count(x_shape, axis)))
     before = _product_before(flat, xp)
     after = xp.flip(_product_before(xp.flip(flat, axis=-1), xp), axis=-1)
-    others = xp.conj(before * after) if xp.isdtype(x.dtype, "complex floating") else before * after
-    others = xp.reshape(others, moved.shape)
+    others = xp.reshape(conjugate_if_complex(before * after, xp), moved.shape)
     back = tuple(sorted(range(len(order)), key=lambda i: order[i]))
     return _kept(g, x_shape, axis, xp) * xp.permute_dims(others, back)
 
 
 def _product_before(x: Any, xp: Any) -> Any:
     """Return, along the last axis, the product of the elements before each one."""
-    if x.shape[-1] == 0:
-        return x
     return xp.cumulative_prod(x, axis=-1, include_initial=True)[..., :-1]
 
 
@@ -126,13 +123,11 @@ def _cumulative_prod_vjp(
     r(i) = g(i) + x(i + 1) r(i + 1) is solved in log2(n) steps: step k combines pairs (a, b) that
     stand for r -> a r + b (Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1.4).
     """
-    last = len(x_shape) - 1 if x_shape else 0
-    where = axis % len(x_shape) if axis is not None and x_shape else last
+    where = axis % len(x_shape) if axis is not None and x_shape else 0
     if include_initial:
         g = _without_first(g, where)
     g, x = xp.moveaxis(g, where, -1), xp.moveaxis(xp.reshape(x, g.shape), where, -1)
-    if xp.isdtype(x.dtype, "complex floating"):
-        x = xp.conj(x)
+    x = conjugate_if_complex(x, xp)
     count = x.shape[-1]
     if count == 0:
         return xp.zeros_like(xp.reshape(x, x_shape))

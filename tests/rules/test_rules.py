@@ -18,16 +18,18 @@ SAMPLES = [
 ]
 
 
-def runs_on(sample, backend):
-    return sample.backends is None or backend in sample.backends
+BACKENDS = ("numpy", "strict")
 
-
-CASES = [
-    pytest.param(sample, backend, id=f"{sample!r}-{backend}")
-    for sample in SAMPLES
-    for backend in ("numpy", "strict")
-    if runs_on(sample, backend)
-]
+# The fixture ``backend`` skips where the library is missing, and says how to install it.
+each_case = pytest.mark.parametrize(
+    ("sample", "backend"),
+    [
+        pytest.param(sample, backend, id=f"{sample!r}-{backend}")
+        for sample in SAMPLES
+        for backend in sample.backends or BACKENDS
+    ],
+    indirect=["backend"],
+)
 
 
 class Case:
@@ -83,26 +85,77 @@ def host(value):
     return np.array(np.asarray(value.detach() if isinstance(value, ag.Variable) else value))
 
 
-@pytest.mark.parametrize(("sample", "backend"), CASES)
+def copies(case):
+    """Return copies of all arrays that a case was given, indices and masks included."""
+    given = arrays_in([list(case.args), list(case.kwargs.values())])
+    return [host(array) for array in given if isinstance(array, case.domain.array_types)]
+
+
+def assert_equal(ours, expected):
+    """Compare values, shapes and dtypes exactly; ``equal_nan`` is NumPy's default."""
+    for one, other in zip(arrays_in(ours), arrays_in(expected), strict=True):
+        np.testing.assert_array_equal(host(one), host(other), strict=True)
+        assert one.dtype == other.dtype
+
+
+def expected_values(sample, case):
+    """Compute a sample by the raw library's function, or by NumPy's indexing."""
+    kernel = case.domain.library
+    for part in sample.op.split("."):
+        kernel = getattr(kernel, part, None)
+    if kernel is not None:
+        return kernel(*case.args, **case.kwargs)
+    args = [to_host(arg, case.domain.array_types) for arg in case.args]
+    return case.domain.library.asarray(BY_NUMPY[sample.op](*args, **case.kwargs))
+
+
+def to_host(value, array_types):
+    if isinstance(value, tuple):
+        return tuple(to_host(each, array_types) for each in value)
+    return host(value) if isinstance(value, array_types) else value
+
+
+def written(x, key, value):
+    out = np.array(x)
+    out[key] = value
+    return out
+
+
+def added(values, key, shape):
+    out = np.zeros(shape, dtype=values.dtype)
+    np.add.at(out, key, values)
+    return out
+
+
+def added_along(values, indices, axis, shape):
+    return added(values, (slice(None),) * (axis % len(shape)) + (indices,), shape)
+
+
+BY_NUMPY = {
+    "__getitem__": lambda x, key: x[key],
+    "__setitem__": written,
+    "scatter_add": added,
+    "scatter_add_axis": added_along,
+    "to_device": lambda x, device: x,
+}
+
+
+@each_case
 def test_derivatives_agree_with_finite_differences(sample, backend):
     case = Case(sample, backend)
-    before = [host(array) for value in case.inputs for array in arrays_in(value)]
+    before = copies(case)
     if sample.order:
         ag.check_grad(case, *case.inputs, order=sample.order)
     else:
         case(*case.inputs)
-    after = [host(array) for value in case.inputs for array in arrays_in(value)]
-    for one, other in zip(before, after, strict=True):
+    for one, other in zip(before, copies(case), strict=True):
         np.testing.assert_array_equal(one, other, "an input was changed")
 
 
-@pytest.mark.parametrize(("sample", "backend"), CASES)
+@each_case
 def test_values_are_the_librarys_and_gradients_fit_their_inputs(sample, backend):
     case = Case(sample, backend)
-    names = [name for name in sample.op.split(".") if not name.startswith("__")]
-    kernel = case.domain.library
-    for name in names:
-        kernel = getattr(kernel, name, None)
+    before = copies(case)
     wrapped = [
         [ag.Variable(each) for each in value]
         if isinstance(value, list | tuple)
@@ -110,13 +163,15 @@ def test_values_are_the_librarys_and_gradients_fit_their_inputs(sample, backend)
         for value in case.inputs
     ]
     out = case(*wrapped)
-    if names and kernel is not None and sample.op != "diff":
-        expected = kernel(*case.args, **case.kwargs)
-        for one, other in zip(arrays_in(out), arrays_in(expected), strict=True):
-            np.testing.assert_array_equal(host(one), host(other))
-            assert one.dtype == other.dtype
+    assert_equal(out, expected_values(sample, case))
+    for one, other in zip(before, copies(case), strict=True):
+        np.testing.assert_array_equal(one, other, "an input was changed")
     leaves = [v for v in arrays_in(wrapped) if v.requires_grad]
     outputs = [v for v in arrays_in(out) if v.requires_grad]
+    inexact = [v for v in arrays_in(out) if case.domain.is_inexact(v.dtype)]
+    assert len(outputs) == (len(inexact) if leaves else 0)
+    if not outputs:
+        return
     ones = [case.xp.ones_like(v) for v in outputs]
     gradients = ag.autodiff.grad(outputs, leaves, ones, allow_unused=True)
     for leaf, gradient in zip(leaves, gradients, strict=True):
@@ -124,6 +179,37 @@ def test_values_are_the_librarys_and_gradients_fit_their_inputs(sample, backend)
         assert gradient.shape == leaf.shape
         assert gradient.dtype == leaf.dtype
         assert gradient.device == leaf.device
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        sample
+        for sample in SAMPLES
+        if registered()[sample.op][0].view is not None and sample.order == 2
+    ],
+    ids=repr,
+)
+def test_writes_through_views_reach_the_base_as_in_numpy(sample):
+    case = Case(sample, "numpy")
+    (x,) = case.inputs
+    kernel = BY_NUMPY.get(sample.op) or attrgetter(sample.op)(case.domain.library)
+    expected = np.array(x)
+    shared = kernel(expected, *case.args[1:], **case.kwargs)
+    # Where NumPy makes a copy there is nothing to compare with, but gradients are right there too.
+    is_view = isinstance(shared, np.ndarray) and np.may_share_memory(shared, expected)
+    if is_view:
+        shared[...] = shared * shared
+
+    def write(value):
+        base = value * 1.0
+        view = case(base)
+        view[...] = view * view
+        return base
+
+    if is_view:
+        assert_equal(write(ag.Variable(x)), expected)
+    ag.check_grad(write, x)
 
 
 def test_every_rule_has_samples_and_every_sample_an_op():

@@ -1,8 +1,10 @@
 """Samples of the creation functions."""
 
+from typing import Final
+
 from agnograd.extend import Sample, array
 
-LAYOUTS = ("strided", "reversed", "transposed")
+LAYOUTS: Final = ("strided", "reversed", "transposed")
 
 # Arrays as bounds and fill values go beyond the standard, which has Python scalars there.
 samples = [

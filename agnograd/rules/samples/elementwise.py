@@ -183,4 +183,5 @@ samples += [
     Sample("clip", array(3, low=-3.0, high=3.0, layout="strided"), -0.5, 0.5),
     Sample("clip", array(3, low=-3.0, high=3.0, layout="reversed"), -0.5, 0.5),
     Sample("clip", array(values=[-2.0, 0.0, 2.0]), array(values=1.0), -1.0, backends=("numpy",)),
+    Sample("clip", array(values=[-2.0, 0.0, 2.0]), 1.0, array(values=-1.0), backends=("numpy",)),
 ]

@@ -1,10 +1,10 @@
 """Samples of the manipulation functions."""
 
-from typing import Any
+from typing import Any, Final
 
 from agnograd.extend import Sample, array
 
-LAYOUTS = ("strided", "reversed", "transposed")
+LAYOUTS: Final = ("strided", "reversed", "transposed")
 
 
 def _counts(values: object) -> Any:

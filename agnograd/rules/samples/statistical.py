@@ -1,9 +1,11 @@
 """Samples of the statistical functions."""
 
+from typing import Final
+
 from agnograd.extend import Sample, array
 
 CUBE = array(2, 2, 3, low=0.4, high=2.0)
-LAYOUTS = ("strided", "reversed", "transposed")
+LAYOUTS: Final = ("strided", "reversed", "transposed")
 REDUCTIONS = ("sum", "mean", "prod", "max", "min", "std", "var")
 CUMULATIVE = ("cumulative_sum", "cumulative_prod")
 AXES = [
@@ -22,7 +24,7 @@ samples = [
     for axis, keepdims in AXES
 ]
 samples += [
-    Sample(name, array(2, 3, low=0.4, layout=layout), axis=axis)
+    Sample(name, array(2, 3, low=0.4, high=2.0, layout=layout), axis=axis)
     for name in REDUCTIONS
     for layout in LAYOUTS
     for axis in (1, None)
