@@ -155,7 +155,10 @@ def main() -> None:
         if hasattr(plugin, "summary"):
             print(plugin.summary())
     if options.plot:
-        plot(losses, options.plot)
+        try:
+            plot(losses, options.plot)
+        except OSError as error:
+            sys.exit(f"--plot: {error}")
 
 
 if __name__ == "__main__":
