@@ -9,7 +9,7 @@ from agnograd._indexing import is_basic, without_newaxis
 
 __all__ = ["scatter_add", "scatter_add_axis"]
 
-# Elements of one block of the matrix that says which value goes where (32 MiB in float64).
+# Elements of one block of what is selected (32 MiB in float64).
 _BLOCK = 1 << 22
 
 
@@ -45,6 +45,8 @@ def scatter_add_axis(xp: ModuleType, into: Any, indices: Any, values: Any, axis:
     values = xp.moveaxis(values, axis, 0)
     rest = _size(front.shape[1:])
     length = front.shape[0]
+    # A narrow dtype may not hold the sum.
+    indices = xp.astype(indices, xp.arange(0).dtype)
     indices = xp.where(indices < 0, indices + length, indices)
     rows = _add_rows(
         xp,
@@ -58,18 +60,19 @@ def scatter_add_axis(xp: ModuleType, into: Any, indices: Any, values: Any, axis:
 def _add_rows(xp: ModuleType, into: Any, indices: Any, values: Any) -> Any:
     """Add row j of ``values`` to row ``indices[j]`` of ``into``.
 
-    That is a product with the matrix whose entry (i, j) is one where index j is i, made in blocks
-    of rows: sums are as exact as any, and nothing depends on the values of the indices, so that
-    lazy libraries stay lazy.
+    Each row of ``into`` selects its values among all of them, in blocks of rows. Nothing depends
+    on the values of the indices, so that lazy libraries stay lazy; and what is not selected is
+    left out, not multiplied with zero, which would spread infinities.
     """
     length = into.shape[0]
     every = xp.arange(length, device=into.device)
-    height = max(1, _BLOCK // max(1, indices.shape[0]))
+    height = max(1, _BLOCK // max(1, _size(values.shape)))
     blocks = [into[:0, :]]
     for start in range(0, length, height):
         rows = slice(start, min(start + height, length))
-        matrix = xp.astype(xp.expand_dims(every[rows], axis=1) == indices, values.dtype)
-        blocks.append(into[rows, :] + xp.matmul(matrix, values))
+        selects = xp.expand_dims(xp.expand_dims(every[rows], axis=1) == indices, axis=2)
+        selected = xp.where(selects, values, xp.zeros_like(values))
+        blocks.append(into[rows, :] + xp.sum(selected, axis=1))
     return xp.concat(blocks, axis=0)
 
 

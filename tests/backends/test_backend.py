@@ -90,6 +90,18 @@ def test_the_default_scatter_works_in_blocks(monkeypatch):
     assert empty.shape == (0, 2)
 
 
+def test_infinities_stay_where_they_are_and_narrow_indices_count_from_the_end(backend):
+    xp = backend.namespace()
+    values = xp.asarray([float("inf"), 1.0], dtype=xp.float64)
+    for key in ((xp.asarray([0, 1]),), xp.asarray([True, True, False])):
+        result = backend.scatter_add(xp.zeros(3, dtype=xp.float64), key, values)
+        np.testing.assert_array_equal(np.asarray(result), [np.inf, 1.0, 0.0])
+    indices = xp.asarray([0, -1], dtype=xp.int8)
+    result = backend.scatter_add_axis(xp.zeros(300, dtype=xp.float64), indices, values, 0)
+    assert float(result[299]) == 1.0
+    assert float(xp.sum(result[1:299])) == 0.0
+
+
 def test_set_copies(backend):
     xp = backend.namespace()
     x = filled(xp, (3,))
