@@ -97,7 +97,7 @@ class Pass:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, owned, path = self.gradients, self.queue, self.owned, self.path
         plain = self.hooks is None and not self.create_graph
-        noticing = self.retain_grads or bool(self.targets)
+        noticing, retain_graph = self.retain_grads or bool(self.targets), self.retain_graph
 
         for node, g in seeds:
             self.add(node, g)
@@ -124,7 +124,7 @@ class Pass:
                     raise
             else:
                 parts = self.differentiate(node, g, edges)
-            if not self.retain_graph:
+            if not retain_graph:
                 node.saved = saved = None
 
             # As in add, which a call for each edge would make the slowest part of the loop.

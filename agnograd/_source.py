@@ -29,15 +29,9 @@ def forward_source(op: Op, form: Form) -> str:
 
 
 def _forward_lines(op: Op, form: Form) -> Iterator[str]:
-    if form != "function":
-        other = "x2" if form == "operator" else "x1"
-        if other in op.signature.parameters:
-            yield f"if _type({other}) is not _Variable and _type({other}) not in _plain:"
-            yield f"    if not _is_operand(_call, {other}):"
-            yield "        return NotImplemented"
     if op.view is not None:
         yield "_base = x"
-    yield from _unwrapping(op)
+    yield from _unwrapping(op, {"function": None, "operator": "x2", "reflected": "x1"}[form])
     inputs = "".join(f"*{name}, " if name == op.sequence else f"{name}, " for name in op.arrays)
     options = ", ".join(f"{name!r}: {name}" for name in op.options)
     arguments = _arguments(op)
@@ -60,8 +54,11 @@ def _forward_lines(op: Op, form: Form) -> Iterator[str]:
         yield "return _wrap(_out)"
 
 
-def _unwrapping(op: Op) -> Iterator[str]:
-    """Replace each Variable by its raw array, and remember the node that made it."""
+def _unwrapping(op: Op, operand: str | None) -> Iterator[str]:
+    """Replace each Variable by its raw array, and remember the node that made it.
+
+    The operand of an operator that is no array leaves the answer to its own type.
+    """
     for name in op.arrays:
         if name == op.sequence:
             yield f"{name}, _edges = _unwrap_each(_call, {name!r}, {name})"
@@ -75,10 +72,13 @@ def _unwrapping(op: Op) -> Iterator[str]:
             yield f"elif _type({name}) in _plain:"
             yield f"    _{name}_node = None"
             yield "else:"
-            yield f"    {name}, _{name}_node = _unwrap(_call, {name!r}, {name})"
         else:
             yield f"elif _type({name}) not in _plain:"
-            yield f"    {name}, _ = _unwrap(_call, {name!r}, {name})"
+        if name == operand:
+            yield f"    if not _is_operand(_call, {name}):"
+            yield "        return NotImplemented"
+        node = f"_{name}_node" if tracked else "_"
+        yield f"    {name}, {node} = _unwrap(_call, {name!r}, {name})"
     if "key" in op.options:
         yield "key = _raw_key(key)"
 
