@@ -113,18 +113,21 @@ def compile_op(
 
 
 @cache
-def _code(source: str) -> tuple[CodeType, str]:
+def _code(source: str) -> tuple[CodeType, CodeType]:
     """Compile a function's source; ops and backends with the same text share the code."""
     name = source[4 : source.index("(")]
     filename = f"<agnograd {name} {_code.cache_info().currsize}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    return compile(source, filename, "exec"), name
+    module = compile(source, filename, "exec")
+    return module, next(each for each in module.co_consts if isinstance(each, CodeType))
 
 
 def _function(source: str, scope: dict[str, Any]) -> FunctionType:
-    code, name = _code(source)
-    exec(code, scope)
-    function: FunctionType = scope.pop(name)
+    module, code = _code(source)
+    # Its globals are what it names and no more: the garbage collector visits them all, each time.
+    own = {name: scope[name] for name in ("__name__", *code.co_names) if name in scope}
+    exec(module, own)
+    function: FunctionType = own.pop(code.co_name)
     return function
 
 
