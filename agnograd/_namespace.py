@@ -32,9 +32,9 @@ class Namespace(ModuleType):
     def __repr__(self) -> str:
         return f"<namespace {self.__name__!r}>"
 
-    # The functions are real entries of __dict__; type checkers alone need this method.
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"namespace {self.__name__!r} has no {name!r}")
+    if TYPE_CHECKING:
+        # The functions are entries of __dict__: a method here would make each look-up slower.
+        def __getattr__(self, name: str) -> Any: ...
 
 
 _lock = threading.RLock()
