@@ -14,7 +14,9 @@ __all__ = [
     "fit_each",
     "is_complex",
     "is_python_scalar",
+    "keep_axes",
     "mismatch",
+    "reduced_axes",
     "sum_to",
 ]
 
@@ -72,6 +74,20 @@ def sum_to(g: Any, shape: Shape, xp: Any) -> Any:
             f"{shape}; return one of the input's shape, or of a shape that it broadcasts to"
         )
     return g
+
+
+def reduced_axes(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Return the axes that a reduction's ``axis`` names, counted from the front."""
+    if axis is None:
+        return tuple(range(rank))
+    return tuple(each % rank for each in ((axis,) if isinstance(axis, int) else axis))
+
+
+def keep_axes(reduced: Any, x_shape: Shape, axis: int | Sequence[int] | None, xp: Any) -> Any:
+    """Return a reduction's result with the axes that it reduced as axes of length one."""
+    axes = reduced_axes(axis, len(x_shape))
+    shape = tuple(1 if i in axes else length for i, length in enumerate(x_shape))
+    return reduced if reduced.shape == shape else xp.reshape(reduced, shape)
 
 
 def fit_each(

@@ -2,7 +2,14 @@
 
 from agnograd._backends import Backend
 from agnograd._call import Call
-from agnograd._fit import conjugate_if_complex, is_complex, is_python_scalar, sum_to
+from agnograd._fit import (
+    conjugate_if_complex,
+    is_complex,
+    is_python_scalar,
+    keep_axes,
+    reduced_axes,
+    sum_to,
+)
 from agnograd._indexing import is_basic, without_newaxis
 from agnograd._ops import OpSet
 from agnograd.hookspecs import hookimpl
@@ -19,6 +26,8 @@ __all__ = [
     "is_basic",
     "is_complex",
     "is_python_scalar",
+    "keep_axes",
+    "reduced_axes",
     "sum_to",
     "without_newaxis",
 ]

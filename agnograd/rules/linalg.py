@@ -6,7 +6,7 @@ derivative results for forward and reverse mode algorithmic differentiation", Ox
 
 from typing import Any
 
-from agnograd.extend import OpSet, conjugate_if_complex
+from agnograd.extend import OpSet, conjugate_if_complex, keep_axes
 
 __all__ = ["ops"]
 
@@ -65,6 +65,26 @@ def _solve_x1(g: Any, x1: Any, out: Any, x2_shape: Shape, xp: Any) -> Any:
     return -(x2_gradient @ _adjoint(out, xp))
 
 
+def _vector_norm_vjp(
+    g: Any, x: Any, out: Any, x_shape: Shape, axis: Any, ord: float, xp: Any
+) -> Any:
+    """Differentiate the norm of each vector; at its zeros the gradient is 0."""
+    g, out = keep_axes(g, x_shape, axis, xp), keep_axes(out, x_shape, axis, xp)
+    divisor = xp.where(out == 0, xp.ones_like(out), out)
+    if ord == 2:
+        return g / divisor * x
+    size = xp.abs(x)
+    direction = x / xp.where(size == 0, xp.ones_like(size), size)
+    if ord == 0:
+        return xp.zeros_like(x)
+    if ord == 1:
+        return g * direction
+    if abs(ord) == float("inf"):  # ties share equally, as in max and min
+        ties = xp.astype(size == out, g.dtype)
+        return g * ties / xp.sum(ties, axis=axis, keepdims=True) * direction
+    return g * (size / divisor) ** (ord - 1) * direction
+
+
 ops.multilinear(
     "linalg.cross(x1, x2, /, *, axis=-1)",
     x1=lambda g, x2, axis, xp: xp.linalg.cross(conjugate_if_complex(x2, xp), g, axis=axis),
@@ -80,6 +100,7 @@ ops.multilinear(
 )
 ops.vjp("linalg.solve(x1, x2, /)", x1=_solve_x1, x2=_solve_x2)
 ops.linear("linalg.trace(x, /, *, offset=0, dtype=None)", x=_trace_vjp)
+ops.vjp("linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)", x=_vector_norm_vjp)
 ops.missing(
     "linalg.cholesky(x, /, *, upper=False)",
     "linalg.det(x, /)",
@@ -87,7 +108,6 @@ ops.missing(
     "linalg.eigvalsh(x, /)",
     'linalg.matrix_norm(x, /, *, keepdims=False, ord="fro")',
     "linalg.svdvals(x, /)",
-    "linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)",
 )
 ops.missing(
     "linalg.eig(x, /)",

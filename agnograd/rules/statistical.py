@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd.extend import OpSet, conjugate_if_complex
+from agnograd.extend import OpSet, conjugate_if_complex, keep_axes, reduced_axes
 
 __all__ = ["ops"]
 
@@ -14,28 +14,15 @@ Shape = tuple[int, ...]
 Axis = int | Sequence[int] | None
 
 
-def _axes(axis: Axis, rank: int) -> tuple[int, ...]:
-    if axis is None:
-        return tuple(range(rank))
-    return tuple(each % rank for each in ((axis,) if isinstance(axis, int) else axis))
-
-
-def _kept(reduced: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
-    """Return a reduction's result with the axes that it reduced as axes of length one."""
-    axes = _axes(axis, len(x_shape))
-    shape = tuple(1 if i in axes else length for i, length in enumerate(x_shape))
-    return reduced if reduced.shape == shape else xp.reshape(reduced, shape)
-
-
 def _count(x_shape: Shape, axis: Axis) -> int:
     count = 1
-    for each in _axes(axis, len(x_shape)):
+    for each in reduced_axes(axis, len(x_shape)):
         count *= x_shape[each]
     return count
 
 
 def _sum_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
-    return xp.broadcast_to(_kept(g, x_shape, axis, xp), x_shape)
+    return xp.broadcast_to(keep_axes(g, x_shape, axis, xp), x_shape)
 
 
 def _mean_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
@@ -44,9 +31,9 @@ def _mean_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
 
 def _extreme_vjp(g: Any, x: Any, out: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
     """Share the gradient equally among the elements that tie for the extreme."""
-    ties = xp.astype(x == _kept(out, x_shape, axis, xp), g.dtype)
+    ties = xp.astype(x == keep_axes(out, x_shape, axis, xp), g.dtype)
     share = g / _drop(xp.sum(ties, axis=axis, keepdims=True), g.shape, xp)
-    return _kept(share, x_shape, axis, xp) * ties
+    return keep_axes(share, x_shape, axis, xp) * ties
 
 
 def _drop(kept: Any, shape: Shape, xp: Any) -> Any:
@@ -65,7 +52,7 @@ def _per_degree(x_shape: Shape, axis: Axis, correction: float) -> float:
 
 def _var_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, correction: float, xp: Any) -> Any:
     scale = 2 * _per_degree(x_shape, axis, correction)
-    return _kept(g, x_shape, axis, xp) * scale * _deviation(x, axis, xp)
+    return keep_axes(g, x_shape, axis, xp) * scale * _deviation(x, axis, xp)
 
 
 def _std_vjp(
@@ -74,12 +61,12 @@ def _std_vjp(
     # The derivative is 0 where all values are equal.
     share = g / xp.where(out == 0, 1.0, out)
     scale = _per_degree(x_shape, axis, correction)
-    return _kept(share, x_shape, axis, xp) * scale * _deviation(x, axis, xp)
+    return keep_axes(share, x_shape, axis, xp) * scale * _deviation(x, axis, xp)
 
 
 def _prod_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
     """Multiply by the product of the other elements; a product over all of them may be zero."""
-    axes = _axes(axis, len(x_shape))
+    axes = reduced_axes(axis, len(x_shape))
     rest = tuple(i for i in range(len(x_shape)) if i not in axes)
     order = rest + axes
     moved = xp.permute_dims(x, order)
@@ -88,7 +75,7 @@ def _prod_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
     after = xp.flip(_product_before(xp.flip(flat, axis=-1), xp), axis=-1)
     others = xp.reshape(conjugate_if_complex(before * after, xp), moved.shape)
     back = tuple(sorted(range(len(order)), key=lambda i: order[i]))
-    return _kept(g, x_shape, axis, xp) * xp.permute_dims(others, back)
+    return keep_axes(g, x_shape, axis, xp) * xp.permute_dims(others, back)
 
 
 def _product_before(x: Any, xp: Any) -> Any:

@@ -41,6 +41,17 @@ samples = [
     Sample("linalg.trace", array(3, 2, layout="strided"), offset=-1),
     Sample("linalg.trace", _z(2, 2)),
     *(Sample("linalg.matrix_power", REGULAR, n) for n in (0, 1, 2, 3, -1, -2)),
+    *(
+        Sample("linalg.vector_norm", array(2, 3, low=0.3, layout="strided"), axis=axis, ord=ord)
+        for axis, ord in ((None, 2), (0, 2), (-1, 1), ((0, 1), 3), (1, 2.5), (0, -1), (None, 0))
+    ),
+    *(
+        Sample("linalg.vector_norm", array(values=[3.0, -1.0, 2.0]), ord=ord, keepdims=True)
+        for ord in (float("inf"), -float("inf"), 1, 2, 4)
+    ),
+    *(Sample("linalg.vector_norm", _z(3), ord=ord) for ord in (1, 2, 3)),
+    Sample("linalg.vector_norm", array()),
+    Sample("linalg.vector_norm", array(0)),
     Sample("linalg.matrix_power", BATCH, 2),
     Sample("linalg.matrix_power", COMPLEX, 3),
     Sample("linalg.matrix_power", COMPLEX, -1),
