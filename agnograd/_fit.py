@@ -8,15 +8,14 @@ from typing import Any
 from agnograd.errors import RuleError
 
 __all__ = [
+    "adjoint",
     "conjugate",
     "conjugate_if_complex",
     "fit",
     "fit_each",
     "is_complex",
     "is_python_scalar",
-    "keep_axes",
     "mismatch",
-    "reduced_axes",
     "sum_to",
 ]
 
@@ -76,20 +75,6 @@ def sum_to(g: Any, shape: Shape, xp: Any) -> Any:
     return g
 
 
-def reduced_axes(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Return the axes that a reduction's ``axis`` names, counted from the front."""
-    if axis is None:
-        return tuple(range(rank))
-    return tuple(each % rank for each in ((axis,) if isinstance(axis, int) else axis))
-
-
-def keep_axes(reduced: Any, x_shape: Shape, axis: int | Sequence[int] | None, xp: Any) -> Any:
-    """Return a reduction's result with the axes that it reduced as axes of length one."""
-    axes = reduced_axes(axis, len(x_shape))
-    shape = tuple(1 if i in axes else length for i, length in enumerate(x_shape))
-    return reduced if reduced.shape == shape else xp.reshape(reduced, shape)
-
-
 def fit_each(
     gradients: Iterable[Any],
     edges: Sequence[Any],
@@ -133,3 +118,8 @@ def is_complex(dtype: Any, xp: Any) -> bool:
 def conjugate_if_complex(x: Any, xp: Any) -> Any:
     """Return the complex conjugate of an array; a real array as it is, without a copy."""
     return xp.conj(x) if is_complex(x.dtype, xp) else x
+
+
+def adjoint(x: Any, xp: Any) -> Any:
+    """Return the conjugate transpose of each matrix; of real ones the transpose, a view."""
+    return conjugate_if_complex(xp.matrix_transpose(x), xp)

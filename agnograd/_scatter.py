@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +28,7 @@ def scatter_add(xp: ModuleType, into: Any, key: Any, values: Any) -> Any:
     if _is_mask(xp, key):
         into[key] = into[key] + values
         return into
-    every = xp.reshape(xp.arange(_size(into.shape), device=into.device), into.shape)
+    every = xp.reshape(xp.arange(math.prod(into.shape), device=into.device), into.shape)
     selected = every[key]
     values = xp.broadcast_to(values, selected.shape)
     rows = _add_rows(
@@ -43,7 +44,7 @@ def scatter_add_axis(xp: ModuleType, into: Any, indices: Any, values: Any, axis:
     """Add slices of ``values`` along an axis to those of ``into`` that ``indices`` name."""
     front = xp.moveaxis(into, axis, 0)
     values = xp.moveaxis(values, axis, 0)
-    rest = _size(front.shape[1:])
+    rest = math.prod(front.shape[1:])
     length = front.shape[0]
     # A narrow dtype may not hold the sum.
     indices = xp.astype(indices, xp.arange(0).dtype)
@@ -66,7 +67,7 @@ def _add_rows(xp: ModuleType, into: Any, indices: Any, values: Any) -> Any:
     """
     length = into.shape[0]
     every = xp.arange(length, device=into.device)
-    height = max(1, _BLOCK // max(1, _size(values.shape)))
+    height = max(1, _BLOCK // max(1, math.prod(values.shape)))
     blocks = [into[:0, :]]
     for start in range(0, length, height):
         rows = slice(start, min(start + height, length))
@@ -78,10 +79,3 @@ def _add_rows(xp: ModuleType, into: Any, indices: Any, values: Any) -> Any:
 
 def _is_mask(xp: ModuleType, key: Any) -> bool:
     return hasattr(key, "dtype") and bool(xp.isdtype(key.dtype, "bool"))
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size

@@ -1,13 +1,13 @@
 """All that authors of rules, backends and plugins import."""
 
+from agnograd._axes import inverse_permutation, keep_axes, reduced_axes
 from agnograd._backends import Backend
 from agnograd._call import Call
 from agnograd._fit import (
+    adjoint,
     conjugate_if_complex,
     is_complex,
     is_python_scalar,
-    keep_axes,
-    reduced_axes,
     sum_to,
 )
 from agnograd._indexing import is_basic, without_newaxis
@@ -20,9 +20,11 @@ __all__ = [
     "Call",
     "OpSet",
     "Sample",
+    "adjoint",
     "array",
     "conjugate_if_complex",
     "hookimpl",
+    "inverse_permutation",
     "is_basic",
     "is_complex",
     "is_python_scalar",

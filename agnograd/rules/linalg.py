@@ -6,17 +6,13 @@ derivative results for forward and reverse mode algorithmic differentiation", Ox
 
 from typing import Any
 
-from agnograd.extend import OpSet, conjugate_if_complex, keep_axes
+from agnograd.extend import OpSet, adjoint, conjugate_if_complex, keep_axes
 
 __all__ = ["ops"]
 
 ops = OpSet("linalg", samples="agnograd.rules.samples.linalg")
 
 Shape = tuple[int, ...]
-
-
-def _adjoint(x: Any, xp: Any) -> Any:
-    return conjugate_if_complex(xp.matrix_transpose(x), xp)
 
 
 def _diagonal_vjp(g: Any, x_shape: Shape, offset: int, xp: Any) -> Any:
@@ -37,13 +33,13 @@ def _trace_vjp(g: Any, x_shape: Shape, offset: int, xp: Any) -> Any:
 
 
 def _inv_vjp(g: Any, out: Any, xp: Any) -> Any:
-    adjoint = _adjoint(out, xp)
-    return -(adjoint @ g @ adjoint)
+    inverse = adjoint(out, xp)
+    return -(inverse @ g @ inverse)
 
 
 def _power_vjp(g: Any, x: Any, n: int, xp: Any) -> Any:
     """Return the sum over the factors, each with the powers that stand left and right of it."""
-    base = _adjoint(x if n >= 0 else xp.linalg.inv(x), xp)
+    base = adjoint(x if n >= 0 else xp.linalg.inv(x), xp)
     total = xp.zeros_like(g)
     for before in range(abs(n)):
         left = xp.linalg.matrix_power(base, before)
@@ -54,15 +50,15 @@ def _power_vjp(g: Any, x: Any, n: int, xp: Any) -> Any:
 
 def _solve_x2(g: Any, x1: Any, x2_shape: Shape, xp: Any) -> Any:
     if len(x2_shape) == 1:
-        return xp.linalg.solve(_adjoint(x1, xp), g[..., None])[..., 0]
-    return xp.linalg.solve(_adjoint(x1, xp), g)
+        return xp.linalg.solve(adjoint(x1, xp), g[..., None])[..., 0]
+    return xp.linalg.solve(adjoint(x1, xp), g)
 
 
 def _solve_x1(g: Any, x1: Any, out: Any, x2_shape: Shape, xp: Any) -> Any:
     x2_gradient = _solve_x2(g, x1, x2_shape, xp)
     if len(x2_shape) == 1:
         return -x2_gradient[..., None] * conjugate_if_complex(out, xp)[..., None, :]
-    return -(x2_gradient @ _adjoint(out, xp))
+    return -(x2_gradient @ adjoint(out, xp))
 
 
 def _vector_norm_vjp(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd.extend import OpSet, conjugate_if_complex
+from agnograd.extend import OpSet, adjoint, conjugate_if_complex, inverse_permutation
 
 __all__ = ["ops"]
 
@@ -12,16 +12,12 @@ ops = OpSet("linear_algebra", samples="agnograd.rules.samples.linear_algebra")
 Shape = tuple[int, ...]
 
 
-def _adjoint(x: Any, xp: Any) -> Any:
-    return conjugate_if_complex(xp.matrix_transpose(x), xp)
-
-
 def _matmul_x1(g: Any, x1_shape: Shape, x2: Any, xp: Any) -> Any:
     if x2.ndim == 1:  # each row of x1 meets the same vector
         return g[..., None] * conjugate_if_complex(x2, xp)
     if len(x1_shape) == 1:
-        return xp.matmul(g[..., None, :], _adjoint(x2, xp))[..., 0, :]
-    return xp.matmul(g, _adjoint(x2, xp))
+        return xp.matmul(g[..., None, :], adjoint(x2, xp))[..., 0, :]
+    return xp.matmul(g, adjoint(x2, xp))
 
 
 def _matmul_x2(g: Any, x1: Any, x2_shape: Shape, xp: Any) -> Any:
@@ -29,8 +25,8 @@ def _matmul_x2(g: Any, x1: Any, x2_shape: Shape, xp: Any) -> Any:
         outer = conjugate_if_complex(x1, xp)
         return outer * g[..., None] if len(x2_shape) == 1 else outer[:, None] * g[..., None, :]
     if len(x2_shape) == 1:
-        return xp.matmul(_adjoint(x1, xp), g[..., None])[..., 0]
-    return xp.matmul(_adjoint(x1, xp), g)
+        return xp.matmul(adjoint(x1, xp), g[..., None])[..., 0]
+    return xp.matmul(adjoint(x1, xp), g)
 
 
 def _free(axes: Any, rank1: int, rank2: int) -> tuple[Any, Any, Any, Any]:
@@ -46,10 +42,6 @@ def _free(axes: Any, rank1: int, rank2: int) -> tuple[Any, Any, Any, Any]:
     return used1, used2, free1, free2
 
 
-def _inverse(order: Sequence[int]) -> tuple[int, ...]:
-    return tuple(sorted(range(len(order)), key=lambda i: order[i]))
-
-
 def _tensordot_x1(g: Any, x1_shape: Shape, x2: Any, axes: Any, xp: Any) -> Any:
     used1, used2, free1, free2 = _free(axes, len(x1_shape), x2.ndim)
     # The axes of g are x1's free ones, then x2's; contracting the latter leaves x1's free axes
@@ -57,7 +49,7 @@ def _tensordot_x1(g: Any, x1_shape: Shape, x2: Any, axes: Any, xp: Any) -> Any:
     over = tuple(range(len(free1), g.ndim))
     result = xp.tensordot(g, conjugate_if_complex(x2, xp), axes=(over, tuple(free2)))
     ordered = [used1[i] for i in sorted(range(len(used2)), key=lambda i: used2[i])]
-    return xp.permute_dims(result, _inverse(free1 + ordered))
+    return xp.permute_dims(result, inverse_permutation(free1 + ordered))
 
 
 def _tensordot_x2(g: Any, x1: Any, x2_shape: Shape, axes: Any, xp: Any) -> Any:
@@ -65,7 +57,7 @@ def _tensordot_x2(g: Any, x1: Any, x2_shape: Shape, axes: Any, xp: Any) -> Any:
     over = tuple(range(len(free1)))
     result = xp.tensordot(conjugate_if_complex(x1, xp), g, axes=(tuple(free1), over))
     ordered = [used2[i] for i in sorted(range(len(used1)), key=lambda i: used1[i])]
-    return xp.permute_dims(result, _inverse(ordered + free2))
+    return xp.permute_dims(result, inverse_permutation(ordered + free2))
 
 
 for _place in ("", "linalg."):

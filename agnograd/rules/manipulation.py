@@ -1,28 +1,23 @@
 """Manipulation functions: all linear, by their transposes."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import array_api_compat
 
-from agnograd.extend import OpSet
+from agnograd.extend import OpSet, inverse_permutation
 
 __all__ = ["ops"]
 
 ops = OpSet("manipulation", samples="agnograd.rules.samples.manipulation")
 
 
-def _inverse(axes: Sequence[int]) -> tuple[int, ...]:
-    """Return the permutation that undoes another one."""
-    count = len(axes)
-    return tuple(sorted(range(count), key=lambda axis: axes[axis] % count))
-
-
 def _split(g: Any, arrays_shape: Sequence[tuple[int, ...]], axis: int | None, xp: Any) -> list[Any]:
     """Cut the gradient of a concatenation into those of its parts."""
     if axis is None:
         g, axis = xp.reshape(g, (-1,)), 0
-        lengths = [_size(shape) for shape in arrays_shape]
+        lengths = [math.prod(shape) for shape in arrays_shape]
     else:
         axis %= g.ndim
         lengths = [shape[axis] for shape in arrays_shape]
@@ -34,15 +29,8 @@ def _split(g: Any, arrays_shape: Sequence[tuple[int, ...]], axis: int | None, xp
     return parts
 
 
-def _size(shape: Sequence[int]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size
-
-
 def _repeat_vjp(g: Any, x_shape: tuple[int, ...], repeats: Any, axis: int | None, xp: Any) -> Any:
-    shape = (_size(x_shape),) if axis is None else x_shape
+    shape = (math.prod(x_shape),) if axis is None else x_shape
     axis = 0 if axis is None else axis % len(shape)
     if isinstance(repeats, int):
         g = xp.reshape(g, (*shape[: axis + 1], repeats, *shape[axis + 1 :]))
@@ -87,8 +75,8 @@ ops.linear(
 )
 ops.linear(
     "permute_dims(x, /, axes)",
-    x=lambda g, axes, xp: xp.permute_dims(g, _inverse(axes)),
-    view=lambda value, axes, xp: xp.permute_dims(value, _inverse(axes)),
+    x=lambda g, axes, xp: xp.permute_dims(g, inverse_permutation(axes)),
+    view=lambda value, axes, xp: xp.permute_dims(value, inverse_permutation(axes)),
 )
 ops.linear("repeat(x, repeats, /, *, axis=None)", x=_repeat_vjp)
 ops.linear(

@@ -4,7 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd.extend import OpSet, conjugate_if_complex, keep_axes, reduced_axes
+from agnograd.extend import (
+    OpSet,
+    conjugate_if_complex,
+    inverse_permutation,
+    keep_axes,
+    reduced_axes,
+)
 
 __all__ = ["ops"]
 
@@ -74,8 +80,7 @@ def _prod_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
     before = _product_before(flat, xp)
     after = xp.flip(_product_before(xp.flip(flat, axis=-1), xp), axis=-1)
     others = xp.reshape(conjugate_if_complex(before * after, xp), moved.shape)
-    back = tuple(sorted(range(len(order)), key=lambda i: order[i]))
-    return keep_axes(g, x_shape, axis, xp) * xp.permute_dims(others, back)
+    return keep_axes(g, x_shape, axis, xp) * xp.permute_dims(others, inverse_permutation(order))
 
 
 def _product_before(x: Any, xp: Any) -> Any:
