@@ -80,6 +80,7 @@ def compile_op(
     scope = _SHARED | {
         "__name__": f"agnograd.ops.{op.chapter}",
         "_Variable": domain.Variable,
+        "_array": domain.backend.array,
         "_call": call,
         "_complex": domain.complex_dtypes,
         "_inexact": domain.inexact_dtypes,

@@ -172,7 +172,10 @@ class Pass:
         if op_node not in self.gradients:
             self.gradients[op_node] = {}
             heappush(self.queue, (op_node.rank, op_node))
-        self.gradients[op_node][node.index] = node, g
+        arrived = self.gradients[op_node]
+        if node.index in arrived:  # from the Output that the user has, and from one of a rule
+            g = arrived[node.index][1] + g
+        arrived[node.index] = node, g
 
     def differentiate(self, node: Node, g: Any, edges: tuple[Edge | None, ...]) -> Sequence[Any]:
         """Run a node's rule in any other than the plain case; return the inputs' gradients."""

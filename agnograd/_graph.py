@@ -107,4 +107,6 @@ def _connect(value: Any, source: int | str | None, node: Node) -> Any:
         return [make(each, edge) for each, edge in zip(value, node.edges, strict=True)]
     if source == "constant":
         return make(value, None) if isinstance(value, node.op.domain.array_types) else value
+    if isinstance(value, tuple | list):
+        return node.op.domain.wrap_outputs(value, node)
     return make(value, node if source == "out" else node.edges[source])  # type: ignore[index]

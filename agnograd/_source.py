@@ -32,6 +32,9 @@ def _forward_lines(op: Op, form: Form) -> Iterator[str]:
     if op.view is not None:
         yield "_base = x"
     yield from _unwrapping(op, {"function": None, "operator": "x2", "reflected": "x1"}[form])
+    if form == "reflected":  # complex takes NumPy's float64 for a float, and answers as Python
+        yield "if _type(x1) is complex:"
+        yield "    x2 = _array(x2)"
     inputs = "".join(f"*{name}, " if name == op.sequence else f"{name}, " for name in op.arrays)
     options = ", ".join(f"{name!r}: {name}" for name in op.options)
     arguments = _arguments(op)

@@ -6,7 +6,7 @@ derivative results for forward and reverse mode algorithmic differentiation", Ox
 
 from typing import Any
 
-from agnograd.extend import OpSet, adjoint, conjugate_if_complex, keep_axes
+from agnograd.extend import OpSet, adjoint, conjugate_if_complex, is_complex
 
 __all__ = ["ops"]
 
@@ -61,24 +61,76 @@ def _solve_x1(g: Any, x1: Any, out: Any, x2_shape: Shape, xp: Any) -> Any:
     return -(x2_gradient @ adjoint(out, xp))
 
 
-def _vector_norm_vjp(
-    g: Any, x: Any, out: Any, x_shape: Shape, axis: Any, ord: float, xp: Any
-) -> Any:
-    """Differentiate the norm of each vector; at its zeros the gradient is 0."""
-    g, out = keep_axes(g, x_shape, axis, xp), keep_axes(out, x_shape, axis, xp)
-    divisor = xp.where(out == 0, xp.ones_like(out), out)
-    if ord == 2:
-        return g / divisor * x
-    size = xp.abs(x)
-    direction = x / xp.where(size == 0, xp.ones_like(size), size)
-    if ord == 0:
-        return xp.zeros_like(x)
-    if ord == 1:
-        return g * direction
-    if abs(ord) == float("inf"):  # ties share equally, as in max and min
-        ties = xp.astype(size == out, g.dtype)
-        return g * ties / xp.sum(ties, axis=axis, keepdims=True) * direction
-    return g * (size / divisor) ** (ord - 1) * direction
+def _products_of_others(s: Any, xp: Any) -> tuple[Any, Any]:
+    """Return the products of all values but one, and of all but two (0 on the diagonal)."""
+    one = xp.ones_like(s[..., :1])
+    before = xp.cumulative_prod(xp.concat([one, s[..., :-1]], axis=-1), axis=-1)
+    after = xp.cumulative_prod(xp.concat([one, xp.flip(s[..., 1:], axis=-1)], axis=-1), axis=-1)
+    after = xp.flip(after, axis=-1)
+    # For i < j the product of those between them: in row i, values after i, up to the one at j.
+    position = xp.arange(s.shape[-1], device=s.device)
+    later = position[:, None] < position
+    row = xp.where(later, s[..., None, :], 1.0)
+    between = xp.cumulative_prod(row, axis=-1)
+    between = xp.concat([xp.ones_like(row[..., :1]), between[..., :-1]], axis=-1)
+    above = xp.where(later, before[..., :, None] * between * after[..., None, :], 0.0)
+    return before * after, above + xp.matrix_transpose(above)
+
+
+def _adjugate(xp: Any, x: Any, /) -> Any:
+    """Return the transposed cofactors: det(x) * inv(x), which singular matrices have, too."""
+    if x.shape[-1] == 0:
+        return x
+    u, s, vh = xp.linalg.svd(x)
+    phase = xp.linalg.det(u) * xp.linalg.det(vh)
+    others = _products_of_others(s, xp)[0]
+    return phase[..., None, None] * (adjoint(vh, xp) * others[..., None, :]) @ adjoint(u, xp)
+
+
+def _adjugate_vjp(g: Any, x: Any, xp: Any) -> Any:
+    """Differentiate the adjugate in the bases of the singular vectors, in which x is diagonal.
+
+    There the product Q of all singular values but i and j says it all: a change E of x changes
+    element (i, i) by the sum of Q(i, j) E(j, j), and (i, j) by -Q(i, j) E(i, j). Products are
+    smooth, hence right for singular matrices and for repeated singular values.
+    """
+    if x.shape[-1] == 0:
+        return g
+    u, s, vh = xp.linalg.svd(x)
+    phase = xp.linalg.det(u) * xp.linalg.det(vh)
+    inner = conjugate_if_complex(phase, xp)[..., None, None] * (vh @ g @ u)
+    but_two = _products_of_others(s, xp)[1]
+    traces = xp.vecdot(xp.astype(but_two, inner.dtype), xp.linalg.diagonal(inner)[..., None, :])
+    eye = xp.eye(s.shape[-1], dtype=xp.bool, device=s.device)
+    return u @ xp.where(eye, traces[..., None], -but_two * inner) @ vh
+
+
+def _det_vjp(g: Any, x: Any, xp: Any) -> Any:
+    """Follow Giles, 2.2.4 (Jacobi's formula), with the adjugate for det(x) * inv(x)."""
+    return g[..., None, None] * adjoint(xp.linalg.adjugate(x), xp)
+
+
+def _slogdet_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
+    """Follow Giles, 2.2.4; a complex sign turns with the imaginary part of trace(inv(x) dx)."""
+    sign, g_sign, g_log = out[0], *g
+    if is_complex(x.dtype, xp):
+        g_log = g_log - 1j * xp.imag(xp.conj(g_sign) * sign)
+    # A singular matrix has no derivative: NaN, unless nothing is asked of it.
+    singular = (sign == 0)[..., None, None]
+    eye = xp.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+    inverse = adjoint(xp.linalg.inv(xp.where(singular, eye, x)), xp)
+    g_log = g_log[..., None, None]
+    return g_log * xp.where(xp.logical_and(singular, g_log != 0), xp.nan, inverse)
+
+
+def _pinv_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
+    """Follow Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least
+    squares problems whose variables separate", SIAM J. Numer. Anal. 10, 1973, eq. 4.12.
+    """  # noqa: D205
+    inverse, gh = adjoint(out, xp), adjoint(g, xp)
+    rows = gh @ out @ inverse
+    columns = inverse @ out @ gh
+    return rows - x @ (out @ rows) + columns - (columns @ out) @ x - inverse @ g @ inverse
 
 
 ops.multilinear(
@@ -96,22 +148,8 @@ ops.multilinear(
 )
 ops.vjp("linalg.solve(x1, x2, /)", x1=_solve_x1, x2=_solve_x2)
 ops.linear("linalg.trace(x, /, *, offset=0, dtype=None)", x=_trace_vjp)
-ops.vjp("linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)", x=_vector_norm_vjp)
-ops.missing(
-    "linalg.cholesky(x, /, *, upper=False)",
-    "linalg.det(x, /)",
-    "linalg.eigvals(x, /)",
-    "linalg.eigvalsh(x, /)",
-    'linalg.matrix_norm(x, /, *, keepdims=False, ord="fro")',
-    "linalg.svdvals(x, /)",
-)
-ops.missing(
-    "linalg.eig(x, /)",
-    "linalg.eigh(x, /)",
-    'linalg.qr(x, /, *, mode="reduced")',
-    "linalg.slogdet(x, /)",
-    "linalg.svd(x, /, *, full_matrices=True)",
-    outputs="several",
-)
-ops.missing("linalg.pinv(x, /, *, rtol=None)", constants=("rtol",))
+ops.vjp("linalg.adjugate(x, /)", x=_adjugate_vjp, forward=_adjugate)
+ops.vjp("linalg.det(x, /)", x=_det_vjp)
+ops.vjp("linalg.slogdet(x, /)", x=_slogdet_vjp, outputs="several")
+ops.vjp("linalg.pinv(x, /, *, rtol=None)", x=_pinv_vjp, constants=("rtol",))
 ops.constant("linalg.matrix_rank(x, /, *, rtol=None)", constants=("rtol",))

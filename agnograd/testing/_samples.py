@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 __all__ = ["ArraySpec", "Sample", "array", "realized"]
@@ -101,9 +102,15 @@ class Sample:
         Up to which order derivatives are checked; 0 checks that the op computes.
     backends : tuple of str, optional
         The backends that can run the sample, where it goes beyond the standard.
+    before : callable, optional
+        ``before(x, xp)`` makes the op's first argument of the sample's: an op on Hermitian
+        matrices is checked on what makes matrices Hermitian.
+    after : callable, optional
+        ``after(out, xp)`` is what is checked of the result: of vectors that are determined up to
+        their sign, say, the squares.
     """
 
-    __slots__ = ("args", "backends", "kwargs", "op", "order")
+    __slots__ = ("after", "args", "backends", "before", "kwargs", "op", "order")
 
     def __init__(
         self,
@@ -112,9 +119,13 @@ class Sample:
         *args: Any,
         order: int = 2,
         backends: tuple[str, ...] | None = None,
+        before: Callable[[Any, Any], Any] | None = None,
+        after: Callable[[Any, Any], Any] | None = None,
         **kwargs: Any,
     ) -> None:
         self.op = op
+        self.before = before
+        self.after = after
         self.backends = backends
         self.args = args
         self.kwargs = kwargs
@@ -129,6 +140,8 @@ class Sample:
     def __repr__(self) -> str:
         parts = [_short(arg) for arg in self.args]
         parts += [f"{name}={_short(arg)}" for name, arg in self.kwargs.items()]
+        if self.before is not None:
+            parts[0] = f"{self.before.__name__}({parts[0]})"
         return f"{self.op}({', '.join(parts)})"
 
 

@@ -5,6 +5,14 @@ from agnograd.extend import Sample, array
 REGULAR = array(values=[[2.0, 0.5], [-0.3, 1.5]])
 BATCH = array(values=[[[2.0, 0.5], [-0.3, 1.5]], [[1.0, 0.2], [0.4, -1.2]]])
 COMPLEX = array(values=[[2.0 + 0.5j, 0.5], [-0.3j, 1.5 - 0.2j]], dtype="complex128")
+IDENTITY = array(values=[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+SINGULAR = (
+    [[1.0, 2.0], [2.0, 4.0]],
+    [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]],
+    [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [-1.0, -2.0, -3.0]],
+    [[0.0, 0.0], [0.0, 0.0]],
+    [[0.0]],
+)
 
 
 def _z(*shape: int) -> object:
@@ -41,18 +49,35 @@ samples = [
     Sample("linalg.trace", array(3, 2, layout="strided"), offset=-1),
     Sample("linalg.trace", _z(2, 2)),
     *(Sample("linalg.matrix_power", REGULAR, n) for n in (0, 1, 2, 3, -1, -2)),
-    *(
-        Sample("linalg.vector_norm", array(2, 3, low=0.3, layout="strided"), axis=axis, ord=ord)
-        for axis, ord in ((None, 2), (0, 2), (-1, 1), ((0, 1), 3), (1, 2.5), (0, -1), (None, 0))
-    ),
-    *(
-        Sample("linalg.vector_norm", array(values=[3.0, -1.0, 2.0]), ord=ord, keepdims=True)
-        for ord in (float("inf"), -float("inf"), 1, 2, 4)
-    ),
-    *(Sample("linalg.vector_norm", _z(3), ord=ord) for ord in (1, 2, 3)),
-    Sample("linalg.vector_norm", array()),
-    Sample("linalg.vector_norm", array(0)),
     Sample("linalg.matrix_power", BATCH, 2),
     Sample("linalg.matrix_power", COMPLEX, 3),
     Sample("linalg.matrix_power", COMPLEX, -1),
+    *(
+        Sample(name, x)
+        for name in ("linalg.det", "linalg.adjugate", "linalg.slogdet")
+        for x in (
+            *(REGULAR, BATCH, COMPLEX, array(3, 3), array(1, 1), array(0, 0), array(2, 0, 0)),
+            *(array(2, 1, 3, 3, layout="strided"), _z(3, 3), array(0, 2, 2)),
+            *(array(4, 4, layout="transposed"), array(3, 3, layout="reversed")),
+        )
+    ),
+    Sample("linalg.adjugate", IDENTITY, order=1),
+    Sample("linalg.det", IDENTITY),
+    Sample("linalg.slogdet", IDENTITY),
+    *(
+        Sample(name, array(values=values), order=order)
+        for name, order in (("linalg.det", 2), ("linalg.adjugate", 1))
+        for values in SINGULAR
+    ),
+    Sample("linalg.det", array(values=[[1.0, 1j], [1j, -1.0]], dtype="complex128")),
+    Sample("linalg.slogdet", array(3, 3, dtype="float32"), order=1),
+    *(
+        Sample("linalg.pinv", x)
+        for x in (
+            *(REGULAR, BATCH, COMPLEX, array(3, 2), array(2, 3), _z(3, 2), _z(2, 3)),
+            *(array(2, 4, 2, layout="strided"), array(1, 3), array(2, 3, layout="transposed")),
+        )
+    ),
+    Sample("linalg.pinv", array(3, 3, layout="reversed"), rtol=1e-10),
+    Sample("linalg.pinv", BATCH, rtol=array(values=[1e-10, 1e-12])),
 ]

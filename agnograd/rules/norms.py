@@ -1,0 +1,99 @@
+"""Norms of vectors and of matrices. Where a norm is 0 its gradient is 0, and ties share equally."""
+
+from typing import Any
+
+from agnograd.extend import OpSet, adjoint, keep_axes
+
+__all__ = ["ops"]
+
+ops = OpSet("linalg", samples="agnograd.rules.samples.norms")
+
+Shape = tuple[int, ...]
+INFINITY = float("inf")
+
+
+def _nonzero(x: Any, xp: Any) -> Any:
+    return xp.where(x == 0, 1.0, x)
+
+
+def _direction(x: Any, size: Any, xp: Any) -> Any:
+    """Return x / abs(x), which is 0 at 0."""
+    return xp.where(size == 0, xp.zeros_like(x), x / _nonzero(size, xp))
+
+
+def _shared(found: Any, extreme: Any, axis: Any, xp: Any) -> Any:
+    """Return the shares of the elements that are the extreme one, which add up to one."""
+    ties = xp.astype(found == extreme, found.dtype)
+    return ties / xp.sum(ties, axis=axis, keepdims=True)
+
+
+def _vector_norm_vjp(
+    g: Any, x: Any, out: Any, x_shape: Shape, axis: Any, ord: float, xp: Any
+) -> Any:
+    """Differentiate (sum abs(x) ** ord) ** (1 / ord), and its limits."""
+    g, out = keep_axes(g, x_shape, axis, xp), keep_axes(out, x_shape, axis, xp)
+    if ord == 2:
+        return g / _nonzero(out, xp) * x
+    if ord == 0:
+        return xp.zeros_like(x)
+    size = xp.abs(x)
+    direction = _direction(x, size, xp)
+    if ord == 1:
+        return g * direction
+    if abs(ord) == INFINITY:
+        return g * _shared(size, out, axis, xp) * direction
+    if ord < 1:  # the derivative at an element that is 0 is infinite: by convention it is 0, too
+        size = _nonzero(size, xp)
+    return g * (size / _nonzero(out, xp)) ** (ord - 1) * direction
+
+
+def _matrix_norm_vjp(g: Any, x: Any, out: Any, keepdims: bool, ord: Any, xp: Any) -> Any:
+    if not keepdims:
+        g, out = g[..., None, None], out[..., None, None]
+    if ord == "fro":
+        return g / _nonzero(out, xp) * x
+    if ord == "nuc":
+        return g * xp.linalg.polar(x)
+    if abs(ord) == 2:
+        return g * _extreme_direction(x, ord, xp)
+    # The largest (or smallest) sum of absolute values over columns (1) or rows (inf).
+    size = xp.abs(x)
+    along, across = (-2, -1) if abs(ord) == 1 else (-1, -2)
+    sums = xp.sum(size, axis=along, keepdims=True)
+    extreme = (xp.max if ord > 0 else xp.min)(sums, axis=across, keepdims=True)
+    return g * _shared(sums, extreme, across, xp) * _direction(x, size, xp)
+
+
+def _extreme_direction(x: Any, ord: int, xp: Any) -> Any:
+    """Return the derivative of the largest (2) or smallest (-2) singular value (Giles, 3.2)."""
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    share = _shared(s, s[..., :1] if ord > 0 else s[..., -1:], -1, xp) * xp.sign(s)
+    return (u * share[..., None, :]) @ vh
+
+
+def _polar(xp: Any, x: Any, /) -> Any:
+    """Return the nearest matrix with orthonormal rows or columns; singular values of 0 stay 0."""
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    return (u * xp.astype(s > 0, s.dtype)[..., None, :]) @ vh
+
+
+def _polar_vjp(g: Any, x: Any, xp: Any) -> Any:
+    """Differentiate x = U S V^H -> U V^H: smooth wherever no singular value is 0.
+
+    With P = U^H dx V, it changes by U ((P - P^H) / (s_i + s_j)) V^H, and by what is orthogonal
+    to the rows or columns, over s (Higham, "Functions of matrices", SIAM 2008, section 8.2).
+    """
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    uh, v = adjoint(u, xp), adjoint(vh, xp)
+    inner = uh @ g @ v
+    total = s[..., None, :] + s[..., :, None]
+    positive = xp.astype(s > 0, s.dtype)[..., None, :]
+    full = u @ ((inner - adjoint(inner, xp)) / _nonzero(total, xp) * positive) @ vh
+    inverse = positive / _nonzero(s, xp)[..., None, :]
+    full = full + ((g @ v - u @ inner) * inverse) @ vh
+    return full + u @ adjoint((adjoint(g, xp) @ u - v @ adjoint(inner, xp)) * inverse, xp)
+
+
+ops.vjp("linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)", x=_vector_norm_vjp)
+ops.vjp('linalg.matrix_norm(x, /, *, keepdims=False, ord="fro")', x=_matrix_norm_vjp)
+ops.vjp("linalg.polar(x, /)", x=_polar_vjp, forward=_polar)

@@ -1,0 +1,88 @@
+"""Samples of decompositions: what is checked of them does not depend on signs and phases."""
+
+from typing import Any
+
+from agnograd.extend import Sample, adjoint, array
+
+
+def _z(*shape: int, **options: Any) -> Any:
+    return array(*shape, dtype="complex128", **options)
+
+
+def hermitian(x: Any, xp: Any) -> Any:
+    """Return the Hermitian part of each matrix."""
+    return (x + adjoint(x, xp)) / 2
+
+
+def positive(x: Any, xp: Any) -> Any:
+    """Return Hermitian matrices whose eigenvalues are one or larger."""
+    return x @ adjoint(x, xp) + xp.eye(x.shape[-2], dtype=x.dtype, device=x.device)
+
+
+def _weighted(vectors: Any, xp: Any) -> Any:
+    weights = xp.arange(1, vectors.shape[-1] + 1, device=vectors.device)
+    return vectors * xp.astype(weights, vectors.dtype)
+
+
+def projections(out: Any, xp: Any) -> Any:
+    """Return eigenvalues, and the weighted sum of the projections onto eigenvectors."""
+    w, v = out
+    return w, _weighted(v, xp) @ adjoint(v, xp)
+
+
+def directions(out: Any, xp: Any) -> Any:
+    """Return eigenvalues, and those of products of eigenvectors that no phase changes."""
+    w, v = out
+    return w, xp.abs(v) ** 2, xp.conj(xp.sum(v, axis=-2, keepdims=True)) * v
+
+
+def products(out: Any, xp: Any) -> Any:
+    """Return singular values, and weighted sums of products of singular vectors."""
+    u, s, vh = out
+    count = s.shape[-1]
+    u, v = u[..., :count], adjoint(vh[..., :count, :], xp)
+    left, right = _weighted(u, xp), _weighted(v, xp)
+    return s, left @ adjoint(v, xp), left @ adjoint(u, xp), right @ adjoint(v, xp)
+
+
+def completed(out: Any, xp: Any) -> Any:
+    """Return the columns that a complete QR decomposition has in common with a reduced one."""
+    q, r = out
+    count = min(q.shape[-2], r.shape[-1])
+    return q[..., :count], r[..., :count, :]
+
+
+SQUARE = (
+    *(array(3, 3), array(1, 1), array(2, 3, 3, layout="strided"), array(0, 0), array(0, 2, 2)),
+    *(array(3, 3, layout="reversed"), array(2, 2, layout="transposed"), _z(3, 3), _z(2, 2, 2)),
+)
+ANY = (
+    *(array(3, 2), array(2, 3), array(3, 3), array(2, 3, 2), array(2, 2, 4), array(1, 3)),
+    *(
+        array(3, 3, layout="reversed"),
+        array(4, 2, layout="strided"),
+        array(2, 3, layout="transposed"),
+    ),
+    *(_z(2, 3), _z(3, 2), _z(2, 2, 2), array(0, 2, 3), array(2, 1)),
+)
+IDENTITY = array(values=[[1.0, 0.0], [0.0, 1.0]])
+
+samples = [
+    *(Sample("linalg.cholesky", x, before=positive) for x in SQUARE),
+    *(Sample("linalg.cholesky", x, upper=True, before=positive) for x in SQUARE),
+    Sample("linalg.cholesky", array(3, 3, dtype="float32"), before=positive, order=1),
+    *(Sample("linalg.eigvalsh", x, before=hermitian) for x in SQUARE),
+    *(Sample("linalg.eigh", x, before=hermitian, after=projections) for x in SQUARE),
+    *(Sample("linalg.eigvals", x) for x in SQUARE),
+    *(Sample("linalg.eig", x, after=directions) for x in SQUARE),
+    *(Sample("linalg.svdvals", x) for x in ANY),
+    *(
+        Sample("linalg.svd", x, full_matrices=full, after=products)
+        for full in (False, True)
+        for x in ANY
+    ),
+    *(Sample("linalg.qr", x) for x in ANY),
+    *(Sample("linalg.qr", x, mode="complete", after=completed) for x in ANY),
+    Sample("linalg.eigvalsh", IDENTITY, before=hermitian, after=lambda w, xp: xp.sum(w), order=1),
+    Sample("linalg.svdvals", IDENTITY, after=lambda s, xp: xp.sum(s), order=1),
+]
