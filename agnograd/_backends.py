@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,10 @@ class Backend:
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return what computes a Python operator (of module ``operator``) on raw arrays."""
         return function
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return a context in which the library does not warn of infinite and undefined results."""
+        return nullcontext()
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return what NumPy's ``__array__`` protocol expects of the array."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agnograd._domain import Domain
     from agnograd._hooks import ActiveHooks
 
-__all__ = ["Call"]
+__all__ = ["Backward", "Call"]
 
 Backward = Callable[..., tuple[Any, ...]]
 
@@ -37,7 +37,9 @@ class Call:
         "backward",
         "chapter",
         "domain",
+        "guarded",
         "hooks",
+        "masks",
         "name",
         "parameters",
         "saved_names",
@@ -51,7 +53,11 @@ class Call:
         self.domain = domain
         self.parameters: Mapping[str, Any] = {}
         self.backward: Backward = _no_backward
+        # As backward, but a cotangent of 0 gives 0 where the derivative is not finite.
+        self.guarded: Backward = _no_backward
         self.accumulate: Callable[..., Any] | None = None
+        # Whether a call with these saved values leaves elements of its inputs out.
+        self.masks: Callable[[tuple[Any, ...]], bool] | None = None
         # One output, and nothing but a backward function: the engine's usual case.
         self.simple = True
         self.saved_names: tuple[str, ...] = ()
@@ -65,6 +71,8 @@ class Call:
         call = Call(self.name, self.chapter, self.domain)
         call.parameters = parameters
         call.backward = self.backward
+        call.guarded = self.guarded
+        call.masks = self.masks
         call.accumulate = self.accumulate
         call.simple = self.simple
         call.saved_names = self.saved_names

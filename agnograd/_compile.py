@@ -17,12 +17,18 @@ from typing import TYPE_CHECKING, Any
 import array_api_compat
 
 from agnograd._call import Call
-from agnograd._fit import conjugate, fit, fit_each, mismatch
+from agnograd._fit import conjugate, fit, fit_each, guarded, mismatch
 from agnograd._graph import Node, next_rank
 from agnograd._indexing import raw_key
 from agnograd._mode import current_mode
 from agnograd._ops import Op
-from agnograd._source import Form, backward_source, forward_source, saved_values
+from agnograd._source import (
+    Form,
+    backward_source,
+    forward_source,
+    multiplies,
+    saved_values,
+)
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError
 
@@ -45,6 +51,7 @@ _SHARED = {
     "_conjugate": conjugate,
     "_fit": fit,
     "_given": _given,
+    "_guarded": guarded,
     "_fit_each": fit_each,
     "_is_operand": is_operand,
     "_mismatch": mismatch,
@@ -76,7 +83,7 @@ def compile_op(
         How the op is called.
     """
     call = Call(op.name, op.chapter, domain)
-    call.simple = op.accumulate is None and op.outputs == "one"
+    call.simple = op.accumulate is None and op.outputs == "one" and not op.masks
     scope = _SHARED | {
         "__name__": f"agnograd.ops.{op.chapter}",
         "_Variable": domain.Variable,
@@ -94,16 +101,20 @@ def compile_op(
     }
     scope |= {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
     if op.status == "missing":
-        call.backward = _missing(op, domain)
+        call.backward = call.guarded = _missing(op, domain)
     elif op.rules:
         saved = saved_values(op)
         call.saved_names = tuple(name for name, _, _ in saved)
         call.sources = tuple(source for _, _, source in saved)
-        backward = _function(backward_source(op), scope)
+        call.backward = call.guarded = backward = _function(backward_source(op), scope)
         backward.__defaults__ = (domain.raw,)
-        call.backward = backward
+        if multiplies(op):
+            call.guarded = guard = _function(backward_source(op, guarded=True), scope)
+            guard.__defaults__ = (domain.raw,)
         if op.accumulate is not None:
             call.accumulate = _accumulator(op, domain, call.saved_names)
+        if op.masks:
+            call.masks = _masks(op, call.saved_names)
     function = _function(forward_source(op, form), scope)
     function.__module__ = domain.namespace.__name__
     function.__doc__ = (
@@ -144,6 +155,15 @@ def _accumulator(op: Op, domain: Domain, saved_names: tuple[str, ...]) -> Callab
         return accumulate(*(known[name] for name in names))
 
     return add_into
+
+
+def _masks(op: Op, saved_names: tuple[str, ...]) -> Callable[[tuple[Any, ...]], bool]:
+    """Return whether a call masks, from its saved values."""
+    if not callable(op.masks):
+        return lambda _: True
+    function = op.masks
+    places = [saved_names.index(name) for name in signature(function).parameters]
+    return lambda saved: function(*(saved[place] for place in places))
 
 
 def _missing(op: Op, domain: Domain) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import Any
 
+from agnograd._call import Backward
 from agnograd._graph import Edge, Leaf, Node, Output, connected
 from agnograd._mode import current_mode
 from agnograd._variable import Variable
@@ -78,6 +79,12 @@ class Pass:
         other gradients are kept as the rules gave them, and may be shared.
     final : dict
         The gradients that are asked for, as they become complete.
+    masked : set
+        Nodes that a gradient reaches through an op that leaves elements out, such as ``where``:
+        there a zero may mean that nothing is asked, and an infinite derivative is none of its
+        business. Empty for programs without such ops, which pay nothing for it.
+    plain : bool
+        Whether all that a node can need is its backward function.
     """
 
     def __init__(self, create_graph: bool, retain_graph: bool, retain_grads: bool) -> None:
@@ -92,12 +99,14 @@ class Pass:
         self.queue: list[tuple[int, Edge]] = []
         self.owned: set[Edge] = set()
         self.final: dict[Edge, Any] = {}
+        self.masked: set[Edge | None] = set()
+        self.plain = self.hooks is None and not create_graph
 
     def run(self, seeds: Iterable[tuple[Edge, Any]]) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, owned, path = self.gradients, self.queue, self.owned, self.path
-        plain = self.hooks is None and not self.create_graph
-        noticing, retain_graph = self.retain_grads or bool(self.targets), self.retain_graph
+        plain, retain_graph = self.plain, self.retain_graph
+        noticing = self.retain_grads or bool(self.targets)
 
         for node, g in seeds:
             self.add(node, g)
@@ -124,6 +133,7 @@ class Pass:
                     raise
             else:
                 parts = self.differentiate(node, g, edges)
+                plain = self.plain
             if not retain_graph:
                 node.saved = saved = None
 
@@ -169,6 +179,9 @@ class Pass:
                 announce(node, g, self.hooks)
             return
         (op_node,) = node.edges
+        if node in self.masked:
+            self.masked.remove(node)
+            self.masked.add(op_node)
         if op_node not in self.gradients:
             self.gradients[op_node] = {}
             heappush(self.queue, (op_node.rank, op_node))
@@ -184,16 +197,43 @@ class Pass:
                 raise _freed(node)
             if isinstance(g, dict):
                 g = _completed(node, g, self.create_graph)
-            saved = node.op.unpack(node.saved)
-            if self.hooks is not None or self.create_graph:
-                return self.observed(node, g, edges, saved)
-            if node.op.accumulate is None:
-                return node.op.backward(g, edges, saved)
-            self.accumulate(node, g, saved)
-            return ()
+            op, saved = node.op, node.op.unpack(node.saved)
+            if node in self.masked:
+                self.masked.remove(node)
+                self.masked.update(edges)
+                with op.domain.backend.quiet():
+                    return self.apply(node, op.guarded, g, edges, saved)
+            if op.masks is not None and op.masks(saved):
+                self.masked.update(edges)
+                self.plain = False
+            return self.apply(node, op.backward, g, edges, saved)
         except BaseException as error:
             _note(error, node)
             raise
+
+    def apply(
+        self,
+        node: Node,
+        backward: Backward,
+        g: Any,
+        edges: tuple[Edge | None, ...],
+        saved: tuple[Any, ...],
+    ) -> Sequence[Any]:
+        """Call a backward function on raw arrays or Variables, observed or not."""
+        op = node.op
+        if self.create_graph:
+            compute = partial(backward, g, edges, connected(node, saved), op.domain.namespace)
+        elif op.accumulate is not None and self.hooks is None:
+            self.accumulate(node, g, saved)
+            return ()
+        else:
+            compute = partial(backward, g, edges, saved)
+        if self.hooks is None:
+            return compute()
+        known = dict(zip(op.sources, saved, strict=True))
+        inputs = tuple(known.get(index) for index in range(len(edges)))
+        cotangents = tuple(g) if isinstance(g, list) else (g,)
+        return self.hooks.backward(op, compute, inputs, cotangents)
 
     def accumulate(self, node: Node, g: Any, saved: tuple[Any, ...]) -> None:
         """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
@@ -208,22 +248,6 @@ class Pass:
             total = node.op.domain.copy(total)
         self.gradients[edge] = accumulate(total, g, saved)
         self.owned.add(edge)
-
-    def observed(
-        self, node: Node, g: Any, edges: tuple[Edge | None, ...], saved: tuple[Any, ...]
-    ) -> Sequence[Any]:
-        """Run a rule with Variables, if the pass is recorded, and between the hooks of plugins."""
-        op = node.op
-        if self.create_graph:
-            compute = partial(op.backward, g, edges, connected(node, saved), op.domain.namespace)
-        else:
-            compute = partial(op.backward, g, edges, saved)
-        if self.hooks is None:
-            return compute()
-        known = dict(zip(op.sources, saved, strict=True))
-        inputs = tuple(known.get(index) for index in range(len(edges)))
-        cotangents = tuple(g) if isinstance(g, list) else (g,)
-        return self.hooks.backward(op, compute, inputs, cotangents)
 
 
 def _on_path(roots: Iterable[Edge], targets: Collection[Edge]) -> set[Edge]:

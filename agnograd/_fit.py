@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,8 +12,10 @@ __all__ = [
     "adjoint",
     "conjugate",
     "conjugate_if_complex",
+    "divide_or_zero",
     "fit",
     "fit_each",
+    "guarded",
     "is_complex",
     "is_python_scalar",
     "mismatch",
@@ -89,6 +92,20 @@ def fit_each(
     )
 
 
+def guarded(g: Any, partial: Any, xp: Any) -> Any:
+    """Return ``g * partial``, but 0 where g is 0 and the partial derivative is not finite.
+
+    It is the derivative that is replaced, not the product, which stays linear in g: where a
+    cotangent happens to be 0, its own derivative is as before.
+    """
+    if is_python_scalar(partial):
+        if cmath.isfinite(partial):
+            return g * partial
+        partial = xp.full_like(g, partial)
+    idle = xp.logical_and(g == 0, xp.logical_not(xp.isfinite(partial)))
+    return g * xp.where(idle, 0.0, partial)
+
+
 def conjugate(x: Any, xp: Any) -> Any:
     """Return the complex conjugate of an array or a Python scalar."""
     if is_python_scalar(x):
@@ -118,6 +135,12 @@ def is_complex(dtype: Any, xp: Any) -> bool:
 def conjugate_if_complex(x: Any, xp: Any) -> Any:
     """Return the complex conjugate of an array; a real array as it is, without a copy."""
     return xp.conj(x) if is_complex(x.dtype, xp) else x
+
+
+def divide_or_zero(x1: Any, x2: Any, xp: Any) -> Any:
+    """Return ``x1 / x2``, and 0 where ``x2`` is 0: a convention, of which the derivatives are 0."""
+    zero = x2 == 0
+    return xp.where(zero, 0.0, x1 / xp.where(zero, 1.0, x2))
 
 
 def adjoint(x: Any, xp: Any) -> Any:

@@ -68,6 +68,10 @@ class Op:
         makes the op's result a view, so that writes to it reach the base.
     outputs : {"one", "several"}
         Whether the op returns one array, or a tuple or list of arrays.
+    masks : bool or callable
+        Whether the op leaves elements of its inputs out, as ``where`` does, so that their gradient
+        is 0 whatever made them: the pass then does not multiply that 0 with an infinite or
+        undefined derivative. A function of what rules may name says it of a single call.
     """
 
     name: str
@@ -81,6 +85,7 @@ class Op:
     accumulate: Callable[..., Any] | None = None
     view: Callable[..., Any] | None = None
     outputs: Literal["one", "several"] = "one"
+    masks: bool | Callable[..., bool] = False
 
     @property
     def differentiable(self) -> tuple[str, ...]:
@@ -110,10 +115,10 @@ class OpSet:
     and, which cost no array, ``x_shape``, ``x_dtype`` and ``x_device`` of an input ``x`` (or of
     ``out``).
 
-    Besides rules, every method takes ``forward``, ``accumulate``, ``view`` and ``outputs`` (see
-    ``Op``). Positional-only parameters, and those with a rule, take arrays; ``options`` names
-    positional-only ones that take none, and ``constants`` further ones that take arrays which
-    have no gradient. A parameter named ``key`` takes what stands in square brackets.
+    Besides rules, every method takes ``forward``, ``accumulate``, ``view``, ``outputs`` and
+    ``masks`` (see ``Op``). Positional-only parameters, and those with a rule, take arrays;
+    ``options`` names positional-only ones that take none, and ``constants`` further ones that take
+    arrays which have no gradient. A parameter named ``key`` takes what stands in square brackets.
 
     Parameters
     ----------
@@ -174,7 +179,7 @@ class OpSet:
     ) -> None:
         features = {
             key: rules.pop(key)
-            for key in ("forward", "accumulate", "view", "outputs")
+            for key in ("forward", "accumulate", "view", "outputs", "masks")
             if key in rules
         }
         constants, options = rules.pop("constants", ()), rules.pop("options", ())

@@ -9,7 +9,7 @@ from typing import Literal
 
 from agnograd._ops import Op, Rule
 
-__all__ = ["Form", "backward_source", "forward_source", "saved_values"]
+__all__ = ["Form", "backward_source", "forward_source", "multiplies", "saved_values"]
 
 # How an op is called: as a function of the namespace, or as an operator of arrays, where an
 # operand that is no array gets its chance to answer (Python's NotImplemented), also reflected.
@@ -215,18 +215,19 @@ def _fact(array: str, what: str) -> str:
 # -- the backward function -----------------------------------------------------------------------
 
 
-def backward_source(op: Op) -> str:
+def backward_source(op: Op, guarded: bool = False) -> str:
     """Write ``(g, edges, saved, xp) -> gradients``, one gradient (or None) for each edge.
 
     On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
-    under ``create_graph`` they are Variables and the differentiable namespace.
+    under ``create_graph`` they are Variables and the differentiable namespace. A guarded function
+    does not multiply cotangents that are 0 with derivatives that are not finite.
     """
     name = op.name.rpartition(".")[2].strip("_")
-    body = "\n".join(_backward_lines(op))
+    body = "\n".join(_backward_lines(op, guarded))
     return f"def {name}_backward(g, edges, saved, xp):\n{indent(body, '    ')}\n"
 
 
-def _backward_lines(op: Op) -> Iterator[str]:
+def _backward_lines(op: Op, guarded: bool) -> Iterator[str]:
     saved = saved_values(op)
     if saved:
         yield f"{_tuple(name for name, _, _ in saved)} = saved"
@@ -239,10 +240,10 @@ def _backward_lines(op: Op) -> Iterator[str]:
     inputs = op.differentiable
     if len(inputs) > 1:
         yield f"{_tuple(f'_{name}_edge' for name in inputs)} = edges"
-    if any(_multiplies(rule) for rule in op.rules.values()):
+    if multiplies(op):
         yield "_conjugated = g.dtype in _complex"
     for name in inputs:
-        lines = list(_gradient(op, name))
+        lines = list(_gradient(op, name, guarded))
         if len(inputs) == 1:
             yield from lines
         else:
@@ -253,11 +254,16 @@ def _backward_lines(op: Op) -> Iterator[str]:
     yield f"return {_tuple(f'_{name}_grad' for name in inputs)}"
 
 
+def multiplies(op: Op) -> bool:
+    """Return whether a cotangent is multiplied with a derivative."""
+    return any(_multiplies(rule) for rule in op.rules.values())
+
+
 def _multiplies(rule: Rule) -> bool:
     return rule.kind == "elementwise" and callable(rule.function)
 
 
-def _gradient(op: Op, name: str) -> Iterator[str]:
+def _gradient(op: Op, name: str, guarded: bool) -> Iterator[str]:
     """Compute the gradient with respect to one input."""
     rule = op.rules[name]
     result = f"_{name}_grad"
@@ -269,7 +275,8 @@ def _gradient(op: Op, name: str) -> Iterator[str]:
         yield f"_partial_{name} = {value}"
         yield "if _conjugated:"
         yield f"    _partial_{name} = _conjugate(_partial_{name}, xp)"
-        yield f"{result} = g * _partial_{name}"
+        product = f"_guarded(g, _partial_{name}, xp)" if guarded else f"g * _partial_{name}"
+        yield f"{result} = {product}"
     else:
         yield f"{result} = " + {1: "g", -1: "-g", 0: "xp.zeros_like(g)"}[rule.function]  # type: ignore[index]
     if _broadcasts(op):

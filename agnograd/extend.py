@@ -6,6 +6,7 @@ from agnograd._call import Call
 from agnograd._fit import (
     adjoint,
     conjugate_if_complex,
+    divide_or_zero,
     is_complex,
     is_python_scalar,
     sum_to,
@@ -23,6 +24,7 @@ __all__ = [
     "adjoint",
     "array",
     "conjugate_if_complex",
+    "divide_or_zero",
     "hookimpl",
     "inverse_permutation",
     "is_basic",

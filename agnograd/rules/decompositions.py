@@ -31,8 +31,9 @@ def _with_diagonal(matrix: Any, values: Any, xp: Any) -> Any:
 
 def _ratio(above: Any, below: Any, xp: Any) -> Any:
     """Return ``above / below``: 0 where the former is 0, NaN where only the latter is."""
-    below = xp.where(below == 0, xp.nan, below)
-    return above / xp.where(above == 0, 1.0, below)
+    zero = below == 0
+    undefined = xp.logical_and(zero, above != 0)
+    return xp.where(undefined, xp.nan, above / xp.where(zero, 1.0, below))
 
 
 def _per_gap(t: Any, values: Any, xp: Any) -> Any:

@@ -9,7 +9,7 @@ import cmath
 import math
 from typing import Any
 
-from agnograd.extend import OpSet, is_complex, is_python_scalar
+from agnograd.extend import OpSet, divide_or_zero, is_complex, is_python_scalar
 
 __all__ = ["ops"]
 
@@ -57,7 +57,7 @@ def _direction(x: Any, out: Any, xp: Any) -> Any:
     """Return x / abs(x), which is 0 at 0."""
     if not is_complex(x.dtype, xp):
         return xp.sign(x)
-    return x / xp.astype(_nonzero(out, xp), x.dtype)
+    return divide_or_zero(x, xp.astype(out, x.dtype), xp)
 
 
 def _sign_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
@@ -67,7 +67,7 @@ def _sign_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
         return xp.zeros_like(g)
     turned = xp.conj(out) * g
     across = out * (turned - xp.astype(xp.real(turned), x.dtype))
-    return across / xp.astype(_nonzero(xp.abs(x), xp), x.dtype)
+    return divide_or_zero(across, xp.astype(xp.abs(x), x.dtype), xp)
 
 
 # Arithmetic
@@ -106,13 +106,13 @@ ops.elementwise("acos(x, /)", x=lambda x, xp: -1 / xp.sqrt(1 - x * x))
 ops.elementwise("atan(x, /)", x=lambda x: 1 / (1 + x * x))
 ops.elementwise(
     "atan2(x1, x2, /)",
-    x1=lambda x1, x2, xp: x2 / _nonzero(x1 * x1 + x2 * x2, xp),
-    x2=lambda x1, x2, xp: -x1 / _nonzero(x1 * x1 + x2 * x2, xp),
+    x1=lambda x1, x2, xp: divide_or_zero(x2, x1 * x1 + x2 * x2, xp),
+    x2=lambda x1, x2, xp: divide_or_zero(-x1, x1 * x1 + x2 * x2, xp),
 )
 ops.elementwise(
     "hypot(x1, x2, /)",
-    x1=lambda x1, out, xp: x1 / _nonzero(out, xp),
-    x2=lambda x2, out, xp: x2 / _nonzero(out, xp),
+    x1=lambda x1, out, xp: divide_or_zero(x1, out, xp),
+    x2=lambda x2, out, xp: divide_or_zero(x2, out, xp),
 )
 
 # Hyperbolic functions and their inverses (DLMF 4.34, 4.37)

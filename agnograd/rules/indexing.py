@@ -106,12 +106,14 @@ ops.linear(
     accumulate=_add_into,
     forward=lambda x, key, /: x[key],
     view=_put,
+    masks=lambda key: not is_basic(key),
 )
 ops.linear(
     "__setitem__(x, key, value, /)",
     x=lambda g, key, xp: xp.__setitem__(g, key, 0),
     value=_written_value,
     forward=lambda backend, x, key, value, /: backend.set(x, key, value),
+    masks=True,
 )
 ops.linear(
     "scatter_add(values, key, /, *, shape)",
@@ -121,6 +123,7 @@ ops.linear(
 ops.linear(
     "take(x, indices, /, *, axis=None)",
     x=_take_vjp,
+    masks=True,
 )
 ops.linear(
     "scatter_add_axis(values, indices, /, *, axis, shape)",
@@ -134,4 +137,5 @@ ops.linear(
     x=lambda g, indices, axis, x_shape, xp: xp.scatter_add(
         g, _along(indices, x_shape, axis, xp), shape=x_shape
     ),
+    masks=True,
 )

@@ -112,7 +112,7 @@ def _det_vjp(g: Any, x: Any, xp: Any) -> Any:
 
 def _slogdet_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
     """Follow Giles, 2.2.4; a complex sign turns with the imaginary part of trace(inv(x) dx)."""
-    sign, g_sign, g_log = out[0], *g
+    (sign, _), (g_sign, g_log) = out, g
     if is_complex(x.dtype, xp):
         g_log = g_log - 1j * xp.imag(xp.conj(g_sign) * sign)
     # A singular matrix has no derivative: NaN, unless nothing is asked of it.

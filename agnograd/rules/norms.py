@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agnograd.extend import OpSet, adjoint, keep_axes
+from agnograd.extend import OpSet, adjoint, divide_or_zero, keep_axes
 
 __all__ = ["ops"]
 
@@ -10,15 +10,6 @@ ops = OpSet("linalg", samples="agnograd.rules.samples.norms")
 
 Shape = tuple[int, ...]
 INFINITY = float("inf")
-
-
-def _nonzero(x: Any, xp: Any) -> Any:
-    return xp.where(x == 0, 1.0, x)
-
-
-def _direction(x: Any, size: Any, xp: Any) -> Any:
-    """Return x / abs(x), which is 0 at 0."""
-    return xp.where(size == 0, xp.zeros_like(x), x / _nonzero(size, xp))
 
 
 def _shared(found: Any, extreme: Any, axis: Any, xp: Any) -> Any:
@@ -33,25 +24,25 @@ def _vector_norm_vjp(
     """Differentiate (sum abs(x) ** ord) ** (1 / ord), and its limits."""
     g, out = keep_axes(g, x_shape, axis, xp), keep_axes(out, x_shape, axis, xp)
     if ord == 2:
-        return g / _nonzero(out, xp) * x
+        return divide_or_zero(g, out, xp) * x
     if ord == 0:
         return xp.zeros_like(x)
     size = xp.abs(x)
-    direction = _direction(x, size, xp)
+    direction = divide_or_zero(x, size, xp)
     if ord == 1:
         return g * direction
     if abs(ord) == INFINITY:
         return g * _shared(size, out, axis, xp) * direction
     if ord < 1:  # the derivative at an element that is 0 is infinite: by convention it is 0, too
-        size = _nonzero(size, xp)
-    return g * (size / _nonzero(out, xp)) ** (ord - 1) * direction
+        size = xp.where(size == 0, 1.0, size)
+    return g * (size / xp.where(out == 0, 1.0, out)) ** (ord - 1) * direction
 
 
 def _matrix_norm_vjp(g: Any, x: Any, out: Any, keepdims: bool, ord: Any, xp: Any) -> Any:
     if not keepdims:
         g, out = g[..., None, None], out[..., None, None]
     if ord == "fro":
-        return g / _nonzero(out, xp) * x
+        return divide_or_zero(g, out, xp) * x
     if ord == "nuc":
         return g * xp.linalg.polar(x)
     if abs(ord) == 2:
@@ -61,7 +52,7 @@ def _matrix_norm_vjp(g: Any, x: Any, out: Any, keepdims: bool, ord: Any, xp: Any
     along, across = (-2, -1) if abs(ord) == 1 else (-1, -2)
     sums = xp.sum(size, axis=along, keepdims=True)
     extreme = (xp.max if ord > 0 else xp.min)(sums, axis=across, keepdims=True)
-    return g * _shared(sums, extreme, across, xp) * _direction(x, size, xp)
+    return g * _shared(sums, extreme, across, xp) * divide_or_zero(x, size, xp)
 
 
 def _extreme_direction(x: Any, ord: int, xp: Any) -> Any:
@@ -88,8 +79,8 @@ def _polar_vjp(g: Any, x: Any, xp: Any) -> Any:
     inner = uh @ g @ v
     total = s[..., None, :] + s[..., :, None]
     positive = xp.astype(s > 0, s.dtype)[..., None, :]
-    full = u @ ((inner - adjoint(inner, xp)) / _nonzero(total, xp) * positive) @ vh
-    inverse = positive / _nonzero(s, xp)[..., None, :]
+    full = u @ (divide_or_zero(inner - adjoint(inner, xp), total, xp) * positive) @ vh
+    inverse = divide_or_zero(positive, s[..., None, :], xp)
     full = full + ((g @ v - u @ inner) * inverse) @ vh
     return full + u @ adjoint((adjoint(g, xp) @ u - v @ adjoint(inner, xp)) * inverse, xp)
 

@@ -10,6 +10,7 @@ ops.linear(
     "where(condition, x1, x2, /)",
     x1=lambda g, condition, xp: xp.where(condition, g, xp.zeros_like(g)),
     x2=lambda g, condition, xp: xp.where(condition, xp.zeros_like(g), g),
+    masks=True,
 )
 ops.constant(
     "argmax(x, /, *, axis=None, keepdims=False)",

@@ -7,6 +7,7 @@ from typing import Any
 from agnograd.extend import (
     OpSet,
     conjugate_if_complex,
+    divide_or_zero,
     inverse_permutation,
     keep_axes,
     reduced_axes,
@@ -65,7 +66,7 @@ def _std_vjp(
     g: Any, x: Any, out: Any, x_shape: Shape, axis: Axis, correction: float, xp: Any
 ) -> Any:
     # The derivative is 0 where all values are equal.
-    share = g / xp.where(out == 0, 1.0, out)
+    share = divide_or_zero(g, out, xp)
     scale = _per_degree(x_shape, axis, correction)
     return keep_axes(share, x_shape, axis, xp) * scale * _deviation(x, axis, xp)
 

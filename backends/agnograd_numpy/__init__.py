@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,12 @@ class NumpyBackend(Backend):
         out = np.array(x)
         out[key] = value
         return out
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return NumPy's own context for it."""
+        import numpy as np
+
+        return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return the array itself, converted as NumPy's protocol asks."""

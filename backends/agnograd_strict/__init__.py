@@ -4,6 +4,7 @@ What runs here uses the standard alone. array-api-strict computes with NumPy, an
 NumPy allows beyond the standard.
 """
 
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
@@ -13,7 +14,7 @@ __all__ = ["StrictBackend", "backend"]
 
 
 class StrictBackend(Backend):
-    """array-api-strict's arrays; every method that the base class has stays as it is there."""
+    """array-api-strict's arrays; no method that computes is overridden."""
 
     name = "strict"
     modules = ("array_api_strict",)
@@ -28,6 +29,12 @@ class StrictBackend(Backend):
     def array_types(self) -> tuple[type, ...]:
         """Return the type of strict arrays."""
         return (type(self.namespace().empty(0)),)
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return NumPy's context for it: it is NumPy that computes, and warns."""
+        import numpy as np
+
+        return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array, by the protocol that strict arrays have on this Python."""

@@ -1,11 +1,13 @@
 """Samples of norms, where they are smooth: no ties, no zeros."""
 
+from typing import Any
+
 from agnograd.extend import Sample, array
 
 INFINITY = float("inf")
 
 
-def _z(*shape: int) -> object:
+def _z(*shape: int) -> Any:
     return array(*shape, dtype="complex128")
 
 
