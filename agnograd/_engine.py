@@ -107,7 +107,6 @@ class Pass:
         gradients, queue, owned, path = self.gradients, self.queue, self.owned, self.path
         plain, retain_graph = self.plain, self.retain_graph
         noticing = self.retain_grads or bool(self.targets)
-
         for node, g in seeds:
             self.add(node, g)
         while queue:

@@ -5,7 +5,7 @@ from typing import Any
 
 import array_api_compat
 
-from agnograd.extend import OpSet
+from agnograd.extend import OpSet, is_python_scalar
 
 __all__ = ["ops"]
 
@@ -19,6 +19,28 @@ def _ramp(g: Any, xp: Any) -> Any:
 
 def _zero(g: Any, xp: Any) -> Any:
     return xp.zeros((), dtype=g.dtype, device=array_api_compat.device(g))
+
+
+def _full(
+    backend: Any, shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None
+) -> Any:
+    """Fill with a Python scalar, as the standard has it, or with a 0-d array."""
+    xp = backend.namespace()
+    if is_python_scalar(fill_value):
+        return xp.full(shape, fill_value, dtype=dtype, device=device)
+    value = xp.asarray(backend.array(fill_value), dtype=dtype, device=device)
+    shape = (shape,) if isinstance(shape, int) else shape
+    return xp.asarray(xp.broadcast_to(value, shape), copy=True)
+
+
+def _full_like(
+    backend: Any, x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None
+) -> Any:
+    if is_python_scalar(fill_value):
+        return backend.namespace().full_like(x, fill_value, dtype=dtype, device=device)
+    dtype = x.dtype if dtype is None else dtype
+    device = array_api_compat.device(x) if device is None else device
+    return _full(backend, x.shape, fill_value, dtype=dtype, device=device)
 
 
 def _linspace_weight(g: Any, num: int, endpoint: bool, xp: Any) -> Any:
@@ -46,10 +68,12 @@ ops.linear(
 ops.linear(
     "full(shape, fill_value, *, dtype=None, device=None)",
     fill_value=lambda g, xp: xp.sum(g),
+    forward=_full,
 )
 ops.linear(
     "full_like(x, /, fill_value, *, dtype=None, device=None)",
     fill_value=lambda g, xp: xp.sum(g),
+    forward=_full_like,
 )
 ops.linear(
     "linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True)",

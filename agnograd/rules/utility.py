@@ -55,8 +55,14 @@ def _append(
     return _part(g, axis, n, skip, append_shape[axis], xp)
 
 
+def _diff(backend: Any, x: Any, /, n: int = 1, **options: Any) -> Any:
+    return backend.namespace().diff(x, n=n, **options)
+
+
+# The standard's n is keyword-only; NumPy's users give it by position.
 ops.linear(
-    "diff(x, /, *, axis=-1, n=1, prepend=None, append=None)",
+    "diff(x, /, n=1, *, axis=-1, prepend=None, append=None)",
+    forward=_diff,
     x=_x,
     prepend=_prepend,
     append=_append,

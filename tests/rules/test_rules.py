@@ -114,6 +114,10 @@ def expected_values(sample, case):
     if kernel is not None:
         first, *others = case.args or (None,)
         given = [case.before(first, case.domain.raw), *others][: len(case.args)]
+        if sample.op in ("full", "full_like"):  # the standard fills with Python scalars alone
+            value = given[1]
+            dtype = given[0].dtype if sample.op == "full_like" else value.dtype
+            return kernel(given[0], case.domain.item(value), **{"dtype": dtype} | case.kwargs)
         return kernel(*given, **case.kwargs)
     args = [to_host(arg, case.domain.array_types) for arg in case.args]
     return case.domain.library.asarray(BY_NUMPY[sample.op](*args, **case.kwargs))

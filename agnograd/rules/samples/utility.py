@@ -8,6 +8,7 @@ samples = [
     Sample("diff", array(2, 3), axis=0),
     Sample("diff", array(2, 3), axis=-2),
     Sample("diff", array(4), n=0),
+    Sample("diff", array(2, 4), 2, axis=0, backends=("numpy",)),
     Sample("diff", array(2, 4), n=2),
     Sample("diff", array(4), n=3),
     Sample("diff", array(3), n=4),
