@@ -1,0 +1,131 @@
+"""Write the pages that are tables of what the code says: conventions.md and ops.md.
+
+Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import agnograd as ag
+from agnograd.testing import CONVENTIONS, Convention
+
+FOLDER = Path(__file__).parent
+
+CONVENTIONS_INTRODUCTION = """\
+# Conventions
+
+What a gradient is where there is no derivative, and which of several it is. Each row is a program
+that `tests/rules/test_conventions.py` runs on every backend: the gradient is that of the sum of its
+result, and the second one, where it is part of the convention, that of the sum of the gradient.
+`agnograd.testing.CONVENTIONS` has them as data. This page is made by `python docs/generate.py`.
+"""
+
+CONVENTIONS_NOTES = """
+## Branches that are not taken
+
+`where`, a mask, an index array, and a write leave elements out. Their gradient is exactly 0, and
+what made them is not asked for more: the pass does not multiply that 0 with a derivative that is
+infinite or undefined, in any order. This holds for element-wise functions and for norms. What *is*
+asked for stays what it is: the gradient of `sqrt(x)` at 0 is infinite. Programs without such ops pay
+nothing.
+
+## Decompositions
+
+Singular vectors and eigenvectors are determined up to a sign or phase, and those of a repeated
+value only as a space. A function that does not depend on the choice has a gradient. One that does
+gets NaN, and so does one of the vectors that only complete a basis (`full_matrices=True`,
+`mode="complete"`). Functions of singular values and eigenvalues alone have exact gradients,
+repeated ones included. Their second derivatives are exact where the function does not depend on the
+repeated ones, and NaN where it does: use `det`, `slogdet`, `trace`, `inv` or `matrix_norm`, which
+are smooth there. Gradients of functions of Hermitian matrices (`cholesky`, `eigh`, `eigvalsh`) are
+Hermitian.
+
+## Integers
+
+An integer or boolean input has no gradient.
+
+```python
+import agnograd as ag
+
+xp = ag.namespace("numpy")
+scale = ag.Variable([1.5, 2.5])
+index = xp.asarray([1, 2])
+xp.sum(scale * xp.astype(index, xp.float64)).backward()
+assert scale.grad.data.tolist() == [1.0, 2.0]
+assert not index.requires_grad
+assert index.grad is None
+```
+"""
+
+OPS_INTRODUCTION = """\
+# Ops
+
+Every op that agnograd itself registers, by chapter of the standard. Those in *italics* have no
+gradient by nature; all others have a derivative rule, which can be differentiated itself.
+(`asarray` is made of other ops: Variables stay connected through it.) Functions marked with a dagger
+are beyond the standard. `agnograd ops` lists what is installed on your machine, the ops of other
+distributions included. This page is made by `python docs/generate.py`.
+"""
+
+# Ops that rules need and the standard lacks.
+BEYOND = {"linalg.adjugate", "linalg.polar", "scatter_add", "scatter_add_axis", "to_device"}
+
+
+def conventions() -> str:
+    """Return the page of conventions."""
+    parts = [CONVENTIONS_INTRODUCTION]
+    for rule, rows in groupby(CONVENTIONS, key=lambda row: row.rule):
+        parts.append(f"\n## {rule}\n\n")
+        parts.append("".join(_table(_cells(row) for row in rows)))
+    return "".join(parts) + CONVENTIONS_NOTES
+
+
+def _cells(row: Convention) -> tuple[str, ...]:
+    program = "; ".join(line.removeprefix("return ") for line in row.program.splitlines())
+    at = ", ".join(f"{name} = {_short(value)}" for name, value in row.at.items())
+    second = "" if row.second is None else _short(row.second)
+    return f"`{program}`", at, _short(row.gradient), second
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_short(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return f"[{', '.join(_short(each) for each in value)}]"
+    if isinstance(value, complex):
+        return str(value).strip("()")
+    return f"{value:g}"
+
+
+def _table(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield "| program | at | gradient | second |\n| --- | --- | --- | --- |\n"
+    for row in rows:
+        yield f"| {' | '.join(row)} |\n"
+
+
+def ops() -> str:
+    """Return the page of ops."""
+    own = [op for op in ag.ops().values() if op.distribution.startswith("agnograd ")]
+    parts = [OPS_INTRODUCTION]
+    chapters = sorted(own, key=lambda op: (op.chapter, op.name))
+    for chapter, found in groupby(chapters, key=lambda op: op.chapter):
+        names = ", ".join(_marked(op) for op in found)
+        parts.append(f"\n## {chapter}\n\n{names}\n")
+    return "".join(parts)
+
+
+def _marked(op: Any) -> str:
+    name = f"`{op.name}`" + ("†" if op.name in BEYOND else "")
+    return f"*{name}*" if op.status == "no gradient" else name
+
+
+def main() -> None:
+    """Write both pages."""
+    (FOLDER / "conventions.md").write_text(conventions())
+    (FOLDER / "ops.md").write_text(ops())
+
+
+if __name__ == "__main__":
+    main()
