@@ -27,9 +27,9 @@ CONVENTIONS_NOTES = """
 
 `where`, a mask, an index array, and a write leave elements out. Their gradient is exactly 0, and
 what made them is not asked for more: the pass does not multiply that 0 with a derivative that is
-infinite or undefined, in any order. This holds for element-wise functions and for norms. What *is*
-asked for stays what it is: the gradient of `sqrt(x)` at 0 is infinite. Programs without such ops pay
-nothing.
+infinite or undefined, in any order. This holds for element-wise functions and for norms. What
+*is* asked for stays what it is: the gradient of `sqrt(x)` at 0 is infinite. Programs without such
+ops pay nothing.
 
 ## Decompositions
 
@@ -64,9 +64,9 @@ OPS_INTRODUCTION = """\
 
 Every op that agnograd itself registers, by chapter of the standard. Those in *italics* have no
 gradient by nature; all others have a derivative rule, which can be differentiated itself.
-(`asarray` is made of other ops: Variables stay connected through it.) Functions marked with a dagger
-are beyond the standard. `agnograd ops` lists what is installed on your machine, the ops of other
-distributions included. This page is made by `python docs/generate.py`.
+(`asarray` is made of other ops: Variables stay connected through it.) Functions marked with a
+dagger are beyond the standard. `agnograd ops` lists what is installed on your machine, the ops of
+other distributions included. This page is made by `python docs/generate.py`.
 """
 
 # Ops that rules need and the standard lacks.
