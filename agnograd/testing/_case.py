@@ -1,0 +1,85 @@
+"""A sample on a backend, as a function of its differentiable arrays."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+from agnograd._namespace import domain_named
+from agnograd._registry import registered
+from agnograd.testing._samples import Sample
+
+__all__ = ["Case"]
+
+
+class Case:
+    """A sample on a backend, as a function of its differentiable arrays.
+
+    Parameters
+    ----------
+    sample : Sample
+        The sample.
+    backend : str
+        The name of the backend.
+
+    Attributes
+    ----------
+    args, kwargs
+        The op's arguments: raw arrays of the backend, and options.
+    places : list of int or str
+        Which of them are differentiated: those with a rule and a floating-point or complex dtype.
+    """
+
+    def __init__(self, sample: Sample, backend: str) -> None:
+        self.sample = sample
+        self.domain = domain_named(backend)
+        self.op = registered()[sample.op][0]
+        self.args, self.kwargs = sample.make(self.domain.library)
+        names = list(self.op.signature.parameters)
+        given: list[tuple[int | str, str]] = [
+            *((place, names[min(place, len(names) - 1)]) for place in range(len(self.args))),
+            *((name, name) for name in self.kwargs),
+        ]
+        self.places: list[int | str] = [
+            place
+            for place, name in given
+            if name in self.op.differentiable and self._holds_arrays(self._argument(place))
+        ]
+
+    def _argument(self, place: Any) -> Any:
+        return self.args[place] if isinstance(place, int) else self.kwargs[place]
+
+    def _holds_arrays(self, arg: Any) -> bool:
+        types: Any = self.domain.array_types
+        return any(
+            isinstance(each, types) and self.domain.is_inexact(each.dtype)
+            for each in (arg if isinstance(arg, list | tuple) else [arg])
+        )
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The raw arrays (or lists of them) that are differentiated."""
+        return [self._argument(place) for place in self.places]
+
+    def result(self, *inputs: Any) -> Any:
+        """Return what the op gives with other arrays in these places."""
+        xp = self.domain.namespace
+        args, kwargs = self.filled(*inputs)
+        if self.sample.before is not None:
+            args[0] = self.sample.before(args[0], xp)
+        return attrgetter(self.sample.op)(xp)(*args, **kwargs)
+
+    def filled(self, *inputs: Any) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments with other arrays in the differentiated places."""
+        args, kwargs = list(self.args), dict(self.kwargs)
+        for place, value in zip(self.places, inputs, strict=True):
+            if isinstance(place, int):
+                args[place] = value
+            else:
+                kwargs[place] = value
+        return args, kwargs
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Return what derivatives are checked of."""
+        out = self.result(*inputs)
+        return out if self.sample.after is None else self.sample.after(out, self.domain.namespace)
