@@ -41,6 +41,7 @@ class Call:
         "hooks",
         "masks",
         "name",
+        "optional",
         "parameters",
         "saved_names",
         "simple",
@@ -58,6 +59,8 @@ class Call:
         self.accumulate: Callable[..., Any] | None = None
         # Whether a call with these saved values leaves elements of its inputs out.
         self.masks: Callable[[tuple[Any, ...]], bool] | None = None
+        # Whether an output that nothing depends on has None for its cotangent, and not zeros.
+        self.optional = False
         # One output, and nothing but a backward function: the engine's usual case.
         self.simple = True
         self.saved_names: tuple[str, ...] = ()
@@ -74,6 +77,7 @@ class Call:
         call.guarded = self.guarded
         call.masks = self.masks
         call.accumulate = self.accumulate
+        call.optional = self.optional
         call.simple = self.simple
         call.saved_names = self.saved_names
         call.sources = self.sources

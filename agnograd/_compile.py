@@ -100,6 +100,7 @@ def compile_op(
         "_wrap_outputs": domain.wrap_outputs,
     }
     scope |= {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
+    call.optional = op.outputs == "optional"
     if op.status == "missing":
         call.backward = call.guarded = _missing(op, domain)
     elif op.rules:

@@ -267,13 +267,15 @@ def _on_path(roots: Iterable[Edge], targets: Collection[Edge]) -> set[Edge]:
 
 
 def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:
-    """Return one cotangent for each output of an op: zeros for those that nothing depends on."""
+    """Return one cotangent for each output of an op; zeros, or None, for unused ones."""
     domain = node.op.domain
     xp = domain.namespace if create_graph else domain.raw
     output, like = next(iter(arrived.values()))
     return [
         arrived[index][1]
         if index in arrived
+        else None
+        if node.op.optional
         else xp.zeros(shape, dtype=dtype, device=domain.device(like))
         for index, (shape, dtype) in enumerate(output.siblings)
     ]

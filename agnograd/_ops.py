@@ -66,8 +66,10 @@ class Op:
     view : callable or None
         ``view(base, value, …)`` gives the base with the op's result replaced by ``value``: it
         makes the op's result a view, so that writes to it reach the base.
-    outputs : {"one", "several"}
-        Whether the op returns one array, or a tuple or list of arrays.
+    outputs : {"one", "several", "optional"}
+        Whether the op returns one array, or a tuple or list of arrays. A rule of an op with
+        several gets a list of cotangents, zeros for outputs that nothing depends on; if they are
+        optional, it gets None for those.
     masks : bool or callable
         Whether the op leaves elements of its inputs out, as ``where`` does, so that their gradient
         is 0 whatever made them: the pass then does not multiply that 0 with an infinite or
@@ -84,7 +86,7 @@ class Op:
     forward: Callable[..., Any] | None = None
     accumulate: Callable[..., Any] | None = None
     view: Callable[..., Any] | None = None
-    outputs: Literal["one", "several"] = "one"
+    outputs: Literal["one", "several", "optional"] = "one"
     masks: bool | Callable[..., bool] = False
 
     @property

@@ -109,7 +109,7 @@ def _recording(op: Op) -> Iterator[str]:
         constant = "not any(_edges)"
     else:
         constant = " and ".join(f"_{name}_node is None" for name in inputs)
-    several = op.outputs == "several"
+    several = op.outputs != "one"
     if "dtype" in op.signature.parameters:  # a result that is cast to integers has no gradient
         constant = f"{constant} or _out.dtype not in _inexact"
     yield f"if ({constant}) or (_state is not None and not _state.recording):"

@@ -70,7 +70,10 @@ other distributions included. This page is made by `python docs/generate.py`.
 """
 
 # Ops that rules need and the standard lacks.
-BEYOND = {"linalg.adjugate", "linalg.polar", "scatter_add", "scatter_add_axis", "to_device"}
+BEYOND = {
+    *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
+    *("scatter_add", "scatter_add_axis", "to_device"),
+}
 
 
 def conventions() -> str:

@@ -7,7 +7,7 @@ does depend on it gets NaN. Hermitian matrices get Hermitian gradients.
 
 from typing import Any
 
-from agnograd.extend import OpSet, adjoint, is_complex
+from agnograd.extend import OpSet, adjoint, conjugate_if_complex, is_complex
 
 __all__ = ["ops"]
 
@@ -36,19 +36,27 @@ def _ratio(above: Any, below: Any, xp: Any) -> Any:
     return xp.where(undefined, xp.nan, above / xp.where(zero, 1.0, below))
 
 
-def _per_gap(t: Any, values: Any, xp: Any) -> Any:
-    """Return the skew part of ``t`` divided by the gaps between values, with a zero diagonal.
+def _inverse_gaps(values: Any, unused: Any, xp: Any) -> Any:
+    """Return 1 / (value_j - value_i), which changes of vectors are multiplied with.
 
-    Gaps that are no more than rounding are none: what depends on the basis of such a space has
-    no derivative, and gets NaN.
+    Where a gap is no more than rounding it is NaN, and so is what depends on the basis of such a
+    space; but it is 0 between vectors that are not used.
     """
     gap = values[..., None, :] - values[..., :, None]
     rounding = xp.finfo(values.dtype).eps * xp.sum(xp.abs(values), axis=-1)
-    gap = xp.where(xp.abs(gap) <= rounding[..., None, None], 0.0, gap)
-    # Two numbers that cancel say nothing of what they stand for; two zeros do.
-    nothing = xp.logical_and(t == 0, xp.matrix_transpose(t) == 0)
-    nothing = xp.logical_or(nothing, _eye(t, xp))
-    return _ratio(xp.where(nothing, 0.0, (t - adjoint(t, xp)) / 2), gap, xp)
+    near = xp.abs(gap) <= rounding[..., None, None]
+    inverse = xp.where(near, xp.nan, 1 / xp.where(near, 1.0, gap))
+    idle = xp.logical_and(unused[..., None, :], unused[..., :, None])
+    return xp.where(xp.logical_or(idle, _eye(gap, xp)), 0.0, inverse)
+
+
+def _unused(g: Any, xp: Any) -> Any:
+    """Return which vectors (columns) have no gradient, where others have.
+
+    Gradients that are all zero may have cancelled, and say nothing.
+    """
+    unused = xp.all(g == 0, axis=-2)
+    return xp.logical_and(unused, xp.logical_not(xp.all(unused, axis=-1, keepdims=True)))
 
 
 def _phases(t: Any, xp: Any) -> Any:
@@ -61,7 +69,7 @@ def _phases(t: Any, xp: Any) -> Any:
     return xp.where(turning > limit, xp.full_like(size, xp.nan), xp.zeros_like(size))
 
 
-def _unused(g: Any, x_shape: Shape, xp: Any) -> Any:
+def _completing(g: Any, x_shape: Shape, xp: Any) -> Any:
     """Return 0 for each matrix, or NaN if vectors that only complete a basis have a gradient."""
     if g.size == 0:
         return 0.0
@@ -95,7 +103,7 @@ def _qr_vjp(g: Any, out: Any, x_shape: Shape, mode: str, xp: Any) -> Any:
         full = _tall_qr(
             gq[..., :columns], gr[..., :columns, :], q[..., :columns], r[..., :columns, :], xp
         )
-        return full + _unused(gq[..., columns:], x_shape, xp)
+        return full + _completing(gq[..., columns:], x_shape, xp)
     # The first columns, X = Q R1, make a square matrix; the others are Q R2.
     others, g_others = r[..., rows:], gr[..., rows:]
     gq = gq + q @ others @ adjoint(g_others, xp)
@@ -113,17 +121,16 @@ def _tall_qr(gq: Any, gr: Any, q: Any, r: Any, xp: Any) -> Any:
 # -- eigenvalues ---------------------------------------------------------------------------------
 
 
-def _eigh_vjp(g: Any, out: Any, xp: Any) -> Any:
+def _eigh_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
     """Follow Giles, 3.1; the gradient is the Hermitian part."""
     (w, v), (gw, gv) = out, g
+    of_values = None if gw is None else xp.linalg.with_eigenvalues(x, gw, v)
+    if gv is None:
+        return of_values
     t = adjoint(v, xp) @ gv
-    inner = _with_diagonal(_per_gap(t, w, xp), gw + _phases(t, xp), xp)
-    return v @ inner @ adjoint(v, xp)
-
-
-def _eigvalsh_vjp(g: Any, x: Any, xp: Any) -> Any:
-    v = xp.linalg.eigh(x)[1]
-    return (v * g[..., None, :]) @ adjoint(v, xp)
+    skew = (t - adjoint(t, xp)) / 2 * _inverse_gaps(w, _unused(gv, xp), xp)
+    full = v @ _with_diagonal(skew, _phases(t, xp), xp) @ adjoint(v, xp)
+    return full if of_values is None else of_values + full
 
 
 def _eig_vjp(g: Any, out: Any, xp: Any) -> Any:
@@ -131,16 +138,16 @@ def _eig_vjp(g: Any, out: Any, xp: Any) -> Any:
     to statistically optimum beamforming", arXiv:1701.00392, eq. 4.77, for vectors of length one.
     """  # noqa: D205
     (w, v), (gw, gv) = out, g
-    t = adjoint(v, xp) @ gv
+    left = adjoint(v, xp)
+    if gv is None:
+        return xp.linalg.solve(left, gw[..., None] * left)
+    t = left @ gv
     along = xp.astype(_real(xp.linalg.diagonal(t), xp), t.dtype)
-    across = t - adjoint(v, xp) @ v * along[..., None, :]
-    gap = w[..., None, :] - w[..., :, None]
-    rounding = xp.finfo(w.dtype).eps * xp.sum(xp.abs(w), axis=-1)[..., None, None]
-    gap = xp.where(xp.abs(gap) <= rounding, 0.0, gap)
-    across = xp.where(_eye(t, xp), 0.0, across)
-    conjugated = xp.conj(gap) if is_complex(gap.dtype, xp) else gap
-    inner = _with_diagonal(_ratio(across, conjugated, xp), gw + _phases(t, xp), xp)
-    return xp.linalg.solve(adjoint(v, xp), inner @ adjoint(v, xp))
+    inverse = conjugate_if_complex(_inverse_gaps(w, _unused(gv, xp), xp), xp)
+    across = (t - left @ v * along[..., None, :]) * inverse
+    diagonal = xp.astype(_phases(t, xp), t.dtype)
+    inner = _with_diagonal(across, diagonal if gw is None else diagonal + gw, xp)
+    return xp.linalg.solve(left, inner @ left)
 
 
 def _eigvals_vjp(g: Any, x: Any, xp: Any) -> Any:
@@ -151,40 +158,47 @@ def _eigvals_vjp(g: Any, x: Any, xp: Any) -> Any:
 # -- singular values -----------------------------------------------------------------------------
 
 
-def _svd_vjp(g: Any, out: Any, x_shape: Shape, xp: Any) -> Any:
+def _svd_vjp(g: Any, x: Any, out: Any, x_shape: Shape, xp: Any) -> Any:
     """Follow Townsend, "Differentiating the singular value decomposition", 2016, with the factors
-    1 / (s_j^2 - s_i^2) split into those of the sum and of the difference of singular values, so
-    that a smooth function such as the polar factor does not see repeated ones.
+    1 / (s_j^2 - s_i^2) split into those of the sum and of the difference of singular values.
     """  # noqa: D205
     (u, s, vh), (gu, gs, gvh) = out, g
     count = s.shape[-1]
-    extra = _unused(gu[..., count:], x_shape, xp) + _unused(gvh[..., count:, :], x_shape, xp)
-    u, gu = u[..., :count], gu[..., :count]
-    v, gv = adjoint(vh[..., :count, :], xp), adjoint(gvh[..., :count, :], xp)
+    u, vh = u[..., :count], vh[..., :count, :]
+    of_values = None if gs is None else xp.linalg.with_singular_values(x, gs, u, vh)
+    if gu is None and gvh is None:
+        return of_values
+    gu = xp.zeros_like(out[0]) if gu is None else gu
+    gvh = xp.zeros_like(out[2]) if gvh is None else gvh
+    extra = _completing(gu[..., count:], x_shape, xp) + _completing(
+        gvh[..., count:, :], x_shape, xp
+    )
+    full = _of_singular_vectors(
+        u, s, adjoint(vh, xp), gu[..., :count], adjoint(gvh[..., :count, :], xp), xp
+    )
+    return full + extra if of_values is None else of_values + full + extra
+
+
+def _of_singular_vectors(u: Any, s: Any, v: Any, gu: Any, gv: Any, xp: Any) -> Any:
     tu, tv = adjoint(u, xp) @ gu, adjoint(v, xp) @ gv
-    turned = tu - tv
-    skew = (turned - adjoint(turned, xp)) / 2
-    inner = _per_gap(tu + tv, s, xp) + _ratio(skew, s[..., None, :] + s[..., :, None], xp)
-    diagonal = xp.linalg.diagonal(inner) + gs + _phases(tu + tv, xp)
-    full = u @ _with_diagonal(inner, diagonal, xp) @ adjoint(v, xp)
-    if u.shape[-2] > count:
+    both, turned = tu + tv, tu - tv
+    unused = _unused(xp.concat([gu, gv], axis=-2), xp)
+    inner = (both - adjoint(both, xp)) / 2 * _inverse_gaps(s, unused, xp)
+    inner = _with_diagonal(inner, _phases(both, xp), xp)
+    inner = inner + _ratio(
+        (turned - adjoint(turned, xp)) / 2, s[..., None, :] + s[..., :, None], xp
+    )
+    full = u @ inner @ adjoint(v, xp)
+    if u.shape[-2] > s.shape[-1]:
         full = full + _ratio(gu - u @ tu, s[..., None, :], xp) @ adjoint(v, xp)
-    if v.shape[-2] > count:
+    if v.shape[-2] > s.shape[-1]:
         full = full + u @ adjoint(_ratio(gv - v @ tv, s[..., None, :], xp), xp)
-    return full + extra
-
-
-def _svdvals_vjp(g: Any, x: Any, xp: Any) -> Any:
-    """Return the singular vectors' products; as for ``abs``, the derivative at 0 is 0."""
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    return (u * (g * xp.sign(s))[..., None, :]) @ vh
+    return full
 
 
 ops.vjp("linalg.cholesky(x, /, *, upper=False)", x=_cholesky_vjp)
-ops.vjp("linalg.eig(x, /)", x=_eig_vjp, outputs="several")
-ops.vjp("linalg.eigh(x, /)", x=_eigh_vjp, outputs="several")
+ops.vjp("linalg.eig(x, /)", x=_eig_vjp, outputs="optional")
+ops.vjp("linalg.eigh(x, /)", x=_eigh_vjp, outputs="optional")
 ops.vjp("linalg.eigvals(x, /)", x=_eigvals_vjp)
-ops.vjp("linalg.eigvalsh(x, /)", x=_eigvalsh_vjp)
 ops.vjp('linalg.qr(x, /, *, mode="reduced")', x=_qr_vjp, outputs="several")
-ops.vjp("linalg.svd(x, /, *, full_matrices=True)", x=_svd_vjp, outputs="several")
-ops.vjp("linalg.svdvals(x, /)", x=_svdvals_vjp)
+ops.vjp("linalg.svd(x, /, *, full_matrices=True)", x=_svd_vjp, outputs="optional")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agnograd.extend import OpSet, adjoint, divide_or_zero, keep_axes
+from agnograd.extend import OpSet, divide_or_zero, keep_axes
 
 __all__ = ["ops"]
 
@@ -43,10 +43,8 @@ def _matrix_norm_vjp(g: Any, x: Any, out: Any, keepdims: bool, ord: Any, xp: Any
         g, out = g[..., None, None], out[..., None, None]
     if ord == "fro":
         return divide_or_zero(g, out, xp) * x
-    if ord == "nuc":
-        return g * xp.linalg.polar(x)
-    if abs(ord) == 2:
-        return g * _extreme_direction(x, ord, xp)
+    if ord == "nuc" or abs(ord) == 2:
+        return _spectral_norm_vjp(g, x, ord, xp)
     # The largest (or smallest) sum of absolute values over columns (1) or rows (inf).
     size = xp.abs(x)
     along, across = (-2, -1) if abs(ord) == 1 else (-1, -2)
@@ -55,36 +53,14 @@ def _matrix_norm_vjp(g: Any, x: Any, out: Any, keepdims: bool, ord: Any, xp: Any
     return g * _shared(sums, extreme, across, xp) * divide_or_zero(x, size, xp)
 
 
-def _extreme_direction(x: Any, ord: int, xp: Any) -> Any:
-    """Return the derivative of the largest (2) or smallest (-2) singular value (Giles, 3.2)."""
+def _spectral_norm_vjp(g: Any, x: Any, ord: Any, xp: Any) -> Any:
+    """Differentiate the sum (nuc), the largest (2) or the smallest (-2) of the singular values."""
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    share = _shared(s, s[..., :1] if ord > 0 else s[..., -1:], -1, xp) * xp.sign(s)
-    return (u * share[..., None, :]) @ vh
-
-
-def _polar(xp: Any, x: Any, /) -> Any:
-    """Return the nearest matrix with orthonormal rows or columns; singular values of 0 stay 0."""
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    return (u * xp.astype(s > 0, s.dtype)[..., None, :]) @ vh
-
-
-def _polar_vjp(g: Any, x: Any, xp: Any) -> Any:
-    """Differentiate x = U S V^H -> U V^H: smooth wherever no singular value is 0.
-
-    With P = U^H dx V, it changes by U ((P - P^H) / (s_i + s_j)) V^H, and by what is orthogonal
-    to the rows or columns, over s (Higham, "Functions of matrices", SIAM 2008, section 8.2).
-    """
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    uh, v = adjoint(u, xp), adjoint(vh, xp)
-    inner = uh @ g @ v
-    total = s[..., None, :] + s[..., :, None]
-    positive = xp.astype(s > 0, s.dtype)[..., None, :]
-    full = u @ (divide_or_zero(inner - adjoint(inner, xp), total, xp) * positive) @ vh
-    inverse = divide_or_zero(positive, s[..., None, :], xp)
-    full = full + ((g @ v - u @ inner) * inverse) @ vh
-    return full + u @ adjoint((adjoint(g, xp) @ u - v @ adjoint(inner, xp)) * inverse, xp)
+    weights = xp.sign(s)
+    if ord != "nuc":
+        weights = weights * _shared(s, s[..., :1] if ord > 0 else s[..., -1:], -1, xp)
+    return xp.linalg.with_singular_values(x, g[..., 0] * weights, u, vh)
 
 
 ops.vjp("linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)", x=_vector_norm_vjp)
 ops.vjp('linalg.matrix_norm(x, /, *, keepdims=False, ord="fro")', x=_matrix_norm_vjp)
-ops.vjp("linalg.polar(x, /)", x=_polar_vjp, forward=_polar)

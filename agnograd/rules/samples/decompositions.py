@@ -65,17 +65,17 @@ ANY = (
     ),
     *(_z(2, 3), _z(3, 2), _z(2, 2, 2), array(0, 2, 3), array(2, 1)),
 )
-IDENTITY = array(values=[[1.0, 0.0], [0.0, 1.0]])
+# Values 2.5, 1.5 and 1.5.
+REPEATED = array(values=[[2.0, 0.0, 0.5], [0.0, 1.5, 0.0], [0.5, 0.0, 2.0]])
+
 
 samples = [
     *(Sample("linalg.cholesky", x, before=positive) for x in SQUARE),
     *(Sample("linalg.cholesky", x, upper=True, before=positive) for x in SQUARE),
     Sample("linalg.cholesky", array(3, 3, dtype="float32"), before=positive, order=1),
-    *(Sample("linalg.eigvalsh", x, before=hermitian) for x in SQUARE),
     *(Sample("linalg.eigh", x, before=hermitian, after=projections) for x in SQUARE),
     *(Sample("linalg.eigvals", x) for x in SQUARE),
     *(Sample("linalg.eig", x, after=directions) for x in SQUARE),
-    *(Sample("linalg.svdvals", x) for x in ANY),
     *(
         Sample("linalg.svd", x, full_matrices=full, after=products)
         for full in (False, True)
@@ -83,6 +83,17 @@ samples = [
     ),
     *(Sample("linalg.qr", x) for x in ANY),
     *(Sample("linalg.qr", x, mode="complete", after=completed) for x in ANY),
-    Sample("linalg.eigvalsh", IDENTITY, before=hermitian, after=lambda w, xp: xp.sum(w), order=1),
-    Sample("linalg.svdvals", IDENTITY, after=lambda s, xp: xp.sum(s), order=1),
+    # The values alone, of all three decompositions, and the vectors alone.
+    Sample("linalg.eigh", array(3, 3), before=hermitian, after=lambda out, xp: out[0]),
+    Sample("linalg.eig", array(3, 3), after=lambda out, xp: out[0]),
+    Sample("linalg.svd", array(3, 2), after=lambda out, xp: out[1]),
+    Sample("linalg.eigh", array(3, 3), before=hermitian, after=lambda out, xp: out[1] ** 2),
+    Sample("linalg.eig", array(3, 3), after=lambda out, xp: xp.abs(out[1]) ** 2),
+    Sample("linalg.svd", array(3, 2), after=lambda out, xp: out[0][:, :2] ** 2),
+    Sample("linalg.svd", array(2, 3), after=lambda out, xp: out[2][:2, :] ** 2),
+    # The vector of the largest value, where others repeat.
+    Sample(
+        "linalg.eigh", REPEATED, before=hermitian, after=lambda out, xp: out[1][:, 2] ** 2, order=1
+    ),
+    Sample("linalg.svd", REPEATED, after=lambda out, xp: out[0][:, 0] ** 2, order=1),
 ]

@@ -53,7 +53,4 @@ samples = [
         for ord in ("fro", "nuc", 2)
     ),
     Sample("linalg.matrix_norm", array(values=[[1.0, 0.0], [0.0, 1.0]]), ord="nuc"),
-    *(Sample("linalg.polar", x) for x in MATRICES if x.shape != (1, 1)),
-    Sample("linalg.polar", array(values=[[2.0, 0.0], [0.0, 2.0]])),
-    Sample("linalg.polar", array(0, 2)),
 ]

@@ -1,0 +1,158 @@
+"""Eigenvalues and singular values: functions of a spectrum, and what it is to differentiate them.
+
+The gradient of a function of eigenvalues is a matrix with the same eigenvectors and other
+eigenvalues; so is that of singular values. Two ops make these matrices, and their own derivatives
+are divided differences of old and new values: smooth, unlike those of single vectors.
+"""
+
+from typing import Any
+
+from agnograd.extend import OpSet, adjoint, divide_or_zero, is_complex
+
+__all__ = ["ops"]
+
+ops = OpSet("linalg", samples="agnograd.rules.samples.spectra")
+
+
+def _rounding(values: Any, xp: Any) -> Any:
+    """Return, for each matrix, what differences between its values may be no more than."""
+    return (xp.finfo(values.dtype).eps * xp.sum(xp.abs(values), axis=-1))[..., None, None]
+
+
+def _differences(values: Any) -> Any:
+    return values[..., None, :] - values[..., :, None]
+
+
+def _sums(values: Any) -> Any:
+    return values[..., None, :] + values[..., :, None]
+
+
+def _repeated(values: Any, xp: Any) -> Any:
+    """Return which pairs of values, (i, j) with i != j, are equal up to rounding."""
+    equal = xp.abs(_differences(values)) <= _rounding(values, xp)
+    eye = xp.eye(values.shape[-1], dtype=xp.bool, device=values.device)
+    return xp.logical_and(equal, xp.logical_not(eye))
+
+
+def _divided_differences(new: Any, old: Any, xp: Any) -> Any:
+    """Return (new_j - new_i) / (old_j - old_i), and 0 on the diagonal.
+
+    Where the old values are equal it is 0 for equal new ones, which then do not depend on the
+    matrix, or get NaN from ``_undetermined``; and NaN for others.
+    """
+    gap, rise = _differences(old), _differences(new)
+    near = xp.abs(gap) <= _rounding(old, xp)
+    level = xp.abs(rise) <= _rounding(new, xp)
+    slope = rise / xp.where(near, 1.0, gap)
+    return xp.where(near, xp.where(level, xp.zeros_like(slope), xp.nan), slope)
+
+
+def _undetermined(hermitian: Any, old: Any, xp: Any) -> Any:
+    """Return NaN for new values that depend on how the matrix turns equal old ones, else 0.
+
+    If new values are themselves functions of the old ones, divided differences tend to a
+    derivative that nobody here knows.
+    """
+    size = xp.abs(hermitian)
+    turned = size > xp.finfo(old.dtype).eps * xp.sum(size, axis=(-2, -1), keepdims=True)
+    lost = xp.any(xp.logical_and(_repeated(old, xp), turned), axis=-1)
+    return xp.where(lost, xp.full_like(old, xp.nan), xp.zeros_like(old))
+
+
+def _parts(matrix: Any, xp: Any) -> tuple[Any, Any]:
+    """Return the Hermitian and the skew-Hermitian part."""
+    turned = adjoint(matrix, xp)
+    return (matrix + turned) / 2, (matrix - turned) / 2
+
+
+def _real_diagonal(matrix: Any, xp: Any) -> Any:
+    diagonal = xp.linalg.diagonal(matrix)
+    return xp.real(diagonal) if is_complex(diagonal.dtype, xp) else diagonal
+
+
+# -- Hermitian matrices --------------------------------------------------------------------------
+
+
+def _with_eigenvalues(xp: Any, x: Any, values: Any, /, vectors: Any = None) -> Any:
+    """Return the matrix with the eigenvectors of Hermitian ``x``, and these eigenvalues."""
+    vectors = xp.linalg.eigh(x)[1] if vectors is None else vectors
+    return (vectors * values[..., None, :]) @ adjoint(vectors, xp)
+
+
+def _with_eigenvalues_x(g: Any, x: Any, values: Any, xp: Any) -> Any:
+    """Follow Daleckii and Krein (Higham, "Functions of matrices", SIAM 2008, theorem 3.11)."""
+    w, v = xp.linalg.eigh(x)
+    hermitian, _ = _parts(adjoint(v, xp) @ g @ v, xp)
+    return v @ (hermitian * _divided_differences(values, w, xp)) @ adjoint(v, xp)
+
+
+def _with_eigenvalues_values(g: Any, x: Any, xp: Any) -> Any:
+    w, v = xp.linalg.eigh(x)
+    hermitian, _ = _parts(adjoint(v, xp) @ g @ v, xp)
+    return _real_diagonal(hermitian, xp) + _undetermined(hermitian, w, xp)
+
+
+def _eigvalsh_vjp(g: Any, x: Any, xp: Any) -> Any:
+    """Follow Giles, "An extended collection of matrix derivative results", 2008, section 3.1."""
+    return xp.linalg.with_eigenvalues(x, g, xp.linalg.eigh(x)[1])
+
+
+# -- matrices of any shape -----------------------------------------------------------------------
+
+
+def _with_singular_values(xp: Any, x: Any, values: Any, /, u: Any = None, vh: Any = None) -> Any:
+    """Return the matrix with the singular vectors of ``x``, and these singular values."""
+    if u is None:
+        u, _, vh = xp.linalg.svd(x, full_matrices=False)
+    return (u * values[..., None, :]) @ vh
+
+
+def _with_singular_values_x(g: Any, x: Any, values: Any, xp: Any) -> Any:
+    """Differentiate U diag(values) V^H, where U and V are the singular vectors of x.
+
+    In their bases, the Hermitian part of a change of x is multiplied with divided differences, the
+    skew one with (values_i + values_j) / (s_i + s_j); what leaves the spaces that U and V span,
+    with values / s (from Townsend, "Differentiating the singular value decomposition", 2016).
+    """
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    uh, v = adjoint(u, xp), adjoint(vh, xp)
+    inner = uh @ g @ v
+    hermitian, skew = _parts(inner, xp)
+    turned = skew * divide_or_zero(_sums(values), _sums(s), xp)
+    full = u @ (hermitian * _divided_differences(values, s, xp) + turned) @ vh
+    ratio = divide_or_zero(values, s, xp)[..., None, :]
+    if x.shape[-2] > s.shape[-1]:
+        full = full + ((g @ v - u @ inner) * ratio) @ vh
+    if x.shape[-1] > s.shape[-1]:
+        full = full + u @ adjoint((adjoint(g, xp) @ u - v @ adjoint(inner, xp)) * ratio, xp)
+    return full
+
+
+def _with_singular_values_values(g: Any, x: Any, xp: Any) -> Any:
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    hermitian, _ = _parts(adjoint(u, xp) @ g @ adjoint(vh, xp), xp)
+    return _real_diagonal(hermitian, xp) + _undetermined(hermitian, s, xp)
+
+
+def _svdvals_vjp(g: Any, x: Any, xp: Any) -> Any:
+    """Follow Giles, section 3.2; as that of ``abs``, the derivative at 0 is 0."""
+    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    return xp.linalg.with_singular_values(x, g * xp.sign(s), u, vh)
+
+
+ops.vjp("linalg.eigvalsh(x, /)", x=_eigvalsh_vjp)
+ops.vjp("linalg.svdvals(x, /)", x=_svdvals_vjp)
+ops.vjp(
+    "linalg.with_eigenvalues(x, values, /, vectors=None)",
+    constants=("vectors",),
+    x=_with_eigenvalues_x,
+    values=_with_eigenvalues_values,
+    forward=_with_eigenvalues,
+)
+ops.vjp(
+    "linalg.with_singular_values(x, values, /, u=None, vh=None)",
+    constants=("u", "vh"),
+    x=_with_singular_values_x,
+    values=_with_singular_values_values,
+    forward=_with_singular_values,
+)
