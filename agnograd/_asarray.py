@@ -1,17 +1,19 @@
-"""Making Variables of what is none: raw arrays, Python scalars, and nested lists of them."""
+"""Making Variables of raw arrays, Python scalars, and nested lists; and of other dtypes."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from agnograd._fit import is_python_scalar
 from agnograd._variable import Variable
 from agnograd.errors import MixedBackendsError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["make_asarray", "make_from_dlpack"]
+__all__ = ["make_asarray", "make_astype", "make_from_dlpack"]
 
 
 def make_asarray(domain: Domain) -> Callable[..., Variable]:
@@ -35,6 +37,8 @@ def make_asarray(domain: Domain) -> Callable[..., Variable]:
                 )
             return _converted(obj, domain, dtype, device, copy)
         if isinstance(obj, list | tuple) and _holds_variable(obj):
+            if copy is False:
+                raise ValueError("asarray: a list needs a copy, but copy is False")
             return _converted(_stacked(obj, xp), domain, dtype, device, None)
         raw = domain.library.asarray(obj, dtype=dtype, device=device, copy=copy)
         made: Variable = domain.Variable._make(raw, None)
@@ -67,13 +71,39 @@ def _holds_variable(obj: Any) -> bool:
 
 def _stacked(obj: Any, xp: Any) -> Variable:
     """Stack a nested sequence; each level of nesting is one axis."""
+    # Python's scalars take the dtype of the arrays that they stand beside; a bool is a number, too.
+    leaves = [leaf for leaf in _leaves(obj) if not isinstance(leaf, bool)]
+    dtype = xp.result_type(*leaves)
+
+    def stack(part: Any) -> Any:
+        if isinstance(part, list | tuple):
+            return xp.stack([stack(each) for each in part])
+        if is_python_scalar(part):
+            return xp.asarray(part, dtype=dtype)
+        return xp.astype(part, dtype, copy=False)
+
+    stacked: Variable = stack(obj)
+    return stacked
+
+
+def _leaves(obj: Any) -> list[Any]:
     if isinstance(obj, list | tuple):
-        parts = [_stacked(each, xp) for each in obj]
-        dtype = xp.result_type(*parts)
-        stacked: Variable = xp.stack([xp.astype(part, dtype, copy=False) for part in parts])
-        return stacked
-    made: Variable = xp.asarray(obj)
-    return made
+        return [leaf for each in obj for leaf in _leaves(each)]
+    return [obj]
+
+
+def make_astype(domain: Domain) -> Callable[..., Variable]:
+    """Return the ``astype`` function of a backend's namespace."""
+    convert = domain.convert
+
+    @functools.wraps(convert)
+    def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Variable:
+        here = device is None or (isinstance(x, Variable) and device == x.device)
+        if not copy and here and isinstance(x, Variable) and x.dtype == dtype:
+            return x
+        return convert(x, dtype, copy=copy, device=device)
+
+    return astype
 
 
 def make_from_dlpack(domain: Domain) -> Callable[..., Variable]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from agnograd._asarray import make_asarray, make_from_dlpack
+from agnograd._asarray import make_asarray, make_astype, make_from_dlpack
 from agnograd._backends import backend_named
 from agnograd._compile import compile_op
 from agnograd._domain import Domain, bound
@@ -38,6 +38,8 @@ def build(name: str) -> Domain:
     functions: dict[str, Callable[..., Any]] = {}
     for op_name, kernel in kernels.items():
         functions[op_name] = compile_op(ops[op_name], domain, kernel)
+    domain.convert = functions["astype"]
+    functions["astype"] = make_astype(domain)
     functions["asarray"] = make_asarray(domain)
     functions["from_dlpack"] = make_from_dlpack(domain)
     _fill(domain.namespace, domain, functions, lambda part: Namespace(f"agnograd.{name}.{part}"))

@@ -95,7 +95,7 @@ def compile_op(
         "_plain": domain.plain_types,
         "_raw": domain.raw,
         "_viewable": domain.viewable_types,
-        "_view": partial(domain.view, op) if op.view is not None else None,
+        "_view": partial(domain.view if op.outputs == "one" else domain.views, op),
         "_wrap": domain.wrap,
         "_wrap_outputs": domain.wrap_outputs,
     }

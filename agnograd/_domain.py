@@ -35,10 +35,13 @@ class Domain:
         The ops on Variables.
     Variable, View : type
         The backend's subclasses; two backends' Variables are told apart by their types.
+    convert : callable
+        The op ``astype``, which always makes a Variable of its own.
     """
 
     raw: Any
     namespace: Any
+    convert: Callable[..., Variable]
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -107,12 +110,21 @@ class Domain:
             return result
         return view_of(op, result, base, options)
 
+    def views(self, op: Op, results: Any, base: object, options: Mapping[str, Any]) -> Any:
+        """Return each of an op's results as a view of its input."""
+        members = [
+            view_of(op, result, base, {**options, "index": index})
+            for index, result in enumerate(results)
+        ]
+        return _rebuilt(results, members)
+
     def take_view(self, op: Op, base: Variable, options: Mapping[str, Any]) -> Variable:
         """Take a view of a base once more."""
         function = attrgetter(op.name)(self.namespace)
         arguments = inspect.BoundArguments(op.signature, {op.arrays[0]: base, **options})
-        result: Variable = function(*arguments.args, **arguments.kwargs)
-        return result
+        result = function(*arguments.args, **arguments.kwargs)
+        taken: Variable = result if op.outputs == "one" else result[options["index"]]
+        return taken
 
     def put_view(
         self, op: Op, base: Variable, value: Variable, options: Mapping[str, Any]

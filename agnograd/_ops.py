@@ -65,7 +65,8 @@ class Op:
         existing buffer and returns it. It may name ``backend`` and what rules may name.
     view : callable or None
         ``view(base, value, …)`` gives the base with the op's result replaced by ``value``: it
-        makes the op's result a view, so that writes to it reach the base.
+        makes the op's result a view, so that writes to it reach the base. If the op has several
+        results, ``index`` says which one.
     outputs : {"one", "several", "optional"}
         Whether the op returns one array, or a tuple or list of arrays. A rule of an op with
         several gets a list of cotangents, zeros for outputs that nothing depends on; if they are

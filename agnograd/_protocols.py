@@ -173,7 +173,8 @@ class Protocols(Operators):
     def __iter__(self) -> Iterator[Variable]:
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
-        return iter([self[index] for index in range(self.shape[0])])
+        rest = (...,) if len(self.shape) > 1 else ()
+        return iter([self[index, *rest] for index in range(self.shape[0])])
 
     def __repr__(self) -> str:
         try:

@@ -114,7 +114,7 @@ def _recording(op: Op) -> Iterator[str]:
         constant = f"{constant} or _out.dtype not in _inexact"
     yield f"if ({constant}) or (_state is not None and not _state.recording):"
     if several:
-        yield "    return _wrap(_out)"
+        yield "    _result = _wrap(_out)"
     else:
         yield "    _node = None"
     yield "else:"
@@ -127,11 +127,11 @@ def _recording(op: Op) -> Iterator[str]:
     yield "    if _state is not None and _state.hooks is not None:"
     yield "        _state.hooks.save(_node)"
     if several:
-        yield "    return _wrap_outputs(_out, _node)"
-        return
-    yield "_result = _new(_Variable)"
-    yield "_result._data = _out"
-    yield "_result._node = _node"
+        yield "    _result = _wrap_outputs(_out, _node)"
+    else:
+        yield "_result = _new(_Variable)"
+        yield "_result._data = _out"
+        yield "_result._node = _node"
     if op.view is not None:
         options = ", ".join(f"{name!r}: {name}" for name in op.options)
         view = f"_view(_result, _base, {{{options}}})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._engine import run_pass
 from agnograd._fit import is_python_scalar
@@ -27,6 +27,13 @@ ArgNums = int | Sequence[int]
 # Inside of a transformed function everything is a Variable: what a nested transformation of raw
 # arrays returns may depend on the outer one's arguments, and must stay connected to them.
 _inside: ContextVar[bool] = ContextVar("agnograd_inside", default=False)
+
+
+class Input(NamedTuple):
+    """A differentiated array, and its node before the function ran, which may write to it."""
+
+    variable: Variable
+    node: Edge
 
 
 class Trace:
@@ -54,16 +61,16 @@ class Trace:
         self.connects = self.as_variables and is_grad_enabled()
         self.start = next_rank()
         lifted = list(args)
-        self.inputs: list[list[Variable]] = []
+        self.inputs: list[list[Input]] = []
         self.trees: list[Any] = []
         for position in range(len(args)):
             if position not in self.positions:
                 lifted[position] = map_leaves(_constant, args[position])
         for position in self.positions:
             found, tree = flatten(args[position])
-            variables = [_differentiated(leaf, position) for leaf in found]
-            lifted[position] = unflatten(tree, variables)
-            self.inputs.append(variables)
+            inputs = [_differentiated(leaf, position) for leaf in found]
+            lifted[position] = unflatten(tree, [each.variable for each in inputs])
+            self.inputs.append(inputs)
             self.trees.append(tree)
         token = _inside.set(True)
         try:
@@ -83,7 +90,7 @@ class Trace:
             for output, g in zip(outputs, given, strict=True)
             if output._node is not None
         ]
-        targets = {v._node for variables in self.inputs for v in variables if v._node is not None}
+        targets = {each.node for inputs in self.inputs for each in inputs}
         with enable_grad():
             found = run_pass(
                 seeds,
@@ -94,15 +101,15 @@ class Trace:
             )
         owner = Owner(seeds)
         return tuple(
-            unflatten(tree, [self._gradient(found, variable, owner) for variable in variables])
-            for tree, variables in zip(self.trees, self.inputs, strict=True)
+            unflatten(tree, [self._gradient(found, each, owner) for each in inputs])
+            for tree, inputs in zip(self.trees, self.inputs, strict=True)
         )
 
-    def _gradient(self, found: dict[Edge, Any], variable: Variable, owner: Owner) -> Any:
-        domain = variable._domain
-        g = found.get(variable._node)  # type: ignore[arg-type]
+    def _gradient(self, found: dict[Edge, Any], each: Input, owner: Owner) -> Any:
+        domain = each.variable._domain
+        g = found.get(each.node)
         if g is None:
-            g = domain.raw.zeros_like(domain.backend.array(variable._data))
+            g = domain.raw.zeros_like(domain.backend.array(each.variable._data))
         return owner.variable(g, domain) if self.as_variables else owner.raw(g, domain)
 
     def out(self, value: Any) -> Any:
@@ -142,7 +149,7 @@ def _position(argnum: int, count: int) -> int:
     return argnum % count
 
 
-def _differentiated(leaf: Any, position: int) -> Variable:
+def _differentiated(leaf: Any, position: int) -> Input:
     """Return a Variable of its own for an input: its gradient is that of this place alone."""
     domain: Domain = domain_of(leaf)
     if isinstance(leaf, Variable):
@@ -156,11 +163,12 @@ def _differentiated(leaf: Any, position: int) -> Variable:
             "respect to floating-point or complex arrays (see argnums), or convert it first"
         )
     if tracked:
-        variable: Variable = domain.namespace.astype(leaf, leaf.dtype, copy=False)
-        return variable
-    variable = domain.Variable._make(data, None)
-    variable._node = Leaf(variable)
-    return variable
+        variable: Variable = domain.convert(leaf, leaf.dtype, copy=False)
+    else:
+        variable = domain.Variable._make(data, None)
+        variable._node = Leaf(variable)
+    assert variable._node is not None
+    return Input(variable, variable._node)
 
 
 def _constant(leaf: Any) -> Any:

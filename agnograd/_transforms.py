@@ -183,8 +183,8 @@ def _rows(trace: Trace, output: Variable) -> tuple[Any, ...]:
         return xp.reshape(xp.stack(parts), shape)
 
     likes = tuple(
-        unflatten(tree, [v if trace.as_variables else v.data for v in variables])
-        for tree, variables in zip(trace.trees, trace.inputs, strict=True)
+        unflatten(tree, [v if trace.as_variables else v.data for v, _ in inputs])
+        for tree, inputs in zip(trace.trees, trace.inputs, strict=True)
     )
     with enable_grad():
         return tuple(

@@ -149,6 +149,8 @@ class Variable(Protocols):
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Variable:
         """Return the array on another device of its backend, still connected."""
+        if device == self.device:
+            return self
         moved: Variable = self._domain.namespace.to_device(self, device, stream=stream)
         return moved
 

@@ -178,14 +178,28 @@ ops.elementwise("round(x, /)", x=0)
 ops.elementwise("trunc(x, /)", x=0)
 ops.elementwise("nextafter(x1, x2, /)", x1=1, x2=0)
 
+
+def _put_real(base: Any, value: Any, xp: Any) -> Any:
+    if not is_complex(base.dtype, xp):
+        return value
+    return xp.astype(value, base.dtype) + 1j * xp.astype(xp.imag(base), base.dtype)
+
+
+def _put_imag(base: Any, value: Any, xp: Any) -> Any:
+    if not is_complex(base.dtype, xp):
+        return base
+    return xp.astype(xp.real(base), base.dtype) + 1j * xp.astype(value, base.dtype)
+
+
 # Complex arrays: linear over the real numbers
 ops.linear("conj(x, /)", x=lambda g, xp: xp.conj(g))
-ops.linear("real(x, /)", x=lambda g: g)
+ops.linear("real(x, /)", x=lambda g: g, view=_put_real)
 ops.linear(
     "imag(x, /)",
     x=lambda g, x_dtype, xp: (
         1j * xp.astype(g, x_dtype) if is_complex(x_dtype, xp) else xp.zeros_like(g)
     ),
+    view=_put_imag,
 )
 
 ops.constant(

@@ -54,6 +54,10 @@ def _negated(shift: int | Sequence[int]) -> int | tuple[int, ...]:
     return -shift if isinstance(shift, int) else tuple(-each for each in shift)
 
 
+def _put_slice(base: Any, value: Any, axis: int, index: int, xp: Any) -> Any:
+    return xp.__setitem__(base, (*(slice(None),) * (axis % base.ndim), index, ...), value)
+
+
 ops.linear("broadcast_arrays(*arrays)", arrays=lambda g: g, outputs="several")
 ops.linear("broadcast_to(x, /, shape)", x=lambda g: g)
 ops.linear("concat(arrays, /, *, axis=0)", arrays=_split)
@@ -102,6 +106,7 @@ ops.linear(
     "unstack(x, /, *, axis=0)",
     x=lambda g, axis, xp: xp.stack(g, axis=axis),
     outputs="several",
+    view=_put_slice,
 )
 ops.linear(
     "to_device(x, device, /, *, stream=None)",

@@ -64,6 +64,7 @@ class NumpyBackend(Backend):
         """Add in place; positions that may repeat go through ``numpy.add.at``."""
         import numpy as np
 
+        into = np.asarray(into)  # a sum of 0-d arrays is a scalar
         if is_basic(key) or getattr(key, "dtype", None) == np.bool_:
             into[key] += values
         else:
