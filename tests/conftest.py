@@ -20,3 +20,13 @@ def backend(request):
 def xp(backend):
     """Return the differentiable namespace of a backend."""
     return ag.namespace(backend)
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--programs",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="how many random programs to check against finite differences (default: 1000)",
+    )
