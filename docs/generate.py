@@ -25,11 +25,11 @@ result, and the second one, where it is part of the convention, that of the sum 
 CONVENTIONS_NOTES = """
 ## Branches that are not taken
 
-`where`, a mask, an index array, and a write leave elements out. Their gradient is exactly 0, and
-what made them is not asked for more: the pass does not multiply that 0 with a derivative that is
-infinite or undefined, in any order. This holds for element-wise functions and for norms. What
-*is* asked for stays what it is: the gradient of `sqrt(x)` at 0 is infinite. Programs without such
-ops pay nothing.
+`where`, and reading or writing with a mask or with index arrays, leave elements out. Their gradient
+is exactly 0, and what made them is not asked for more: the pass does not multiply that 0 with a
+derivative that is infinite or undefined, in any order. This holds for element-wise functions and
+for norms. What *is* asked for stays what it is: the gradient of `sqrt(x)` at 0 is infinite.
+Programs without such ops pay nothing.
 
 ## Decompositions
 

@@ -113,7 +113,7 @@ ops.linear(
     x=lambda g, key, xp: xp.__setitem__(g, key, 0),
     value=_written_value,
     forward=lambda backend, x, key, value, /: backend.set(x, key, value),
-    masks=True,
+    masks=lambda key: not is_basic(key),
 )
 ops.linear(
     "scatter_add(values, key, /, *, shape)",
