@@ -1,5 +1,7 @@
 """Backends to test on; one whose library is missing is skipped, and says how to install it."""
 
+import importlib
+
 import pytest
 
 import agnograd as ag
@@ -20,6 +22,14 @@ def backend(request):
 def xp(backend):
     """Return the differentiable namespace of a backend."""
     return ag.namespace(backend)
+
+
+@pytest.fixture
+def library(backend):
+    """Return the raw namespace that a backend wraps."""
+    return importlib.import_module(
+        {"numpy": "array_api_compat.numpy", "strict": "array_api_strict"}[backend]
+    )
 
 
 def pytest_addoption(parser):

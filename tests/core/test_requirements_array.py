@@ -1,8 +1,7 @@
-"""What clients need of arrays as values: points 15 to 18 of the requirements, in their order."""
+"""What clients need of arrays as values: points 15 to 18 of docs/protocol.md, in order."""
 
 import copy
 import functools
-import importlib
 import numbers
 import operator
 
@@ -12,32 +11,9 @@ import pytest
 
 import agnograd as ag
 from agnograd.extend import hookimpl
+from arrays import leaf, outcome, values
 
-LIBRARIES = {"numpy": "array_api_compat.numpy", "strict": "array_api_strict"}
 A = np.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-
-
-@pytest.fixture
-def library(backend):
-    """Return the raw namespace that a backend wraps."""
-    return importlib.import_module(LIBRARIES[backend])
-
-
-def leaf(xp, values, dtype="float64"):
-    return ag.Variable(xp.asarray(values, dtype=getattr(xp, dtype)).data)
-
-
-def values(x):
-    return np.asarray(x.detach())
-
-
-def outcome(function, *args):
-    """Return what a call gives, or the type of its exception, so that two can be compared."""
-    try:
-        result = function(*args)
-    except Exception as error:
-        return type(error)
-    return result.dtype, np.asarray(result).tolist()
 
 
 # Ways to take a view, of Variables as of the library's own arrays.

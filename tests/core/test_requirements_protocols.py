@@ -1,4 +1,4 @@
-"""What clients need of an array's protocols: points 10 to 14 of the requirements, in order."""
+"""What clients need of an array's protocols: points 10 to 14 of docs/protocol.md, in order."""
 
 import operator
 import warnings
@@ -8,17 +8,10 @@ import pytest
 
 import agnograd as ag
 from agnograd.errors import LostGradientError
+from arrays import leaf, values
 
 BACKENDS = ("numpy", "strict")
 A = np.asarray([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-
-
-def leaf(xp, values, dtype="float64"):
-    return ag.Variable(xp.asarray(values, dtype=getattr(xp, dtype)).data)
-
-
-def values(x):
-    return np.asarray(x.detach())
 
 
 ARITHMETIC = ["add", "mod", "mul", "pow", "sub", "truediv", "matmul", "lt", "eq"]

@@ -17,10 +17,7 @@ from agnograd.errors import (
     NoGradientError,
     UnsupportedArrayError,
 )
-
-
-def leaf(xp, values):
-    return ag.Variable(xp.asarray(values, dtype=xp.float64).data)
+from arrays import leaf
 
 
 def test_construction(xp):

@@ -5,14 +5,7 @@ import pytest
 
 import agnograd as ag
 from agnograd.errors import NoGradientError
-
-
-def leaf(xp, values):
-    return ag.Variable(xp.asarray(values, dtype=xp.float64).data, requires_grad=True)
-
-
-def values(x):
-    return np.asarray(x.detach())
+from arrays import leaf, values
 
 
 def test_a_write_is_recorded_for_both_values(xp):

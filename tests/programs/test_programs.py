@@ -4,11 +4,9 @@ A failure is reported as a script that runs by itself.
 """
 
 import functools
-import importlib.util
 import math
 import random
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import agnograd as ag
+import grammar
 from agnograd.extend import hookimpl
 
 XP = ag.namespace("numpy")
@@ -28,15 +27,6 @@ FIXED["suppress_health_check"] = [HealthCheck.too_slow]  # nothing depends on ti
 SETTINGS = functools.partial(settings, phases=(Phase.generate, Phase.shrink), **FIXED)
 
 
-def load_grammar():
-    """Import the module beside this one, which is no package under --import-mode=importlib."""
-    spec = importlib.util.spec_from_file_location("grammar", Path(__file__).with_name("grammar.py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-grammar = load_grammar()
 # Some ops are drawn more often than others.
 OPS = sorted([*grammar.TEMPLATES, *["__setitem__"] * 15, *["__getitem__"] * 8, *["multiply"] * 4])
 # Ops whose results share elements with their input in NumPy and not in agnograd, or the other way

@@ -1,0 +1,24 @@
+"""Leaves, their values, and what calls come to."""
+
+import numpy as np
+
+import agnograd as ag
+
+
+def leaf(xp, values, dtype="float64"):
+    """Return a tracked Variable."""
+    return ag.Variable(xp.asarray(values, dtype=getattr(xp, dtype)).data)
+
+
+def values(x):
+    """Return the values of a Variable, tracked or not, as a NumPy array."""
+    return np.asarray(x.detach())
+
+
+def outcome(function, *args):
+    """Return what a call gives, or the type of its exception, so that two can be compared."""
+    try:
+        result = function(*args)
+    except Exception as error:
+        return type(error)
+    return result.dtype, np.asarray(result).tolist()
