@@ -82,7 +82,7 @@ def _completing(g: Any, x_shape: Shape, xp: Any) -> Any:
 
 
 def _cholesky_vjp(g: Any, out: Any, upper: bool, xp: Any) -> Any:
-    """Follow Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527, eq. 10."""
+    """Follow Murray, "Differentiation of the Cholesky decomposition", arXiv:1602.07527."""
     lower, g = (adjoint(out, xp), adjoint(g, xp)) if upper else (out, g)
     p = adjoint(lower, xp) @ g
     below = xp.tril(p, k=-1)
@@ -95,7 +95,7 @@ def _cholesky_vjp(g: Any, out: Any, upper: bool, xp: Any) -> Any:
 
 def _qr_vjp(g: Any, out: Any, x_shape: Shape, mode: str, xp: Any) -> Any:
     """Follow Roberts and Roberts, "QR and LQ decomposition matrix backpropagation algorithms for
-    square, wide, and deep matrices", arXiv:2009.10071, eqs. 9 and 15.
+    square, wide, and deep matrices", arXiv:2009.10071.
     """  # noqa: D205
     (q, r), (gq, gr) = out, g
     rows, columns = x_shape[-2:]
@@ -170,13 +170,11 @@ def _svd_vjp(g: Any, x: Any, out: Any, x_shape: Shape, xp: Any) -> Any:
         return of_values
     gu = xp.zeros_like(out[0]) if gu is None else gu
     gvh = xp.zeros_like(out[2]) if gvh is None else gvh
-    extra = _completing(gu[..., count:], x_shape, xp) + _completing(
-        gvh[..., count:, :], x_shape, xp
-    )
-    full = _of_singular_vectors(
-        u, s, adjoint(vh, xp), gu[..., :count], adjoint(gvh[..., :count, :], xp), xp
-    )
-    return full + extra if of_values is None else of_values + full + extra
+    v, gv = adjoint(vh, xp), adjoint(gvh[..., :count, :], xp)
+    full = _of_singular_vectors(u, s, v, gu[..., :count], gv, xp)
+    full = full + _completing(gu[..., count:], x_shape, xp)
+    full = full + _completing(gvh[..., count:, :], x_shape, xp)
+    return full if of_values is None else of_values + full
 
 
 def _of_singular_vectors(u: Any, s: Any, v: Any, gu: Any, gv: Any, xp: Any) -> Any:
@@ -185,9 +183,8 @@ def _of_singular_vectors(u: Any, s: Any, v: Any, gu: Any, gv: Any, xp: Any) -> A
     unused = _unused(xp.concat([gu, gv], axis=-2), xp)
     inner = (both - adjoint(both, xp)) / 2 * _inverse_gaps(s, unused, xp)
     inner = _with_diagonal(inner, _phases(both, xp), xp)
-    inner = inner + _ratio(
-        (turned - adjoint(turned, xp)) / 2, s[..., None, :] + s[..., :, None], xp
-    )
+    sums = s[..., None, :] + s[..., :, None]
+    inner = inner + _ratio((turned - adjoint(turned, xp)) / 2, sums, xp)
     full = u @ inner @ adjoint(v, xp)
     if u.shape[-2] > s.shape[-1]:
         full = full + _ratio(gu - u @ tu, s[..., None, :], xp) @ adjoint(v, xp)

@@ -125,7 +125,7 @@ def _slogdet_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
 
 def _pinv_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
     """Follow Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least
-    squares problems whose variables separate", SIAM J. Numer. Anal. 10, 1973, eq. 4.12.
+    squares problems whose variables separate", SIAM J. Numer. Anal. 10, 1973.
     """  # noqa: D205
     inverse, gh = adjoint(out, xp), adjoint(g, xp)
     rows = gh @ out @ inverse
