@@ -8,16 +8,13 @@ does depend on it gets NaN. Hermitian matrices get Hermitian gradients.
 from typing import Any
 
 from agnograd.extend import OpSet, adjoint, conjugate_if_complex, is_complex
+from agnograd.rules.spectra import differences, parts, ratio, real_diagonal, rounding, sums
 
 __all__ = ["ops"]
 
 ops = OpSet("linalg", samples="agnograd.rules.samples.decompositions")
 
 Shape = tuple[int, ...]
-
-
-def _real(x: Any, xp: Any) -> Any:
-    return xp.real(x) if is_complex(x.dtype, xp) else x
 
 
 def _eye(matrix: Any, xp: Any) -> Any:
@@ -29,22 +26,14 @@ def _with_diagonal(matrix: Any, values: Any, xp: Any) -> Any:
     return xp.where(_eye(matrix, xp), values[..., None], matrix)
 
 
-def _ratio(above: Any, below: Any, xp: Any) -> Any:
-    """Return ``above / below``: 0 where the former is 0, NaN where only the latter is."""
-    zero = below == 0
-    undefined = xp.logical_and(zero, above != 0)
-    return xp.where(undefined, xp.nan, above / xp.where(zero, 1.0, below))
-
-
 def _inverse_gaps(values: Any, unused: Any, xp: Any) -> Any:
     """Return 1 / (value_j - value_i), which changes of vectors are multiplied with.
 
     Where a gap is no more than rounding it is NaN, and so is what depends on the basis of such a
     space; but it is 0 between vectors that are not used.
     """
-    gap = values[..., None, :] - values[..., :, None]
-    rounding = xp.finfo(values.dtype).eps * xp.sum(xp.abs(values), axis=-1)
-    near = xp.abs(gap) <= rounding[..., None, None]
+    gap = differences(values)
+    near = xp.abs(gap) <= rounding(values, xp)
     inverse = xp.where(near, xp.nan, 1 / xp.where(near, 1.0, gap))
     idle = xp.logical_and(unused[..., None, :], unused[..., :, None])
     return xp.where(xp.logical_or(idle, _eye(gap, xp)), 0.0, inverse)
@@ -69,13 +58,10 @@ def _phases(t: Any, xp: Any) -> Any:
     return xp.where(turning > limit, xp.full_like(size, xp.nan), xp.zeros_like(size))
 
 
-def _completing(g: Any, x_shape: Shape, xp: Any) -> Any:
+def _completing(g: Any, xp: Any) -> Any:
     """Return 0 for each matrix, or NaN if vectors that only complete a basis have a gradient."""
-    if g.size == 0:
-        return 0.0
-    used = xp.any(xp.reshape(g, (*x_shape[:-2], -1)) != 0, axis=-1)
-    nan = xp.full(used.shape, xp.nan, dtype=_real(g, xp).dtype, device=g.device)
-    return xp.where(used, nan, xp.zeros_like(nan))[..., None, None]
+    used = xp.any(g != 0, axis=(-2, -1), keepdims=True)
+    return xp.where(used, xp.nan, xp.astype(used, g.dtype))
 
 
 # -- Cholesky and QR -----------------------------------------------------------------------------
@@ -86,14 +72,12 @@ def _cholesky_vjp(g: Any, out: Any, upper: bool, xp: Any) -> Any:
     lower, g = (adjoint(out, xp), adjoint(g, xp)) if upper else (out, g)
     p = adjoint(lower, xp) @ g
     below = xp.tril(p, k=-1)
-    middle = _with_diagonal(
-        (below + adjoint(below, xp)) / 2, _real(xp.linalg.diagonal(p), xp) / 2, xp
-    )
+    middle = _with_diagonal((below + adjoint(below, xp)) / 2, real_diagonal(p, xp) / 2, xp)
     left = xp.linalg.solve(adjoint(lower, xp), middle)
     return xp.linalg.solve(adjoint(lower, xp), adjoint(left, xp))
 
 
-def _qr_vjp(g: Any, out: Any, x_shape: Shape, mode: str, xp: Any) -> Any:
+def _qr_vjp(g: Any, out: Any, x_shape: Shape, xp: Any) -> Any:
     """Follow Roberts and Roberts, "QR and LQ decomposition matrix backpropagation algorithms for
     square, wide, and deep matrices", arXiv:2009.10071.
     """  # noqa: D205
@@ -103,7 +87,7 @@ def _qr_vjp(g: Any, out: Any, x_shape: Shape, mode: str, xp: Any) -> Any:
         full = _tall_qr(
             gq[..., :columns], gr[..., :columns, :], q[..., :columns], r[..., :columns, :], xp
         )
-        return full + _completing(gq[..., columns:], x_shape, xp)
+        return full + _completing(gq[..., columns:], xp)
     # The first columns, X = Q R1, make a square matrix; the others are Q R2.
     others, g_others = r[..., rows:], gr[..., rows:]
     gq = gq + q @ others @ adjoint(g_others, xp)
@@ -114,7 +98,7 @@ def _qr_vjp(g: Any, out: Any, x_shape: Shape, mode: str, xp: Any) -> Any:
 def _tall_qr(gq: Any, gr: Any, q: Any, r: Any, xp: Any) -> Any:
     m = r @ adjoint(gr, xp) - adjoint(gq, xp) @ q
     below = xp.tril(m, k=-1)
-    hermitian = _with_diagonal(below + adjoint(below, xp), _real(xp.linalg.diagonal(m), xp), xp)
+    hermitian = _with_diagonal(below + adjoint(below, xp), real_diagonal(m, xp), xp)
     return adjoint(xp.linalg.solve(r, adjoint(gq + q @ hermitian, xp)), xp)
 
 
@@ -128,7 +112,7 @@ def _eigh_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
     if gv is None:
         return of_values
     t = adjoint(v, xp) @ gv
-    skew = (t - adjoint(t, xp)) / 2 * _inverse_gaps(w, _unused(gv, xp), xp)
+    skew = parts(t, xp)[1] * _inverse_gaps(w, _unused(gv, xp), xp)
     full = v @ _with_diagonal(skew, _phases(t, xp), xp) @ adjoint(v, xp)
     return full if of_values is None else of_values + full
 
@@ -142,7 +126,7 @@ def _eig_vjp(g: Any, out: Any, xp: Any) -> Any:
     if gv is None:
         return xp.linalg.solve(left, gw[..., None] * left)
     t = left @ gv
-    along = xp.astype(_real(xp.linalg.diagonal(t), xp), t.dtype)
+    along = xp.astype(real_diagonal(t, xp), t.dtype)
     inverse = conjugate_if_complex(_inverse_gaps(w, _unused(gv, xp), xp), xp)
     across = (t - left @ v * along[..., None, :]) * inverse
     diagonal = xp.astype(_phases(t, xp), t.dtype)
@@ -158,22 +142,23 @@ def _eigvals_vjp(g: Any, x: Any, xp: Any) -> Any:
 # -- singular values -----------------------------------------------------------------------------
 
 
-def _svd_vjp(g: Any, x: Any, out: Any, x_shape: Shape, xp: Any) -> Any:
+def _svd_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
     """Follow Townsend, "Differentiating the singular value decomposition", 2016, with the factors
     1 / (s_j^2 - s_i^2) split into those of the sum and of the difference of singular values.
     """  # noqa: D205
     (u, s, vh), (gu, gs, gvh) = out, g
     count = s.shape[-1]
     u, vh = u[..., :count], vh[..., :count, :]
-    of_values = None if gs is None else xp.linalg.with_singular_values(x, gs, u, vh)
+    # As that of ``abs``, the derivative at a value of 0 is 0.
+    of_values = None if gs is None else xp.linalg.with_singular_values(x, gs * xp.sign(s), u, vh)
     if gu is None and gvh is None:
         return of_values
     gu = xp.zeros_like(out[0]) if gu is None else gu
     gvh = xp.zeros_like(out[2]) if gvh is None else gvh
     v, gv = adjoint(vh, xp), adjoint(gvh[..., :count, :], xp)
     full = _of_singular_vectors(u, s, v, gu[..., :count], gv, xp)
-    full = full + _completing(gu[..., count:], x_shape, xp)
-    full = full + _completing(gvh[..., count:, :], x_shape, xp)
+    full = full + _completing(gu[..., count:], xp)
+    full = full + _completing(gvh[..., count:, :], xp)
     return full if of_values is None else of_values + full
 
 
@@ -181,15 +166,14 @@ def _of_singular_vectors(u: Any, s: Any, v: Any, gu: Any, gv: Any, xp: Any) -> A
     tu, tv = adjoint(u, xp) @ gu, adjoint(v, xp) @ gv
     both, turned = tu + tv, tu - tv
     unused = _unused(xp.concat([gu, gv], axis=-2), xp)
-    inner = (both - adjoint(both, xp)) / 2 * _inverse_gaps(s, unused, xp)
+    inner = parts(both, xp)[1] * _inverse_gaps(s, unused, xp)
     inner = _with_diagonal(inner, _phases(both, xp), xp)
-    sums = s[..., None, :] + s[..., :, None]
-    inner = inner + _ratio((turned - adjoint(turned, xp)) / 2, sums, xp)
+    inner = inner + ratio(parts(turned, xp)[1], sums(s), xp)
     full = u @ inner @ adjoint(v, xp)
     if u.shape[-2] > s.shape[-1]:
-        full = full + _ratio(gu - u @ tu, s[..., None, :], xp) @ adjoint(v, xp)
+        full = full + ratio(gu - u @ tu, s[..., None, :], xp) @ adjoint(v, xp)
     if v.shape[-2] > s.shape[-1]:
-        full = full + u @ adjoint(_ratio(gv - v @ tv, s[..., None, :], xp), xp)
+        full = full + u @ adjoint(ratio(gv - v @ tv, s[..., None, :], xp), xp)
     return full
 
 

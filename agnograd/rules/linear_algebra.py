@@ -1,4 +1,8 @@
-"""Products of vectors, matrices and tensors, which the main namespace and ``linalg`` share."""
+"""Products of vectors, matrices and tensors, which the main namespace and ``linalg`` share.
+
+The adjoint of X -> X B is G -> G B^H, and of X -> A X it is G -> A^H G (Giles, "An extended
+collection of matrix derivative results", 2008, section 2.2.2).
+"""
 
 from collections.abc import Sequence
 from typing import Any

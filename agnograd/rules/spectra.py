@@ -7,29 +7,50 @@ are divided differences of old and new values: smooth, unlike those of single ve
 
 from typing import Any
 
-from agnograd.extend import OpSet, adjoint, divide_or_zero, is_complex
+from agnograd.extend import OpSet, adjoint, is_complex
 
 __all__ = ["ops"]
 
 ops = OpSet("linalg", samples="agnograd.rules.samples.spectra")
 
 
-def _rounding(values: Any, xp: Any) -> Any:
+def rounding(values: Any, xp: Any) -> Any:
     """Return, for each matrix, what differences between its values may be no more than."""
     return (xp.finfo(values.dtype).eps * xp.sum(xp.abs(values), axis=-1))[..., None, None]
 
 
-def _differences(values: Any) -> Any:
+def differences(values: Any) -> Any:
+    """Return value_j - value_i."""
     return values[..., None, :] - values[..., :, None]
 
 
-def _sums(values: Any) -> Any:
+def sums(values: Any) -> Any:
+    """Return value_j + value_i."""
     return values[..., None, :] + values[..., :, None]
+
+
+def ratio(above: Any, below: Any, xp: Any) -> Any:
+    """Return ``above / below``: 0 where the former is 0, NaN where only the latter is."""
+    zero = below == 0
+    undefined = xp.logical_and(zero, above != 0)
+    return xp.where(undefined, xp.nan, above / xp.where(zero, 1.0, below))
+
+
+def parts(matrix: Any, xp: Any) -> tuple[Any, Any]:
+    """Return the Hermitian and the skew-Hermitian part."""
+    turned = adjoint(matrix, xp)
+    return (matrix + turned) / 2, (matrix - turned) / 2
+
+
+def real_diagonal(matrix: Any, xp: Any) -> Any:
+    """Return the real part of the diagonal."""
+    diagonal = xp.linalg.diagonal(matrix)
+    return xp.real(diagonal) if is_complex(diagonal.dtype, xp) else diagonal
 
 
 def _repeated(values: Any, xp: Any) -> Any:
     """Return which pairs of values, (i, j) with i != j, are equal up to rounding."""
-    equal = xp.abs(_differences(values)) <= _rounding(values, xp)
+    equal = xp.abs(differences(values)) <= rounding(values, xp)
     eye = xp.eye(values.shape[-1], dtype=xp.bool, device=values.device)
     return xp.logical_and(equal, xp.logical_not(eye))
 
@@ -40,9 +61,9 @@ def _divided_differences(new: Any, old: Any, xp: Any) -> Any:
     Where the old values are equal it is 0 for equal new ones, which then do not depend on the
     matrix, or get NaN from ``_undetermined``; and NaN for others.
     """
-    gap, rise = _differences(old), _differences(new)
-    near = xp.abs(gap) <= _rounding(old, xp)
-    level = xp.abs(rise) <= _rounding(new, xp)
+    gap, rise = differences(old), differences(new)
+    near = xp.abs(gap) <= rounding(old, xp)
+    level = xp.abs(rise) <= rounding(new, xp)
     slope = rise / xp.where(near, 1.0, gap)
     return xp.where(near, xp.where(level, xp.zeros_like(slope), xp.nan), slope)
 
@@ -59,17 +80,6 @@ def _undetermined(hermitian: Any, old: Any, xp: Any) -> Any:
     return xp.where(lost, xp.full_like(old, xp.nan), xp.zeros_like(old))
 
 
-def _parts(matrix: Any, xp: Any) -> tuple[Any, Any]:
-    """Return the Hermitian and the skew-Hermitian part."""
-    turned = adjoint(matrix, xp)
-    return (matrix + turned) / 2, (matrix - turned) / 2
-
-
-def _real_diagonal(matrix: Any, xp: Any) -> Any:
-    diagonal = xp.linalg.diagonal(matrix)
-    return xp.real(diagonal) if is_complex(diagonal.dtype, xp) else diagonal
-
-
 # -- Hermitian matrices --------------------------------------------------------------------------
 
 
@@ -82,14 +92,14 @@ def _with_eigenvalues(xp: Any, x: Any, values: Any, /, vectors: Any = None) -> A
 def _with_eigenvalues_x(g: Any, x: Any, values: Any, xp: Any) -> Any:
     """Follow Daleckii and Krein (Higham, "Functions of matrices", SIAM 2008, theorem 3.11)."""
     w, v = xp.linalg.eigh(x)
-    hermitian, _ = _parts(adjoint(v, xp) @ g @ v, xp)
+    hermitian, _ = parts(adjoint(v, xp) @ g @ v, xp)
     return v @ (hermitian * _divided_differences(values, w, xp)) @ adjoint(v, xp)
 
 
 def _with_eigenvalues_values(g: Any, x: Any, xp: Any) -> Any:
     w, v = xp.linalg.eigh(x)
-    hermitian, _ = _parts(adjoint(v, xp) @ g @ v, xp)
-    return _real_diagonal(hermitian, xp) + _undetermined(hermitian, w, xp)
+    hermitian, _ = parts(adjoint(v, xp) @ g @ v, xp)
+    return real_diagonal(hermitian, xp) + _undetermined(hermitian, w, xp)
 
 
 def _eigvalsh_vjp(g: Any, x: Any, xp: Any) -> Any:
@@ -117,21 +127,21 @@ def _with_singular_values_x(g: Any, x: Any, values: Any, xp: Any) -> Any:
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
     uh, v = adjoint(u, xp), adjoint(vh, xp)
     inner = uh @ g @ v
-    hermitian, skew = _parts(inner, xp)
-    turned = skew * divide_or_zero(_sums(values), _sums(s), xp)
+    hermitian, skew = parts(inner, xp)
+    turned = skew * ratio(sums(values), sums(s), xp)
     full = u @ (hermitian * _divided_differences(values, s, xp) + turned) @ vh
-    ratio = divide_or_zero(values, s, xp)[..., None, :]
+    outside = ratio(values, s, xp)[..., None, :]
     if x.shape[-2] > s.shape[-1]:
-        full = full + ((g @ v - u @ inner) * ratio) @ vh
+        full = full + ((g @ v - u @ inner) * outside) @ vh
     if x.shape[-1] > s.shape[-1]:
-        full = full + u @ adjoint((adjoint(g, xp) @ u - v @ adjoint(inner, xp)) * ratio, xp)
+        full = full + u @ adjoint((adjoint(g, xp) @ u - v @ adjoint(inner, xp)) * outside, xp)
     return full
 
 
 def _with_singular_values_values(g: Any, x: Any, xp: Any) -> Any:
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    hermitian, _ = _parts(adjoint(u, xp) @ g @ adjoint(vh, xp), xp)
-    return _real_diagonal(hermitian, xp) + _undetermined(hermitian, s, xp)
+    hermitian, _ = parts(adjoint(u, xp) @ g @ adjoint(vh, xp), xp)
+    return real_diagonal(hermitian, xp) + _undetermined(hermitian, s, xp)
 
 
 def _svdvals_vjp(g: Any, x: Any, xp: Any) -> Any:
