@@ -65,10 +65,13 @@ def _var_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, correction: float, xp: 
 def _std_vjp(
     g: Any, x: Any, out: Any, x_shape: Shape, axis: Axis, correction: float, xp: Any
 ) -> Any:
-    # The derivative is 0 where all values are equal.
-    share = divide_or_zero(g, out, xp)
-    scale = _per_degree(x_shape, axis, correction)
-    return keep_axes(share, x_shape, axis, xp) * scale * _deviation(x, axis, xp)
+    axes = reduced_axes(axis, len(x_shape))
+    # The derivative is 0 where all values are equal, although rounding may have made some of out.
+    first = x[tuple(slice(0, 1) if i in axes else slice(None) for i in range(len(x_shape)))]
+    equal = xp.all(x == first, axis=axes, keepdims=True)
+    g, out = keep_axes(g, x_shape, axis, xp), keep_axes(out, x_shape, axis, xp)
+    share = divide_or_zero(g, xp.where(equal, 0.0, out), xp)
+    return share * _per_degree(x_shape, axis, correction) * _deviation(x, axis, xp)
 
 
 def _prod_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:

@@ -80,7 +80,8 @@ CONVENTIONS: list[Convention] = [
         ("xp.linalg.svdvals(x)", {"x": ZEROS}, ZEROS),
         ("xp.hypot(x, y)", {"x": 0.0, "y": 0.0}, {"x": 0.0, "y": 0.0}),
         ("xp.atan2(x, y)", {"x": 0.0, "y": 0.0}, {"x": 0.0, "y": 0.0}),
-        ("xp.std(x)", {"x": [2.0, 2.0, 2.0]}, [0.0, 0.0, 0.0]),
+        ("xp.std(x)", {"x": [2.0, 2.0, 2.0]}, [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]),
+        ("xp.std(x)", {"x": [0.1, 0.1, 0.1]}, [0.0, 0.0, 0.0]),
     ),
     *_rows(
         "`clip` is 1 on the closed interval; a bound has what the array has not",
