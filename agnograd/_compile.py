@@ -10,7 +10,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable
 from functools import cache, partial
-from inspect import signature
+from inspect import getdoc, signature
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -118,9 +118,8 @@ def compile_op(
             call.masks = _masks(op, call.saved_names)
     function = _function(forward_source(op, form), scope)
     function.__module__ = domain.namespace.__name__
-    function.__doc__ = (
-        f"Compute ``{op.name}`` of the array API standard ({op.chapter}), recorded for "
-        "differentiation."
+    function.__doc__ = (op.forward and getdoc(op.forward)) or (
+        f"Compute ``{op.name}`` ({op.chapter}), recorded for differentiation."
     )
     return function
 

@@ -3,8 +3,10 @@
 Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
 """
 
+import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +72,10 @@ other distributions included. This page is made by `python docs/generate.py`.
 """
 
 # Ops that rules need and the standard lacks.
-BEYOND = {
+BEYOND = (
     *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
-    *("scatter_add", "scatter_add_axis", "to_device"),
-}
+    *("scatter_add", "scatter_add_axis"),
+)
 
 
 def conventions() -> str:
@@ -116,6 +118,11 @@ def ops() -> str:
     for chapter, found in groupby(chapters, key=lambda op: op.chapter):
         names = ", ".join(_marked(op) for op in found)
         parts.append(f"\n## {chapter}\n\n{names}\n")
+    parts.append("\n## Beyond the standard\n\n")
+    for name in BEYOND:
+        function = attrgetter(name)(ag.namespace("numpy"))
+        call = f"{name}{inspect.signature(function)}"
+        parts.append(f"- `{call}`: {inspect.getdoc(function).splitlines()[0]}\n")
     return "".join(parts)
 
 

@@ -19,6 +19,7 @@ def _zeros(values: Any, shape: Shape, dtype: Any, xp: Any) -> Any:
 
 
 def _scatter_add(xp: Any, backend: Any, values: Any, key: Any, /, *, shape: Shape) -> Any:
+    """Return zeros of ``shape`` with ``values`` added at ``key``, repeated places adding up."""
     return backend.scatter_add(_zeros(values, shape, values.dtype, xp), key, values)
 
 
@@ -33,6 +34,7 @@ def _add_into(
 def _scatter_add_axis(
     xp: Any, backend: Any, values: Any, indices: Any, /, *, axis: int, shape: Shape
 ) -> Any:
+    """Return zeros of ``shape`` with slices of ``values`` added at ``indices`` of an axis."""
     axis %= len(shape)
     indices = xp.reshape(indices, (math.prod(indices.shape),))
     values = xp.reshape(values, (*shape[:axis], indices.shape[0], *shape[axis + 1 :]))
