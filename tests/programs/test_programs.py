@@ -82,9 +82,10 @@ class Writer:
         self.lines = []
         self.ops = set()
         self.on_numpy_alone = False
-        # No element is zero, nor equal to another: there, some functions have no derivative.
-        seed = sum(pick([0, 1]) << bit for bit in range(10))
-        numbers = iter(random.Random(seed).sample(range(-1399, 1400, 2), 40))
+        # No element is zero, nor equal to another or its opposite: there, some functions have no
+        # derivative.
+        rng = random.Random(sum(pick([0, 1]) << bit for bit in range(10)))
+        numbers = iter(rng.choice((-1, 1)) * each for each in rng.sample(range(1, 1400, 2), 40))
         self.values = {}
         for i in range(pick([1, 2, 3])):
             shape = pick(SHAPES if i else SHAPES[:-2])
