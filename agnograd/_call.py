@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from agnograd._domain import Domain
     from agnograd._hooks import ActiveHooks
 
-__all__ = ["Backward", "Call"]
+__all__ = ["Backward", "Call", "Source"]
 
 Backward = Callable[..., tuple[Any, ...]]
+# What a saved value is: the input of this number, "out" (or which of several outputs), "each" of a
+# sequence of inputs, an array that is "constant" or of "unknown" origin; None for what is no array.
+Source = int | str | tuple[Any, ...] | None
 
 
 class Call:
@@ -64,7 +67,7 @@ class Call:
         # One output, and nothing but a backward function: the engine's usual case.
         self.simple = True
         self.saved_names: tuple[str, ...] = ()
-        self.sources: tuple[int | str | None, ...] = ()
+        self.sources: tuple[Source, ...] = ()
         self.hooks: ActiveHooks | None = None
         self._location: str | None = None
         self._seeking = False

@@ -144,15 +144,15 @@ def _function(source: str, scope: dict[str, Any]) -> FunctionType:
 
 
 def _accumulator(op: Op, domain: Domain, saved_names: tuple[str, ...]) -> Callable[..., Any]:
-    """Return ``(into, g, saved) -> into`` from the op's own accumulate function."""
+    """Return ``([into], g, saved) -> [into]`` from the op's own accumulate function."""
     assert op.accumulate is not None
     names = tuple(signature(op.accumulate).parameters)
     accumulate = op.accumulate
 
-    def add_into(into: Any, g: Any, saved: tuple[Any, ...]) -> Any:
+    def add_into(into: list[Any], g: Any, saved: tuple[Any, ...]) -> list[Any]:
         known = dict(zip(saved_names, saved, strict=True))
-        known |= {"into": into, "g": g, "backend": domain.backend, "xp": domain.raw}
-        return accumulate(*(known[name] for name in names))
+        known |= {"into": into[0], "g": g, "backend": domain.backend, "xp": domain.raw}
+        return [accumulate(*(known[name] for name in names))]
 
     return add_into
 

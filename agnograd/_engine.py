@@ -222,8 +222,8 @@ class Pass:
         op = node.op
         if self.create_graph:
             compute = partial(backward, g, edges, connected(node, saved), op.domain.namespace)
-        elif op.accumulate is not None and self.hooks is None:
-            self.accumulate(node, g, saved)
+        elif op.accumulate is not None and self.hooks is None and _are_different(edges):
+            self.accumulate(node, edges, g, saved)
             return ()
         else:
             compute = partial(backward, g, edges, saved)
@@ -234,19 +234,28 @@ class Pass:
         cotangents = tuple(g) if isinstance(g, list) else (g,)
         return self.hooks.backward(op, compute, inputs, cotangents)
 
-    def accumulate(self, node: Node, g: Any, saved: tuple[Any, ...]) -> None:
-        """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
-        (edge,) = node.edges
-        accumulate = node.op.accumulate
-        assert edge is not None
-        assert accumulate is not None
+    def accumulate(
+        self, node: Node, edges: tuple[Edge | None, ...], g: Any, saved: tuple[Any, ...]
+    ) -> None:
+        """Let an op add its gradients to buffers, instead of making full-size arrays for them."""
+        assert node.op.accumulate is not None
+        into = [None if edge is None else self.buffer(node, edge) for edge in edges]
+        for edge, total in zip(edges, node.op.accumulate(into, g, saved), strict=True):
+            if edge is None or total is None:
+                continue
+            if edge not in self.gradients:
+                heappush(self.queue, (edge.rank, edge))
+            self.gradients[edge] = total
+            self.owned.add(edge)
+
+    def buffer(self, node: Node, edge: Edge) -> Any:
+        """Return what has arrived at a node as an array that may be added to, or None."""
         total = self.gradients.get(edge)
-        if total is None:
-            heappush(self.queue, (edge.rank, edge))
-        elif edge not in self.owned:
-            total = node.op.domain.copy(total)
-        self.gradients[edge] = accumulate(total, g, saved)
-        self.owned.add(edge)
+        return total if total is None or edge in self.owned else node.op.domain.copy(total)
+
+
+def _are_different(edges: tuple[Edge | None, ...]) -> bool:
+    return len(edges) == 1 or len({edge for edge in edges if edge}) == sum(map(bool, edges))
 
 
 def _on_path(roots: Iterable[Edge], targets: Collection[Edge]) -> set[Edge]:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agnograd._fit import is_python_scalar
+from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
-    from agnograd._call import Call
+    from agnograd._call import Call, Source
     from agnograd._variable import Variable
 
 __all__ = ["Edge", "Leaf", "Node", "Output", "Watch", "connected", "next_rank", "watch"]
@@ -99,7 +100,7 @@ def connected(node: Node, values: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def _connect(value: Any, source: int | str | None, node: Node) -> Any:
+def _connect(value: Any, source: Source, node: Node) -> Any:
     if source is None or value is None or is_python_scalar(value):
         return value
     make = node.op.domain.Variable._make
@@ -107,6 +108,15 @@ def _connect(value: Any, source: int | str | None, node: Node) -> Any:
         return [make(each, edge) for each, edge in zip(value, node.edges, strict=True)]
     if source == "constant":
         return make(value, None) if isinstance(value, node.op.domain.array_types) else value
+    if source == "unknown":
+        raise GradientError(
+            f"{node.op.name} saved an array that is neither an argument nor a result, so that its "
+            "own derivative is unknown: under create_graph save arguments or results alone, and "
+            "compute what else is needed in backward"
+        )
+    if isinstance(source, tuple):  # one of several results
+        _, index, siblings = source
+        return make(value, Output(node, index, siblings))
     if isinstance(value, tuple | list):
         return node.op.domain.wrap_outputs(value, node)
     return make(value, node if source == "out" else node.edges[source])  # type: ignore[index]

@@ -1,0 +1,258 @@
+"""Functions with a derivative of their own."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from agnograd._call import Call, Source
+from agnograd._fit import is_python_scalar
+from agnograd._graph import Edge, Node, next_rank
+from agnograd._mode import current_mode
+from agnograd._namespace import domain_of
+from agnograd._unwrap import unwrap
+from agnograd._variable import Variable
+from agnograd.errors import NoGradientError, RuleError, UnsupportedArrayError
+
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
+
+__all__ = ["Function"]
+
+
+class Function:
+    """A function with its own derivative: subclass it, and call an instance.
+
+    ``forward(self, xp, *args, **options)`` gets the raw namespace and raw arrays, and returns an
+    array or a tuple of arrays. What ``backward`` needs of them goes through ``self.save(...)`` to
+    ``self.saved``; anything else may be kept as an attribute. It must not change its arguments.
+
+    ``backward(self, xp, *grads)`` gets the cotangent of each output (zeros for one that nothing
+    depends on), and returns the gradient of each array argument, of its shape, dtype and device, or
+    None. It gets raw arrays in a first-order pass. Under ``create_graph`` it gets Variables and the
+    differentiable namespace; inputs and outputs that were saved are then connected to the graph.
+
+    ``accumulate(self, xp, g, into)``, if it is there, adds the gradients to ``into``, a list of
+    what each array argument has so far (arrays that may be changed, or None), and returns the
+    sums; ``g`` is the cotangent, or a list of them. It spares full-size arrays in first-order
+    passes.
+
+    Arguments that are no arrays are passed on as they are, and have no gradient; neither have
+    arrays in keyword arguments. One instance can be called many times: each call has its own copy.
+
+    Raises
+    ------
+    RuleError
+        If ``forward`` does not return arrays, or ``backward`` gradients that fit.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> class Square(ag.Function):
+    ...     def forward(self, xp, x):
+    ...         self.save(x)
+    ...         return x * x
+    ...
+    ...     def backward(self, xp, g):
+    ...         (x,) = self.saved
+    ...         return 2 * x * g
+    >>> float(ag.grad(Square())(3.0))
+    6.0
+    """
+
+    accumulate: Callable[..., Any] | None = None
+    _saved: tuple[Any, ...] = ()
+
+    def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
+        """Compute the function on raw arrays."""
+        raise NotImplementedError(f"{type(self).__name__} has no method forward(self, xp, ...)")
+
+    def backward(self, xp: Any, *grads: Any) -> Any:
+        """Compute the gradients of the array arguments."""
+        raise NotImplementedError(f"{type(self).__name__} has no method backward(self, xp, g)")
+
+    def save(self, *values: Any) -> None:
+        """Keep values for ``backward``, until a pass frees them."""
+        self._saved = values
+
+    @property
+    def saved(self) -> tuple[Any, ...]:
+        """The values that ``save`` was given."""
+        return self._saved
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call the function; what it returns is recorded as one op."""
+        return _applied(copy.copy(self), args, options)
+
+
+def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Run a function's forward, and record the call if an argument is tracked."""
+    name = type(function).__name__
+    domain = _common_domain(args, name)
+    call = Call(name, "function", domain)
+    found = [unwrap(call, f"argument {i}", x) if _is_array(x) else None for i, x in enumerate(args)]
+    found = _told_apart(found, domain)
+    raw = [x if pair is None else pair[0] for x, pair in zip(args, found, strict=True)]
+    inputs = [pair[0] for pair in found if pair is not None]
+    edges = tuple(pair[1] for pair in found if pair is not None)
+    options = {key: _constant(name, key, value) for key, value in options.items()}
+    compute = partial(function.forward, domain.raw, *raw, **options)
+    state = current_mode()
+    if state is None or state.hooks is None:
+        out = compute()
+    else:
+        call, out = state.hooks.forward(call, compute, tuple(inputs), options)
+    outputs = out if isinstance(out, tuple | list) else (out,)
+    _check_outputs(outputs, name, domain)
+    if not any(edges) or not (state is None or state.recording):
+        return domain.wrap(out)
+    node = _recorded(function, call, inputs, edges, out)
+    if state is not None and state.hooks is not None:
+        state.hooks.save(node)
+    if outputs is out:
+        return domain.wrap_outputs(out, node)
+    return domain.Variable._make(out, node if domain.is_inexact(out.dtype) else None)
+
+
+def _told_apart(found: list[Any], domain: Domain) -> list[Any]:
+    """Copy an array that two arguments share, so that a saved one is known by its identity."""
+    known: dict[int, Any] = {}
+    for place, pair in enumerate(found):
+        if pair is not None and known.setdefault(id(pair[0]), pair)[1] is not pair[1]:
+            found[place] = domain.copy(pair[0]), pair[1]
+    return found
+
+
+def _recorded(
+    function: Function, call: Call, inputs: Sequence[Any], edges: tuple[Edge | None, ...], out: Any
+) -> Node:
+    """Return the node of a call: its saved values, and how its gradients are computed."""
+    saved = function.saved
+    function._saved = ()  # the node keeps them, and frees them
+    rule = Rule(function, call.domain, inputs, isinstance(out, tuple | list))
+    call.simple = False
+    call.saved_names = tuple(f"saved[{index}]" for index in range(len(saved)))
+    call.sources = tuple(_source(value, inputs, out, call.domain) for value in saved)
+    call.backward = call.guarded = rule.backward
+    call.accumulate = None if function.accumulate is None else rule.accumulate
+    node = object.__new__(Node)
+    node.rank, node.op, node.watch = next_rank(), call, None
+    node.edges, node.saved = edges, saved
+    return node
+
+
+def _source(value: Any, inputs: Sequence[Any], out: Any, domain: Domain) -> Source:
+    """Return what a saved value is connected to, when it is needed as a Variable."""
+    if is_python_scalar(value) or not isinstance(value, domain.array_types):
+        return None
+    for index, x in enumerate(inputs):
+        if value is x:
+            return index
+    if value is out:
+        return "out"
+    if isinstance(out, tuple | list):
+        siblings = tuple((each.shape, each.dtype) for each in out)
+        for index, each in enumerate(out):
+            if value is each:
+                return "out", index, siblings
+    array: Any = value
+    return "unknown" if domain.is_inexact(array.dtype) else "constant"
+
+
+class Rule:
+    """How the gradients of one call are computed, and what they must look like."""
+
+    def __init__(
+        self, function: Function, domain: Domain, inputs: Sequence[Any], several: bool
+    ) -> None:
+        self.function = function
+        self.domain = domain
+        self.several = several
+        self.facts = [(x.shape, x.dtype, domain.device(x)) for x in inputs]
+
+    def backward(
+        self, g: Any, edges: Sequence[Any], saved: tuple[Any, ...], xp: Any = None
+    ) -> tuple[Any, ...]:
+        """Return the gradients of the array arguments."""
+        xp = self.domain.raw if xp is None else xp
+        grads = g if self.several else (g,)
+        found = self._checked("backward", self._running(saved).backward(xp, *grads))
+        if xp is self.domain.raw:
+            return found
+        return tuple(self.domain.wrap(each) for each in found)
+
+    def accumulate(self, into: list[Any], g: Any, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the sums of gradients."""
+        function = self._running(saved)
+        assert function.accumulate is not None
+        sums = function.accumulate(self.domain.raw, g, into)
+        return self._checked("accumulate", into if sums is None else sums)
+
+    def _running(self, saved: tuple[Any, ...]) -> Function:
+        function = copy.copy(self.function)
+        function._saved = saved
+        return function
+
+    def _checked(self, method: str, found: Any) -> tuple[Any, ...]:
+        gradients = tuple(found) if isinstance(found, tuple | list) else (found,)
+        where = f"{type(self.function).__name__}.{method}"
+        if len(gradients) != len(self.facts):
+            raise RuleError(
+                f"{where} returned {len(gradients)} gradients for {len(self.facts)} array "
+                "arguments; return one for each, in their order, or None"
+            )
+        for place, (gradient, fact) in enumerate(zip(gradients, self.facts, strict=True)):
+            if gradient is not None:
+                self._check(gradient, fact, f"{where}: gradient {place}")
+        return gradients
+
+    def _check(self, gradient: Any, fact: tuple[Any, ...], where: str) -> None:
+        raw: Any = gradient._data if isinstance(gradient, self.domain.Variable) else gradient
+        if not isinstance(raw, self.domain.array_types):
+            raise RuleError(
+                f"{where} is {type(gradient).__name__}, not an array of backend "
+                f"{self.domain.backend.name!r}"
+            )
+        array: Any = raw
+        found = array.shape, array.dtype, self.domain.device(array)
+        for what, one, wanted in zip(("shape", "dtype", "device"), found, fact, strict=True):
+            if one != wanted:
+                raise RuleError(f"{where} has {what} {one}, but its argument has {wanted}")
+
+
+def _constant(name: str, key: str, value: Any) -> Any:
+    if isinstance(value, Variable) and value.requires_grad:
+        raise NoGradientError(
+            f"{name}: keyword argument {key!r} requires a gradient, which positional arguments "
+            "alone have; pass it by position, or x.detach()"
+        )
+    return value.data if isinstance(value, Variable) else value
+
+
+def _check_outputs(outputs: Sequence[Any], name: str, domain: Domain) -> None:
+    for each in outputs:
+        if not isinstance(each, domain.array_types):
+            raise RuleError(
+                f"{name}.forward returned {type(each).__name__}; it must return an array of "
+                f"backend {domain.backend.name!r}, or a tuple of such arrays"
+            )
+
+
+def _is_array(value: Any) -> bool:
+    if is_python_scalar(value) or value is None:
+        return False
+    kind = type(value)
+    return isinstance(value, Variable) or (
+        hasattr(kind, "__array_namespace__") or hasattr(kind, "__dlpack__")
+    )
+
+
+def _common_domain(args: Sequence[Any], name: str) -> Domain:
+    """Return the domain of the first Variable, or else of the first raw array."""
+    variables = [arg for arg in args if isinstance(arg, Variable)]
+    for arg in (*variables, *filter(_is_array, args)):
+        domain: Domain = domain_of(arg)
+        return domain
+    raise UnsupportedArrayError(f"{name} was called without any array")

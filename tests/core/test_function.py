@@ -1,0 +1,285 @@
+"""Functions with a derivative of their own."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd.errors import (
+    FreedGraphError,
+    GradientError,
+    MixedBackendsError,
+    NoGradientError,
+    RuleError,
+    UnsupportedArrayError,
+)
+from agnograd.extend import hookimpl
+from arrays import leaf, values
+
+
+class Square(ag.Function):
+    def forward(self, xp, x):
+        self.save(x)
+        return x * x
+
+    def backward(self, xp, g):
+        (x,) = self.saved
+        return 2 * x * g
+
+
+class Exp(ag.Function):
+    def forward(self, xp, x):
+        out = xp.exp(x)
+        self.save(out)
+        return out
+
+    def backward(self, xp, g):
+        return g * self.saved[0]
+
+
+class SinCos(ag.Function):
+    """Two results, both saved."""
+
+    def forward(self, xp, x):
+        sin, cos = xp.sin(x), xp.cos(x)
+        self.save(sin, cos)
+        return sin, cos
+
+    def backward(self, xp, g_sin, g_cos):
+        sin, cos = self.saved
+        return g_sin * cos - g_cos * sin
+
+
+class Scaled(ag.Function):
+    """x * y ** power, where y may be left out."""
+
+    def forward(self, xp, x, y=None, power=1, *, shift=0.0):
+        self.power = power
+        self.save(x, y)
+        return (x if y is None else x * y**power) + shift
+
+    def backward(self, xp, g):
+        x, y = self.saved
+        if y is None:
+            return g
+        return g * y**self.power, g * x * self.power * y ** (self.power - 1)
+
+
+def test_first_and_second_derivatives(xp):
+    x = leaf(xp, [0.5, -1.0, 2.0])
+    for function in (Square(), Exp()):
+        ag.check_grad(function, x.data)
+    ag.check_grad(lambda x: SinCos()(x)[0] * 2 + SinCos()(x)[1], x.data)
+    ag.check_grad(lambda x: SinCos()(x)[1], x.data)
+    ag.check_grad(lambda x, y: Scaled()(x, y, 3, shift=1.0), x.data, x.data)
+    ag.check_grad(lambda x: Scaled()(x), x.data)
+    ag.check_grad(lambda x: Scaled()(x, x), x.data)
+
+
+def test_the_third_derivative(xp):
+    f = lambda x: Square()(Exp()(x))  # noqa: E731 - exp(2 x)
+    third = ag.grad(ag.grad(ag.grad(f)))
+    assert float(third(xp.asarray(0.5).data)) == pytest.approx(8 * np.exp(1.0))
+
+
+def test_results_are_as_those_of_any_op(xp):
+    x = leaf(xp, [1.0, 2.0])
+    y = Square()(x)
+    assert y.requires_grad
+    assert not y.is_leaf
+    assert not Square()(x.detach()).requires_grad
+    assert isinstance(Square()(x.data), ag.Variable)
+    with ag.no_grad():
+        assert not Square()(x).requires_grad
+    xp.sum(Square()(x)).backward()
+    np.testing.assert_array_equal(values(x.grad), [2.0, 4.0])
+
+
+def test_results_without_a_gradient(xp):
+    class Signs(ag.Function):
+        def forward(self, xp, x):
+            return x > 0, x * 2
+
+        def backward(self, xp, g_positive, g):
+            return 2 * g
+
+    x = leaf(xp, [1.0, -1.0])
+    positive, double = Signs()(x)
+    assert not positive.requires_grad
+    xp.sum(double).backward()
+    np.testing.assert_array_equal(values(x.grad), 2.0)
+
+
+def test_one_instance_serves_many_calls(xp):
+    square = Square()
+    x, y = leaf(xp, 3.0), leaf(xp, 4.0)
+    (square(x) + square(y)).backward()
+    assert (x.grad.item(), y.grad.item()) == (6.0, 8.0)
+    assert square.saved == ()
+
+
+def test_saved_values_are_freed_and_hold_no_cycle(xp):
+    out = Square()(xp.exp(leaf(xp, 1.0)))
+    node = weakref.ref(out)
+    out.backward()
+    with pytest.raises(FreedGraphError, match="'Square' saved"):
+        out.backward()
+    gc.disable()
+    try:
+        del out
+        assert node() is None
+    finally:
+        gc.enable()
+
+
+def test_gradients_are_accumulated_into_what_is_there(xp):
+    seen = []
+
+    class Part(ag.Function):
+        """x[0], whose gradient is added to one element."""
+
+        def forward(self, xp, x):
+            self.shape = x.shape
+            return xp.asarray(x[0], copy=True)
+
+        def backward(self, xp, g):
+            out = xp.zeros(self.shape, dtype=g.dtype)
+            return xp.__setitem__(out, 0, g)
+
+        def accumulate(self, xp, g, into):
+            seen.append(into[0] is None)
+            if into[0] is None:
+                return [self.backward(xp, g)]
+            return [xp.__setitem__(into[0], 0, into[0][0] + g)]
+
+    x = leaf(xp, [1.0, 2.0])
+    part = Part()
+    (part(x) * 2.0 + part(x) * 3.0 + xp.sum(x)).backward()
+    np.testing.assert_array_equal(values(x.grad), [6.0, 1.0])
+    assert len(seen) == 2
+    ag.check_grad(lambda x: part(x) * part(x) * xp.sum(x), x.data)
+
+
+def test_accumulation_for_one_argument_that_is_given_twice(xp):
+    class Sum(ag.Function):
+        def forward(self, xp, x, y):
+            return x + y
+
+        def backward(self, xp, g):
+            return g, g
+
+        def accumulate(self, xp, g, into):
+            return [g if each is None else each + g for each in into]
+
+    x, y = leaf(xp, 1.0), leaf(xp, 1.0)
+    Sum()(x, x).backward()
+    assert x.grad.item() == 2.0
+    (Sum()(x, y) * Sum()(y, x)).backward()
+    assert (x.grad.item(), y.grad.item()) == (6.0, 4.0)
+
+
+def wrong(result, saved=False):
+    class Wrong(ag.Function):
+        def forward(self, xp, x, y):
+            if saved:
+                self.save(x * y)
+            return x * y
+
+        def backward(self, xp, g):
+            return result(xp, g)
+
+    return Wrong()
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (lambda xp, g: g, "returned 1 gradients for 2 array arguments"),
+        (lambda xp, g: (g, g, g), "returned 3 gradients"),
+        (lambda xp, g: (g[:1], g), r"gradient 0 has shape \(1,\), but its argument has \(2,\)"),
+        (lambda xp, g: (g, xp.astype(g, xp.float32)), "gradient 1 has dtype .*float32"),
+        (lambda xp, g: (1.0, g), "gradient 0 is float, not an array"),
+    ],
+)
+def test_what_backward_returns_is_checked(xp, result, message):
+    x, y = leaf(xp, [1.0, 2.0]), leaf(xp, [1.0, 2.0])
+    xp.sum(x * y).backward()
+    with pytest.raises(RuleError, match=rf"Wrong\.backward.*{message}"):
+        xp.sum(wrong(result)(x, y)).backward()
+    np.testing.assert_array_equal(values(x.grad), [1.0, 2.0])
+
+
+def test_none_is_no_gradient(xp):
+    x, y = leaf(xp, [1.0, 2.0]), leaf(xp, [1.0, 2.0])
+    xp.sum(wrong(lambda xp, g: (None, g))(x, y)).backward()
+    assert x.grad is None
+    np.testing.assert_array_equal(values(y.grad), 1.0)
+
+
+def test_a_saved_array_of_unknown_origin_has_no_second_derivative(xp):
+    x, y = leaf(xp, [1.0, 2.0]), leaf(xp, [1.0, 2.0])
+    function = wrong(lambda xp, g: (g, g), saved=True)
+    xp.sum(function(x, y)).backward()
+    with pytest.raises(GradientError, match="neither an argument nor a result"):
+        xp.sum(function(x, y)).backward(create_graph=True)
+
+
+def test_misuse_is_an_error_that_says_so(xp, backend):
+    x = leaf(xp, [1.0, 2.0])
+
+    class Number(ag.Function):
+        def forward(self, xp, x):
+            return "a string"
+
+    with pytest.raises(RuleError, match=r"Number\.forward returned str"):
+        Number()(x)
+    with pytest.raises(NotImplementedError, match="has no method forward"):
+        ag.Function()(x)
+    with pytest.raises(UnsupportedArrayError, match="without any array"):
+        Square()(3.0)
+    with pytest.raises(NoGradientError, match="'shift' requires a gradient"):
+        Scaled()(x, shift=x)
+    other = ag.namespace("strict" if backend == "numpy" else "numpy")
+    with pytest.raises(MixedBackendsError, match="Scaled: argument 'argument 1'"):
+        Scaled()(x, leaf(other, [1.0, 2.0]))
+
+
+def test_hooks_see_functions_as_ops(xp):
+    class Names:
+        def __init__(self):
+            self.seen = []
+
+        @hookimpl
+        def forward_postprocess(self, op, outputs):
+            self.seen.append((op.name, op.chapter, len(outputs)))
+
+        @hookimpl
+        def backward_postprocess(self, op, grad_inputs):
+            self.seen.append((op.name, len(grad_inputs)))
+
+    with ag.hooks(Names()) as (names,):
+        xp.sum(Square()(leaf(xp, [1.0, 2.0]))).backward()
+    assert names.seen[0] == ("Square", "function", 1)
+    assert names.seen[-1] == ("Square", 1)
+
+
+def test_threads_do_not_share_a_call(xp):
+    square = Square()
+    failures = []
+
+    def work(number):
+        for _ in range(100):
+            x = leaf(xp, float(number))
+            square(x).backward()
+            if x.grad.item() != 2.0 * number:
+                failures.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
