@@ -54,7 +54,9 @@ def _phases(t: Any, xp: Any) -> Any:
     if not is_complex(t.dtype, xp):
         return xp.zeros_like(size)
     turning = xp.abs(xp.imag(xp.linalg.diagonal(t)))
-    limit = xp.finfo(t.dtype).eps ** 0.5 * size
+    # Contributions that cancel leave rounding, of which all may be imaginary.
+    eps = xp.finfo(t.dtype).eps
+    limit = eps**0.5 * size + eps**0.75
     return xp.where(turning > limit, xp.full_like(size, xp.nan), xp.zeros_like(size))
 
 
