@@ -4,6 +4,7 @@ from agnograd import autodiff
 from agnograd._activation import activate_process_plugins, hooks
 from agnograd._backends import backends
 from agnograd._function import Function
+from agnograd._manager import GradManager
 from agnograd._mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from agnograd._namespace import namespace
 from agnograd._plugins import plugins
@@ -15,6 +16,7 @@ from agnograd.testing import check_grad
 
 __all__ = [
     "Function",
+    "GradManager",
     "LostGradientWarning",
     "Variable",
     "autodiff",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from agnograd._call import Backward
@@ -14,7 +14,9 @@ from agnograd._variable import Variable
 from agnograd._watching import announce, watched
 from agnograd.errors import FreedGraphError
 
-__all__ = ["run_pass"]
+__all__ = ["Callback", "run_pass"]
+
+Callback = Callable[[Any], Any]
 
 
 def run_pass(
@@ -25,6 +27,7 @@ def run_pass(
     create_graph: bool = False,
     retain_graph: bool = False,
     retain_grads: bool = False,
+    callbacks: Mapping[Edge, Callback] | None = None,
 ) -> dict[Edge, Any]:
     """Carry cotangents from the outputs of a graph back to where it starts.
 
@@ -45,6 +48,9 @@ def run_pass(
         Keep the values that nodes saved.
     retain_grads : bool
         Return the gradient of every visited value.
+    callbacks : mapping, optional
+        What to call, for each of some targets, with its gradient as soon as that is final; what it
+        returns replaces the gradient.
 
     Returns
     -------
@@ -53,15 +59,21 @@ def run_pass(
     """
     seeds = list(seeds)
     this = Pass(create_graph, retain_graph, retain_grads)
+    starts = [node for node, _ in seeds]
     if targets is not None:
         this.targets = targets
-        this.path = _on_path([node for node, _ in seeds], targets)
+        this.path = _on_path(starts, targets)
+    if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
+        this.callbacks = callbacks or {}
+        this.awaited = _uses(starts, this.path)
+    for node, g in seeds:
+        this.add(node, g)
     if this.hooks is None:
-        this.run(seeds)
+        this.run()
     else:
         raw = tuple(output._data for output in outputs)
         with this.hooks.around_pass(raw):
-            this.run(seeds)
+            this.run()
     return this.final
 
 
@@ -83,6 +95,9 @@ class Pass:
         Nodes that a gradient reaches through an op that leaves elements out, such as ``where``:
         there a zero may mean that nothing is asked, and an infinite derivative is none of its
         business. Empty for programs without such ops, which pay nothing for it.
+    awaited : dict or None
+        Where someone waits for the gradients of leaves: how many uses of each are yet to run. When
+        none is left, the leaf need not wait for its turn.
     plain : bool
         Whether all that a node can need is its backward function.
     """
@@ -100,15 +115,15 @@ class Pass:
         self.owned: set[Edge] = set()
         self.final: dict[Edge, Any] = {}
         self.masked: set[Edge | None] = set()
+        self.callbacks: Mapping[Edge, Callback] = {}
+        self.awaited: dict[Edge, int] | None = None
         self.plain = self.hooks is None and not create_graph
 
-    def run(self, seeds: Iterable[tuple[Edge, Any]]) -> None:
+    def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, owned, path = self.gradients, self.queue, self.owned, self.path
-        plain, retain_graph = self.plain, self.retain_graph
+        plain, retain_graph, awaited = self.plain, self.retain_graph, self.awaited
         noticing = self.retain_grads or bool(self.targets)
-        for node, g in seeds:
-            self.add(node, g)
         while queue:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
             node = heappop(queue)[1]
@@ -149,6 +164,20 @@ class Pass:
                     gradients[edge] = total
                 else:
                     self.add(edge, part)
+            if awaited is not None:
+                self.settle(edges)
+
+    def settle(self, edges: tuple[Edge | None, ...]) -> None:
+        """Let leaves arrive whose last use has run."""
+        assert self.awaited is not None
+        for edge in edges:
+            if edge not in self.awaited:
+                continue
+            self.awaited[edge] -= 1
+            if self.awaited[edge] == 0 and edge in self.gradients:
+                self.queue.remove((edge.rank, edge))
+                heapify(self.queue)
+                self.arrive(edge, self.notice(edge, self.gradients.pop(edge)))  # type: ignore[arg-type]
 
     def add(self, node: Edge, g: Any) -> None:
         """Add a gradient to what has arrived at a node."""
@@ -166,6 +195,8 @@ class Pass:
         watch = node.watch
         if watch is not None:
             g = watched(node, watch, g, self.create_graph)
+        if node in self.callbacks:
+            g = self.callbacks[node](g)
         if self.retain_grads or node in self.targets or (watch is not None and watch.retained):
             self.final[node] = g
         return g
@@ -273,6 +304,23 @@ def _on_path(roots: Iterable[Edge], targets: Collection[Edge]) -> set[Edge]:
         if any(edge in path for edge in node.edges):
             path.add(node)
     return path
+
+
+def _uses(roots: Iterable[Edge], path: set[Edge] | None) -> dict[Edge, int]:
+    """Return how many times each leaf is an input of a node that a pass will visit."""
+    uses: dict[Edge, int] = {}
+    reached = set(roots)
+    stack = list(reached)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is None or (path is not None and edge not in path):
+                continue
+            if isinstance(edge, Leaf):
+                uses[edge] = uses.get(edge, 0) + 1
+            elif edge not in reached:
+                reached.add(edge)
+                stack.append(edge)
+    return uses
 
 
 def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:

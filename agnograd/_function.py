@@ -106,6 +106,8 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         call, out = state.hooks.forward(call, compute, tuple(inputs), options)
     outputs = out if isinstance(out, tuple | list) else (out,)
     _check_outputs(outputs, name, domain)
+    if state is not None and state.kept is not None:
+        edges = state.kept(*edges)
     if not any(edges) or not (state is None or state.recording):
         return domain.wrap(out)
     node = _recorded(function, call, inputs, edges, out)

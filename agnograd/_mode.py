@@ -25,17 +25,29 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+Kept = Callable[..., tuple[Any, ...]]
 
 
 class Mode:
-    """One level of state; leaving it restores ``outer``, the level that it was entered on."""
+    """One level of state; leaving it restores ``outer``, the level that it was entered on.
 
-    __slots__ = ("hooks", "outer", "recording")
+    ``kept``, while gradient managers are active, replaces by None the nodes of inputs that depend
+    on nothing that a manager attached.
+    """
 
-    def __init__(self, recording: bool, hooks: ActiveHooks | None, outer: Mode | None) -> None:
+    __slots__ = ("hooks", "kept", "outer", "recording")
+
+    def __init__(
+        self,
+        recording: bool,
+        hooks: ActiveHooks | None,
+        outer: Mode | None,
+        kept: Kept | None = None,
+    ) -> None:
         self.recording = recording
         self.hooks = hooks
         self.outer = outer
+        self.kept = kept
 
 
 # None is the usual state (recording, no hooks), so that an op pays for one test alone. A process
@@ -51,13 +63,17 @@ current_mode = _MODE.get
 class entered:  # noqa: N801 - used as a statement: with entered(...)
     """Enter a state: a context manager that leaves everything that it is not given as it is."""
 
-    __slots__ = ("_hooks", "_recording")
+    __slots__ = ("_hooks", "_kept", "_recording")
 
     def __init__(
-        self, recording: bool | None = None, hooks: Callable[[], ActiveHooks | None] | None = None
+        self,
+        recording: bool | None = None,
+        hooks: Callable[[], ActiveHooks | None] | None = None,
+        kept: Kept | None = None,
     ) -> None:
         self._recording = recording
         self._hooks = hooks
+        self._kept = kept
 
     # The state that is restored lives in the Mode that was entered, not here: one object can
     # be entered many times, nested, and in many threads.
@@ -67,7 +83,8 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         if recording is None:
             recording = outer is None or outer.recording
         hooks = outer.hooks if outer is not None else None
-        _MODE.set(Mode(recording, self._hooks() if self._hooks is not None else hooks, outer))
+        kept = self._kept or (outer.kept if outer is not None else None)
+        _MODE.set(Mode(recording, self._hooks() if self._hooks is not None else hooks, outer, kept))
 
     def __exit__(
         self,

@@ -110,6 +110,9 @@ def _recording(op: Op) -> Iterator[str]:
     else:
         constant = " and ".join(f"_{name}_node is None" for name in inputs)
     several = op.outputs != "one"
+    nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in inputs)
+    yield "if _state is not None and _state.kept is not None:"
+    yield f"    {nodes} = _state.kept({'*_edges' if op.sequence else nodes.strip('()')})"
     if "dtype" in op.signature.parameters:  # a result that is cast to integers has no gradient
         constant = f"{constant} or _out.dtype not in _inexact"
     yield f"if ({constant}) or (_state is not None and not _state.recording):"
@@ -122,7 +125,7 @@ def _recording(op: Op) -> Iterator[str]:
     yield "    _node.rank = _rank()"
     yield "    _node.op = _op"
     yield "    _node.watch = None"
-    yield f"    _node.edges = {'_edges' if op.sequence else _tuple(f'_{n}_node' for n in inputs)}"
+    yield f"    _node.edges = {nodes}"
     yield f"    _node.saved = {_tuple(value for _, value, _ in saved_values(op))}"
     yield "    if _state is not None and _state.hooks is not None:"
     yield "        _state.hooks.save(_node)"

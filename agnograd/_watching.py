@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agnograd._graph import Edge, Leaf, Output, Watch
@@ -12,27 +13,32 @@ from agnograd.errors import GradientError
 if TYPE_CHECKING:
     from agnograd._hooks import ActiveHooks
 
-__all__ = ["announce", "raw_gradient", "watched"]
+__all__ = ["announce", "raw_gradient", "replaced", "watched"]
 
 
 def watched(node: Edge, watch: Watch, g: Any, create_graph: bool) -> Any:
     """Let the hooks that users registered on a value see, and replace, its gradient."""
     for hook in tuple(watch.hooks.values()):
-        grad = g if create_graph else _domain(node).Variable._make(g, None)
-        with enable_grad() if create_graph else no_grad():
-            new = hook(grad)
-        if new is None:
-            continue
-        if not isinstance(new, Variable):
-            new = grad._make(grad._domain.to_raw(new), None)
-        if new.shape != grad.shape or new.dtype != grad.dtype:
-            raise GradientError(
-                f"a hook returned a gradient of shape {new.shape} and dtype {new.dtype}, in place "
-                f"of one of shape {grad.shape} and dtype {grad.dtype}"
-            )
-        new._refresh()
-        g = new if create_graph else new._data
+        g = replaced(hook, g, _domain(node), create_graph)
     return g
+
+
+def replaced(hook: Callable[[Any], Any], g: Any, domain: Any, create_graph: bool) -> Any:
+    """Return what a hook makes of a gradient: the gradient itself, or another one like it."""
+    grad = g if create_graph else domain.Variable._make(g, None)
+    with enable_grad() if create_graph else no_grad():
+        new = hook(grad)
+    if new is None:
+        return g
+    if not isinstance(new, Variable):
+        new = grad._make(grad._domain.to_raw(new), None)
+    if new.shape != grad.shape or new.dtype != grad.dtype:
+        raise GradientError(
+            f"a hook returned a gradient of shape {new.shape} and dtype {new.dtype}, in place "
+            f"of one of shape {grad.shape} and dtype {grad.dtype}"
+        )
+    new._refresh()
+    return new if create_graph else new._data
 
 
 def _domain(node: Edge) -> Any:

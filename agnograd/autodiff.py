@@ -149,12 +149,16 @@ def run_backward(
             retain_graph=create_graph if retain_graph is None else retain_graph,
             retain_grads=retain_grads,
         )
-        with _commits:
-            _commit(found, Owner(seeds))
+        commit(found, Owner(seeds))
+
+
+def commit(found: dict[Edge, Any], owner: Owner) -> None:
+    """Add gradients to what leaves (and watched values) hold, all of them or none."""
+    with _commits:
+        _commit(found, owner)
 
 
 def _commit(found: dict[Edge, Any], owner: Owner) -> None:
-    """Add gradients to what leaves (and watched values) hold, all of them or none."""
     places: list[Any] = []
     sums: list[Variable] = []
     for node, g in found.items():
