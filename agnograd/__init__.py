@@ -4,12 +4,13 @@ from agnograd import autodiff
 from agnograd._activation import activate_process_plugins, hooks
 from agnograd._backends import backends
 from agnograd._function import Function
+from agnograd._jacobian import jacobian
 from agnograd._manager import GradManager
 from agnograd._mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from agnograd._namespace import namespace
 from agnograd._plugins import plugins
 from agnograd._registry import ops
-from agnograd._transforms import grad, hessian, hvp, jacobian, stop_gradient, value_and_grad, vjp
+from agnograd._transforms import grad, hessian, hvp, jvp, stop_gradient, value_and_grad, vjp
 from agnograd._variable import Variable
 from agnograd.errors import LostGradientWarning
 from agnograd.testing import check_grad
@@ -29,6 +30,7 @@ __all__ = [
     "hvp",
     "is_grad_enabled",
     "jacobian",
+    "jvp",
     "namespace",
     "no_grad",
     "ops",

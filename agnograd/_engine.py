@@ -106,7 +106,8 @@ class Pass:
         mode = current_mode()
         self.hooks = mode.hooks if mode is not None else None
         self.create_graph = create_graph
-        self.retain_graph = retain_graph
+        # Forward mode outside of this pass needs the values that it would free.
+        self.retain_graph = retain_graph or (mode is not None and mode.tape is not None)
         self.retain_grads = retain_grads
         self.targets: Collection[Edge] = ()
         self.path: set[Edge] | None = None
@@ -293,9 +294,11 @@ def _on_path(roots: Iterable[Edge], targets: Collection[Edge]) -> set[Edge]:
     """Return the nodes from which a target can be reached, the targets among them."""
     reached = set(roots)
     stack = list(reached)
+    # Newer nodes rank lower: from what is older than all targets none can be reached.
+    oldest = max((target.rank for target in targets), default=0)
     while stack:
         for edge in stack.pop().edges:
-            if edge is not None and edge not in reached:
+            if edge is not None and edge.rank <= oldest and edge not in reached:
                 reached.add(edge)
                 stack.append(edge)
     path = {target for target in targets if target in reached}

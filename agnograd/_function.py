@@ -111,8 +111,8 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     if not any(edges) or not (state is None or state.recording):
         return domain.wrap(out)
     node = _recorded(function, call, inputs, edges, out)
-    if state is not None and state.hooks is not None:
-        state.hooks.save(node)
+    if state is not None and state.watches:
+        state.recorded(node, out)
     if outputs is out:
         return domain.wrap_outputs(out, node)
     return domain.Variable._make(out, node if domain.is_inexact(out.dtype) else None)

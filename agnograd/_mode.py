@@ -10,6 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from agnograd._forward import Tape
+    from agnograd._graph import Node
     from agnograd._hooks import ActiveHooks
 
 __all__ = [
@@ -32,10 +34,11 @@ class Mode:
     """One level of state; leaving it restores ``outer``, the level that it was entered on.
 
     ``kept``, while gradient managers are active, replaces by None the nodes of inputs that depend
-    on nothing that a manager attached.
+    on nothing that a manager attached. ``tape``, in forward mode, hears of every node. ``watches``
+    says whether anyone needs to be told of nodes at all.
     """
 
-    __slots__ = ("hooks", "kept", "outer", "recording")
+    __slots__ = ("hooks", "kept", "outer", "recording", "tape", "watches")
 
     def __init__(
         self,
@@ -43,11 +46,22 @@ class Mode:
         hooks: ActiveHooks | None,
         outer: Mode | None,
         kept: Kept | None = None,
+        tape: Tape | None = None,
     ) -> None:
         self.recording = recording
         self.hooks = hooks
         self.outer = outer
         self.kept = kept
+        self.tape = tape
+        # The first state of a process gets its hooks later.
+        self.watches = hooks is not None or tape is not None or outer is None
+
+    def recorded(self, node: Node, out: Any) -> None:
+        """Tell those who watch of a node, and of its raw result."""
+        if self.tape is not None:
+            self.tape.append(node, out)
+        if self.hooks is not None:
+            self.hooks.save(node)
 
 
 # None is the usual state (recording, no hooks), so that an op pays for one test alone. A process
@@ -63,17 +77,19 @@ current_mode = _MODE.get
 class entered:  # noqa: N801 - used as a statement: with entered(...)
     """Enter a state: a context manager that leaves everything that it is not given as it is."""
 
-    __slots__ = ("_hooks", "_kept", "_recording")
+    __slots__ = ("_hooks", "_kept", "_recording", "_tape")
 
     def __init__(
         self,
         recording: bool | None = None,
         hooks: Callable[[], ActiveHooks | None] | None = None,
         kept: Kept | None = None,
+        tape: Tape | None = None,
     ) -> None:
         self._recording = recording
         self._hooks = hooks
         self._kept = kept
+        self._tape = tape
 
     # The state that is restored lives in the Mode that was entered, not here: one object can
     # be entered many times, nested, and in many threads.
@@ -83,8 +99,11 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         if recording is None:
             recording = outer is None or outer.recording
         hooks = outer.hooks if outer is not None else None
+        if self._hooks is not None:
+            hooks = self._hooks()
         kept = self._kept or (outer.kept if outer is not None else None)
-        _MODE.set(Mode(recording, self._hooks() if self._hooks is not None else hooks, outer, kept))
+        tape = self._tape or (outer.tape if outer is not None else None)
+        _MODE.set(Mode(recording, hooks, outer, kept, tape))
 
     def __exit__(
         self,

@@ -127,8 +127,8 @@ def _recording(op: Op) -> Iterator[str]:
     yield "    _node.watch = None"
     yield f"    _node.edges = {nodes}"
     yield f"    _node.saved = {_tuple(value for _, value, _ in saved_values(op))}"
-    yield "    if _state is not None and _state.hooks is not None:"
-    yield "        _state.hooks.save(_node)"
+    yield "    if _state is not None and _state.watches:"
+    yield "        _state.recorded(_node, _out)"
     if several:
         yield "    _result = _wrap_outputs(_out, _node)"
     else:

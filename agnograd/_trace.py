@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._engine import run_pass
 from agnograd._fit import is_python_scalar
+from agnograd._forward import Tape, place
 from agnograd._graph import Edge, Leaf, next_rank
-from agnograd._mode import enable_grad, is_grad_enabled
+from agnograd._mode import enable_grad, entered, is_grad_enabled
 from agnograd._namespace import domain_of
 from agnograd._seeds import Owner, seed_of
 from agnograd._trees import flatten, leaves, map_leaves, unflatten
@@ -47,10 +48,17 @@ class Trace:
         Its arguments, pytrees of arrays and anything else.
     argnums : int or sequence of int
         The positions of the arguments to differentiate.
+    tape : Tape, optional
+        What hears of every node that the run records.
     """
 
     def __init__(
-        self, f: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: ArgNums
+        self,
+        f: Function,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        argnums: ArgNums,
+        tape: Tape | None = None,
     ) -> None:
         positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         self.positions = tuple(_position(each, len(args)) for each in positions)
@@ -74,7 +82,7 @@ class Trace:
             self.trees.append(tree)
         token = _inside.set(True)
         try:
-            with enable_grad():
+            with entered(recording=True, tape=tape):
                 self.result = f(*lifted, **map_leaves(_constant, kwargs))
         finally:
             _inside.reset(token)
@@ -104,6 +112,27 @@ class Trace:
             unflatten(tree, [self._gradient(found, each, owner) for each in inputs])
             for tree, inputs in zip(self.trees, self.inputs, strict=True)
         )
+
+    def push(
+        self, tape: Tape, tangents: Sequence[Variable], outputs: Sequence[Variable]
+    ) -> list[Any]:
+        """Return the tangents of outputs for those of all differentiated inputs."""
+        create_graph = self.connects
+        nodes = [each.node for inputs in self.inputs for each in inputs]
+        given = zip(nodes, tangents, strict=True)
+        found = tape.push({n: t if create_graph else t._data for n, t in given}, create_graph)
+        return [self._tangent(found, output) for output in outputs]
+
+    def _tangent(self, found: dict[Any, Any], output: Variable) -> Any:
+        domain = output._domain
+        tangent = None if output._node is None else found.get(place(output._node))
+        if tangent is None:
+            tangent = domain.raw.zeros_like(domain.backend.array(output._data))
+        if not isinstance(tangent, Variable):
+            tangent = domain.Variable._make(tangent, None)
+        if not self.as_variables:
+            return domain.backend.own(tangent.data)
+        return tangent if self._depends_on_outside([tangent]) else tangent.detach()
 
     def _gradient(self, found: dict[Edge, Any], each: Input, owner: Owner) -> Any:
         domain = each.variable._domain

@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from agnograd._mode import enable_grad
+from agnograd._forward import Tape
+from agnograd._jacobian import jacobian
 from agnograd._namespace import domain_of
+from agnograd._seeds import seed_of
 from agnograd._trace import ArgNums, Function, Trace, outputs_of
 from agnograd._trees import flatten, map_leaves, unflatten
 from agnograd._variable import Variable
 from agnograd.errors import GradientError, NoGradientError
 
-__all__ = ["grad", "hessian", "hvp", "jacobian", "stop_gradient", "value_and_grad", "vjp"]
+__all__ = ["grad", "hessian", "hvp", "jvp", "stop_gradient", "value_and_grad", "vjp"]
 
 
 def _scalar(value: Any, what: str) -> Variable:
@@ -126,70 +128,49 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
     return trace.out(trace.result), pullback
 
 
-def jacobian(f: Function, argnums: ArgNums = 0) -> Function:
-    """Return a function that gives the Jacobian of ``f``, by one pass for each output element.
+def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
+    """Return the value of ``f`` at ``args``, and its derivative along ``tangents``.
 
     Parameters
     ----------
     f : callable
-        A function of arrays that returns a real array or a pytree of real arrays.
-    argnums : int or sequence of int
-        The positions of the arguments to differentiate.
+        A function of arrays that returns an array or a pytree of arrays. It gets Variables.
+    args : tuple, or one array
+        Its arguments: arrays or pytrees of arrays.
+    tangents : tuple, or one array
+        As ``args``: the same structure, shapes and dtypes.
 
     Returns
     -------
-    callable
-        Takes what ``f`` takes. For an output of shape ``O`` and an argument of shape ``I`` it
-        returns an array of shape ``O + I``; for pytrees, the structure of the output and, inside
-        of it, that of the argument; for a sequence ``argnums``, tuples of them.
+    value
+        ``f(*args)``.
+    tangent
+        The derivative, of the value's structure, shapes and dtypes.
 
     Raises
     ------
-    NoGradientError
-        If an output is complex: its derivative is not one array; use ``vjp``.
+    GradientError
+        If the tangents do not fit the arguments.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> value, tangent = ag.jvp(lambda x: x**3, 2.0, 10.0)
+    >>> float(value), float(tangent)
+    (8.0, 120.0)
     """
-
-    @functools.wraps(f)
-    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        trace = Trace(f, args, kwargs, argnums)
-        outputs, tree = outputs_of(trace.result)
-        blocks = []
-        for output in outputs:
-            block = _rows(trace, output)
-            blocks.append(block[0] if isinstance(argnums, int) else block)
-        return unflatten(tree, blocks)
-
-    return jacobian_of
-
-
-def _rows(trace: Trace, output: Variable) -> tuple[Any, ...]:
-    """Return the derivative of one output array, for each differentiated argument."""
-    domain = output._domain
-    if domain.is_complex(output.dtype):
-        raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
-    raw = domain.raw
-    size = output.size or 0
-    unit = raw.eye(size, dtype=output.dtype, device=output.device)
-    rows = [
-        trace.pull([output], [raw.reshape(unit[i, ...], output.shape)], retain=True)
-        for i in range(size)
-    ]
-
-    def stacked(like: Any, *parts: Any) -> Any:
-        xp = domain.namespace if isinstance(like, Variable) else raw
-        shape = (*output.shape, *like.shape)
-        if not parts:
-            return xp.zeros(shape, dtype=like.dtype)
-        return xp.reshape(xp.stack(parts), shape)
-
-    likes = tuple(
-        unflatten(tree, [v if trace.as_variables else v.data for v, _ in inputs])
-        for tree, inputs in zip(trace.trees, trace.inputs, strict=True)
-    )
-    with enable_grad():
-        return tuple(
-            map_leaves(stacked, like, *(row[i] for row in rows)) for i, like in enumerate(likes)
-        )
+    single = not isinstance(args, tuple)
+    args, tangents = ((args,), (tangents,)) if single else (args, tuple(tangents))
+    tape = Tape()
+    trace = Trace(f, args, {}, tuple(range(len(args))), tape)
+    leaves, tree = flatten(tangents)
+    if tree != flatten(args)[1]:
+        raise GradientError(f"tangents of structure {tree} do not fit the arguments")
+    inputs = [each for group in trace.inputs for each in group]
+    given = [seed_of(each.variable, leaf) for each, leaf in zip(inputs, leaves, strict=True)]
+    outputs, tree = outputs_of(trace.result)
+    pushed = trace.push(tape, given, outputs)
+    return trace.out(trace.result), unflatten(tree, pushed)
 
 
 def hessian(f: Function, argnums: ArgNums = 0) -> Function:

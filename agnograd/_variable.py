@@ -18,7 +18,7 @@ from agnograd.errors import (
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["HookHandle", "Variable"]
+__all__ = ["HookHandle", "Variable", "is_tracked"]
 
 
 _hook_keys = itertools.count()
@@ -331,3 +331,8 @@ class HookHandle:
     def remove(self) -> None:
         """Remove the hook; removing it twice does nothing."""
         self._hooks.pop(self._key, None)
+
+
+def is_tracked(x: object) -> bool:
+    """Return whether x is a Variable that requires a gradient; raw arrays are not."""
+    return isinstance(x, Variable) and x.requires_grad

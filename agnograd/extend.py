@@ -13,6 +13,7 @@ from agnograd._fit import (
 )
 from agnograd._indexing import is_basic, without_newaxis
 from agnograd._ops import OpSet
+from agnograd._variable import is_tracked
 from agnograd.hookspecs import hookimpl
 from agnograd.testing._samples import Sample, array
 
@@ -30,6 +31,7 @@ __all__ = [
     "is_basic",
     "is_complex",
     "is_python_scalar",
+    "is_tracked",
     "keep_axes",
     "reduced_axes",
     "sum_to",

@@ -7,7 +7,7 @@ does depend on it gets NaN. Hermitian matrices get Hermitian gradients.
 
 from typing import Any
 
-from agnograd.extend import OpSet, adjoint, conjugate_if_complex, is_complex
+from agnograd.extend import OpSet, adjoint, conjugate_if_complex, is_complex, is_tracked
 from agnograd.rules.spectra import differences, parts, ratio, real_diagonal, rounding, sums
 
 __all__ = ["ops"]
@@ -110,7 +110,9 @@ def _tall_qr(gq: Any, gr: Any, q: Any, r: Any, xp: Any) -> Any:
 def _eigh_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
     """Follow Giles, 3.1; the gradient is the Hermitian part."""
     (w, v), (gw, gv) = out, g
-    of_values = None if gw is None else xp.linalg.with_eigenvalues(x, gw, v)
+    of_values = None
+    if gw is not None:
+        of_values = xp.linalg.with_eigenvalues(x, gw, v, turns=is_tracked(x))
     if gv is None:
         return of_values
     t = adjoint(v, xp) @ gv
@@ -152,7 +154,10 @@ def _svd_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
     count = s.shape[-1]
     u, vh = u[..., :count], vh[..., :count, :]
     # As that of ``abs``, the derivative at a value of 0 is 0.
-    of_values = None if gs is None else xp.linalg.with_singular_values(x, gs * xp.sign(s), u, vh)
+    of_values = None
+    if gs is not None:
+        values = gs * xp.sign(s)
+        of_values = xp.linalg.with_singular_values(x, values, u, vh, turns=is_tracked(x))
     if gu is None and gvh is None:
         return of_values
     gu = xp.zeros_like(out[0]) if gu is None else gu

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agnograd.extend import OpSet, divide_or_zero, keep_axes
+from agnograd.extend import OpSet, divide_or_zero, is_tracked, keep_axes
 
 __all__ = ["ops"]
 
@@ -59,7 +59,8 @@ def _spectral_norm_vjp(g: Any, x: Any, ord: Any, xp: Any) -> Any:
     weights = xp.sign(s)
     if ord != "nuc":
         weights = weights * _shared(s, s[..., :1] if ord > 0 else s[..., -1:], -1, xp)
-    return xp.linalg.with_singular_values(x, g[..., 0] * weights, u, vh)
+    values = g[..., 0] * weights
+    return xp.linalg.with_singular_values(x, values, u, vh, turns=is_tracked(x))
 
 
 ops.vjp("linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)", x=_vector_norm_vjp)

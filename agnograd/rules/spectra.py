@@ -7,7 +7,7 @@ are divided differences of old and new values: smooth, unlike those of single ve
 
 from typing import Any
 
-from agnograd.extend import OpSet, adjoint, is_complex
+from agnograd.extend import OpSet, adjoint, is_complex, is_tracked
 
 __all__ = ["ops"]
 
@@ -72,7 +72,7 @@ def _undetermined(hermitian: Any, old: Any, xp: Any) -> Any:
     """Return NaN for new values that depend on how the matrix turns equal old ones, else 0.
 
     If new values are themselves functions of the old ones, divided differences tend to a
-    derivative that nobody here knows.
+    derivative that nobody here knows. They cannot be if the matrix does not turn, being constant.
     """
     size = xp.abs(hermitian)
     turned = size > xp.finfo(old.dtype).eps * xp.sum(size, axis=(-2, -1), keepdims=True)
@@ -83,7 +83,9 @@ def _undetermined(hermitian: Any, old: Any, xp: Any) -> Any:
 # -- Hermitian matrices --------------------------------------------------------------------------
 
 
-def _with_eigenvalues(xp: Any, x: Any, values: Any, /, vectors: Any = None) -> Any:
+def _with_eigenvalues(
+    xp: Any, x: Any, values: Any, /, vectors: Any = None, *, turns: bool = True
+) -> Any:
     """Return the matrix with the eigenvectors of Hermitian ``x``, and these eigenvalues."""
     vectors = xp.linalg.eigh(x)[1] if vectors is None else vectors
     return (vectors * values[..., None, :]) @ adjoint(vectors, xp)
@@ -96,21 +98,24 @@ def _with_eigenvalues_x(g: Any, x: Any, values: Any, xp: Any) -> Any:
     return v @ (hermitian * _divided_differences(values, w, xp)) @ adjoint(v, xp)
 
 
-def _with_eigenvalues_values(g: Any, x: Any, xp: Any) -> Any:
+def _with_eigenvalues_values(g: Any, x: Any, turns: bool, xp: Any) -> Any:
     w, v = xp.linalg.eigh(x)
     hermitian, _ = parts(adjoint(v, xp) @ g @ v, xp)
-    return real_diagonal(hermitian, xp) + _undetermined(hermitian, w, xp)
+    diagonal = real_diagonal(hermitian, xp)
+    return diagonal + _undetermined(hermitian, w, xp) if turns else diagonal
 
 
 def _eigvalsh_vjp(g: Any, x: Any, xp: Any) -> Any:
     """Follow Giles, "An extended collection of matrix derivative results", 2008, section 3.1."""
-    return xp.linalg.with_eigenvalues(x, g, xp.linalg.eigh(x)[1])
+    return xp.linalg.with_eigenvalues(x, g, xp.linalg.eigh(x)[1], turns=is_tracked(x))
 
 
 # -- matrices of any shape -----------------------------------------------------------------------
 
 
-def _with_singular_values(xp: Any, x: Any, values: Any, /, u: Any = None, vh: Any = None) -> Any:
+def _with_singular_values(
+    xp: Any, x: Any, values: Any, /, u: Any = None, vh: Any = None, *, turns: bool = True
+) -> Any:
     """Return the matrix with the singular vectors of ``x``, and these singular values."""
     if u is None:
         u, _, vh = xp.linalg.svd(x, full_matrices=False)
@@ -138,29 +143,30 @@ def _with_singular_values_x(g: Any, x: Any, values: Any, xp: Any) -> Any:
     return full
 
 
-def _with_singular_values_values(g: Any, x: Any, xp: Any) -> Any:
+def _with_singular_values_values(g: Any, x: Any, turns: bool, xp: Any) -> Any:
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
     hermitian, _ = parts(adjoint(u, xp) @ g @ adjoint(vh, xp), xp)
-    return real_diagonal(hermitian, xp) + _undetermined(hermitian, s, xp)
+    diagonal = real_diagonal(hermitian, xp)
+    return diagonal + _undetermined(hermitian, s, xp) if turns else diagonal
 
 
 def _svdvals_vjp(g: Any, x: Any, xp: Any) -> Any:
     """Follow Giles, section 3.2; as that of ``abs``, the derivative at 0 is 0."""
     u, s, vh = xp.linalg.svd(x, full_matrices=False)
-    return xp.linalg.with_singular_values(x, g * xp.sign(s), u, vh)
+    return xp.linalg.with_singular_values(x, g * xp.sign(s), u, vh, turns=is_tracked(x))
 
 
 ops.vjp("linalg.eigvalsh(x, /)", x=_eigvalsh_vjp)
 ops.vjp("linalg.svdvals(x, /)", x=_svdvals_vjp)
 ops.vjp(
-    "linalg.with_eigenvalues(x, values, /, vectors=None)",
+    "linalg.with_eigenvalues(x, values, /, vectors=None, *, turns=True)",
     constants=("vectors",),
     x=_with_eigenvalues_x,
     values=_with_eigenvalues_values,
     forward=_with_eigenvalues,
 )
 ops.vjp(
-    "linalg.with_singular_values(x, values, /, u=None, vh=None)",
+    "linalg.with_singular_values(x, values, /, u=None, vh=None, *, turns=True)",
     constants=("u", "vh"),
     x=_with_singular_values_x,
     values=_with_singular_values_values,

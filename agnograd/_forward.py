@@ -1,0 +1,116 @@
+"""Forward mode: tangents are pushed through the graph, from its start to its results.
+
+A node's backward function is linear in the cotangent: it is the transpose of what a tangent needs.
+So it is recorded for a cotangent of zeros, and transposed by a pass of its own: one set of rules
+serves both directions (Townsend, "A new trick for calculating Jacobian vector products", 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from agnograd._engine import run_pass
+from agnograd._fit import is_python_scalar
+from agnograd._graph import Edge, Leaf, Node, Output, connected
+from agnograd._mode import current_mode, enable_grad
+
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
+    from agnograd._variable import Variable
+
+__all__ = ["Tape", "place"]
+
+Facts = tuple[tuple[int, ...], Any, Any]
+# The place of a value: its node, or one of the results of a node that has several.
+Place = Edge | tuple[Edge, int]
+
+
+class Tape:
+    """The nodes of a run in the order of their recording, with the facts of their results."""
+
+    def __init__(self) -> None:
+        mode = current_mode()
+        self._outer = mode.tape if mode is not None else None
+        self._entries: list[tuple[Node, Facts | list[Facts]]] = []
+
+    def append(self, node: Node, out: Any) -> None:
+        """Note a node and its raw result; an outer tape notes it, too."""
+        device = node.op.domain.device
+        if isinstance(out, tuple | list):
+            facts: Any = [(each.shape, each.dtype, device(each)) for each in out]
+        else:
+            facts = out.shape, out.dtype, device(out)
+        self._entries.append((node, facts))
+        if self._outer is not None:
+            self._outer.append(node, out)
+
+    def push(self, tangents: dict[Edge, Any], create_graph: bool) -> dict[Place, Any]:
+        """Carry tangents from where they are given to every value that depends on them.
+
+        They are raw arrays, or Variables under ``create_graph``.
+        """
+        found: dict[Any, Any] = dict(tangents)
+        for node, facts in self._entries:
+            incoming = [None if edge is None else found.get(place(edge)) for edge in node.edges]
+            if any(tangent is not None for tangent in incoming):
+                _push_one(node, facts, incoming, found, create_graph)
+        return found
+
+
+def place(edge: Edge) -> Place:
+    """Return the key of a value among tangents."""
+    return (edge.edges[0], edge.index) if isinstance(edge, Output) else edge
+
+
+def _push_one(
+    node: Node,
+    facts: Any,
+    incoming: Sequence[Any],
+    found: dict[Place, Any],
+    create_graph: bool,
+) -> None:
+    """Compute the tangents of one node's results."""
+    op, domain = node.op, node.op.domain
+    several = isinstance(facts, list)
+    zeros = [_zero(each, domain) for each in (facts if several else [facts])]
+    assert node.saved is not None
+    saved = op.unpack(node.saved)
+    values = connected(node, saved) if create_graph else _constants(node, saved)
+    wanted = tuple(
+        edge if tangent is not None else None
+        for edge, tangent in zip(node.edges, incoming, strict=True)
+    )
+    # Zeros are multiplied with derivatives that may be infinite; only the graph of it is used.
+    with domain.backend.quiet(), enable_grad():
+        gradients = op.backward(zeros if several else zeros[0], wanted, values, domain.namespace)
+        seeds = [
+            (g._node, tangent)
+            for g, tangent in zip(gradients, incoming, strict=True)
+            if g is not None and tangent is not None and g._node is not None
+        ]
+        targets = {zero._node for zero in zeros if zero._node is not None}
+        result = run_pass(seeds, targets=targets, create_graph=create_graph)
+    for index, zero in enumerate(zeros):
+        tangent = result.get(zero._node)  # type: ignore[arg-type]
+        if tangent is not None:
+            found[(node, index) if several else node] = tangent
+
+
+def _zero(facts: Facts, domain: Domain) -> Variable:
+    shape, dtype, device = facts
+    made: Variable = domain.Variable._make(
+        domain.raw.zeros(shape, dtype=dtype, device=device), None
+    )
+    if domain.is_inexact(dtype):
+        made._node = Leaf(made)
+    return made
+
+
+def _constants(node: Node, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return saved values as Variables that are connected to nothing."""
+    domain = node.op.domain
+    return tuple(
+        value if source is None or value is None or is_python_scalar(value) else domain.wrap(value)
+        for value, source in zip(values, node.op.sources, strict=True)
+    )

@@ -1,0 +1,154 @@
+"""Jacobians, by one pass for each element of the output or one push for each of the input."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Literal
+
+from agnograd._forward import Tape
+from agnograd._mode import enable_grad
+from agnograd._trace import ArgNums, Function, Trace, outputs_of
+from agnograd._trees import map_leaves, unflatten
+from agnograd._variable import Variable
+from agnograd.errors import NoGradientError
+
+__all__ = ["jacobian"]
+
+Direction = Literal["forward", "reverse", "auto"]
+
+
+def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Function:
+    """Return a function that gives the Jacobian of ``f``.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays that returns a real array or a pytree of real arrays.
+    argnums : int or sequence of int
+        The positions of the arguments to differentiate.
+    mode : {"auto", "forward", "reverse"}
+        By one push of a tangent for each element of the arguments, or by one pass for each element
+        of the results; by default whichever is less.
+
+    Returns
+    -------
+    callable
+        Takes what ``f`` takes. For an output of shape ``O`` and an argument of shape ``I`` it
+        returns an array of shape ``O + I``; for pytrees, the structure of the output and, inside
+        of it, that of the argument; for a sequence ``argnums``, tuples of them.
+
+    Raises
+    ------
+    NoGradientError
+        If an output is complex: its derivative is not one array; use ``vjp``.
+    ValueError
+        If ``mode`` is none of the three.
+    """
+    if mode not in ("auto", "forward", "reverse"):
+        raise ValueError(f"mode is {mode!r}; it must be 'auto', 'forward' or 'reverse'")
+
+    @functools.wraps(f)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        tape = None if mode == "reverse" else Tape()
+        trace = Trace(f, args, kwargs, argnums, tape)
+        outputs, tree = outputs_of(trace.result)
+        for output in outputs:
+            if output._domain.is_complex(output.dtype):
+                raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
+        inputs = [each.variable for group in trace.inputs for each in group]
+        if tape is not None and (mode == "forward" or _size(inputs) < _size(outputs)):
+            rows = _pushed(trace, tape, inputs, outputs)
+        else:
+            rows = [_pulled(trace, output) for output in outputs]
+        blocks = [row[0] if isinstance(argnums, int) else row for row in rows]
+        return unflatten(tree, blocks)
+
+    return jacobian_of
+
+
+def _size(variables: list[Variable]) -> int:
+    return sum(variable.size or 0 for variable in variables)
+
+
+def _pulled(trace: Trace, output: Variable) -> tuple[Any, ...]:
+    """Return the derivative of one output array, for each differentiated argument."""
+    raw = output._domain.raw
+    rows = [
+        trace.pull([output], [raw.reshape(unit, output.shape)], retain=True)
+        for unit in _units(output)
+    ]
+
+    def stacked(like: Any, *parts: Any) -> Any:
+        xp = output._domain.namespace if isinstance(like, Variable) else raw
+        shape = (*output.shape, *like.shape)
+        if not parts:
+            return xp.zeros(shape, dtype=like.dtype)
+        return xp.reshape(xp.stack(parts), shape)
+
+    likes = tuple(
+        unflatten(tree, [v if trace.as_variables else v.data for v, _ in inputs])
+        for tree, inputs in zip(trace.trees, trace.inputs, strict=True)
+    )
+    with enable_grad():
+        return tuple(
+            map_leaves(stacked, like, *(row[i] for row in rows)) for i, like in enumerate(likes)
+        )
+
+
+def _pushed(
+    trace: Trace, tape: Tape, inputs: list[Variable], outputs: list[Variable]
+) -> list[tuple[Any, ...]]:
+    """Return, for each output, its derivative for each differentiated argument."""
+    columns = [_columns(trace, tape, inputs, index, outputs) for index in range(len(inputs))]
+    blocks = []
+    for place in range(len(outputs)):
+        found = iter([column[place] for column in columns])
+        blocks.append(
+            tuple(
+                unflatten(tree, [next(found) for _ in group])
+                for tree, group in zip(trace.trees, trace.inputs, strict=True)
+            )
+        )
+    return blocks
+
+
+def _columns(
+    trace: Trace, tape: Tape, inputs: list[Variable], index: int, outputs: list[Variable]
+) -> list[Any]:
+    """Return the derivatives of all outputs for one input array."""
+    variable = inputs[index]
+    domain = variable._domain
+    tangents = [domain.Variable._make(domain.raw.zeros_like(v._data), None) for v in inputs]
+
+    def push(unit: Any) -> list[Any]:
+        moved = domain.Variable._make(domain.raw.reshape(unit, variable.shape), None)
+        return trace.push(tape, [*tangents[:index], moved, *tangents[index + 1 :]], outputs)
+
+    along = [push(unit) for unit in _units(variable)]
+    across = [push(1j * unit) for unit in _units(variable)] if _is_complex(variable) else []
+    xp = domain.namespace if trace.as_variables else domain.raw
+
+    def joined(parts: list[list[Any]], place: int, output: Variable) -> Any:
+        shape = (*output.shape, *variable.shape)
+        if not parts:
+            return xp.zeros(shape, dtype=variable.dtype, device=variable.device)
+        stacked = xp.reshape(xp.stack([part[place] for part in parts], axis=-1), shape)
+        return xp.astype(stacked, variable.dtype, copy=False)
+
+    with enable_grad():
+        blocks = [joined(along, place, output) for place, output in enumerate(outputs)]
+        if across:
+            turned = [joined(across, place, output) for place, output in enumerate(outputs)]
+            blocks = [one + 1j * other for one, other in zip(blocks, turned, strict=True)]
+        return blocks
+
+
+def _is_complex(variable: Variable) -> bool:
+    return variable._domain.is_complex(variable.dtype)
+
+
+def _units(variable: Variable) -> list[Any]:
+    """Return the raw flat arrays that are one at one element and zero at all others."""
+    size = variable.size or 0
+    eye = variable._domain.raw.eye(size, dtype=variable.dtype, device=variable.device)
+    return [eye[index, ...] for index in range(size)]

@@ -1,0 +1,133 @@
+"""Forward mode: products with Jacobians, by pushing tangents."""
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd.errors import GradientError, NoGradientError, UnsupportedArrayError
+from arrays import leaf
+
+
+def raw(xp, numbers):
+    return xp.asarray(numbers, dtype=xp.float64).data
+
+
+def test_value_and_tangent(xp):
+    x = raw(xp, [0.5, 1.0])
+    value, tangent = ag.jvp(lambda x: xp.sin(x) * x, x, raw(xp, [1.0, 2.0]))
+    assert type(tangent) is type(x)
+    at = np.asarray(x)
+    np.testing.assert_allclose(np.asarray(value), np.sin(at) * at)
+    np.testing.assert_allclose(np.asarray(tangent), (np.cos(at) * at + np.sin(at)) * [1.0, 2.0])
+
+
+def test_several_arguments_and_results(xp):
+    x, y = raw(xp, 2.0), raw(xp, [3.0, 4.0])
+    f = lambda p, y: {"product": p["x"] * y, "constant": xp.ones(2)}  # noqa: E731
+    value, tangent = ag.jvp(f, ({"x": x}, y), ({"x": raw(xp, 1.0)}, raw(xp, [10.0, 20.0])))
+    np.testing.assert_array_equal(np.asarray(value["product"]), [6.0, 8.0])
+    np.testing.assert_array_equal(np.asarray(tangent["product"]), [23.0, 44.0])
+    np.testing.assert_array_equal(np.asarray(tangent["constant"]), 0.0)
+
+
+def test_an_argument_that_is_returned(xp):
+    x, v = raw(xp, [1.0, 2.0]), raw(xp, [3.0, 4.0])
+    _, tangent = ag.jvp(lambda x: (x, x[0]), x, v)
+    np.testing.assert_array_equal(np.asarray(tangent[0]), [3.0, 4.0])
+    assert float(tangent[1]) == 3.0
+
+
+def test_forward_over_forward_over_reverse_over_forward(xp):
+    x, one = raw(xp, 2.0), raw(xp, 1.0)
+    cube = lambda x: x * x * x  # noqa: E731
+    push = lambda f: lambda x: ag.jvp(f, x, xp.ones_like(x))[1]  # noqa: E731
+    assert float(push(push(cube))(x)) == 12.0
+    assert float(ag.jvp(ag.grad(cube), x, one)[1]) == 12.0
+    assert float(ag.grad(push(cube))(x)) == 12.0
+    assert float(ag.grad(push(ag.grad(cube)))(x)) == 6.0
+    assert float(push(ag.grad(push(cube)))(x)) == 6.0
+
+
+def test_variables_in_give_connected_variables_out(xp):
+    x, v = leaf(xp, 2.0), leaf(xp, 3.0)
+    _, tangent = ag.jvp(lambda x: x * x, x, v)
+    assert tangent.item() == 12.0
+    tangent.backward()
+    assert (x.grad.item(), v.grad.item()) == (6.0, 4.0)
+    with ag.no_grad():
+        assert not ag.jvp(lambda x: x * x, x, v)[1].requires_grad
+
+
+def test_a_branch_that_was_not_taken_has_no_tangent(xp):
+    f = lambda x: xp.where(x > 0, xp.sqrt(x), 0.0)  # noqa: E731
+    _, tangent = ag.jvp(f, raw(xp, [0.0, 4.0]), raw(xp, [1.0, 1.0]))
+    np.testing.assert_array_equal(np.asarray(tangent), [0.0, 0.25])
+
+
+def test_writes_and_functions_of_ones_own(xp):
+    class Square(ag.Function):
+        def forward(self, xp, x):
+            self.save(x)
+            return x * x
+
+        def backward(self, xp, g):
+            return 2 * self.saved[0] * g
+
+    def f(x):
+        y = x * 1.0
+        y[0] = Square()(x[1])
+        return y
+
+    _, tangent = ag.jvp(f, raw(xp, [1.0, 3.0]), raw(xp, [1.0, 1.0]))
+    np.testing.assert_array_equal(np.asarray(tangent), [6.0, 1.0])
+
+
+def test_hooks_may_be_active(xp):
+    with ag.hooks("nan", "timer"):
+        _, tangent = ag.jvp(lambda x: xp.exp(x), raw(xp, 0.0), raw(xp, 2.0))
+    assert float(tangent) == 2.0
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse", "auto"])
+def test_jacobians_in_every_mode(xp, mode):
+    x = raw(xp, [1.0, 2.0, 3.0])
+    square = ag.jacobian(lambda x: x * x, mode=mode)(x)
+    np.testing.assert_array_equal(np.asarray(square), np.diag([2.0, 4.0, 6.0]))
+    f = lambda x, p: {"a": xp.sum(x) * p["s"], "b": x[:2]}  # noqa: E731
+    found = ag.jacobian(f, argnums=(0, 1), mode=mode)(x, {"s": raw(xp, 2.0)})
+    np.testing.assert_array_equal(np.asarray(found["a"][0]), [2.0, 2.0, 2.0])
+    assert float(found["a"][1]["s"]) == 6.0
+    np.testing.assert_array_equal(np.asarray(found["b"][0]), np.eye(2, 3))
+    np.testing.assert_array_equal(np.asarray(found["b"][1]["s"]), [0.0, 0.0])
+    empty = ag.jacobian(lambda x: x[:0], mode=mode)(x)
+    assert np.asarray(empty).shape == (0, 3)
+
+
+def test_modes_agree_on_complex_arguments(xp):
+    z = xp.asarray([1 + 2j, 0.5j], dtype=xp.complex128).data
+    f = lambda z: xp.abs(z) * xp.real(xp.sum(z * z))  # noqa: E731
+    forward, reverse = (np.asarray(ag.jacobian(f, mode=m)(z)) for m in ("forward", "reverse"))
+    np.testing.assert_allclose(forward, reverse)
+    with pytest.raises(NoGradientError, match="complex output"):
+        ag.jacobian(lambda z: z, mode="forward")(z)
+
+
+def test_a_forward_jacobian_can_be_differentiated(xp):
+    x = raw(xp, [1.0, 2.0])
+    jacobian = ag.jacobian(lambda x: x * x * x, mode="forward")
+    second = ag.jacobian(jacobian, mode="forward")(x)
+    np.testing.assert_array_equal(np.asarray(second)[[0, 1], [0, 1], [0, 1]], [6.0, 12.0])
+    hessian = ag.jacobian(ag.grad(lambda x: xp.sum(x * x * x)), mode="forward")(x)
+    np.testing.assert_array_equal(np.asarray(hessian), np.diag([6.0, 12.0]))
+
+
+def test_misuse_is_an_error_that_says_so(xp):
+    x = raw(xp, [1.0, 2.0])
+    with pytest.raises(GradientError, match="do not fit the arguments"):
+        ag.jvp(lambda x: x, (x,), ([x],))
+    with pytest.raises(GradientError, match="does not fit"):
+        ag.jvp(lambda x: x, x, raw(xp, 1.0))
+    with pytest.raises(UnsupportedArrayError, match="no gradient"):
+        ag.jvp(lambda x: x, xp.asarray([1, 2]).data, xp.asarray([1, 2]).data)
+    with pytest.raises(ValueError, match="'forward' or 'reverse'"):
+        ag.jacobian(lambda x: x, mode="backward")
