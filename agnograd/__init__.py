@@ -3,6 +3,7 @@
 from agnograd import autodiff
 from agnograd._activation import activate_process_plugins, hooks
 from agnograd._backends import backends
+from agnograd._checkpoint import checkpoint
 from agnograd._function import Function
 from agnograd._jacobian import jacobian
 from agnograd._manager import GradManager
@@ -23,6 +24,7 @@ __all__ = [
     "autodiff",
     "backends",
     "check_grad",
+    "checkpoint",
     "enable_grad",
     "grad",
     "hessian",

@@ -28,6 +28,7 @@ def run_pass(
     retain_graph: bool = False,
     retain_grads: bool = False,
     callbacks: Mapping[Edge, Callback] | None = None,
+    beyond: bool = True,
 ) -> dict[Edge, Any]:
     """Carry cotangents from the outputs of a graph back to where it starts.
 
@@ -51,6 +52,9 @@ def run_pass(
     callbacks : mapping, optional
         What to call, for each of some targets, with its gradient as soon as that is final; what it
         returns replaces the gradient.
+    beyond : bool
+        Whether gradients go on from one target to another. If not, this pass is a part of another
+        one, which will: then no hook on a target hears of its part.
 
     Returns
     -------
@@ -63,6 +67,7 @@ def run_pass(
     if targets is not None:
         this.targets = targets
         this.path = _on_path(starts, targets)
+        this.ends = () if beyond else targets
     if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
         this.callbacks = callbacks or {}
         this.awaited = _uses(starts, this.path)
@@ -110,6 +115,7 @@ class Pass:
         self.retain_graph = retain_graph or (mode is not None and mode.tape is not None)
         self.retain_grads = retain_grads
         self.targets: Collection[Edge] = ()
+        self.ends: Collection[Edge] = ()
         self.path: set[Edge] | None = None
         self.gradients: dict[Edge, Any] = {}
         self.queue: list[tuple[int, Edge]] = []
@@ -131,6 +137,8 @@ class Pass:
             g = gradients.pop(node)
             if noticing or node.watch is not None:
                 g = self.notice(node, g)
+                if node in self.ends:
+                    continue
             if type(node) is not Node:
                 self.arrive(node, g)  # type: ignore[arg-type] # type() narrows to Node alone
                 continue
@@ -193,7 +201,7 @@ class Pass:
 
     def notice(self, node: Edge, g: Any) -> Any:
         """Keep a gradient that is asked for, after the hooks on its value have seen it."""
-        watch = node.watch
+        watch = node.watch if node not in self.ends else None
         if watch is not None:
             g = watched(node, watch, g, self.create_graph)
         if node in self.callbacks:

@@ -34,7 +34,7 @@ class Tape:
         self._outer = mode.tape if mode is not None else None
         self._entries: list[tuple[Node, Facts | list[Facts]]] = []
 
-    def append(self, node: Node, out: Any) -> None:
+    def append(self, node: Node, out: Any) -> bool:
         """Note a node and its raw result; an outer tape notes it, too."""
         device = node.op.domain.device
         if isinstance(out, tuple | list):
@@ -42,8 +42,7 @@ class Tape:
         else:
             facts = out.shape, out.dtype, device(out)
         self._entries.append((node, facts))
-        if self._outer is not None:
-            self._outer.append(node, out)
+        return self._outer is None or self._outer.append(node, out)
 
     def push(self, tangents: dict[Edge, Any], create_graph: bool) -> dict[Place, Any]:
         """Carry tangents from where they are given to every value that depends on them.
@@ -90,7 +89,9 @@ def _push_one(
             if g is not None and tangent is not None and g._node is not None
         ]
         targets = {zero._node for zero in zeros if zero._node is not None}
-        result = run_pass(seeds, targets=targets, create_graph=create_graph)
+        result = run_pass(
+            seeds, targets=targets, create_graph=create_graph, retain_graph=create_graph
+        )
     for index, zero in enumerate(zeros):
         tangent = result.get(zero._node)  # type: ignore[arg-type]
         if tangent is not None:

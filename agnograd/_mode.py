@@ -7,10 +7,9 @@ import os
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from agnograd._forward import Tape
     from agnograd._graph import Node
     from agnograd._hooks import ActiveHooks
 
@@ -30,11 +29,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 Kept = Callable[..., tuple[Any, ...]]
 
 
+class Recorder(Protocol):
+    """What hears of every node: ``append`` says whether others shall hear of it, too."""
+
+    def append(self, node: Node, out: Any, /) -> bool: ...
+
+
 class Mode:
     """One level of state; leaving it restores ``outer``, the level that it was entered on.
 
     ``kept``, while gradient managers are active, replaces by None the nodes of inputs that depend
-    on nothing that a manager attached. ``tape``, in forward mode, hears of every node. ``watches``
+    on nothing that a manager attached. ``tape`` hears of every node. ``watches``
     says whether anyone needs to be told of nodes at all.
     """
 
@@ -46,7 +51,7 @@ class Mode:
         hooks: ActiveHooks | None,
         outer: Mode | None,
         kept: Kept | None = None,
-        tape: Tape | None = None,
+        tape: Recorder | None = None,
     ) -> None:
         self.recording = recording
         self.hooks = hooks
@@ -58,8 +63,8 @@ class Mode:
 
     def recorded(self, node: Node, out: Any) -> None:
         """Tell those who watch of a node, and of its raw result."""
-        if self.tape is not None:
-            self.tape.append(node, out)
+        if self.tape is not None and not self.tape.append(node, out):
+            return
         if self.hooks is not None:
             self.hooks.save(node)
 
@@ -84,7 +89,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         recording: bool | None = None,
         hooks: Callable[[], ActiveHooks | None] | None = None,
         kept: Kept | None = None,
-        tape: Tape | None = None,
+        tape: Recorder | None = None,
     ) -> None:
         self._recording = recording
         self._hooks = hooks

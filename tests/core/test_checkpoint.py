@@ -1,0 +1,203 @@
+"""Checkpoints: the same gradients with less memory."""
+
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd.errors import FreedGraphError, RuleError
+from agnograd.extend import hookimpl
+from arrays import leaf, values
+
+
+def raw(xp, numbers):
+    return xp.asarray(numbers, dtype=xp.float64).data
+
+
+def test_first_and_second_derivatives(xp):
+    x = raw(xp, [0.5, 1.0, 2.0])
+    for f in (
+        ag.checkpoint(lambda x: xp.sin(x) * x),
+        lambda x: ag.checkpoint(lambda x: ag.checkpoint(xp.sin)(x * x) * x)(x) * x,
+        ag.checkpoint(lambda x: (xp.sin(x), xp.cos(x) * x[0], xp.ones(3))),
+        ag.checkpoint(lambda x: {"same": x, "other": [x[1:], 2]}["other"][0]),
+        lambda x: ag.checkpoint(lambda p, scale: scale * p["x"] ** 3)({"x": x}, scale=2.0),
+        lambda x: ag.checkpoint(lambda x: x)(x) * ag.checkpoint(lambda x: x)(x),
+    ):
+        ag.check_grad(f, x)
+
+
+def test_what_is_used_besides_the_arguments_has_its_gradient(xp):
+    w = leaf(xp, [2.0, 3.0])
+    outer = xp.exp(w)
+    x = raw(xp, [0.5, 1.0])
+
+    def loss(f):
+        w.grad = None
+        xp.sum(f(ag.Variable(x, requires_grad=False))).backward(retain_graph=True)
+        return values(w.grad)
+
+    f = lambda x: xp.sin(x * w * outer) * outer  # noqa: E731
+    np.testing.assert_allclose(loss(ag.checkpoint(f)), loss(f))
+    z = xp.asarray(x)
+    ag.check_grad(lambda w: ag.checkpoint(lambda z: xp.sin(z * w) * xp.exp(w))(z), w.data)
+
+
+def test_values_inside_are_not_kept(xp):
+    seen = []
+
+    def f(x):
+        y = xp.exp(x)
+        seen.append(weakref.ref(y))
+        return xp.sin(y)
+
+    x = leaf(xp, [1.0, 2.0])
+    out = xp.sum(ag.checkpoint(f)(x))
+    assert [ref() for ref in seen] == [None]
+    out.backward()
+    assert len(seen) == 2
+    assert seen[1]() is None
+    np.testing.assert_allclose(values(x.grad), np.cos(np.exp([1.0, 2.0])) * np.exp([1.0, 2.0]))
+
+
+def peak_of(layers, block, f):
+    """Return the peak of memory, in arrays, of a gradient through layers in checkpointed blocks."""
+    xp = ag.namespace("numpy")
+    x = ag.Variable(np.ones(50_000))
+
+    def part(count):
+        def run(x):
+            for _ in range(count):
+                x = f(xp, x)
+            return x
+
+        return ag.checkpoint(run) if block else run
+
+    y = x
+    tracemalloc.start()
+    try:
+        for _ in range(layers // (block or layers)):
+            y = part(block or layers)(y)
+        xp.sum(y).backward()
+        return tracemalloc.get_traced_memory()[1] / x.data.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_grows_with_the_square_root_of_the_depth():
+    layer = lambda xp, x: xp.sin(x * 1.01)  # noqa: E731
+    whole, blocks = peak_of(64, 0, layer), peak_of(64, 8, layer)
+    assert whole > 64
+    assert blocks < 32
+    assert peak_of(256, 16, layer) < 2.5 * blocks
+
+
+def test_no_grad_and_writes_inside(xp):
+    def f(x):
+        with ag.no_grad():
+            scale = xp.max(x)
+        y = x / scale
+        y[0] = y[0] * y[1]
+        return y
+
+    x = leaf(xp, [1.0, 2.0])
+    xp.sum(ag.checkpoint(f)(x)).backward()
+    expected = ag.grad(lambda x: xp.sum(f(x)))(x.data)
+    np.testing.assert_array_equal(values(x.grad), np.asarray(expected))
+    with ag.no_grad():
+        assert not ag.checkpoint(f)(x).requires_grad
+
+
+def test_arguments_are_not_written_to(xp):
+    def f(x):
+        x *= 2.0
+        return x * x
+
+    x = leaf(xp, [1.0, 2.0])
+    xp.sum(ag.checkpoint(f)(x)).backward()
+    np.testing.assert_array_equal(values(x), [1.0, 2.0])
+    np.testing.assert_array_equal(values(x.grad), [8.0, 16.0])
+
+
+def test_results_that_depend_on_nothing_tracked_are_constants(xp):
+    x = leaf(xp, [1.0, 2.0])
+    constant, same, number = ag.checkpoint(lambda x: (xp.ones(2), x.detach(), 3))(x)
+    assert not constant.requires_grad
+    assert not same.requires_grad
+    assert number == 3
+
+
+def test_hooks_on_values_outside_run_once(xp):
+    x, calls = leaf(xp, [1.0, 2.0]), []
+    y = x * 1.0
+    y.register_hook(lambda grad: calls.append(values(grad).tolist()))
+    f = ag.checkpoint(lambda z: xp.sin(z) * y)
+    xp.sum(f(y) + y).backward()
+    assert len(calls) == 1
+    np.testing.assert_allclose(calls[0], values(x.grad))
+
+
+def test_a_graph_can_be_kept_and_is_freed(xp):
+    x = leaf(xp, 2.0)
+    y = ag.checkpoint(lambda x: x**3)(x)
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.item() == 24.0
+    with pytest.raises(FreedGraphError):
+        y.backward()
+
+
+def test_forward_mode_and_managers(xp):
+    f = ag.checkpoint(lambda x: x**3)
+    _, tangent = ag.jvp(lambda x: f(x) * x, raw(xp, 2.0), raw(xp, 1.0))
+    assert float(tangent) == 32.0
+    w = ag.Variable(raw(xp, 2.0), requires_grad=False)
+    with ag.GradManager() as manager:
+        manager.attach(w)
+        manager.backward(f(w))
+    assert w.grad.item() == 12.0
+
+
+def test_hooks_see_the_checkpoint_and_what_is_run_again(xp):
+    class Names:
+        def __init__(self):
+            self.seen = []
+
+        @hookimpl
+        def backward_preprocess(self, op):
+            self.seen.append(op.name)
+
+    def cubed(x):
+        return x**3
+
+    with ag.hooks(Names()) as (names,):
+        ag.checkpoint(cubed)(leaf(xp, 2.0)).backward()
+    assert names.seen == ["cubed", "pow"]
+
+
+def test_a_function_that_computes_something_else_the_second_time(xp):
+    lengths = iter([2, 3])
+    f = ag.checkpoint(lambda x: x * xp.ones(next(lengths)))
+    x = leaf(xp, 1.0)
+    out = xp.sum(f(x))
+    with pytest.raises(RuleError, match="must compute the same thing both times"):
+        out.backward()
+    assert x.grad is None
+
+
+def test_a_failure_inside_leaves_gradients_as_they_were(xp):
+    fails = iter([False, True])
+
+    def f(x):
+        if next(fails):
+            raise ZeroDivisionError("planted")
+        return x * x
+
+    x = leaf(xp, 2.0)
+    y = ag.checkpoint(f)(x)
+    with pytest.raises(ZeroDivisionError, match="planted"):
+        y.backward()
+    assert x.grad is None
+    assert (x * x).requires_grad
