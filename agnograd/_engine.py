@@ -133,15 +133,12 @@ class Pass:
         noticing = self.retain_grads or bool(self.targets)
         while queue:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
-            node = heappop(queue)[1]
+            node: Any = heappop(queue)[1]
             g = gradients.pop(node)
-            if noticing or node.watch is not None:
-                g = self.notice(node, g)
-                if node in self.ends:
+            if noticing or node.watch is not None or type(node) is not Node:
+                g = self.meet(node, g)
+                if g is None:
                     continue
-            if type(node) is not Node:
-                self.arrive(node, g)  # type: ignore[arg-type] # type() narrows to Node alone
-                continue
 
             op, saved, edges = node.op, node.saved, node.edges
             if path is not None:
@@ -186,7 +183,7 @@ class Pass:
             if self.awaited[edge] == 0 and edge in self.gradients:
                 self.queue.remove((edge.rank, edge))
                 heapify(self.queue)
-                self.arrive(edge, self.notice(edge, self.gradients.pop(edge)))  # type: ignore[arg-type]
+                self.meet(edge, self.gradients.pop(edge))
 
     def add(self, node: Edge, g: Any) -> None:
         """Add a gradient to what has arrived at a node."""
@@ -198,6 +195,16 @@ class Pass:
             self.gradients[node] = total + g
             if not self.create_graph:
                 self.owned.add(node)
+
+    def meet(self, node: Edge, g: Any) -> Any:
+        """Show a gradient to those who asked; return it, or None if it ends here or at a leaf."""
+        g = self.notice(node, g)
+        if node in self.ends:
+            return None
+        if isinstance(node, Node):
+            return g
+        self.arrive(node, g)
+        return None
 
     def notice(self, node: Edge, g: Any) -> Any:
         """Keep a gradient that is asked for, after the hooks on its value have seen it."""

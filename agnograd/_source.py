@@ -111,11 +111,15 @@ def _recording(op: Op) -> Iterator[str]:
         constant = " and ".join(f"_{name}_node is None" for name in inputs)
     several = op.outputs != "one"
     nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in inputs)
-    yield "if _state is not None and _state.kept is not None:"
-    yield f"    {nodes} = _state.kept({'*_edges' if op.sequence else nodes.strip('()')})"
+    nothing = "()" if op.sequence else _tuple("None" for _ in inputs)
+    yield "if _state is not None:"
+    yield "    if not _state.recording:"
+    yield f"        {nodes} = {nothing}"
+    yield "    elif _state.kept is not None:"
+    yield f"        {nodes} = _state.kept({'*_edges' if op.sequence else nodes.strip('()')})"
     if "dtype" in op.signature.parameters:  # a result that is cast to integers has no gradient
         constant = f"{constant} or _out.dtype not in _inexact"
-    yield f"if ({constant}) or (_state is not None and not _state.recording):"
+    yield f"if {constant}:"
     if several:
         yield "    _result = _wrap(_out)"
     else:
