@@ -41,7 +41,7 @@ class Node:
 class Leaf:
     """The start of a graph: an array that requires a gradient, and that gradient."""
 
-    __slots__ = ("__weakref__", "domain", "grad", "rank", "variable", "watch")
+    __slots__ = ("__weakref__", "accumulated", "domain", "grad", "rank", "variable", "watch")
 
     edges: tuple[Edge | None, ...] = ()
 
@@ -51,6 +51,7 @@ class Leaf:
         self.domain = variable._domain
         self.variable = weakref.ref(variable)
         self.watch: Watch | None = None
+        self.accumulated: dict[int, Callable[[Any], Any]] = {}
 
 
 class Output:

@@ -17,6 +17,7 @@ from agnograd.errors import (
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
+    from agnograd._inspection import GraphNode
 
 __all__ = ["HookHandle", "Variable", "is_tracked"]
 
@@ -311,6 +312,35 @@ class Variable(Protocols):
         key = next(_hook_keys)
         hooks[key] = fn
         return HookHandle(hooks, key)
+
+    def register_post_accumulate_grad_hook(self, fn: Callable[[Variable], Any]) -> HookHandle:
+        """Call ``fn(variable)`` after every pass that has added to this leaf's ``grad``.
+
+        It may, for example, update the leaf and set ``grad`` to None. It is called when the whole
+        pass has succeeded, under ``no_grad``; what it returns is ignored.
+
+        Raises
+        ------
+        NoGradientError
+            If this is no leaf that requires a gradient.
+        """
+        leaf = self._tracked("register_post_accumulate_grad_hook")
+        if not isinstance(leaf, Leaf):
+            raise NoGradientError(
+                "register_post_accumulate_grad_hook is for leaves; use register_hook for the "
+                "gradient of a value in the middle of a graph"
+            )
+        key = next(_hook_keys)
+        leaf.accumulated[key] = fn
+        return HookHandle(leaf.accumulated, key)
+
+    @property
+    def node(self) -> GraphNode | None:
+        """What made this value: its ``op``, ``inputs`` and ``saved`` values; None if untracked."""
+        from agnograd._inspection import GraphNode
+
+        self._refresh()
+        return None if self._node is None else GraphNode(self._node)
 
     def _tracked(self, what: str) -> Edge:
         self._refresh()

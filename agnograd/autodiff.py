@@ -10,12 +10,13 @@ from typing import Any
 
 from agnograd._engine import run_pass
 from agnograd._graph import Edge, Leaf, watch
-from agnograd._mode import enable_grad
+from agnograd._inspection import Graph, graph_of
+from agnograd._mode import enable_grad, no_grad
 from agnograd._seeds import Owner, cotangent_list, nodes_of, seeds_of
 from agnograd._variable import Variable
 from agnograd.errors import NoGradientError
 
-__all__ = ["backward", "grad"]
+__all__ = ["Graph", "backward", "grad", "graph"]
 
 _commits = threading.RLock()
 
@@ -127,6 +128,33 @@ def grad(
     return tuple(results)
 
 
+def graph(variables: Variable | Sequence[Variable]) -> Graph:
+    """Return all that values depend on, as plain data.
+
+    Parameters
+    ----------
+    variables : Variable or sequence of Variables
+        The values.
+
+    Returns
+    -------
+    Graph
+        ``nodes``, the oldest first, each with its ``id``, ``kind`` ("op" or "leaf"), ``name``,
+        ``chapter``, and what it ``saved`` (None once that is freed); ``edges`` from the ``source``
+        to the ``target`` that uses its value as input number ``place``; and the nodes of the
+        ``outputs``. It holds no node and no array.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> x = ag.Variable(2.0)
+    >>> found = ag.autodiff.graph(x * x)
+    >>> [node.name for node in found.nodes]
+    ['leaf', 'multiply']
+    """
+    return graph_of(_listed(variables))
+
+
 def run_backward(
     outputs: list[Variable],
     cotangents: Sequence[Any],
@@ -156,6 +184,18 @@ def commit(found: dict[Edge, Any], owner: Owner) -> None:
     """Add gradients to what leaves (and watched values) hold, all of them or none."""
     with _commits:
         _commit(found, owner)
+    for node in found:
+        if isinstance(node, Leaf) and node.accumulated:
+            _tell(node)
+
+
+def _tell(leaf: Leaf) -> None:
+    """Call the hooks that wait for a leaf's gradient to be accumulated."""
+    variable = leaf.variable()
+    if variable is not None:
+        with no_grad():
+            for hook in tuple(leaf.accumulated.values()):
+                hook(variable)
 
 
 def _commit(found: dict[Edge, Any], owner: Owner) -> None:
