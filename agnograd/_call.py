@@ -37,6 +37,7 @@ class Call:
         "_location",
         "_seeking",
         "accumulate",
+        "add",
         "backward",
         "chapter",
         "domain",
@@ -59,6 +60,8 @@ class Call:
         self.backward: Backward = _no_backward
         # As backward, but a cotangent of 0 gives 0 where the derivative is not finite.
         self.guarded: Backward = _no_backward
+        # How gradients are added to what is there: that of the only input, or those of several.
+        self.add: Callable[..., Any] | None = None
         self.accumulate: Callable[..., Any] | None = None
         # Whether a call with these saved values leaves elements of its inputs out.
         self.masks: Callable[[tuple[Any, ...]], bool] | None = None
@@ -79,6 +82,7 @@ class Call:
         call.backward = self.backward
         call.guarded = self.guarded
         call.masks = self.masks
+        call.add = self.add
         call.accumulate = self.accumulate
         call.optional = self.optional
         call.simple = self.simple

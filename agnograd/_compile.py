@@ -113,7 +113,7 @@ def compile_op(
             call.guarded = guard = _function(backward_source(op, guarded=True), scope)
             guard.__defaults__ = (domain.raw,)
         if op.accumulate is not None:
-            call.accumulate = _accumulator(op, domain, call.saved_names)
+            call.add = _accumulator(op, domain, call.saved_names)
         if op.masks:
             call.masks = _masks(op, call.saved_names)
     function = _function(forward_source(op, form), scope)
@@ -144,26 +144,24 @@ def _function(source: str, scope: dict[str, Any]) -> FunctionType:
 
 
 def _accumulator(op: Op, domain: Domain, saved_names: tuple[str, ...]) -> Callable[..., Any]:
-    """Return ``([into], g, saved) -> [into]`` from the op's own accumulate function."""
+    """Return ``(into, g, saved) -> into`` from the op's own accumulate function."""
     assert op.accumulate is not None
-    names = tuple(signature(op.accumulate).parameters)
-    accumulate = op.accumulate
-
-    def add_into(into: list[Any], g: Any, saved: tuple[Any, ...]) -> list[Any]:
-        known = dict(zip(saved_names, saved, strict=True))
-        known |= {"into": into[0], "g": g, "backend": domain.backend, "xp": domain.raw}
-        return [accumulate(*(known[name] for name in names))]
-
-    return add_into
+    given = {"into": "into", "g": "g", "xp": "xp", "backend": "backend"}
+    given |= {name: f"saved[{place}]" for place, name in enumerate(saved_names)}
+    arguments = ", ".join(given[name] for name in signature(op.accumulate).parameters)
+    scope = {"accumulate": op.accumulate, "backend": domain.backend, "xp": domain.raw}
+    add: Callable[..., Any] = eval(f"lambda into, g, saved: accumulate({arguments})", scope)
+    return add
 
 
 def _masks(op: Op, saved_names: tuple[str, ...]) -> Callable[[tuple[Any, ...]], bool]:
     """Return whether a call masks, from its saved values."""
     if not callable(op.masks):
         return lambda _: True
-    function = op.masks
-    places = [saved_names.index(name) for name in signature(function).parameters]
-    return lambda saved: function(*(saved[place] for place in places))
+    places = [saved_names.index(name) for name in signature(op.masks).parameters]
+    arguments = ", ".join(f"saved[{place}]" for place in places)
+    masks: Callable[..., bool] = eval(f"lambda saved: masks({arguments})", {"masks": op.masks})
+    return masks
 
 
 def _missing(op: Op, domain: Domain) -> Callable[..., Any]:

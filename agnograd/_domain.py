@@ -10,6 +10,7 @@ from typing import Any
 import array_api_compat
 
 from agnograd._backends import Backend, require
+from agnograd._fit import SCALAR_TYPES
 from agnograd._graph import Node, Output
 from agnograd._indexing import is_basic
 from agnograd._ops import Op
@@ -47,6 +48,7 @@ class Domain:
         self.backend = backend
         self.library = require(backend)
         self.array_types = backend.array_types() + backend.scalar_types()
+        SCALAR_TYPES.update(backend.scalar_types())
         self.viewable_types = frozenset(backend.array_types())
         self.plain_types = frozenset({*self.array_types, bool, int, float, complex, type(None)})
         self.complex_dtypes = self._dtypes("complex64", "complex128")

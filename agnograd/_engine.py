@@ -7,7 +7,7 @@ from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from agnograd._call import Backward
+from agnograd._call import Backward, Call
 from agnograd._graph import Edge, Leaf, Node, Output, connected
 from agnograd._mode import current_mode
 from agnograd._variable import Variable
@@ -145,15 +145,15 @@ class Pass:
                 edges = tuple([edge if edge in path else None for edge in edges])
                 if not any(edges):
                     continue
-            if plain and op.simple and saved is not None:
-                try:
+            try:
+                if plain and op.simple and saved is not None:
                     parts: Sequence[Any] = op.backward(g, edges, saved)
-                except BaseException as error:
-                    _note(error, node)
-                    raise
-            else:
-                parts = self.differentiate(node, g, edges)
-                plain = self.plain
+                else:
+                    parts = self.differentiate(node, g, edges)
+                    plain = self.plain
+            except BaseException as error:
+                error.add_note(f"agnograd: in the backward pass, at op {op.name!r}")
+                raise
             if not retain_graph:
                 node.saved = saved = None
 
@@ -238,24 +238,36 @@ class Pass:
 
     def differentiate(self, node: Node, g: Any, edges: tuple[Edge | None, ...]) -> Sequence[Any]:
         """Run a node's rule in any other than the plain case; return the inputs' gradients."""
-        try:
-            if node.saved is None:
-                raise _freed(node)
-            if isinstance(g, dict):
-                g = _completed(node, g, self.create_graph)
-            op, saved = node.op, node.op.unpack(node.saved)
-            if node in self.masked:
-                self.masked.remove(node)
-                self.masked.update(edges)
-                with op.domain.backend.quiet():
-                    return self.apply(node, op.guarded, g, edges, saved)
-            if op.masks is not None and op.masks(saved):
-                self.masked.update(edges)
-                self.plain = False
+        op, saved = node.op, node.saved
+        if saved is None:
+            raise _freed(node)
+        if op.hooks is not None:
+            saved = op.hooks.restore(saved)
+        masked = node in self.masked
+        if masked or (op.masks is not None and op.masks(saved)):
+            self.masked.discard(node)
+            self.masked.update(edges)
+            self.plain = False
+        if op.add is not None and self.hooks is None and not self.create_graph:
+            self.gather(op, edges[0], g, saved)
+            return ()
+        if isinstance(g, dict):
+            g = _completed(node, g, self.create_graph)
+        if not masked:
             return self.apply(node, op.backward, g, edges, saved)
-        except BaseException as error:
-            _note(error, node)
-            raise
+        with op.domain.backend.quiet():
+            return self.apply(node, op.guarded, g, edges, saved)
+
+    def gather(self, op: Call, edge: Any, g: Any, saved: tuple[Any, ...]) -> None:
+        """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
+        assert op.add is not None
+        total = self.gradients.get(edge)
+        if total is None:
+            heappush(self.queue, (edge.rank, edge))
+        elif edge not in self.owned:
+            total = op.domain.copy(total)
+        self.gradients[edge] = op.add(total, g, saved)
+        self.owned.add(edge)
 
     def apply(
         self,
@@ -284,7 +296,7 @@ class Pass:
     def accumulate(
         self, node: Node, edges: tuple[Edge | None, ...], g: Any, saved: tuple[Any, ...]
     ) -> None:
-        """Let an op add its gradients to buffers, instead of making full-size arrays for them."""
+        """Let a function add its gradients to the buffers of all of its inputs."""
         assert node.op.accumulate is not None
         into = [None if edge is None else self.buffer(node, edge) for edge in edges]
         for edge, total in zip(edges, node.op.accumulate(into, g, saved), strict=True):
@@ -354,10 +366,6 @@ def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph:
         else xp.zeros(shape, dtype=dtype, device=domain.device(like))
         for index, (shape, dtype) in enumerate(output.siblings)
     ]
-
-
-def _note(error: BaseException, node: Node) -> None:
-    error.add_note(f"agnograd: in the backward pass, at op {node.op.name!r}")
 
 
 def _freed(node: Node) -> FreedGraphError:

@@ -9,6 +9,7 @@ from typing import Any
 from agnograd.errors import RuleError
 
 __all__ = [
+    "SCALAR_TYPES",
     "adjoint",
     "conjugate",
     "conjugate_if_complex",
@@ -23,10 +24,19 @@ __all__ = [
 ]
 
 Shape = tuple[int, ...]
+# The types of 0-d results that libraries do not give as arrays; backends add theirs.
+SCALAR_TYPES: set[type] = set()
 
 
 def mismatch(out: Any, *inputs: Any) -> tuple[tuple[Shape, Any], ...] | None:
     """Return the inputs' shapes and dtypes, or None where all are those of the output."""
+    kind = type(out)
+    if kind in SCALAR_TYPES:  # of one type, hence of one dtype, and without axes
+        for x in inputs:
+            if type(x) is not kind:
+                break
+        else:
+            return None
     shape, dtype = out.shape, out.dtype
     for x in inputs:
         if getattr(x, "shape", ()) != shape or getattr(x, "dtype", None) != dtype:

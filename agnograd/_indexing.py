@@ -10,11 +10,16 @@ from agnograd._variable import Variable
 
 __all__ = ["is_basic", "raw_key", "without_newaxis"]
 
+# The usual types of basic keys, so that they need no slower test.
+_BASIC = frozenset({int, slice, EllipsisType, type(None)})
+
 
 def raw_key(key: Any) -> Any:
     """Return a key with every Variable in it (masks, integers, bounds of slices) unwrapped."""
+    if type(key) is int:
+        return key
     if isinstance(key, tuple):
-        return tuple(raw_key(part) for part in key)
+        return tuple([raw_key(part) for part in key])
     if isinstance(key, Variable):
         key._refresh()
         return key._data
@@ -27,11 +32,14 @@ def raw_key(key: Any) -> Any:
 
 def is_basic(key: Any) -> bool:
     """Return whether a key selects each element at most once, without arrays or masks."""
-    parts = key if isinstance(key, tuple) else (key,)
-    return all(
-        isinstance(part, Integral | slice | EllipsisType | None) and not isinstance(part, bool)
-        for part in parts
-    )
+    if type(key) in _BASIC:
+        return True
+    for part in key if isinstance(key, tuple) else (key,):
+        if type(part) not in _BASIC and (
+            isinstance(part, bool) or not isinstance(part, Integral | slice | EllipsisType | None)
+        ):
+            return False
+    return True
 
 
 def without_newaxis(key: Any) -> Any:

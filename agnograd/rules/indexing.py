@@ -95,6 +95,10 @@ def _last_writes(part: Any, g: Any, key: Any, xp: Any) -> Any:
     return xp.where(standing == positions, part, xp.zeros_like(part))
 
 
+def _leaves_out(key: Any) -> bool:
+    return not is_basic(key)
+
+
 def _put(base: Any, value: Any, key: Any, xp: Any) -> Any:
     plain = without_newaxis(key)
     if plain is not key:
@@ -108,14 +112,14 @@ ops.linear(
     accumulate=_add_into,
     forward=lambda x, key, /: x[key],
     view=_put,
-    masks=lambda key: not is_basic(key),
+    masks=_leaves_out,
 )
 ops.linear(
     "__setitem__(x, key, value, /)",
     x=lambda g, key, xp: xp.__setitem__(g, key, 0),
     value=_written_value,
     forward=lambda backend, x, key, value, /: backend.set(x, key, value),
-    masks=lambda key: not is_basic(key),
+    masks=_leaves_out,
 )
 ops.linear(
     "scatter_add(values, key, /, *, shape)",

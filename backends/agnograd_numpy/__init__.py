@@ -62,12 +62,13 @@ class NumpyBackend(Backend):
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add in place; positions that may repeat go through ``numpy.add.at``."""
-        import numpy as np
-
-        into = np.asarray(into)  # a sum of 0-d arrays is a scalar
-        if is_basic(key) or getattr(key, "dtype", None) == np.bool_:
+        if not into.shape:
+            into = self.array(into)  # a sum of 0-d arrays is a scalar
+        if is_basic(key) or str(getattr(key, "dtype", "")) == "bool":
             into[key] += values
         else:
+            import numpy as np
+
             np.add.at(into, key, values)
         return into
 
