@@ -286,21 +286,6 @@ def test_create_graph_gives_gradients_that_differentiate():
     np.testing.assert_allclose(x.grad.data, 36 * x.data**3)
 
 
-def test_threads_lose_no_gradient_of_a_shared_leaf():
-    x = ag.Variable(np.zeros(4))
-
-    def work():
-        for _ in range(200):
-            xp.sum(xp.sin(x) * 1.0).backward()
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    np.testing.assert_array_equal(x.grad.data, 800.0)
-
-
 def test_partly_used_outputs_get_zeros():
     x = ag.Variable(np.arange(6.0).reshape(3, 2))
     first, _, third = xp.unstack(x)
@@ -315,3 +300,24 @@ def test_indexing_in_a_loop_touches_each_element_once():
         total = total + x[i] * x[i]
     total.backward()
     np.testing.assert_array_equal(x.grad.data, 2 * np.arange(50.0))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_eight_threads_lose_no_gradient(shared):
+    weights = (
+        [ag.Variable(np.ones(50))] * 8 if shared else [ag.Variable(np.ones(50)) for _ in range(8)]
+    )
+    barrier = threading.Barrier(8)
+
+    def work(w):
+        barrier.wait()
+        for _ in range(100):
+            xp.sum(w * w * 0.5).backward()
+
+    threads = [threading.Thread(target=work, args=(w,)) for w in weights]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for w in weights:
+        np.testing.assert_array_equal(w.grad.data, 800.0 if shared else 100.0)
