@@ -64,6 +64,72 @@ def mlp() -> Any:
     return tuple(w.grad.data for w in (w1, w2, w3))
 
 
+def index_by_hand() -> Any:
+    """Return the derivative of a sum over elements that are read one by one."""
+    total, gradient = 0.0, np.zeros_like(VECTOR)
+    for i in range(len(VECTOR)):
+        total = total + VECTOR[i] * VECTOR[i]
+    for i in range(len(VECTOR)):
+        gradient[i] += 2 * VECTOR[i]
+    return (gradient,)
+
+
+def index() -> Any:
+    """Return the same by agnograd."""
+    x = ag.Variable(VECTOR)
+    total: Any = 0.0
+    for i in range(len(VECTOR)):
+        total = total + x[i] * x[i]
+    total.backward()
+    return (x.grad.data,)
+
+
+def fan_out_by_hand() -> Any:
+    """Return the derivative of a sum of products of one array with many constants."""
+    total, gradient = 0.0, np.zeros_like(MANY)
+    for c in CONSTANTS:
+        total += np.sum(MANY * c)
+    for c in CONSTANTS:
+        gradient += c
+    return (gradient,)
+
+
+def fan_out() -> Any:
+    """Return the same by agnograd."""
+    x = ag.Variable(MANY)
+    total: Any = 0.0
+    for c in CONSTANTS:
+        total = total + xp.sum(x * c)
+    total.backward()
+    return (x.grad.data,)
+
+
+def recurrent_by_hand() -> Any:
+    """Return the derivatives of a recurrent network, through time."""
+    w, u = RECURRENT
+    hidden = [np.zeros((16, 64))]
+    for step in STEPS:
+        hidden.append(np.tanh(step @ w + hidden[-1] @ u))
+    g = 2 * hidden[-1]
+    gw, gu = np.zeros_like(w), np.zeros_like(u)
+    for t in reversed(range(len(STEPS))):
+        g = g * (1 - hidden[t + 1] * hidden[t + 1])
+        gw += STEPS[t].T @ g
+        gu += hidden[t].T @ g
+        g = g @ u.T
+    return gw, gu
+
+
+def recurrent() -> Any:
+    """Return the same by agnograd."""
+    w, u = (ag.Variable(each) for each in RECURRENT)
+    h: Any = np.zeros((16, 64))
+    for step in STEPS:
+        h = xp.tanh(step @ w + h @ u)
+    xp.sum(h * h).backward()
+    return w.grad.data, u.grad.data
+
+
 rng = np.random.default_rng(0)
 CHAIN = np.linspace(0.0, 1.0, 10)
 WEIGHTS = [
@@ -73,9 +139,20 @@ WEIGHTS = [
 IMAGES = rng.standard_normal((256, 784)).astype(np.float32)
 TARGETS = rng.standard_normal((256, 10)).astype(np.float32)
 
+VECTOR = rng.standard_normal(2000)
+MANY = rng.standard_normal(1_000_000)
+# Windows of one array: fifty constants that need the memory of one.
+_LONGER = rng.standard_normal(1_000_050)
+CONSTANTS = [_LONGER[i : i + 1_000_000] for i in range(50)]
+RECURRENT = [rng.standard_normal((32, 64)) * 0.1, rng.standard_normal((64, 64)) * 0.1]
+STEPS = rng.standard_normal((100, 16, 32))
+
 WORKLOADS = {
     "chain: 1,000 x sin(y * 0.9 + 0.1), 10 float64": (chain_by_hand, chain, 60),
     "MLP: 256x784, 1024-1024-10, tanh, float32": (mlp_by_hand, mlp, 20),
+    "index: sum of x[i] * x[i], 2,000 float64": (index_by_hand, index, 20),
+    "fan-out: sum of x * c, 50 constants of 1,000,000": (fan_out_by_hand, fan_out, 7),
+    "recurrent: 100 steps, tanh, 16x32 to 64": (recurrent_by_hand, recurrent, 30),
 }
 
 
