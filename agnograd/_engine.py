@@ -10,6 +10,7 @@ from typing import Any
 from agnograd._call import Backward, Call
 from agnograd._graph import Edge, Leaf, Node, Output, connected
 from agnograd._mode import current_mode
+from agnograd._paths import on_path, uses
 from agnograd._variable import Variable
 from agnograd._watching import announce, watched
 from agnograd.errors import FreedGraphError
@@ -66,11 +67,11 @@ def run_pass(
     starts = [node for node, _ in seeds]
     if targets is not None:
         this.targets = targets
-        this.path = _on_path(starts, targets)
+        this.path = on_path(starts, targets)
         this.ends = () if beyond else targets
     if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
         this.callbacks = callbacks or {}
-        this.awaited = _uses(starts, this.path)
+        this.awaited = uses(starts, this.path)
     for node, g in seeds:
         this.add(node, g)
     if this.hooks is None:
@@ -315,42 +316,6 @@ class Pass:
 
 def _are_different(edges: tuple[Edge | None, ...]) -> bool:
     return len(edges) == 1 or len({edge for edge in edges if edge}) == sum(map(bool, edges))
-
-
-def _on_path(roots: Iterable[Edge], targets: Collection[Edge]) -> set[Edge]:
-    """Return the nodes from which a target can be reached, the targets among them."""
-    reached = set(roots)
-    stack = list(reached)
-    # Newer nodes rank lower: from what is older than all targets none can be reached.
-    oldest = max((target.rank for target in targets), default=0)
-    while stack:
-        for edge in stack.pop().edges:
-            if edge is not None and edge.rank <= oldest and edge not in reached:
-                reached.add(edge)
-                stack.append(edge)
-    path = {target for target in targets if target in reached}
-    # Oldest first: a node's edges are decided before the node is.
-    for node in sorted(reached, key=lambda node: node.rank, reverse=True):
-        if any(edge in path for edge in node.edges):
-            path.add(node)
-    return path
-
-
-def _uses(roots: Iterable[Edge], path: set[Edge] | None) -> dict[Edge, int]:
-    """Return how many times each leaf is an input of a node that a pass will visit."""
-    uses: dict[Edge, int] = {}
-    reached = set(roots)
-    stack = list(reached)
-    while stack:
-        for edge in stack.pop().edges:
-            if edge is None or (path is not None and edge not in path):
-                continue
-            if isinstance(edge, Leaf):
-                uses[edge] = uses.get(edge, 0) + 1
-            elif edge not in reached:
-                reached.add(edge)
-                stack.append(edge)
-    return uses
 
 
 def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:
