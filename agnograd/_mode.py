@@ -58,8 +58,7 @@ class Mode:
         self.outer = outer
         self.kept = kept
         self.tape = tape
-        # The first state of a process gets its hooks later.
-        self.watches = hooks is not None or tape is not None or outer is None
+        self.watches = hooks is not None or tape is not None
 
     def recorded(self, node: Node, out: Any) -> None:
         """Tell those who watch of a node, and of its raw result."""
@@ -75,6 +74,8 @@ PROCESS_PLUGINS = [
     n.strip() for n in os.environ.get("AGNOGRAD_PLUGINS", "").split(",") if n.strip()
 ]
 initial_mode = Mode(True, None, None) if PROCESS_PLUGINS else None
+if initial_mode is not None:
+    initial_mode.watches = True  # its hooks come later
 _MODE: ContextVar[Mode | None] = ContextVar("agnograd_mode", default=initial_mode)
 current_mode = _MODE.get
 
