@@ -131,7 +131,8 @@ class Pass:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, owned, path = self.gradients, self.queue, self.owned, self.path
         plain, retain_graph, awaited = self.plain, self.retain_graph, self.awaited
-        noticing = self.retain_grads or bool(self.targets)
+        # Leaves are met in any case; other targets are nodes like all others.
+        noticing = self.retain_grads or not all(isinstance(node, Leaf) for node in self.targets)
         while queue:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
             node: Any = heappop(queue)[1]
@@ -142,7 +143,7 @@ class Pass:
                     continue
 
             op, saved, edges = node.op, node.saved, node.edges
-            if path is not None:
+            if path is not None and not path.issuperset(edges):
                 edges = tuple([edge if edge in path else None for edge in edges])
                 if not any(edges):
                     continue

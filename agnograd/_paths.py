@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from operator import attrgetter
 
 from agnograd._graph import Edge, Leaf
 
@@ -22,8 +23,8 @@ def on_path(roots: Iterable[Edge], targets: Collection[Edge]) -> set[Edge]:
                 stack.append(edge)
     path = {target for target in targets if target in reached}
     # Oldest first: a node's edges are decided before the node is.
-    for node in sorted(reached, key=lambda node: node.rank, reverse=True):
-        if any(edge in path for edge in node.edges):
+    for node in sorted(reached, key=attrgetter("rank"), reverse=True):
+        if not path.isdisjoint(node.edges):
             path.add(node)
     return path
 
