@@ -1,12 +1,13 @@
 """Forward mode: tangents are pushed through the graph, from its start to its results.
 
 A node's backward function is linear in the cotangent: it is the transpose of what a tangent needs.
-So it is recorded for a cotangent of zeros, and transposed by a pass of its own: one set of rules
-serves both directions (Townsend, "A new trick for calculating Jacobian vector products", 2017).
+So it is recorded for some cotangent, and transposed by a pass of its own: one set of rules serves
+both directions (Townsend, "A new trick for calculating Jacobian vector products", 2017).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,7 @@ def _push_one(
     """Compute the tangents of one node's results."""
     op, domain = node.op, node.op.domain
     several = isinstance(facts, list)
-    zeros = [_zero(each, domain) for each in (facts if several else [facts])]
+    probes = [_probe(each, domain) for each in (facts if several else [facts])]
     assert node.saved is not None
     saved = op.unpack(node.saved)
     values = connected(node, saved) if create_graph else _constants(node, saved)
@@ -80,31 +81,38 @@ def _push_one(
         edge if tangent is not None else None
         for edge, tangent in zip(node.edges, incoming, strict=True)
     )
-    # Zeros are multiplied with derivatives that may be infinite; only the graph of it is used.
+    # What the rule computes may be infinite or undefined: only the graph of it is used.
     with domain.backend.quiet(), enable_grad():
-        gradients = op.backward(zeros if several else zeros[0], wanted, values, domain.namespace)
+        gradients = op.backward(probes if several else probes[0], wanted, values, domain.namespace)
         seeds = [
             (g._node, tangent)
             for g, tangent in zip(gradients, incoming, strict=True)
             if g is not None and tangent is not None and g._node is not None
         ]
-        targets = {zero._node for zero in zeros if zero._node is not None}
+        targets = {probe._node for probe in probes if probe._node is not None}
         result = run_pass(
             seeds, targets=targets, create_graph=create_graph, retain_graph=create_graph
         )
-    for index, zero in enumerate(zeros):
-        tangent = result.get(zero._node)  # type: ignore[arg-type]
+    for index, probe in enumerate(probes):
+        tangent = result.get(probe._node)  # type: ignore[arg-type]
         if tangent is not None:
             found[(node, index) if several else node] = tangent
 
 
-def _zero(facts: Facts, domain: Domain) -> Variable:
+def _probe(facts: Facts, domain: Domain) -> Variable:
+    """Return a cotangent: irregular values, since rules may treat zeros, and only zeros, apart."""
     shape, dtype, device = facts
-    made: Variable = domain.Variable._make(
-        domain.raw.zeros(shape, dtype=dtype, device=device), None
-    )
-    if domain.is_inexact(dtype):
-        made._node = Leaf(made)
+    xp = domain.raw
+    if not domain.is_inexact(dtype):
+        zeros: Variable = domain.Variable._make(xp.zeros(shape, dtype=dtype, device=device), None)
+        return zeros
+    real = xp.finfo(dtype).dtype
+    values = xp.sin(xp.arange(1, math.prod(shape) + 1, dtype=real, device=device))
+    values = xp.astype(xp.reshape(values, shape), dtype)
+    if domain.is_complex(dtype):
+        values = (1 + 0.5j) * values
+    made: Variable = domain.Variable._make(values, None)
+    made._node = Leaf(made)
     return made
 
 

@@ -42,7 +42,7 @@ gets NaN, and so does one of the vectors that only complete a basis (`full_matri
 repeated ones included. Their second derivatives are exact where the function does not depend on the
 repeated ones, and NaN where it does: use `det`, `slogdet`, `trace`, `inv` or `matrix_norm`, which
 are smooth there. Gradients of functions of Hermitian matrices (`cholesky`, `eigh`, `eigvalsh`) are
-Hermitian.
+Hermitian. In forward mode a complex vector has the tangent that does not turn its phase.
 
 ## Integers
 

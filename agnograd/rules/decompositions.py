@@ -57,13 +57,13 @@ def _phases(t: Any, xp: Any) -> Any:
     # Contributions that cancel leave rounding, of which all may be imaginary.
     eps = xp.finfo(t.dtype).eps
     limit = eps**0.5 * size + eps**0.75
+    # A constant: a tangent does not turn the phase, which suits all that does not depend on it.
     return xp.where(turning > limit, xp.full_like(size, xp.nan), xp.zeros_like(size))
 
 
 def _completing(g: Any, xp: Any) -> Any:
     """Return 0 for each matrix, or NaN if vectors that only complete a basis have a gradient."""
-    used = xp.any(g != 0, axis=(-2, -1), keepdims=True)
-    return xp.where(used, xp.nan, xp.astype(used, g.dtype))
+    return xp.sum(xp.where(g == 0, 0.0, xp.nan * g), axis=(-2, -1), keepdims=True)
 
 
 # -- Cholesky and QR -----------------------------------------------------------------------------

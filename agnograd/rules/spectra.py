@@ -30,10 +30,10 @@ def sums(values: Any) -> Any:
 
 
 def ratio(above: Any, below: Any, xp: Any) -> Any:
-    """Return ``above / below``: 0 where the former is 0, NaN where only the latter is."""
+    """Return ``above / below``: where the latter is 0, it is 0 if both are, and NaN if not."""
     zero = below == 0
-    undefined = xp.logical_and(zero, above != 0)
-    return xp.where(undefined, xp.nan, above / xp.where(zero, 1.0, below))
+    inverse = xp.where(zero, xp.nan, 1 / xp.where(zero, 1.0, below))
+    return xp.where(xp.logical_and(zero, above == 0), 0.0, above * inverse)
 
 
 def parts(matrix: Any, xp: Any) -> tuple[Any, Any]:

@@ -64,6 +64,19 @@ def test_a_branch_that_was_not_taken_has_no_tangent(xp):
     np.testing.assert_array_equal(np.asarray(tangent), [0.0, 0.25])
 
 
+def test_what_has_no_derivative_has_no_tangent(xp):
+    tall = raw(xp, [[1.0], [2.0], [0.5]])
+    for f in (
+        lambda x: xp.linalg.svd(x).U[0, 2],
+        lambda x: xp.linalg.qr(x, mode="complete").Q[0, 2],
+    ):
+        assert np.isnan(np.asarray(ag.jvp(f, tall, xp.ones_like(tall).data)[1]))
+    singular = raw(xp, [[1.0, 2.0], [2.0, 4.0]])
+    with xp.empty(0)._domain.backend.quiet():
+        _, tangent = ag.jvp(lambda x: xp.linalg.slogdet(x)[1], singular, singular)
+    assert np.isnan(np.asarray(tangent))
+
+
 def test_writes_and_functions_of_ones_own(xp):
     class Square(ag.Function):
         def forward(self, xp, x):
