@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._engine import run_pass
 from agnograd._fit import is_python_scalar
-from agnograd._graph import Edge, Leaf, Node, Output, connected
-from agnograd._mode import current_mode, enable_grad
+from agnograd._graph import Edge, Leaf, Node, Output, connected, next_rank
+from agnograd._mode import current_mode, recording_since
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -73,6 +73,7 @@ def _push_one(
     """Compute the tangents of one node's results."""
     op, domain = node.op, node.op.domain
     several = isinstance(facts, list)
+    start = next_rank()
     probes = [_probe(each, domain) for each in (facts if several else [facts])]
     assert node.saved is not None
     saved = op.unpack(node.saved)
@@ -82,7 +83,7 @@ def _push_one(
         for edge, tangent in zip(node.edges, incoming, strict=True)
     )
     # What the rule computes may be infinite or undefined: only the graph of it is used.
-    with domain.backend.quiet(), enable_grad():
+    with domain.backend.quiet(), recording_since(start):
         gradients = op.backward(probes if several else probes[0], wanted, values, domain.namespace)
         seeds = [
             (g._node, tangent)

@@ -22,6 +22,7 @@ __all__ = [
     "initial_mode",
     "is_grad_enabled",
     "no_grad",
+    "recording_since",
     "set_grad_enabled",
 ]
 
@@ -166,6 +167,25 @@ def _steps(state: entered, generator: Generator[Any, Any, Any]) -> Generator[Any
             raise
         except BaseException as error:
             step = functools.partial(generator.throw, error)
+
+
+def recording_since(start: int, tape: Recorder | None = None) -> entered:
+    """Return a state that records; gradient managers outside of it let its own nodes pass.
+
+    Its own are those that were made since ``start``, a rank: newer nodes rank lower.
+    """
+    mode = current_mode()
+    outer = mode.kept if mode is not None else None
+    kept = None if outer is None else functools.partial(_kept_or_newer, outer, start)
+    return entered(recording=True, kept=kept, tape=tape)
+
+
+def _kept_or_newer(outer: Kept, start: int, *nodes: Any) -> tuple[Any, ...]:
+    others = outer(*nodes)
+    return tuple(
+        node if other is not None or (node is not None and node.rank < start) else None
+        for node, other in zip(nodes, others, strict=True)
+    )
 
 
 class _Switch(entered):

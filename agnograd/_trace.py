@@ -10,7 +10,7 @@ from agnograd._engine import run_pass
 from agnograd._fit import is_python_scalar
 from agnograd._forward import Tape, place
 from agnograd._graph import Edge, Leaf, next_rank
-from agnograd._mode import enable_grad, entered, is_grad_enabled
+from agnograd._mode import enable_grad, is_grad_enabled, recording_since
 from agnograd._namespace import domain_of
 from agnograd._seeds import Owner, seed_of
 from agnograd._trees import flatten, leaves, map_leaves, unflatten
@@ -82,7 +82,7 @@ class Trace:
             self.trees.append(tree)
         token = _inside.set(True)
         try:
-            with entered(recording=True, tape=tape):
+            with recording_since(self.start, tape):
                 self.result = f(*lifted, **map_leaves(_constant, kwargs))
         finally:
             _inside.reset(token)

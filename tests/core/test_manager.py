@@ -240,3 +240,17 @@ def test_no_grad_inside_of_a_manager_records_nothing(xp):
         with ag.no_grad():
             assert not (w * 2.0).requires_grad
         assert (w * 2.0).requires_grad
+
+
+def test_transformations_inside_of_a_manager(xp):
+    w, x = plain(xp, 2.0), xp.asarray(3.0, dtype=xp.float64).data
+    with ag.GradManager() as manager:
+        manager.attach(w)
+        cube = lambda x: x * x * x * w  # noqa: E731
+        assert ag.grad(cube)(xp.asarray(x)).item() == 54.0
+        assert ag.grad(ag.grad(cube))(xp.asarray(x)).item() == 36.0
+        assert ag.jvp(cube, xp.asarray(x), xp.ones_like(x))[1].item() == 54.0
+        assert ag.jvp(ag.grad(cube), xp.asarray(x), xp.ones_like(x))[1].item() == 36.0
+        assert float(ag.grad(lambda x: x * x)(x)) == 6.0
+        manager.backward(ag.grad(cube)(xp.asarray(x)))
+    assert w.grad.item() == 27.0
