@@ -5,7 +5,7 @@ import pytest
 
 import agnograd as ag
 from agnograd.errors import GradientError, NoGradientError, UnsupportedArrayError
-from arrays import Square, leaf, values
+from arrays import Square, leaf
 
 
 def raw(xp, numbers):
