@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
+
+from agnograd._graph import FIRST, Node
+from agnograd.errors import FreedGraphError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
     from agnograd._hooks import ActiveHooks
 
-__all__ = ["Backward", "Call", "Source"]
+__all__ = ["Backward", "Call", "Pairs", "Source"]
 
-Backward = Callable[..., tuple[Any, ...]]
+# For each edge of a node: the edge, and the gradient for it or None.
+Pairs = Sequence[tuple[Any, Any]]
+Backward = Callable[..., Pairs]
 # What a saved value is: the input of this number, "out" (or which of several outputs), "each" of a
 # sequence of inputs, an array that is "constant" or of "unknown" origin; None for what is no array.
 Source = int | str | tuple[Any, ...] | None
@@ -41,12 +46,15 @@ class Call:
         "backward",
         "chapter",
         "domain",
+        "first",
+        "freed",
         "guarded",
         "hooks",
         "masks",
         "name",
         "optional",
         "parameters",
+        "reads",
         "saved_names",
         "simple",
         "sources",
@@ -63,17 +71,33 @@ class Call:
         # How gradients are added to what is there: that of the only input, or those of several.
         self.add: Callable[..., Any] | None = None
         self.accumulate: Callable[..., Any] | None = None
+        # Whether it reads an array at a key, and can add at many keys as at one.
+        self.reads = False
         # Whether a call with these saved values leaves elements of its inputs out.
-        self.masks: Callable[[tuple[Any, ...]], bool] | None = None
+        self.masks: Callable[[Node], bool] | None = None
         # Whether an output that nothing depends on has None for its cotangent, and not zeros.
         self.optional = False
         # One output, and nothing but a backward function: the engine's usual case.
         self.simple = True
         self.saved_names: tuple[str, ...] = ()
         self.sources: tuple[Source, ...] = ()
+        # Where a node's edges begin, and what takes the place of its op and saved values when they
+        # are freed: an op whose derivative is an error, for which this is None itself.
+        self.first = FIRST
+        self.freed: tuple[Any, ...] | None = None
         self.hooks: ActiveHooks | None = None
         self._location: str | None = None
         self._seeking = False
+
+    def saves(self, names: Sequence[str], sources: Sequence[Source]) -> None:
+        """Say what nodes of this op save: names, and what each value is."""
+        self.saved_names = tuple(names)
+        self.sources = tuple(sources)
+        self.first = FIRST + len(self.saved_names)
+        freed = Call(self.name, self.chapter, self.domain)
+        freed.backward = freed.guarded = freed._was_freed
+        freed.saved_names, freed.sources, freed.first = self.saved_names, self.sources, self.first
+        self.freed = (freed, *(None for _ in names))
 
     def observed(self, parameters: Mapping[str, Any]) -> Call:
         """Return a copy for one call that hooks observe."""
@@ -85,9 +109,12 @@ class Call:
         call.add = self.add
         call.accumulate = self.accumulate
         call.optional = self.optional
+        call.reads = self.reads
         call.simple = self.simple
         call.saved_names = self.saved_names
         call.sources = self.sources
+        call.first = self.first
+        call.freed = self.freed
         call._seeking = True
         return call
 
@@ -102,17 +129,23 @@ class Call:
             self._location = _caller(sys._getframe(1))
         return self._location
 
-    def unpack(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+    def unpack(self, saved: Sequence[Any]) -> Sequence[Any]:
         """Return saved values as they were before a ``save_value`` hook packed them."""
         if self.hooks is None:
             return saved
         return self.hooks.restore(saved)
 
+    def _was_freed(self, *_: Any) -> Any:
+        raise FreedGraphError(
+            f"the values that {self.name!r} saved were freed by an earlier backward pass; pass "
+            "retain_graph=True to that pass if the graph is needed again"
+        )
+
     def __repr__(self) -> str:
         return f"<op {self.name} on {self.domain.backend.name}>"
 
 
-def _no_backward(*_: Any) -> tuple[Any, ...]:
+def _no_backward(*_: Any) -> Any:
     raise AssertionError("a call without a backward function was recorded")
 
 

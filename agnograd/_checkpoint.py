@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agnograd._call import Call, Source
+from agnograd._call import Call, Pairs, Source
 from agnograd._engine import run_pass
-from agnograd._graph import Edge, Node, Output, next_rank
+from agnograd._graph import (
+    FIRST,
+    OP,
+    RANK,
+    Edge,
+    Node,
+    Output,
+    edges_of,
+    forget,
+    next_rank,
+)
 from agnograd._mode import current_mode, enable_grad, entered, is_grad_enabled
 from agnograd._namespace import domain_of
 from agnograd._trees import flatten, unflatten
@@ -72,7 +82,7 @@ class Forgetful:
 
     def append(self, node: Node, out: Any) -> bool:
         """Free what a node has just saved; nobody else needs to hear of it."""
-        node.saved = None
+        forget(node)
         return False
 
 
@@ -92,7 +102,7 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
         for place, out in enumerate(outputs)
         if isinstance(out, Variable) and out.requires_grad
     ]
-    edges = tuple(_outside([outputs[place]._node for place in tracked], start))
+    edges = _outside([outputs[place]._node for place in tracked], start)
     if not edges:
         return unflatten(structure, outputs)
     run.expect(tracked, outputs)
@@ -108,36 +118,33 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     return unflatten(structure, outputs)
 
 
-def _node(run: Run, inputs: list[Variable], edges: tuple[Edge, ...], domain: Domain) -> Node:
+def _node(run: Run, inputs: list[Variable], edges: list[Edge], domain: Domain) -> Node:
     """Return the node of a checkpoint, which saves the arguments."""
     call = Call(getattr(run.f, "__name__", "checkpoint"), "checkpoint", domain)
     call.simple = False
     call.backward = call.guarded = run.backward
-    call.saved_names = tuple(f"argument {place}" for place in run.places)
-    call.sources = run.sources = tuple(
+    run.sources = tuple(
         edges.index(each._node) if each._node in edges else "constant" for each in inputs
     )
-    node = object.__new__(Node)
-    node.rank, node.op, node.watch = next_rank(), call, None
-    node.edges, node.saved = edges, tuple(each._data for each in inputs)
-    return node
+    call.saves([f"argument {place}" for place in run.places], run.sources)
+    return [next_rank(), None, call, *(each._data for each in inputs), *edges]
 
 
 def _outside(nodes: list[Edge], start: int) -> list[Edge]:
     """Return the nodes from before the start that others depend on."""
-    found: dict[Edge, None] = {}
-    seen = set(nodes)
-    stack = list(seen)
+    found: list[Edge] = []
+    stack = list(nodes)
+    seen = {node[RANK] for node in stack}
     while stack:
         node = stack.pop()
-        if node.rank > start:  # newer nodes rank lower
-            found[node] = None
+        if node[RANK] > start:  # newer nodes rank lower
+            found.append(node)
             continue
-        for edge in node.edges:
-            if edge is not None and edge not in seen:
-                seen.add(edge)
+        for edge in edges_of(node):
+            if edge is not None and edge[RANK] not in seen:
+                seen.add(edge[RANK])
                 stack.append(edge)
-    return sorted(found, key=lambda node: node.rank)
+    return sorted(found)
 
 
 class Run:
@@ -170,13 +177,12 @@ class Run:
         self.tracked = tracked
         self.facts = [(outputs[place].shape, outputs[place].dtype) for place in tracked]
 
-    def backward(
-        self, g: Any, edges: tuple[Edge | None, ...], saved: tuple[Any, ...], xp: Any = None
-    ) -> tuple[Any, ...]:
+    def backward(self, g: Any, node: Node, xp: Any = None) -> Pairs:
         """Run the function again, and take the gradients through what it records."""
-        create_graph = any(isinstance(value, Variable) for value in saved) or xp is not None
+        create_graph = xp is not None
+        edges = edges_of(node)
         with enable_grad():
-            outputs, _ = self(self._inputs(saved, edges))
+            outputs, _ = self(self._inputs(node[FIRST : node[OP].first], edges))
         self._check(outputs)
         cotangents = g if len(self.tracked) > 1 else [g]
         seeds = [
@@ -184,17 +190,16 @@ class Run:
             for place, cotangent in zip(self.tracked, cotangents, strict=True)
             if outputs[place]._node is not None
         ]
-        targets = {edge for edge in edges if edge is not None}
         found = run_pass(
             seeds,
-            targets=targets,
+            targets=[edge for edge in edges if edge is not None],
             create_graph=create_graph,
             retain_graph=create_graph,
             beyond=False,
         )
-        return tuple(None if edge is None else found.get(edge) for edge in edges)
+        return [(edge, None if edge is None else found.get(edge)) for edge in edges]
 
-    def _inputs(self, saved: tuple[Any, ...], edges: tuple[Edge | None, ...]) -> list[Variable]:
+    def _inputs(self, saved: Sequence[Any], edges: Sequence[Edge | None]) -> list[Variable]:
         return [
             value
             if isinstance(value, Variable)

@@ -18,7 +18,7 @@ import array_api_compat
 
 from agnograd._call import Call
 from agnograd._fit import conjugate, fit, fit_each, guarded, mismatch
-from agnograd._graph import Node, next_rank
+from agnograd._graph import FIRST, Node, next_rank
 from agnograd._indexing import raw_key
 from agnograd._mode import current_mode
 from agnograd._ops import Op
@@ -46,7 +46,6 @@ def _given(**arguments: Any) -> dict[str, Any]:
 
 _SHARED = {
     "_SCALARS": _SCALARS,
-    "_Node": Node,
     "_device": array_api_compat.device,
     "_conjugate": conjugate,
     "_fit": fit,
@@ -105,8 +104,7 @@ def compile_op(
         call.backward = call.guarded = _missing(op, domain)
     elif op.rules:
         saved = saved_values(op)
-        call.saved_names = tuple(name for name, _, _ in saved)
-        call.sources = tuple(source for _, _, source in saved)
+        call.saves([name for name, _, _ in saved], [source for _, _, source in saved])
         call.backward = call.guarded = backward = _function(backward_source(op), scope)
         backward.__defaults__ = (domain.raw,)
         if multiplies(op):
@@ -114,6 +112,7 @@ def compile_op(
             guard.__defaults__ = (domain.raw,)
         if op.accumulate is not None:
             call.add = _accumulator(op, domain, call.saved_names)
+            call.reads = call.saved_names[0] == "key"
         if op.masks:
             call.masks = _masks(op, call.saved_names)
     function = _function(forward_source(op, form), scope)
@@ -144,23 +143,23 @@ def _function(source: str, scope: dict[str, Any]) -> FunctionType:
 
 
 def _accumulator(op: Op, domain: Domain, saved_names: tuple[str, ...]) -> Callable[..., Any]:
-    """Return ``(into, g, saved) -> into`` from the op's own accumulate function."""
+    """Return ``(into, g, node) -> into`` from the op's own accumulate function."""
     assert op.accumulate is not None
     given = {"into": "into", "g": "g", "xp": "xp", "backend": "backend"}
-    given |= {name: f"saved[{place}]" for place, name in enumerate(saved_names)}
+    given |= {name: f"node[{place}]" for place, name in enumerate(saved_names, FIRST)}
     arguments = ", ".join(given[name] for name in signature(op.accumulate).parameters)
     scope = {"accumulate": op.accumulate, "backend": domain.backend, "xp": domain.raw}
-    add: Callable[..., Any] = eval(f"lambda into, g, saved: accumulate({arguments})", scope)
+    add: Callable[..., Any] = eval(f"lambda into, g, node: accumulate({arguments})", scope)
     return add
 
 
-def _masks(op: Op, saved_names: tuple[str, ...]) -> Callable[[tuple[Any, ...]], bool]:
-    """Return whether a call masks, from its saved values."""
+def _masks(op: Op, saved_names: tuple[str, ...]) -> Callable[[Node], bool]:
+    """Return whether a call masks, from its node's saved values."""
     if not callable(op.masks):
         return lambda _: True
-    places = [saved_names.index(name) for name in signature(op.masks).parameters]
-    arguments = ", ".join(f"saved[{place}]" for place in places)
-    masks: Callable[..., bool] = eval(f"lambda saved: masks({arguments})", {"masks": op.masks})
+    places = [saved_names.index(name) + FIRST for name in signature(op.masks).parameters]
+    arguments = ", ".join(f"node[{place}]" for place in places)
+    masks: Callable[..., bool] = eval(f"lambda node: masks({arguments})", {"masks": op.masks})
     return masks
 
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heappushpop
 from typing import Any
 
-from agnograd._call import Backward, Call
-from agnograd._graph import Edge, Leaf, Node, Output, connected
+from agnograd._call import Backward, Call, Pairs
+from agnograd._elements import Elements
+from agnograd._fit import SCALAR_TYPES
+from agnograd._graph import (
+    FIRST,
+    OP,
+    RANK,
+    WATCH,
+    ByNode,
+    Edge,
+    Leaf,
+    Node,
+    Output,
+    connected,
+    edges_of,
+    maker_of,
+)
 from agnograd._mode import current_mode
-from agnograd._paths import on_path, uses
+from agnograd._paths import on_path, uses, within
 from agnograd._variable import Variable
 from agnograd._watching import announce, watched
-from agnograd.errors import FreedGraphError
 
 __all__ = ["Callback", "run_pass"]
 
@@ -24,13 +38,13 @@ def run_pass(
     seeds: Iterable[tuple[Edge, Any]],
     *,
     outputs: Sequence[Variable] = (),
-    targets: Collection[Edge] | None = None,
+    targets: Iterable[Edge] | None = None,
     create_graph: bool = False,
     retain_graph: bool = False,
     retain_grads: bool = False,
-    callbacks: Mapping[Edge, Callback] | None = None,
+    callbacks: ByNode[Callback] | None = None,
     beyond: bool = True,
-) -> dict[Edge, Any]:
+) -> ByNode[Any]:
     """Carry cotangents from the outputs of a graph back to where it starts.
 
     Nothing but the graph's saved values changes: gradients are returned, not stored.
@@ -41,7 +55,7 @@ def run_pass(
         Where the pass starts: raw arrays, or Variables under ``create_graph``.
     outputs : sequence of Variables
         The values that the pass starts from, for the hooks of plugins.
-    targets : collection of nodes, optional
+    targets : iterable of nodes, optional
         The values whose gradients are asked for; by default all leaves. Only nodes on a path to
         a target are visited.
     create_graph : bool
@@ -59,18 +73,20 @@ def run_pass(
 
     Returns
     -------
-    dict
+    ByNode
         The gradients by node: raw arrays, or Variables under ``create_graph``.
     """
     seeds = list(seeds)
     this = Pass(create_graph, retain_graph, retain_grads)
     starts = [node for node, _ in seeds]
     if targets is not None:
-        this.targets = targets
+        targets = list(targets)
+        this.targets = {node[RANK] for node in targets}
+        this.noticing = retain_grads or not all(isinstance(node, Leaf) for node in targets)
         this.path = on_path(starts, targets)
-        this.ends = () if beyond else targets
+        this.ends = frozenset() if beyond else this.targets
     if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
-        this.callbacks = callbacks or {}
+        this.callbacks = callbacks or this.callbacks
         this.awaited = uses(starts, this.path)
     for node, g in seeds:
         this.add(node, g)
@@ -86,16 +102,18 @@ def run_pass(
 class Pass:
     """One reverse pass: what is asked of it, and the gradients that are on their way.
 
+    Nodes are known by their ranks.
+
     Attributes
     ----------
     gradients : dict
         What has arrived so far at nodes that are yet to run.
-    queue : heap of (rank, node)
+    queue : heap of nodes
         Those nodes, newest first.
     owned : set
         Those of them whose gradient is a sum that was made here: it is added to in place. All
         other gradients are kept as the rules gave them, and may be shared.
-    final : dict
+    final : ByNode
         The gradients that are asked for, as they become complete.
     masked : set
         Nodes that a gradient reaches through an op that leaves elements out, such as ``where``:
@@ -104,6 +122,8 @@ class Pass:
     awaited : dict or None
         Where someone waits for the gradients of leaves: how many uses of each are yet to run. When
         none is left, the leaf need not wait for its turn.
+    noticing : bool
+        Whether gradients of values in the middle of the graph are asked for.
     plain : bool
         Whether all that a node can need is its backward function.
     """
@@ -114,180 +134,196 @@ class Pass:
         self.create_graph = create_graph
         # Forward mode outside of this pass needs the values that it would free.
         self.retain_graph = retain_graph or (mode is not None and mode.tape is not None)
-        self.retain_grads = retain_grads
-        self.targets: Collection[Edge] = ()
-        self.ends: Collection[Edge] = ()
-        self.path: set[Edge] | None = None
-        self.gradients: dict[Edge, Any] = {}
-        self.queue: list[tuple[int, Edge]] = []
-        self.owned: set[Edge] = set()
-        self.final: dict[Edge, Any] = {}
-        self.masked: set[Edge | None] = set()
-        self.callbacks: Mapping[Edge, Callback] = {}
-        self.awaited: dict[Edge, int] | None = None
+        self.retain_grads = self.noticing = retain_grads
+        self.targets: set[int] | frozenset[int] = frozenset()
+        self.ends: set[int] | frozenset[int] = frozenset()
+        self.path: set[int] | None = None
+        self.gradients: dict[int, Any] = {}
+        self.queue: list[Edge] = []
+        self.owned: set[int] = set()
+        self.final: ByNode[Any] = ByNode()
+        self.masked: set[int] = set()
+        self.callbacks: ByNode[Callback] = ByNode()
+        self.awaited: dict[int, int] | None = None
         self.plain = self.hooks is None and not create_graph
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, owned, path = self.gradients, self.queue, self.owned, self.path
-        plain, retain_graph, awaited = self.plain, self.retain_graph, self.awaited
-        # Leaves are met in any case; other targets are nodes like all others.
-        noticing = self.retain_grads or not all(isinstance(node, Leaf) for node in self.targets)
-        while queue:
+        noticing, keeping, awaited = self.noticing, self.retain_graph, self.awaited
+        reading = self.plain and path is None and awaited is None and not noticing
+        nearest: Any = None  # the first that the last node reached: most often it is the newest
+        while queue or nearest is not None:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
-            node: Any = heappop(queue)[1]
-            g = gradients.pop(node)
-            if noticing or node.watch is not None or type(node) is not Node:
+            node = heappop(queue) if nearest is None else heappushpop(queue, nearest)
+            nearest, op = None, node[OP]
+            g = gradients.pop(node[RANK])
+            if type(g) is Elements:
+                g = g.gathered()
+            if op is None or noticing or node[WATCH] is not None:
                 g = self.meet(node, g)
-                if g is None:
-                    continue
-
-            op, saved, edges = node.op, node.saved, node.edges
-            if path is not None and not path.issuperset(edges):
-                edges = tuple([edge if edge in path else None for edge in edges])
-                if not any(edges):
-                    continue
+            taken = node if path is None else within(path, node)
+            if g is None or taken is None:
+                continue
             try:
-                if plain and op.simple and saved is not None:
-                    parts: Sequence[Any] = op.backward(g, edges, saved)
+                if self.plain and op.simple:
+                    pairs = op.backward(g, taken)
                 else:
-                    parts = self.differentiate(node, g, edges)
-                    plain = self.plain
+                    pairs = self.differentiate(node, taken, g)
+                    reading = reading and self.plain
             except BaseException as error:
                 error.add_note(f"agnograd: in the backward pass, at op {op.name!r}")
                 raise
-            if not retain_graph:
-                node.saved = saved = None
+            if not keeping:
+                node[OP : op.first] = op.freed
 
-            # As in add, which a call for each edge would make the slowest part of the loop.
-            for edge, part in zip(edges, parts):  # noqa: B905 - no parts: they are added already
-                if edge is None or part is None:
+            for edge, part in pairs:
+                if part is None or (
+                    reading and type(part) in SCALAR_TYPES and self.read(edge, part)
+                ):
                     continue
-                total = gradients.get(edge)
-                if total is None:
-                    gradients[edge] = part
-                    heappush(queue, (edge.rank, edge))
-                elif edge in owned:
+                # As in add, a call of which for each edge would be the slowest part of the loop.
+                total = gradients.get(edge[RANK])
+                if total is None and nearest is None and awaited is None:
+                    gradients[edge[RANK]] = part
+                    nearest = edge
+                elif total is not None and edge[RANK] in owned:
                     total += part
-                    gradients[edge] = total
+                    gradients[edge[RANK]] = total
                 else:
                     self.add(edge, part)
             if awaited is not None:
-                self.settle(edges)
+                self.settle(awaited, node)
 
-    def settle(self, edges: tuple[Edge | None, ...]) -> None:
+    def read(self, edge: Edge, g: Any) -> bool:
+        """Put the cotangent of one element, of an array that is read in a loop, with the others.
+
+        So its node needs no turn of its own.
+        """
+        op = edge[OP]
+        if op is None or not op.reads or edge[WATCH] is not None:
+            return False
+        source = edge[op.first]
+        found = self.gradients.get(source[RANK])
+        if type(found) is not Elements:
+            if found is None:
+                heappush(self.queue, source)
+            found = self.gradients[source[RANK]] = Elements(found, source[RANK] in self.owned)
+            self.owned.add(source[RANK])
+        found.append((edge, g))
+        return True
+
+    def settle(self, awaited: dict[int, int], node: Node) -> None:
         """Let leaves arrive whose last use has run."""
-        assert self.awaited is not None
-        for edge in edges:
-            if edge not in self.awaited:
+        for edge in edges_of(node):
+            if edge is None or edge[RANK] not in awaited:
                 continue
-            self.awaited[edge] -= 1
-            if self.awaited[edge] == 0 and edge in self.gradients:
-                self.queue.remove((edge.rank, edge))
+            awaited[edge[RANK]] -= 1
+            if awaited[edge[RANK]] == 0 and edge[RANK] in self.gradients:
+                self.queue.remove(edge)
                 heapify(self.queue)
-                self.meet(edge, self.gradients.pop(edge))
+                self.meet(edge, self.gradients.pop(edge[RANK]))
 
     def add(self, node: Edge, g: Any) -> None:
         """Add a gradient to what has arrived at a node."""
-        total = self.gradients.get(node)
+        rank = node[RANK]
+        total = self.gradients.get(rank)
         if total is None:
-            self.gradients[node] = g
-            heappush(self.queue, (node.rank, node))
+            self.gradients[rank] = g
+            heappush(self.queue, node)
         else:
-            self.gradients[node] = total + g
+            self.gradients[rank] = total + g
             if not self.create_graph:
-                self.owned.add(node)
+                self.owned.add(rank)
 
     def meet(self, node: Edge, g: Any) -> Any:
         """Show a gradient to those who asked; return it, or None if it ends here or at a leaf."""
         g = self.notice(node, g)
-        if node in self.ends:
+        if node[RANK] in self.ends:
             return None
-        if isinstance(node, Node):
+        if node[OP] is not None:
             return g
         self.arrive(node, g)
         return None
 
     def notice(self, node: Edge, g: Any) -> Any:
         """Keep a gradient that is asked for, after the hooks on its value have seen it."""
-        watch = node.watch if node not in self.ends else None
+        watch = node[WATCH] if node[RANK] not in self.ends else None
         if watch is not None:
             g = watched(node, watch, g, self.create_graph)
         if node in self.callbacks:
             g = self.callbacks[node](g)
-        if self.retain_grads or node in self.targets or (watch is not None and watch.retained):
+        asked = self.retain_grads or node[RANK] in self.targets
+        if asked or (watch is not None and watch.retained):
             self.final[node] = g
         return g
 
-    def arrive(self, node: Leaf | Output, g: Any) -> None:
+    def arrive(self, node: Edge, g: Any) -> None:
         """End at a leaf; from one of an op's several outputs go on to the op."""
         if isinstance(node, Leaf):
             self.final[node] = g
             if self.hooks is not None:
                 announce(node, g, self.hooks)
             return
-        (op_node,) = node.edges
-        if node in self.masked:
-            self.masked.remove(node)
-            self.masked.add(op_node)
-        if op_node not in self.gradients:
-            self.gradients[op_node] = {}
-            heappush(self.queue, (op_node.rank, op_node))
-        arrived = self.gradients[op_node]
-        if node.index in arrived:  # from the Output that the user has, and from one of a rule
-            g = arrived[node.index][1] + g
-        arrived[node.index] = node, g
+        assert isinstance(node, Output)
+        maker = maker_of(node)
+        if node[RANK] in self.masked:
+            self.masked.remove(node[RANK])
+            self.masked.add(maker[RANK])
+        if maker[RANK] not in self.gradients:
+            self.gradients[maker[RANK]] = {}
+            heappush(self.queue, maker)
+        arrived = self.gradients[maker[RANK]]
+        if node.number in arrived:  # from the Output that the user has, and from one of a rule
+            g = arrived[node.number][1] + g
+        arrived[node.number] = node, g
 
-    def differentiate(self, node: Node, g: Any, edges: tuple[Edge | None, ...]) -> Sequence[Any]:
-        """Run a node's rule in any other than the plain case; return the inputs' gradients."""
-        op, saved = node.op, node.saved
-        if saved is None:
-            raise _freed(node)
+    def differentiate(self, node: Node, taken: Node, g: Any) -> Pairs:
+        """Run a node's rule in any other than the plain case; return the inputs' gradients.
+
+        ``taken`` is the node with those of its edges alone that the pass will take.
+        """
+        op: Call = node[OP]
         if op.hooks is not None:
-            saved = op.hooks.restore(saved)
-        masked = node in self.masked
-        if masked or (op.masks is not None and op.masks(saved)):
-            self.masked.discard(node)
-            self.masked.update(edges)
+            node = [*node[:FIRST], *op.hooks.restore(node[FIRST : op.first]), *node[op.first :]]
+            taken = [*node[: op.first], *taken[op.first :]]
+        masked = node[RANK] in self.masked
+        if masked or (op.masks is not None and op.masks(node)):
+            self.masked.discard(node[RANK])
+            self.masked.update(edge[RANK] for edge in edges_of(taken) if edge is not None)
             self.plain = False
         if op.add is not None and self.hooks is None and not self.create_graph:
-            self.gather(op, edges[0], g, saved)
+            self.gather(op, node, g)
             return ()
         if isinstance(g, dict):
             g = _completed(node, g, self.create_graph)
         if not masked:
-            return self.apply(node, op.backward, g, edges, saved)
+            return self.apply(op.backward, node, taken, g)
         with op.domain.backend.quiet():
-            return self.apply(node, op.guarded, g, edges, saved)
+            return self.apply(op.guarded, node, taken, g)
 
-    def gather(self, op: Call, edge: Any, g: Any, saved: tuple[Any, ...]) -> None:
+    def gather(self, op: Call, node: Node, g: Any) -> None:
         """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
         assert op.add is not None
-        total = self.gradients.get(edge)
-        if total is None:
-            heappush(self.queue, (edge.rank, edge))
-        elif edge not in self.owned:
-            total = op.domain.copy(total)
-        self.gradients[edge] = op.add(total, g, saved)
-        self.owned.add(edge)
+        edge = node[op.first]
+        into = self.buffer(edge, op)
+        if into is None:
+            heappush(self.queue, edge)
+        self.gradients[edge[RANK]] = op.add(into, g, node)
+        self.owned.add(edge[RANK])
 
-    def apply(
-        self,
-        node: Node,
-        backward: Backward,
-        g: Any,
-        edges: tuple[Edge | None, ...],
-        saved: tuple[Any, ...],
-    ) -> Sequence[Any]:
+    def apply(self, backward: Backward, node: Node, taken: Node, g: Any) -> Pairs:
         """Call a backward function on raw arrays or Variables, observed or not."""
-        op = node.op
+        op: Call = node[OP]
+        saved, edges = node[FIRST : op.first], taken[op.first :]
         if self.create_graph:
-            compute = partial(backward, g, edges, connected(node, saved), op.domain.namespace)
+            values = connected(node, saved)
+            compute = partial(backward, g, [*node[:FIRST], *values, *edges], op.domain.namespace)
         elif op.accumulate is not None and self.hooks is None and _are_different(edges):
-            self.accumulate(node, edges, g, saved)
+            self.accumulate(op, taken, g)
             return ()
         else:
-            compute = partial(backward, g, edges, saved)
+            compute = partial(backward, g, taken)
         if self.hooks is None:
             return compute()
         known = dict(zip(op.sources, saved, strict=True))
@@ -295,47 +331,42 @@ class Pass:
         cotangents = tuple(g) if isinstance(g, list) else (g,)
         return self.hooks.backward(op, compute, inputs, cotangents)
 
-    def accumulate(
-        self, node: Node, edges: tuple[Edge | None, ...], g: Any, saved: tuple[Any, ...]
-    ) -> None:
+    def accumulate(self, op: Call, node: Node, g: Any) -> None:
         """Let a function add its gradients to the buffers of all of its inputs."""
-        assert node.op.accumulate is not None
-        into = [None if edge is None else self.buffer(node, edge) for edge in edges]
-        for edge, total in zip(edges, node.op.accumulate(into, g, saved), strict=True):
+        assert op.accumulate is not None
+        edges = node[op.first :]
+        into = [None if edge is None else self.buffer(edge, op) for edge in edges]
+        for edge, total in zip(edges, op.accumulate(into, g, node), strict=True):
             if edge is None or total is None:
                 continue
-            if edge not in self.gradients:
-                heappush(self.queue, (edge.rank, edge))
-            self.gradients[edge] = total
-            self.owned.add(edge)
+            if edge[RANK] not in self.gradients:
+                heappush(self.queue, edge)
+            self.gradients[edge[RANK]] = total
+            self.owned.add(edge[RANK])
 
-    def buffer(self, node: Node, edge: Edge) -> Any:
+    def buffer(self, edge: Edge, op: Call) -> Any:
         """Return what has arrived at a node as an array that may be added to, or None."""
-        total = self.gradients.get(edge)
-        return total if total is None or edge in self.owned else node.op.domain.copy(total)
+        total = self.gradients.get(edge[RANK])
+        if type(total) is Elements:
+            return total.gathered()
+        return total if total is None or edge[RANK] in self.owned else op.domain.copy(total)
 
 
-def _are_different(edges: tuple[Edge | None, ...]) -> bool:
-    return len(edges) == 1 or len({edge for edge in edges if edge}) == sum(map(bool, edges))
+def _are_different(edges: Sequence[Edge | None]) -> bool:
+    ranks = [edge[RANK] for edge in edges if edge is not None]
+    return len(set(ranks)) == len(ranks)
 
 
 def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:
     """Return one cotangent for each output of an op; zeros, or None, for unused ones."""
-    domain = node.op.domain
-    xp = domain.namespace if create_graph else domain.raw
+    op = node[OP]
+    xp = op.domain.namespace if create_graph else op.domain.raw
     output, like = next(iter(arrived.values()))
     return [
         arrived[index][1]
         if index in arrived
         else None
-        if node.op.optional
-        else xp.zeros(shape, dtype=dtype, device=domain.device(like))
+        if op.optional
+        else xp.zeros(shape, dtype=dtype, device=op.domain.device(like))
         for index, (shape, dtype) in enumerate(output.siblings)
     ]
-
-
-def _freed(node: Node) -> FreedGraphError:
-    return FreedGraphError(
-        f"the values that {node.op.name!r} saved were freed by an earlier backward pass; pass "
-        "retain_graph=True to that pass if the graph is needed again"
-    )

@@ -8,12 +8,25 @@ both directions (Townsend, "A new trick for calculating Jacobian vector products
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agnograd._engine import run_pass
 from agnograd._fit import is_python_scalar
-from agnograd._graph import Edge, Leaf, Node, Output, connected, next_rank
+from agnograd._graph import (
+    FIRST,
+    OP,
+    RANK,
+    Edge,
+    Leaf,
+    Node,
+    Output,
+    connected,
+    edges_of,
+    maker_of,
+    next_rank,
+    saved_of,
+)
 from agnograd._mode import current_mode, recording_since
 
 if TYPE_CHECKING:
@@ -23,8 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["Tape", "place"]
 
 Facts = tuple[tuple[int, ...], Any, Any]
-# The place of a value: its node, or one of the results of a node that has several.
-Place = Edge | tuple[Edge, int]
+# The place of a value: its node's rank, with the number of the result if there are several.
+Place = int | tuple[int, int]
 
 
 class Tape:
@@ -37,7 +50,7 @@ class Tape:
 
     def append(self, node: Node, out: Any) -> bool:
         """Note a node and its raw result; an outer tape notes it, too."""
-        device = node.op.domain.device
+        device = node[OP].domain.device
         if isinstance(out, tuple | list):
             facts: Any = [(each.shape, each.dtype, device(each)) for each in out]
         else:
@@ -45,14 +58,14 @@ class Tape:
         self._entries.append((node, facts))
         return self._outer is None or self._outer.append(node, out)
 
-    def push(self, tangents: dict[Edge, Any], create_graph: bool) -> dict[Place, Any]:
+    def push(self, tangents: Iterable[tuple[Edge, Any]], create_graph: bool) -> dict[Place, Any]:
         """Carry tangents from where they are given to every value that depends on them.
 
         They are raw arrays, or Variables under ``create_graph``.
         """
-        found: dict[Any, Any] = dict(tangents)
+        found: dict[Place, Any] = {place(node): tangent for node, tangent in tangents}
         for node, facts in self._entries:
-            incoming = [None if edge is None else found.get(place(edge)) for edge in node.edges]
+            incoming = [None if edge is None else found.get(place(edge)) for edge in edges_of(node)]
             if any(tangent is not None for tangent in incoming):
                 _push_one(node, facts, incoming, found, create_graph)
         return found
@@ -60,7 +73,7 @@ class Tape:
 
 def place(edge: Edge) -> Place:
     """Return the key of a value among tangents."""
-    return (edge.edges[0], edge.index) if isinstance(edge, Output) else edge
+    return (maker_of(edge)[RANK], edge.number) if isinstance(edge, Output) else edge[RANK]
 
 
 def _push_one(
@@ -71,33 +84,38 @@ def _push_one(
     create_graph: bool,
 ) -> None:
     """Compute the tangents of one node's results."""
-    op, domain = node.op, node.op.domain
+    op, domain = node[OP], node[OP].domain
     several = isinstance(facts, list)
     start = next_rank()
     probes = [_probe(each, domain) for each in (facts if several else [facts])]
-    assert node.saved is not None
-    saved = op.unpack(node.saved)
+    saved = saved_of(node)
+    assert saved is not None
+    saved = op.unpack(saved)
     values = connected(node, saved) if create_graph else _constants(node, saved)
-    wanted = tuple(
+    wanted = [
         edge if tangent is not None else None
-        for edge, tangent in zip(node.edges, incoming, strict=True)
-    )
+        for edge, tangent in zip(edges_of(node), incoming, strict=True)
+    ]
     # What the rule computes may be infinite or undefined: only the graph of it is used.
     with domain.backend.quiet(), recording_since(start):
-        gradients = op.backward(probes if several else probes[0], wanted, values, domain.namespace)
+        pairs = op.backward(
+            probes if several else probes[0],
+            [*node[:FIRST], *values, *wanted],
+            domain.namespace,
+        )
         seeds = [
             (g._node, tangent)
-            for g, tangent in zip(gradients, incoming, strict=True)
+            for (_, g), tangent in zip(pairs, incoming, strict=True)
             if g is not None and tangent is not None and g._node is not None
         ]
-        targets = {probe._node for probe in probes if probe._node is not None}
+        targets = [probe._node for probe in probes if probe._node is not None]
         result = run_pass(
             seeds, targets=targets, create_graph=create_graph, retain_graph=create_graph
         )
     for index, probe in enumerate(probes):
-        tangent = result.get(probe._node)  # type: ignore[arg-type]
+        tangent = None if probe._node is None else result.get(probe._node)
         if tangent is not None:
-            found[(node, index) if several else node] = tangent
+            found[(node[RANK], index) if several else node[RANK]] = tangent
 
 
 def _probe(facts: Facts, domain: Domain) -> Variable:
@@ -117,10 +135,10 @@ def _probe(facts: Facts, domain: Domain) -> Variable:
     return made
 
 
-def _constants(node: Node, values: tuple[Any, ...]) -> tuple[Any, ...]:
+def _constants(node: Node, values: Sequence[Any]) -> list[Any]:
     """Return saved values as Variables that are connected to nothing."""
-    domain = node.op.domain
-    return tuple(
+    domain = node[OP].domain
+    return [
         value if source is None or value is None or is_python_scalar(value) else domain.wrap(value)
-        for value, source in zip(values, node.op.sources, strict=True)
-    )
+        for value, source in zip(values, node[OP].sources, strict=True)
+    ]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agnograd._call import Call, Source
+from agnograd._call import Call, Pairs, Source
 from agnograd._fit import is_python_scalar
-from agnograd._graph import Edge, Node, next_rank
+from agnograd._graph import FIRST, OP, Edge, Node, next_rank
 from agnograd._mode import current_mode
 from agnograd._namespace import domain_of
 from agnograd._unwrap import unwrap
@@ -135,14 +135,13 @@ def _recorded(
     function._saved = ()  # the node keeps them, and frees them
     rule = Rule(function, call.domain, inputs, isinstance(out, tuple | list))
     call.simple = False
-    call.saved_names = tuple(f"saved[{index}]" for index in range(len(saved)))
-    call.sources = tuple(_source(value, inputs, out, call.domain) for value in saved)
+    call.saves(
+        [f"saved[{index}]" for index in range(len(saved))],
+        [_source(value, inputs, out, call.domain) for value in saved],
+    )
     call.backward = call.guarded = rule.backward
     call.accumulate = None if function.accumulate is None else rule.accumulate
-    node = object.__new__(Node)
-    node.rank, node.op, node.watch = next_rank(), call, None
-    node.edges, node.saved = edges, saved
-    return node
+    return [next_rank(), None, call, *saved, *edges]
 
 
 def _source(value: Any, inputs: Sequence[Any], out: Any, domain: Domain) -> Source:
@@ -174,27 +173,28 @@ class Rule:
         self.several = several
         self.facts = [(x.shape, x.dtype, domain.device(x)) for x in inputs]
 
-    def backward(
-        self, g: Any, edges: Sequence[Any], saved: tuple[Any, ...], xp: Any = None
-    ) -> tuple[Any, ...]:
+    def backward(self, g: Any, node: Node, xp: Any = None) -> Pairs:
         """Return the gradients of the array arguments."""
         xp = self.domain.raw if xp is None else xp
         grads = g if self.several else (g,)
-        found = self._checked("backward", self._running(saved).backward(xp, *grads))
-        if xp is self.domain.raw:
-            return found
-        return tuple(self.domain.wrap(each) for each in found)
+        found = self._checked("backward", self._running(node).backward(xp, *grads))
+        if xp is not self.domain.raw:
+            found = tuple(self.domain.wrap(each) for each in found)
+        edges = node[node[OP].first :]
+        return [
+            (edge, None if edge is None else each) for edge, each in zip(edges, found, strict=True)
+        ]
 
-    def accumulate(self, into: list[Any], g: Any, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+    def accumulate(self, into: list[Any], g: Any, node: Node) -> tuple[Any, ...]:
         """Return the sums of gradients."""
-        function = self._running(saved)
+        function = self._running(node)
         assert function.accumulate is not None
         sums = function.accumulate(self.domain.raw, g, into)
         return self._checked("accumulate", into if sums is None else sums)
 
-    def _running(self, saved: tuple[Any, ...]) -> Function:
+    def _running(self, node: Node) -> Function:
         function = copy.copy(self.function)
-        function._saved = saved
+        function._saved = tuple(node[FIRST : node[OP].first])
         return function
 
     def _checked(self, method: str, found: Any) -> tuple[Any, ...]:

@@ -1,75 +1,151 @@
-"""The recorded graph: nodes, and the values that they saved."""
+"""The recorded graph: nodes, and the values that they saved.
+
+A node is a plain list::
+
+    [rank, watch, op, *saved, *edges]
+
+Python makes a list in a quarter of the time that it takes for an object with named attributes, and
+the garbage collector, which visits every node again and again while a graph grows, finds one
+object where it would find three. An op of a microsecond notices both.
+
+``rank`` is the node's number: newer nodes rank lower, so that the smallest of some nodes is the
+newest one, and no two have the same. ``watch`` is what a user asked to see of the gradient, or
+None. ``op`` is the call that was recorded; it knows how many values were saved. ``saved`` are
+exactly the values that the op's rules name, and ``edges``, for each differentiable input, the node
+that made it (None for constants). Nodes never point at Variables, or at nodes that come after
+them: there are no cycles.
+
+Where a graph starts there are leaves, and between an op with several results and those who use one
+of them there are outputs: lists of the same form, with attributes, and without an op.
+"""
 
 from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from agnograd._fit import is_python_scalar
 from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
-    from agnograd._call import Call, Source
+    from agnograd._call import Source
     from agnograd._variable import Variable
 
-__all__ = ["Edge", "Leaf", "Node", "Output", "Watch", "connected", "next_rank", "watch"]
+__all__ = [
+    "FIRST",
+    "OP",
+    "RANK",
+    "WATCH",
+    "ByNode",
+    "Edge",
+    "Leaf",
+    "Node",
+    "Output",
+    "Watch",
+    "connected",
+    "edges_of",
+    "forget",
+    "maker_of",
+    "next_rank",
+    "saved_of",
+    "watch",
+]
 
-# Newer nodes rank lower, so that a heap of ranks yields the newest node first. Taking the
-# next number of an itertools.count is one C call, hence atomic: threads never share a rank.
+T = TypeVar("T")
+Node = list[Any]
+Edge = list[Any]
+
+RANK, WATCH, OP, FIRST = range(4)
+
+# Taking the next number of an itertools.count is one C call, hence atomic: threads never share
+# a rank.
 next_rank = itertools.count(0, -1).__next__
 
 
-class Node:
-    """One recorded op: where its gradient goes and what its rule will need.
-
-    ``edges`` holds, for each differentiable input, the node that made it (None for constants);
-    ``saved`` holds exactly the values that the op's rules name, and None once they are freed.
-    A node never points at the Variables or the nodes that come after it: there are no cycles.
-    """
-
-    __slots__ = ("edges", "op", "rank", "saved", "watch")
-
-    rank: int
-    op: Call
-    edges: tuple[Edge | None, ...]
-    saved: tuple[Any, ...] | None
-    watch: Watch | None
-
-
-class Leaf:
+class Leaf(list[Any]):
     """The start of a graph: an array that requires a gradient, and that gradient."""
 
-    __slots__ = ("__weakref__", "accumulated", "domain", "grad", "rank", "variable", "watch")
-
-    edges: tuple[Edge | None, ...] = ()
+    __slots__ = ("__weakref__", "accumulated", "domain", "grad", "variable")
 
     def __init__(self, variable: Variable) -> None:
-        self.rank = next_rank()
+        super().__init__((next_rank(), None, None))
         self.grad: Variable | None = None
         self.domain = variable._domain
         self.variable = weakref.ref(variable)
-        self.watch: Watch | None = None
         self.accumulated: dict[int, Callable[[Any], Any]] = {}
 
 
-class Output:
+class Output(list[Any]):
     """One output of an op that has several; its gradient joins those of its siblings."""
 
-    __slots__ = ("edges", "index", "rank", "siblings", "watch")
+    __slots__ = ("number", "siblings")
 
     def __init__(
-        self, node: Node, index: int, siblings: Sequence[tuple[tuple[int, ...], Any]]
+        self, node: Node, number: int, siblings: Sequence[tuple[tuple[int, ...], Any]]
     ) -> None:
-        self.rank = next_rank()
-        self.edges: tuple[Node] = (node,)
-        self.index = index
+        super().__init__((next_rank(), None, None, node))
+        self.number = number
         self.siblings = siblings  # the shape and dtype of every output
-        self.watch: Watch | None = None
 
 
-Edge = Node | Leaf | Output
+def edges_of(node: Edge) -> Sequence[Edge | None]:
+    """Return the nodes that made an op's inputs, None for constants; of an output, its op."""
+    op = node[OP]
+    return node[FIRST if op is None else op.first :]
+
+
+def saved_of(node: Node) -> list[Any] | None:
+    """Return the values that a node saved, or None if they were freed."""
+    op = node[OP]
+    return None if op.freed is None else node[FIRST : op.first]
+
+
+def forget(node: Node) -> None:
+    """Free what a node saved: its op becomes one whose derivative is an error."""
+    op = node[OP]
+    if op.freed is not None:
+        node[OP : op.first] = op.freed
+
+
+def maker_of(edge: Edge) -> Edge:
+    """Return the op's own node for one of its outputs; any other node as it is."""
+    maker: Edge = edge[FIRST] if isinstance(edge, Output) else edge
+    return maker
+
+
+class ByNode(Generic[T]):
+    """A mapping from nodes, which are lists and have no hash, to something."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self, pairs: Iterable[tuple[Edge, T]] = ()) -> None:
+        self._found: dict[int, tuple[Edge, T]] = {node[RANK]: (node, it) for node, it in pairs}
+
+    def __setitem__(self, node: Edge, value: T) -> None:
+        self._found[node[RANK]] = node, value
+
+    def __getitem__(self, node: Edge) -> T:
+        return self._found[node[RANK]][1]
+
+    def __contains__(self, node: Edge | None) -> bool:
+        return node is not None and node[RANK] in self._found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def get(self, node: Edge) -> T | None:
+        """Return what belongs to a node, or None."""
+        return self._found.get(node[RANK], (node, None))[1]
+
+    def items(self) -> Iterable[tuple[Edge, T]]:
+        """Return the nodes and what belongs to them."""
+        return self._found.values()
+
+    def clear(self) -> None:
+        """Forget all nodes."""
+        self._found.clear()
 
 
 class Watch:
@@ -85,39 +161,39 @@ class Watch:
 
 def watch(node: Edge) -> Watch:
     """Return the node's watch, made on first use."""
-    if node.watch is None:
-        node.watch = Watch()
-    return node.watch
+    if node[WATCH] is None:
+        node[WATCH] = Watch()
+    found: Watch = node[WATCH]
+    return found
 
 
-def connected(node: Node, values: tuple[Any, ...]) -> tuple[Any, ...]:
+def connected(node: Node, values: Sequence[Any]) -> list[Any]:
     """Return the values that a node saved as Variables that are connected to the graph.
 
     A node saves raw arrays alone; together with its edges they are the Variables that a rule
     needs under ``create_graph``.
     """
-    return tuple(
-        _connect(v, source, node) for v, source in zip(values, node.op.sources, strict=True)
-    )
+    return [_connect(v, source, node) for v, source in zip(values, node[OP].sources, strict=True)]
 
 
 def _connect(value: Any, source: Source, node: Node) -> Any:
     if source is None or value is None or is_python_scalar(value):
         return value
-    make = node.op.domain.Variable._make
+    domain = node[OP].domain
+    make = domain.Variable._make
     if source == "each":
-        return [make(each, edge) for each, edge in zip(value, node.edges, strict=True)]
+        return [make(each, edge) for each, edge in zip(value, edges_of(node), strict=True)]
     if source == "constant":
-        return make(value, None) if isinstance(value, node.op.domain.array_types) else value
+        return make(value, None) if isinstance(value, domain.array_types) else value
     if source == "unknown":
         raise GradientError(
-            f"{node.op.name} saved an array that is neither an argument nor a result, so that its "
-            "own derivative is unknown: under create_graph save arguments or results alone, and "
-            "compute what else is needed in backward"
+            f"{node[OP].name} saved an array that is neither an argument nor a result, so that "
+            "its own derivative is unknown: under create_graph save arguments or results alone, "
+            "and compute what else is needed in backward"
         )
     if isinstance(source, tuple):  # one of several results
         _, index, siblings = source
         return make(value, Output(node, index, siblings))
     if isinstance(value, tuple | list):
-        return node.op.domain.wrap_outputs(value, node)
-    return make(value, node if source == "out" else node.edges[source])  # type: ignore[index]
+        return domain.wrap_outputs(value, node)
+    return make(value, node if source == "out" else edges_of(node)[source])  # type: ignore[index]

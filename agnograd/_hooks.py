@@ -15,8 +15,8 @@ from typing import Any
 
 import pluggy
 
-from agnograd._call import Call
-from agnograd._graph import Node
+from agnograd._call import Call, Pairs
+from agnograd._graph import FIRST, OP, Node, saved_of
 from agnograd._mode import entered
 from agnograd._watching import raw_gradient
 from agnograd.errors import PluginError
@@ -139,24 +139,24 @@ class ActiveHooks:
     def backward(
         self,
         op: Call,
-        compute: Callable[[], tuple[Any, ...]],
+        compute: Callable[[], Pairs],
         inputs: Sequence[Any],
         cotangents: Sequence[Any],
-    ) -> tuple[Any, ...]:
+    ) -> Pairs:
         """Run an op's rule between its hooks, which see raw arrays."""
         grad_inputs: tuple[Any, ...] = ()
         failure = None
         seen = {"inputs": inputs, "grad_outputs": tuple(raw_gradient(g) for g in cotangents)}
         try:
             self.run("backward_preprocess", op, **seen)
-            gradients = compute()
-            grad_inputs = tuple(raw_gradient(g) for g in gradients)
+            pairs = compute()
+            grad_inputs = tuple(raw_gradient(g) for _, g in pairs)
         except BaseException as error:
             failure = error
             raise
         finally:
             self.run("backward_postprocess", op, **seen, grad_inputs=grad_inputs, error=failure)
-        return gradients
+        return pairs
 
     @contextmanager
     def around_pass(self, outputs: Sequence[Any]) -> Iterator[None]:
@@ -175,22 +175,22 @@ class ActiveHooks:
         """Let plugins pack what a node saved."""
         if not self.has("save_value"):
             return
-        op = node.op
-        assert node.saved is not None
-        values = list(node.saved)
+        op = node[OP]
+        values = saved_of(node)
+        assert values is not None
         for index, (name, source) in enumerate(zip(op.saved_names, op.sources, strict=True)):
             value = values[index]
             if isinstance(source, int | str) and isinstance(value, op.domain.array_types):
                 packed = self.run("save_value", op, name=name, value=value)
                 if packed is not None:
                     values[index] = Packed(packed)
-        node.saved = tuple(values)
+        node[FIRST : op.first] = values
         op.hooks = self
         op.simple = False
 
-    def restore(self, saved: Sequence[Any]) -> tuple[Any, ...]:
+    def restore(self, saved: Sequence[Any]) -> list[Any]:
         """Return saved values with everything that was packed restored."""
-        return tuple(self._restored(v) if isinstance(v, Packed) else v for v in saved)
+        return [self._restored(v) if isinstance(v, Packed) else v for v in saved]
 
     def _restored(self, packed: Packed) -> Any:
         value = self.run("restore_value", packed=packed.value)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from agnograd._graph import Edge, Leaf, Node, Output
+from agnograd._graph import OP, RANK, Edge, Leaf, Node, Output, edges_of, maker_of, saved_of
 
 if TYPE_CHECKING:
     from agnograd._call import Call
@@ -26,30 +26,31 @@ class GraphNode:
     @property
     def op(self) -> Call | None:
         """The op, with its ``name``, ``chapter`` and ``parameters``; None for a leaf."""
-        node = _op_node(self._edge)
-        return None if isinstance(node, Leaf) else node.op
+        op: Call | None = maker_of(self._edge)[OP]
+        return op
 
     @property
     def index(self) -> int | None:
         """Which of the op's results this is, if it has several."""
-        return self._edge.index if isinstance(self._edge, Output) else None
+        return self._edge.number if isinstance(self._edge, Output) else None
 
     @property
     def inputs(self) -> tuple[GraphNode | None, ...]:
         """What made each differentiable input; None for constants."""
         return tuple(
-            None if edge is None else GraphNode(edge) for edge in _op_node(self._edge).edges
+            None if edge is None else GraphNode(edge) for edge in edges_of(maker_of(self._edge))
         )
 
     @property
     def saved(self) -> MappingProxyType[str, Any] | None:
         """The raw values that the op's rules need, by name; None once a pass has freed them."""
-        node = _op_node(self._edge)
+        node = maker_of(self._edge)
         if isinstance(node, Leaf):
             return MappingProxyType({})
-        if node.saved is None:
+        saved = saved_of(node)
+        if saved is None:
             return None
-        values = zip(node.op.saved_names, node.op.unpack(node.saved), strict=True)
+        values = zip(node[OP].saved_names, node[OP].unpack(saved), strict=True)
         return MappingProxyType(dict(values))
 
     @property
@@ -61,7 +62,7 @@ class GraphNode:
         return isinstance(other, GraphNode) and other._edge is self._edge
 
     def __hash__(self) -> int:
-        return hash(self._edge)
+        return hash(self._edge[RANK])
 
     def __repr__(self) -> str:
         return "<leaf>" if self.op is None else f"<node of {self.op.name}>"
@@ -109,50 +110,48 @@ def graph_of(variables: Sequence[Variable]) -> Graph:
     roots = []
     for variable in variables:
         variable._refresh()
-        roots.append(None if variable._node is None else _op_node(variable._node))
-    seen = {root for root in roots if root is not None}
-    stack = list(seen)
+        roots.append(None if variable._node is None else maker_of(variable._node))
+    stack = [root for root in roots if root is not None]
+    seen = {node[RANK]: node for node in stack}
     while stack:
-        for edge in stack.pop().edges:
-            if edge is not None and _op_node(edge) not in seen:
-                seen.add(_op_node(edge))
-                stack.append(_op_node(edge))
-    ordered = sorted(seen, key=lambda node: -node.rank)
-    number = {node: index for index, node in enumerate(ordered)}
+        for edge in edges_of(stack.pop()):
+            node = None if edge is None else maker_of(edge)
+            if node is not None and node[RANK] not in seen:
+                seen[node[RANK]] = node
+                stack.append(node)
+    ordered = sorted(seen.values(), reverse=True)
+    number = {node[RANK]: index for index, node in enumerate(ordered)}
     edges = tuple(
-        GraphEdge(number[_op_node(edge)], number[node], place)
+        GraphEdge(number[maker_of(edge)[RANK]], number[node[RANK]], place)
         for node in ordered
-        for place, edge in enumerate(node.edges)
+        for place, edge in enumerate(edges_of(node))
         if edge is not None
     )
     return Graph(
-        tuple(_info(index, node) for node, index in number.items()),
+        tuple(_info(index, node) for index, node in enumerate(ordered)),
         edges,
-        tuple(None if root is None else number[root] for root in roots),
+        tuple(None if root is None else number[root[RANK]] for root in roots),
     )
 
 
-def _op_node(edge: Edge) -> Node | Leaf:
-    return edge.edges[0] if isinstance(edge, Output) else edge
-
-
-def _info(index: int, node: Node | Leaf) -> NodeInfo:
+def _info(index: int, node: Node) -> NodeInfo:
     if isinstance(node, Leaf):
         variable = node.variable()
         if variable is None:
             return NodeInfo(index, "leaf", "leaf", "", None, None, ())
         return NodeInfo(index, "leaf", "leaf", "", variable.shape, str(variable.dtype), ())
-    op = node.op
-    saved = None if node.saved is None else tuple(_saved(node, op.unpack(node.saved)))
+    op = node[OP]
+    values = saved_of(node)
+    saved = None if values is None else tuple(_saved(op, op.unpack(values)))
     return NodeInfo(index, "op", op.name, op.chapter, None, None, saved)
 
 
-def _saved(node: Node, values: tuple[Any, ...]) -> list[SavedInfo]:
+def _saved(op: Call, values: Sequence[Any]) -> list[SavedInfo]:
     found = []
-    for name, value in zip(node.op.saved_names, values, strict=True):
+    for name, value in zip(op.saved_names, values, strict=True):
         parts: Any = value if isinstance(value, tuple | list) else [value]
         for part in parts:
-            if isinstance(part, node.op.domain.array_types):
+            if isinstance(part, op.domain.array_types):
                 found.append(_saved_info(name, part))
     return found
 

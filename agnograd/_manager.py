@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 from agnograd._engine import Callback, run_pass
-from agnograd._graph import Edge, Leaf, next_rank
+from agnograd._graph import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._mode import current_mode, enable_grad, entered, no_grad
 from agnograd._seeds import Owner, cotangent_list, seeds_of
 from agnograd._trees import leaves
@@ -22,10 +22,9 @@ OnReady = Callable[[Variable, Variable], Variable | None]
 
 
 class Attachment(NamedTuple):
-    """An attached Variable, and its node while it is attached."""
+    """An attached Variable, and who is to hear of its gradient."""
 
     variable: Variable
-    node: Edge
     callbacks: list[OnReady]
 
 
@@ -52,7 +51,7 @@ class GradManager:
 
     def __init__(self) -> None:
         self._lasting: list[tuple[Variable, OnReady | None]] = []
-        self._attached: dict[Edge, Attachment] = {}
+        self._attached: ByNode[Attachment] = ByNode()
         self._made: list[tuple[Variable, Leaf]] = []
         self._state: entered | None = None
 
@@ -93,9 +92,10 @@ class GradManager:
             assert isinstance(variable._node, Leaf)
             self._made.append((variable, variable._node))
         assert variable._node is not None
-        known = self._attached.setdefault(variable._node, Attachment(variable, variable._node, []))
+        if variable._node not in self._attached:
+            self._attached[variable._node] = Attachment(variable, [])
         if callback is not None:
-            known.callbacks.append(callback)
+            self._attached[variable._node].callbacks.append(callback)
 
     def __enter__(self) -> Self:
         if self._state is not None:
@@ -135,7 +135,7 @@ class GradManager:
     def _depends(self, node: Edge | None, start: int) -> bool:
         # Newer nodes rank lower. What was recorded since the start depends on what is attached.
         return node in self._attached or (
-            node is not None and node.rank < start and not isinstance(node, Leaf)
+            node is not None and node[RANK] < start and not isinstance(node, Leaf)
         )
 
     def backward(
@@ -166,21 +166,22 @@ class GradManager:
             raise NoGradientError("backward belongs into the manager's `with` block")
         found = [outputs] if isinstance(outputs, Variable) else list(outputs)
         seeds = seeds_of(found, cotangent_list(gradients, found), create_graph, None)
-        callbacks: dict[Edge, Callback] = {
-            node: partial(_call, each, create_graph)
+        callbacks: ByNode[Callback] = ByNode(
+            (node, partial(_call, each, create_graph))
             for node, each in self._attached.items()
             if each.callbacks
-        }
+        )
         with enable_grad() if create_graph else no_grad():
             result = run_pass(
                 seeds,
                 outputs=found,
-                targets=set(self._attached),
+                targets=[node for node, _ in self._attached.items()],
                 create_graph=create_graph,
                 retain_graph=create_graph if retain_graph is None else retain_graph,
                 callbacks=callbacks,
             )
-            commit({n: g for n, g in result.items() if n in self._attached}, Owner(seeds))
+            asked = ByNode((n, g) for n, g in result.items() if n in self._attached)
+            commit(asked, Owner(seeds))
 
 
 def _call(attachment: Attachment, create_graph: bool, g: Any) -> Any:

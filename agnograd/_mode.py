@@ -183,7 +183,7 @@ def recording_since(start: int, tape: Recorder | None = None) -> entered:
 def _kept_or_newer(outer: Kept, start: int, *nodes: Any) -> tuple[Any, ...]:
     others = outer(*nodes)
     return tuple(
-        node if other is not None or (node is not None and node.rank < start) else None
+        node if other is not None or (node is not None and node[0] < start) else None
         for node, other in zip(nodes, others, strict=True)
     )
 

@@ -2,45 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from operator import attrgetter
+from collections.abc import Iterable
 
-from agnograd._graph import Edge, Leaf
+from agnograd._graph import RANK, Edge, Leaf, edges_of
 
-__all__ = ["on_path", "uses"]
+__all__ = ["on_path", "uses", "within"]
 
 
-def on_path(roots: Iterable[Edge], targets: Collection[Edge]) -> set[Edge]:
-    """Return the nodes from which a target can be reached, the targets among them."""
-    reached = set(roots)
-    stack = list(reached)
+def on_path(roots: Iterable[Edge], targets: Iterable[Edge]) -> set[int] | None:
+    """Return the ranks of the nodes from which a target can be reached, the targets' among them.
+
+    It is None if that is so for all nodes that the roots depend on.
+    """
+    wanted = {target[RANK] for target in targets}
     # Newer nodes rank lower: from what is older than all targets none can be reached.
-    oldest = max((target.rank for target in targets), default=0)
+    oldest = max(wanted, default=0)
+    reached = {root[RANK]: root for root in roots}
+    stack = list(reached.values())
+    everything = True
     while stack:
-        for edge in stack.pop().edges:
-            if edge is not None and edge.rank <= oldest and edge not in reached:
-                reached.add(edge)
-                stack.append(edge)
-    path = {target for target in targets if target in reached}
-    # Oldest first: a node's edges are decided before the node is.
-    for node in sorted(reached, key=attrgetter("rank"), reverse=True):
-        if not path.isdisjoint(node.edges):
-            path.add(node)
-    return path
-
-
-def uses(roots: Iterable[Edge], path: set[Edge] | None) -> dict[Edge, int]:
-    """Return how many times each leaf is an input of a node that a pass will visit."""
-    counts: dict[Edge, int] = {}
-    reached = set(roots)
-    stack = list(reached)
-    while stack:
-        for edge in stack.pop().edges:
-            if edge is None or (path is not None and edge not in path):
+        for edge in edges_of(stack.pop()):
+            if edge is None or edge[RANK] in reached:
                 continue
+            if edge[RANK] > oldest:
+                everything = False
+                continue
+            reached[edge[RANK]] = edge
+            stack.append(edge)
+    path = wanted & reached.keys()
+    # Oldest first: a node's edges are decided before the node is.
+    for rank in sorted(reached, reverse=True):
+        for edge in edges_of(reached[rank]):
+            if edge is not None and edge[RANK] in path:
+                path.add(rank)
+                break
+    return None if everything and len(path) == len(reached) else path
+
+
+def within(path: set[int], node: Edge) -> Edge | None:
+    """Return a node without its edges to nodes that are not on the path; None if no other is."""
+    edges = edges_of(node)
+    kept = [edge if edge is not None and edge[RANK] in path else None for edge in edges]
+    if not any(kept):
+        return None
+    return node[: len(node) - len(edges)] + kept
+
+
+def uses(roots: Iterable[Edge], path: set[int] | None) -> dict[int, int]:
+    """Return how many times each leaf is an input of a node that a pass will visit."""
+    counts: dict[int, int] = {}
+    stack = list(roots)
+    reached = {root[RANK] for root in stack}
+    while stack:
+        for edge in edges_of(stack.pop()):
+            if edge is None or (path is not None and edge[RANK] not in path):
+                continue
+            rank = edge[RANK]
             if isinstance(edge, Leaf):
-                counts[edge] = counts.get(edge, 0) + 1
-            elif edge not in reached:
-                reached.add(edge)
+                counts[rank] = counts.get(rank, 0) + 1
+            elif rank not in reached:
+                reached.add(rank)
                 stack.append(edge)
     return counts

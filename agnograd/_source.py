@@ -39,13 +39,11 @@ def _forward_lines(op: Op, form: Form) -> Iterator[str]:
     options = ", ".join(f"{name!r}: {name}" for name in op.options)
     arguments = _arguments(op)
     yield "_state = _mode()"
-    yield "if _state is None or _state.hooks is None:"
+    yield "if _state is None:"
     yield "    _op = _call"
     yield f"    _out = _kernel({arguments})"
     yield "else:"
-    yield "    _op, _out = _state.hooks.forward("
-    yield f"        _call, _partial(_kernel, {arguments}), ({inputs}), {{{options}}}"
-    yield "    )"
+    yield from indented(_observed(op, arguments, inputs, options))
     if op.differentiable:
         yield from _recording(op)
     elif op.chapter in ("creation", "elementwise") and op.outputs == "one":
@@ -55,6 +53,25 @@ def _forward_lines(op: Op, form: Form) -> Iterator[str]:
         yield "return _result"
     else:
         yield "return _wrap(_out)"
+
+
+def _observed(op: Op, arguments: str, inputs: str, options: str) -> Iterator[str]:
+    """Compute in a state of its own: between hooks, or without recording all inputs."""
+    yield "if _state.hooks is None:"
+    yield "    _op = _call"
+    yield f"    _out = _kernel({arguments})"
+    yield "else:"
+    yield "    _op, _out = _state.hooks.forward("
+    yield f"        _call, _partial(_kernel, {arguments}), ({inputs}), {{{options}}}"
+    yield "    )"
+    if not op.differentiable:
+        return
+    nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
+    nothing = "()" if op.sequence else _tuple("None" for _ in op.differentiable)
+    yield "if not _state.recording:"
+    yield f"    {nodes} = {nothing}"
+    yield "elif _state.kept is not None:"
+    yield f"    {nodes} = _state.kept({'*_edges' if op.sequence else nodes.strip('()')})"
 
 
 def _unwrapping(op: Op, operand: str | None) -> Iterator[str]:
@@ -83,7 +100,8 @@ def _unwrapping(op: Op, operand: str | None) -> Iterator[str]:
         node = f"_{name}_node" if tracked else "_"
         yield f"    {name}, {node} = _unwrap(_call, {name!r}, {name})"
     if "key" in op.options:
-        yield "key = _raw_key(key)"
+        yield "if _type(key) is not int:"
+        yield "    key = _raw_key(key)"
 
 
 def _arguments(op: Op) -> str:
@@ -103,50 +121,65 @@ def _arguments(op: Op) -> str:
 
 
 def _recording(op: Op) -> Iterator[str]:
-    """Wrap the output; make a node if an input has one and the state says so."""
-    inputs = op.differentiable
+    """Wrap the output; make a node if an input has one."""
     if op.sequence:
         constant = "not any(_edges)"
     else:
-        constant = " and ".join(f"_{name}_node is None" for name in inputs)
-    several = op.outputs != "one"
-    nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in inputs)
-    nothing = "()" if op.sequence else _tuple("None" for _ in inputs)
-    yield "if _state is not None:"
-    yield "    if not _state.recording:"
-    yield f"        {nodes} = {nothing}"
-    yield "    elif _state.kept is not None:"
-    yield f"        {nodes} = _state.kept({'*_edges' if op.sequence else nodes.strip('()')})"
+        constant = " and ".join(f"_{name}_node is None" for name in op.differentiable)
     if "dtype" in op.signature.parameters:  # a result that is cast to integers has no gradient
         constant = f"{constant} or _out.dtype not in _inexact"
+    several = op.outputs != "one"
+    if not several:
+        yield "_result = _new(_Variable)"
+        yield "_result._data = _out"
     yield f"if {constant}:"
-    if several:
-        yield "    _result = _wrap(_out)"
-    else:
-        yield "    _node = None"
+    yield "    _result = _wrap(_out)" if several else "    _result._node = None"
     yield "else:"
-    yield "    _node = _new(_Node)"
-    yield "    _node.rank = _rank()"
-    yield "    _node.op = _op"
-    yield "    _node.watch = None"
-    yield f"    _node.edges = {nodes}"
-    yield f"    _node.saved = {_tuple(value for _, value, _ in saved_values(op))}"
+    if _broadcasts(op):
+        yield from indented(_matching(op))
+    values = [value for _, value, _ in saved_values(op)]
+    edges = ["*_edges"] if op.sequence else [f"_{name}_node" for name in op.differentiable]
+    node = f"[{', '.join(['_rank()', 'None', '_op', *values, *edges])}]"
+    yield f"    {'_node' if several else '_node = _result._node'} = {node}"
     yield "    if _state is not None and _state.watches:"
     yield "        _state.recorded(_node, _out)"
     if several:
         yield "    _result = _wrap_outputs(_out, _node)"
-    else:
-        yield "_result = _new(_Variable)"
-        yield "_result._data = _out"
-        yield "_result._node = _node"
-    if op.view is not None:
-        options = ", ".join(f"{name!r}: {name}" for name in op.options)
-        view = f"_view(_result, _base, {{{options}}})"
-        # One element of an array is a view only where the library does not make a scalar of it.
-        only = " if _type(_out) in _viewable else _result" if "key" in op.options else ""
-        yield f"return {view}{only}"
-    else:
+    if op.view is None:
         yield "return _result"
+        return
+    options = ", ".join(f"{name!r}: {name}" for name in op.options)
+    view = f"_view(_result, _base, {{{options}}})"
+    # One element of an array is a view only where the library does not make a scalar of it.
+    only = " if _type(_out) in _viewable else _result" if "key" in op.options else ""
+    yield f"return {view}{only}"
+
+
+def _matching(op: Op) -> Iterator[str]:
+    """Find out whether gradients have to be summed over broadcast axes, or cast."""
+    mismatch = f"_mismatch(_out, {', '.join(op.differentiable)})"
+    if len(op.arrays) != 2:
+        yield f"_match = {mismatch}"
+        return
+    one, other = op.arrays
+    yield f"if _type({one}) is _type({other}):"
+    yield f"    if _type({one}) not in _viewable or ("
+    yield f"        {one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
+    yield "    ):"
+    yield "        _match = None"
+    yield "    else:"
+    yield f"        _match = {mismatch}"
+    # With a real scalar, the result is as the other one.
+    yield f"elif _type({one}) in _SCALARS or _type({other}) in _SCALARS:"
+    yield "    _match = None"
+    yield "else:"
+    yield f"    _match = {mismatch}"
+
+
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """Indent lines of source by one level."""
+    for line in lines:
+        yield f"    {line}"
 
 
 def _tuple(values: Iterable[str]) -> str:
@@ -181,11 +214,7 @@ def saved_values(op: Op) -> list[tuple[str, str, int | str | None]]:
             expression = f"({expression} if {tracked} else None)"
         saved.append((value, expression, source))
     if _broadcasts(op):
-        match = f"_mismatch(_out, {', '.join(inputs)})"
-        if len(op.arrays) == 2:  # with a real scalar, the result is as the other one
-            scalars = " or ".join(f"_type({name}) in _SCALARS" for name in op.arrays)
-            match = f"None if {scalars} else {match}"
-        saved.append(("match", match, None))
+        saved.append(("match", "_match", None))
     return saved
 
 
@@ -223,7 +252,7 @@ def _fact(array: str, what: str) -> str:
 
 
 def backward_source(op: Op, guarded: bool = False) -> str:
-    """Write ``(g, edges, saved, xp) -> gradients``, one gradient (or None) for each edge.
+    """Write ``(g, node, xp) -> pairs``: each edge of the node and its gradient, or None.
 
     On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
     under ``create_graph`` they are Variables and the differentiable namespace. A guarded function
@@ -231,22 +260,21 @@ def backward_source(op: Op, guarded: bool = False) -> str:
     """
     name = op.name.rpartition(".")[2].strip("_")
     body = "\n".join(_backward_lines(op, guarded))
-    return f"def {name}_backward(g, edges, saved, xp):\n{indent(body, '    ')}\n"
+    return f"def {name}_backward(g, node, xp):\n{indent(body, '    ')}\n"
 
 
 def _backward_lines(op: Op, guarded: bool) -> Iterator[str]:
-    saved = saved_values(op)
-    if saved:
-        yield f"{_tuple(name for name, _, _ in saved)} = saved"
+    inputs = op.differentiable
+    saved = [name for name, _, _ in saved_values(op)]
+    edges = ["*_edges"] if op.sequence else [f"_{name}_edge" for name in inputs]
+    yield f"{', '.join(['_', '_', '_', *saved, *edges])} = node"
     if op.sequence:
         (rule,) = op.rules.values()
         name = op.sequence
         gradients = f"_rule_{name}({', '.join(rule.names)})"
-        yield f"return _fit_each({gradients}, edges, {name}_shape, {name}_dtype, xp)"
+        fitted = f"_fit_each({gradients}, _edges, {name}_shape, {name}_dtype, xp)"
+        yield f"return tuple(zip(_edges, {fitted}))"
         return
-    inputs = op.differentiable
-    if len(inputs) > 1:
-        yield f"{_tuple(f'_{name}_edge' for name in inputs)} = edges"
     if multiplies(op):
         yield "_conjugated = g.dtype in _complex"
     for name in inputs:
@@ -257,8 +285,8 @@ def _backward_lines(op: Op, guarded: bool) -> Iterator[str]:
             yield f"if _{name}_edge is None:"
             yield f"    _{name}_grad = None"
             yield "else:"
-            yield from (f"    {line}" for line in lines)
-    yield f"return {_tuple(f'_{name}_grad' for name in inputs)}"
+            yield from indented(lines)
+    yield f"return {_tuple(f'(_{name}_edge, _{name}_grad)' for name in inputs)}"
 
 
 def multiplies(op: Op) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agnograd._engine import run_pass
 from agnograd._fit import is_python_scalar
 from agnograd._forward import Tape, place
-from agnograd._graph import Edge, Leaf, next_rank
+from agnograd._graph import RANK, ByNode, Edge, Leaf, edges_of, next_rank
 from agnograd._mode import enable_grad, is_grad_enabled, recording_since
 from agnograd._namespace import domain_of
 from agnograd._seeds import Owner, seed_of
@@ -98,7 +98,7 @@ class Trace:
             for output, g in zip(outputs, given, strict=True)
             if output._node is not None
         ]
-        targets = {each.node for inputs in self.inputs for each in inputs}
+        targets = [each.node for inputs in self.inputs for each in inputs]
         with enable_grad():
             found = run_pass(
                 seeds,
@@ -120,7 +120,7 @@ class Trace:
         create_graph = self.connects
         nodes = [each.node for inputs in self.inputs for each in inputs]
         given = zip(nodes, tangents, strict=True)
-        found = tape.push({n: t if create_graph else t._data for n, t in given}, create_graph)
+        found = tape.push([(n, t if create_graph else t._data) for n, t in given], create_graph)
         return [self._tangent(found, output) for output in outputs]
 
     def _tangent(self, found: dict[Any, Any], output: Variable) -> Any:
@@ -134,7 +134,7 @@ class Trace:
             return domain.backend.own(tangent.data)
         return tangent if self._depends_on_outside([tangent]) else tangent.detach()
 
-    def _gradient(self, found: dict[Edge, Any], each: Input, owner: Owner) -> Any:
+    def _gradient(self, found: ByNode[Any], each: Input, owner: Owner) -> Any:
         domain = each.variable._domain
         g = found.get(each.node)
         if g is None:
@@ -160,14 +160,14 @@ class Trace:
         hold the graph that made it, and so would all that is computed from it.
         """
         stack = [variable._node for variable in variables if variable._node is not None]
-        seen = set(stack)
+        seen = {node[RANK] for node in stack}
         while stack:
             node = stack.pop()
-            if node.rank > self.start:  # newer nodes rank lower
+            if node[RANK] > self.start:  # newer nodes rank lower
                 return True
-            for edge in node.edges:
-                if edge is not None and edge not in seen:
-                    seen.add(edge)
+            for edge in edges_of(node):
+                if edge is not None and edge[RANK] not in seen:
+                    seen.add(edge[RANK])
                     stack.append(edge)
         return False
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from agnograd._graph import Edge, Leaf, watch
+from agnograd._graph import WATCH, Edge, Leaf, watch
 from agnograd._protocols import Protocols
 from agnograd.errors import (
     GradientError,
@@ -209,7 +209,8 @@ class Variable(Protocols):
         leaf = self._own_leaf()
         if leaf is not None:
             return leaf.grad
-        return self._node.watch.grad if self._node is not None and self._node.watch else None
+        watched = None if self._node is None else self._node[WATCH]
+        return None if watched is None else watched.grad
 
     @grad.setter
     def grad(self, value: Variable | None) -> None:

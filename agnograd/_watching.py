@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from agnograd._graph import Edge, Leaf, Output, Watch
+from agnograd._graph import OP, Edge, Leaf, Watch, maker_of
 from agnograd._mode import enable_grad, no_grad
 from agnograd._variable import Variable
 from agnograd.errors import GradientError
@@ -13,13 +13,13 @@ from agnograd.errors import GradientError
 if TYPE_CHECKING:
     from agnograd._hooks import ActiveHooks
 
-__all__ = ["announce", "raw_gradient", "replaced", "watched"]
+__all__ = ["announce", "domain_at", "raw_gradient", "replaced", "watched"]
 
 
 def watched(node: Edge, watch: Watch, g: Any, create_graph: bool) -> Any:
     """Let the hooks that users registered on a value see, and replace, its gradient."""
     for hook in tuple(watch.hooks.values()):
-        g = replaced(hook, g, _domain(node), create_graph)
+        g = replaced(hook, g, domain_at(node), create_graph)
     return g
 
 
@@ -41,10 +41,9 @@ def replaced(hook: Callable[[Any], Any], g: Any, domain: Any, create_graph: bool
     return new if create_graph else new._data
 
 
-def _domain(node: Edge) -> Any:
-    if isinstance(node, Leaf):
-        return node.domain
-    return (node.edges[0] if isinstance(node, Output) else node).op.domain
+def domain_at(node: Edge) -> Any:
+    """Return the domain of the value that a node made."""
+    return node.domain if isinstance(node, Leaf) else maker_of(node)[OP].domain
 
 
 def announce(leaf: Leaf, g: Any, hooks: ActiveHooks) -> None:

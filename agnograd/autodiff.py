@@ -9,11 +9,12 @@ from itertools import repeat
 from typing import Any
 
 from agnograd._engine import run_pass
-from agnograd._graph import Edge, Leaf, watch
+from agnograd._graph import ByNode, Leaf, watch
 from agnograd._inspection import Graph, graph_of
 from agnograd._mode import enable_grad, no_grad
 from agnograd._seeds import Owner, cotangent_list, nodes_of, seeds_of
 from agnograd._variable import Variable
+from agnograd._watching import domain_at
 from agnograd.errors import NoGradientError
 
 __all__ = ["Graph", "backward", "grad", "graph"]
@@ -110,7 +111,7 @@ def grad(
         found = run_pass(
             seeds,
             outputs=outputs,
-            targets=set(targets),
+            targets=targets,
             create_graph=create_graph,
             retain_graph=create_graph if retain_graph is None else retain_graph,
         )
@@ -166,7 +167,7 @@ def run_backward(
     loss_scale: float | None = None,
 ) -> None:
     """Run a backward pass, and commit its gradients if it succeeds."""
-    targets = None if inputs is None else set(nodes_of(inputs, "inputs"))
+    targets = None if inputs is None else nodes_of(inputs, "inputs")
     seeds = seeds_of(outputs, cotangents, create_graph, loss_scale)
     with _graph_mode(create_graph):
         found = run_pass(
@@ -180,11 +181,11 @@ def run_backward(
         commit(found, Owner(seeds))
 
 
-def commit(found: dict[Edge, Any], owner: Owner) -> None:
+def commit(found: ByNode[Any], owner: Owner) -> None:
     """Add gradients to what leaves (and watched values) hold, all of them or none."""
     with _commits:
         _commit(found, owner)
-    for node in found:
+    for node, _ in found.items():
         if isinstance(node, Leaf) and node.accumulated:
             _tell(node)
 
@@ -198,12 +199,12 @@ def _tell(leaf: Leaf) -> None:
                 hook(variable)
 
 
-def _commit(found: dict[Edge, Any], owner: Owner) -> None:
+def _commit(found: ByNode[Any], owner: Owner) -> None:
     places: list[Any] = []
     sums: list[Variable] = []
     for node, g in found.items():
         place = node if isinstance(node, Leaf) else watch(node)
-        domain = node.domain if isinstance(node, Leaf) else _domain(node)
+        domain = domain_at(node)
         place_grad = place.grad
         if place_grad is None:
             total = owner.variable(g, domain)
@@ -216,11 +217,6 @@ def _commit(found: dict[Edge, Any], owner: Owner) -> None:
         sums.append(total)
     # One C call: no signal handler runs between the first and the last assignment.
     deque(map(setattr, places, repeat("grad"), sums), maxlen=0)
-
-
-def _domain(node: Edge) -> Any:
-    inner: Any = node.edges[0] if type(node).__name__ == "Output" else node
-    return inner.op.domain
 
 
 class _graph_mode:  # noqa: N801 - used as a statement
