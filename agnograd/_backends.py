@@ -61,6 +61,10 @@ class Backend:
         """Return ``value``, an array or one of the scalar types, as an array."""
         return value
 
+    def scalar(self, array: Any) -> Any:
+        """Return a 0-d array as the library's own results are: as a scalar, if it gives scalars."""
+        return array
+
     def accepts(self, value: object) -> bool:
         """Return whether the library's operators take this operand, which is no array."""
         return False

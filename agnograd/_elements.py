@@ -4,33 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd._graph import FIRST, OP, Edge
+from agnograd._graph import FIRST, OP, Node
 
 __all__ = ["Elements"]
 
 
-class Elements(list[tuple[Edge, Any]]):
+class Elements:
     """The gradient of an array that was read one element at a time, until it is needed.
 
-    A list of the reading nodes and the cotangents of what they read. They are added to the array's
-    gradient all at once: an element on its own costs more than ten of them together.
+    What arrives is added to the array's gradient all at once: an element on its own costs more
+    than ten of them together.
 
     Parameters
     ----------
+    node : node
+        One of those that read an element.
     total : array or None
         What else has arrived.
     owned : bool
         Whether that may be added to in place.
+
+    Attributes
+    ----------
+    keys, cotangents : list
+        Where elements were read, and the cotangents of what was read there.
     """
 
-    __slots__ = ("owned", "total")
+    __slots__ = ("cotangents", "keys", "node", "owned", "total")
 
-    def __init__(self, total: Any, owned: bool) -> None:
-        super().__init__()
+    def __init__(self, node: Node, total: Any, owned: bool) -> None:
+        self.node = node
         self.total = total
         self.owned = owned
+        self.keys: list[Any] = []
+        self.cotangents: list[Any] = []
 
-    def __iadd__(self, g: Any) -> Elements:  # type: ignore[override,misc]
+    def __iadd__(self, g: Any) -> Elements:
         """Add what arrives in another way."""
         self.owned = self.total is not None
         self.total = self.total + g if self.owned else g
@@ -38,26 +47,27 @@ class Elements(list[tuple[Edge, Any]]):
 
     def gathered(self) -> Any:
         """Return the sum of all, an array that nothing else shares memory with."""
-        node = self[0][0]
-        op = node[OP]
+        op = self.node[OP]
         into = self.total
         if into is not None and not self.owned:
             into = op.domain.copy(into)
-        key = _joined([reading[FIRST] for reading, _ in self], op.domain.library)
-        if key is None:
-            for reading, g in self:
-                into = op.add(into, g, reading)
-            return into
-        cotangents = op.domain.library.asarray([g for _, g in self])
-        return op.add(into, cotangents, [*node[:FIRST], key, *node[FIRST + 1 :]])
+        key = _joined(self.keys, op.domain.library)
+        if key is not None:
+            reading = [*self.node[:FIRST], key, *self.node[FIRST + 1 :]]
+            return op.add(into, op.domain.library.asarray(self.cotangents), reading)
+        for key, g in zip(self.keys, self.cotangents, strict=True):
+            into = op.add(into, g, [*self.node[:FIRST], key, *self.node[FIRST + 1 :]])
+        return into
 
 
 def _joined(keys: list[Any], xp: Any) -> Any:
     """Return one key of integer arrays for many of integers, or None if there are others."""
-    if {type(key) for key in keys} == {int}:
+    kinds = set(map(type, keys))
+    if kinds == {int}:
         return xp.asarray(keys)
-    if len({len(key) if type(key) is tuple else None for key in keys}) != 1:
+    if kinds != {tuple} or len(set(map(len, keys))) != 1:
         return None
-    if type(keys[0]) is tuple and all(type(part) is int for key in keys for part in key):
-        return tuple(xp.asarray(parts) for parts in zip(*keys, strict=True)) or None
+    parts = list(zip(*keys, strict=True))
+    if parts and all(set(map(type, part)) == {int} for part in parts):
+        return tuple(xp.asarray(part) for part in parts)
     return None

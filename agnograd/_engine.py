@@ -22,6 +22,7 @@ from agnograd._graph import (
     Output,
     connected,
     edges_of,
+    forget,
     maker_of,
 )
 from agnograd._mode import current_mode
@@ -88,6 +89,9 @@ def run_pass(
     if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
         this.callbacks = callbacks or this.callbacks
         this.awaited = uses(starts, this.path)
+    # What is asked of the pass beyond the gradients of all leaves.
+    if this.noticing or this.path is not None or this.awaited is not None:
+        this.plain = False
     for node, g in seeds:
         this.add(node, g)
     if this.hooks is None:
@@ -125,7 +129,7 @@ class Pass:
     noticing : bool
         Whether gradients of values in the middle of the graph are asked for.
     plain : bool
-        Whether all that a node can need is its backward function.
+        Whether all that most nodes need is a call of their backward function.
     """
 
     def __init__(self, create_graph: bool, retain_graph: bool, retain_grads: bool) -> None:
@@ -149,69 +153,88 @@ class Pass:
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
-        gradients, queue, owned, path = self.gradients, self.queue, self.owned, self.path
-        noticing, keeping, awaited = self.noticing, self.retain_graph, self.awaited
-        reading = self.plain and path is None and awaited is None and not noticing
-        nearest: Any = None  # the first that the last node reached: most often it is the newest
-        while queue or nearest is not None:
+        gradients, queue, owned = self.gradients, self.queue, self.owned
+        keeping, plain = self.retain_graph, self.plain
+        node: Any = heappop(queue) if queue else None
+        source = None  # the array of which an element was read last
+        while node is not None:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
-            node = heappop(queue) if nearest is None else heappushpop(queue, nearest)
-            nearest, op = None, node[OP]
-            g = gradients.pop(node[RANK])
+            g, op = gradients.pop(node[RANK]), node[OP]
             if type(g) is Elements:
                 g = g.gathered()
-            if op is None or noticing or node[WATCH] is not None:
-                g = self.meet(node, g)
-            taken = node if path is None else within(path, node)
-            if g is None or taken is None:
-                continue
             try:
-                if self.plain and op.simple:
-                    pairs = op.backward(g, taken)
+                if plain and op.simple and node[WATCH] is None:
+                    pairs = op.backward(g, node)
+                    if not keeping:
+                        node[OP : op.first] = op.freed
                 else:
-                    pairs = self.differentiate(node, taken, g)
-                    reading = reading and self.plain
+                    pairs = self.visit(node, g)
+                    plain, source = self.plain, None
             except BaseException as error:
-                error.add_note(f"agnograd: in the backward pass, at op {op.name!r}")
+                if isinstance(op, Call):
+                    error.add_note(f"agnograd: in the backward pass, at op {op.name!r}")
                 raise
-            if not keeping:
-                node[OP : op.first] = op.freed
 
+            nearest = None  # the first that is reached: most often it is the newest of all
             for edge, part in pairs:
-                if part is None or (
-                    reading and type(part) in SCALAR_TYPES and self.read(edge, part)
-                ):
+                if part is None:
                     continue
-                # As in add, a call of which for each edge would be the slowest part of the loop.
-                total = gradients.get(edge[RANK])
-                if total is None and nearest is None and awaited is None:
-                    gradients[edge[RANK]] = part
-                    nearest = edge
-                elif total is not None and edge[RANK] in owned:
+                if plain and edge[OP].reads and edge[WATCH] is None and type(part) in SCALAR_TYPES:
+                    if edge[-1] is not source:
+                        source = edge[-1]
+                        found = self.elements(source, edge)
+                    found.keys.append(edge[FIRST])
+                    found.cotangents.append(part)
+                    continue
+                rank = edge[RANK]
+                total = gradients.get(rank)
+                if total is None:
+                    gradients[rank] = part
+                    if nearest is None:
+                        nearest = edge
+                    else:
+                        heappush(queue, edge)
+                elif rank in owned:
                     total += part
-                    gradients[edge[RANK]] = total
+                    gradients[rank] = total
                 else:
                     self.add(edge, part)
-            if awaited is not None:
-                self.settle(awaited, node)
+            if nearest is not None:
+                node = heappushpop(queue, nearest)
+            else:
+                node = heappop(queue) if queue else None
 
-    def read(self, edge: Edge, g: Any) -> bool:
-        """Put the cotangent of one element, of an array that is read in a loop, with the others.
+    def visit(self, node: Edge, g: Any) -> Pairs:
+        """Visit a node that is no plain op, or in a pass of which more is asked."""
+        if self.noticing or node[WATCH] is not None or not isinstance(node[OP], Call):
+            g = self.meet(node, g)
+        taken = node if self.path is None else within(self.path, node)
+        if g is None or taken is None:
+            return ()
+        pairs = self.differentiate(node, taken, g)
+        if not self.retain_graph:
+            forget(node)
+        if self.awaited is None:
+            return pairs
+        for edge, part in pairs:
+            if part is not None:
+                self.add(edge, part)
+        self.settle(self.awaited, node)
+        return ()
 
-        So its node needs no turn of its own.
+    def elements(self, source: Edge, reading: Node) -> Elements:
+        """Return the gradient of an array that is read element by element.
+
+        The cotangents of elements are put there at once: a node that reads one needs no turn.
         """
-        op = edge[OP]
-        if op is None or not op.reads or edge[WATCH] is not None:
-            return False
-        source = edge[op.first]
         found = self.gradients.get(source[RANK])
         if type(found) is not Elements:
             if found is None:
                 heappush(self.queue, source)
-            found = self.gradients[source[RANK]] = Elements(found, source[RANK] in self.owned)
+            found = Elements(reading, found, source[RANK] in self.owned)
+            self.gradients[source[RANK]] = found
             self.owned.add(source[RANK])
-        found.append((edge, g))
-        return True
+        return found
 
     def settle(self, awaited: dict[int, int], node: Node) -> None:
         """Let leaves arrive whose last use has run."""
@@ -241,7 +264,7 @@ class Pass:
         g = self.notice(node, g)
         if node[RANK] in self.ends:
             return None
-        if node[OP] is not None:
+        if isinstance(node[OP], Call):
             return g
         self.arrive(node, g)
         return None

@@ -16,7 +16,7 @@ that made it (None for constants). Nodes never point at Variables, or at nodes t
 them: there are no cycles.
 
 Where a graph starts there are leaves, and between an op with several results and those who use one
-of them there are outputs: lists of the same form, with attributes, and without an op.
+of them there are outputs: lists of the same form, with attributes, and with no op to run.
 """
 
 from __future__ import annotations
@@ -59,6 +59,16 @@ Edge = list[Any]
 
 RANK, WATCH, OP, FIRST = range(4)
 
+
+class NoOp:
+    """What leaves and outputs have for an op: there is nothing to run."""
+
+    simple = reads = False
+    first = FIRST
+
+
+_NO_OP = NoOp()
+
 # Taking the next number of an itertools.count is one C call, hence atomic: threads never share
 # a rank.
 next_rank = itertools.count(0, -1).__next__
@@ -70,7 +80,7 @@ class Leaf(list[Any]):
     __slots__ = ("__weakref__", "accumulated", "domain", "grad", "variable")
 
     def __init__(self, variable: Variable) -> None:
-        super().__init__((next_rank(), None, None))
+        super().__init__((next_rank(), None, _NO_OP))
         self.grad: Variable | None = None
         self.domain = variable._domain
         self.variable = weakref.ref(variable)
@@ -85,15 +95,14 @@ class Output(list[Any]):
     def __init__(
         self, node: Node, number: int, siblings: Sequence[tuple[tuple[int, ...], Any]]
     ) -> None:
-        super().__init__((next_rank(), None, None, node))
+        super().__init__((next_rank(), None, _NO_OP, node))
         self.number = number
         self.siblings = siblings  # the shape and dtype of every output
 
 
 def edges_of(node: Edge) -> Sequence[Edge | None]:
     """Return the nodes that made an op's inputs, None for constants; of an output, its op."""
-    op = node[OP]
-    return node[FIRST if op is None else op.first :]
+    return node[node[OP].first :]
 
 
 def saved_of(node: Node) -> list[Any] | None:

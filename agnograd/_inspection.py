@@ -26,8 +26,8 @@ class GraphNode:
     @property
     def op(self) -> Call | None:
         """The op, with its ``name``, ``chapter`` and ``parameters``; None for a leaf."""
-        op: Call | None = maker_of(self._edge)[OP]
-        return op
+        node = maker_of(self._edge)
+        return None if isinstance(node, Leaf) else node[OP]
 
     @property
     def index(self) -> int | None:

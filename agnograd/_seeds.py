@@ -9,7 +9,7 @@ from agnograd._graph import Edge
 from agnograd._variable import Variable
 from agnograd.errors import GradientError, NoGradientError
 
-__all__ = ["Owner", "cotangent_list", "nodes_of", "seed_of", "seeds_of"]
+__all__ = ["Owner", "cotangent_list", "nodes_of", "raw_seed", "seed_of", "seeds_of"]
 
 
 def cotangent_list(cotangents: Any, outputs: Sequence[Variable]) -> list[Any]:
@@ -49,7 +49,7 @@ def seeds_of(
         g = seed_of(output, cotangent)
         if loss_scale is not None:
             g = g * loss_scale
-        seeds.append((node, g if create_graph else g._data))
+        seeds.append((node, g if create_graph else raw_seed(g)))
     return seeds
 
 
@@ -85,6 +85,11 @@ def seed_of(output: Variable, cotangent: Any) -> Variable:
         )
     checked: Variable = cotangent
     return checked
+
+
+def raw_seed(g: Variable) -> Any:
+    """Return a cotangent for a pass over raw arrays: as results are, for speed."""
+    return g._data if g.shape else g._domain.backend.scalar(g._data)
 
 
 class Owner:

@@ -298,11 +298,22 @@ def _multiplies(rule: Rule) -> bool:
     return rule.kind == "elementwise" and callable(rule.function)
 
 
+def _returns_its_argument(rule: Rule) -> bool:
+    """Whether a rule is ``lambda v: v``, for some name: then there is nothing to call."""
+    code = getattr(rule.function, "__code__", None)
+    return len(rule.names) == 1 and code is not None and code.co_code == _ITSELF
+
+
+_ITSELF = (lambda v: v).__code__.co_code
+
+
 def _gradient(op: Op, name: str, guarded: bool) -> Iterator[str]:
     """Compute the gradient with respect to one input."""
     rule = op.rules[name]
     result = f"_{name}_grad"
     value = f"_rule_{name}({', '.join(rule.names)})"
+    if _returns_its_argument(rule):
+        (value,) = rule.names
     if rule.kind != "elementwise":
         yield f"{result} = _fit({value}, {name}_shape, {name}_dtype, xp)"
         return

@@ -12,7 +12,7 @@ from agnograd._forward import Tape, place
 from agnograd._graph import RANK, ByNode, Edge, Leaf, edges_of, next_rank
 from agnograd._mode import enable_grad, is_grad_enabled, recording_since
 from agnograd._namespace import domain_of
-from agnograd._seeds import Owner, seed_of
+from agnograd._seeds import Owner, raw_seed, seed_of
 from agnograd._trees import flatten, leaves, map_leaves, unflatten
 from agnograd._variable import Variable
 from agnograd.errors import UnsupportedArrayError
@@ -94,7 +94,7 @@ class Trace:
         given = [seed_of(*pair) for pair in zip(outputs, cotangents, strict=True)]
         create_graph = self.connects and self._depends_on_outside([*outputs, *given])
         seeds = [
-            (output._node, g if create_graph else g._data)
+            (output._node, g if create_graph else raw_seed(g))
             for output, g in zip(outputs, given, strict=True)
             if output._node is not None
         ]

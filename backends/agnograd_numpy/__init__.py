@@ -48,6 +48,10 @@ class NumpyBackend(Backend):
 
         return value if isinstance(value, np.ndarray) else np.asarray(value)
 
+    def scalar(self, array: Any) -> Any:
+        """Return a 0-d array as NumPy's scalar."""
+        return array[()]
+
     def accepts(self, value: object) -> bool:
         """Return whether the operand is a nested list or tuple, as NumPy's operators allow."""
         return isinstance(value, list | tuple)
