@@ -7,6 +7,7 @@ from functools import partial
 from heapq import heapify, heappop, heappush, heappushpop
 from typing import Any
 
+from agnograd._arrivals import Arrivals, are_different
 from agnograd._call import Backward, Call, Pairs
 from agnograd._elements import Elements
 from agnograd._fit import SCALAR_TYPES
@@ -103,20 +104,11 @@ def run_pass(
     return this.final
 
 
-class Pass:
+class Pass(Arrivals):
     """One reverse pass: what is asked of it, and the gradients that are on their way.
-
-    Nodes are known by their ranks.
 
     Attributes
     ----------
-    gradients : dict
-        What has arrived so far at nodes that are yet to run.
-    queue : heap of nodes
-        Those nodes, newest first.
-    owned : set
-        Those of them whose gradient is a sum that was made here: it is added to in place. All
-        other gradients are kept as the rules gave them, and may be shared.
     final : ByNode
         The gradients that are asked for, as they become complete.
     masked : set
@@ -133,6 +125,7 @@ class Pass:
     """
 
     def __init__(self, create_graph: bool, retain_graph: bool, retain_grads: bool) -> None:
+        super().__init__(in_place=not create_graph)
         mode = current_mode()
         self.hooks = mode.hooks if mode is not None else None
         self.create_graph = create_graph
@@ -142,9 +135,6 @@ class Pass:
         self.targets: set[int] | frozenset[int] = frozenset()
         self.ends: set[int] | frozenset[int] = frozenset()
         self.path: set[int] | None = None
-        self.gradients: dict[int, Any] = {}
-        self.queue: list[Edge] = []
-        self.owned: set[int] = set()
         self.final: ByNode[Any] = ByNode()
         self.masked: set[int] = set()
         self.callbacks: ByNode[Callback] = ByNode()
@@ -154,16 +144,13 @@ class Pass:
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, owned = self.gradients, self.queue, self.owned
-        keeping, plain = self.retain_graph, self.plain
+        keeping, plain, source = self.retain_graph, self.plain, None
         node: Any = heappop(queue) if queue else None
-        source = None  # the array of which an element was read last
         while node is not None:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
             g, op = gradients.pop(node[RANK]), node[OP]
-            if type(g) is Elements:
-                g = g.gathered()
             try:
-                if plain and op.simple and node[WATCH] is None:
+                if plain and op.simple and node[WATCH] is None and type(g) is not Elements:
                     pairs = op.backward(g, node)
                     if not keeping:
                         node[OP : op.first] = op.freed
@@ -171,8 +158,7 @@ class Pass:
                     pairs = self.visit(node, g)
                     plain, source = self.plain, None
             except BaseException as error:
-                if isinstance(op, Call):
-                    error.add_note(f"agnograd: in the backward pass, at op {op.name!r}")
+                error.add_note(f"agnograd: in the backward pass, at op {op.name!r}")
                 raise
 
             nearest = None  # the first that is reached: most often it is the newest of all
@@ -180,14 +166,13 @@ class Pass:
                 if part is None:
                     continue
                 if plain and edge[OP].reads and edge[WATCH] is None and type(part) in SCALAR_TYPES:
-                    if edge[-1] is not source:
+                    if edge[-1] is not source:  # another array than the last one
                         source = edge[-1]
                         found = self.elements(source, edge)
                     found.keys.append(edge[FIRST])
                     found.cotangents.append(part)
                     continue
-                rank = edge[RANK]
-                total = gradients.get(rank)
+                total = gradients.get(rank := edge[RANK])
                 if total is None:
                     gradients[rank] = part
                     if nearest is None:
@@ -199,13 +184,15 @@ class Pass:
                     gradients[rank] = total
                 else:
                     self.add(edge, part)
-            if nearest is not None:
-                node = heappushpop(queue, nearest)
-            else:
+            if nearest is None:
                 node = heappop(queue) if queue else None
+            else:
+                node = heappushpop(queue, nearest)
 
     def visit(self, node: Edge, g: Any) -> Pairs:
         """Visit a node that is no plain op, or in a pass of which more is asked."""
+        if type(g) is Elements:
+            g = g.gathered()
         if self.noticing or node[WATCH] is not None or not isinstance(node[OP], Call):
             g = self.meet(node, g)
         taken = node if self.path is None else within(self.path, node)
@@ -222,20 +209,6 @@ class Pass:
         self.settle(self.awaited, node)
         return ()
 
-    def elements(self, source: Edge, reading: Node) -> Elements:
-        """Return the gradient of an array that is read element by element.
-
-        The cotangents of elements are put there at once: a node that reads one needs no turn.
-        """
-        found = self.gradients.get(source[RANK])
-        if type(found) is not Elements:
-            if found is None:
-                heappush(self.queue, source)
-            found = Elements(reading, found, source[RANK] in self.owned)
-            self.gradients[source[RANK]] = found
-            self.owned.add(source[RANK])
-        return found
-
     def settle(self, awaited: dict[int, int], node: Node) -> None:
         """Let leaves arrive whose last use has run."""
         for edge in edges_of(node):
@@ -246,18 +219,6 @@ class Pass:
                 self.queue.remove(edge)
                 heapify(self.queue)
                 self.meet(edge, self.gradients.pop(edge[RANK]))
-
-    def add(self, node: Edge, g: Any) -> None:
-        """Add a gradient to what has arrived at a node."""
-        rank = node[RANK]
-        total = self.gradients.get(rank)
-        if total is None:
-            self.gradients[rank] = g
-            heappush(self.queue, node)
-        else:
-            self.gradients[rank] = total + g
-            if not self.create_graph:
-                self.owned.add(rank)
 
     def meet(self, node: Edge, g: Any) -> Any:
         """Show a gradient to those who asked; return it, or None if it ends here or at a leaf."""
@@ -325,16 +286,6 @@ class Pass:
         with op.domain.backend.quiet():
             return self.apply(op.guarded, node, taken, g)
 
-    def gather(self, op: Call, node: Node, g: Any) -> None:
-        """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
-        assert op.add is not None
-        edge = node[op.first]
-        into = self.buffer(edge, op)
-        if into is None:
-            heappush(self.queue, edge)
-        self.gradients[edge[RANK]] = op.add(into, g, node)
-        self.owned.add(edge[RANK])
-
     def apply(self, backward: Backward, node: Node, taken: Node, g: Any) -> Pairs:
         """Call a backward function on raw arrays or Variables, observed or not."""
         op: Call = node[OP]
@@ -342,7 +293,7 @@ class Pass:
         if self.create_graph:
             values = connected(node, saved)
             compute = partial(backward, g, [*node[:FIRST], *values, *edges], op.domain.namespace)
-        elif op.accumulate is not None and self.hooks is None and _are_different(edges):
+        elif op.accumulate is not None and self.hooks is None and are_different(edges):
             self.accumulate(op, taken, g)
             return ()
         else:
@@ -353,31 +304,6 @@ class Pass:
         inputs = tuple(known.get(index) for index in range(len(edges)))
         cotangents = tuple(g) if isinstance(g, list) else (g,)
         return self.hooks.backward(op, compute, inputs, cotangents)
-
-    def accumulate(self, op: Call, node: Node, g: Any) -> None:
-        """Let a function add its gradients to the buffers of all of its inputs."""
-        assert op.accumulate is not None
-        edges = node[op.first :]
-        into = [None if edge is None else self.buffer(edge, op) for edge in edges]
-        for edge, total in zip(edges, op.accumulate(into, g, node), strict=True):
-            if edge is None or total is None:
-                continue
-            if edge[RANK] not in self.gradients:
-                heappush(self.queue, edge)
-            self.gradients[edge[RANK]] = total
-            self.owned.add(edge[RANK])
-
-    def buffer(self, edge: Edge, op: Call) -> Any:
-        """Return what has arrived at a node as an array that may be added to, or None."""
-        total = self.gradients.get(edge[RANK])
-        if type(total) is Elements:
-            return total.gathered()
-        return total if total is None or edge[RANK] in self.owned else op.domain.copy(total)
-
-
-def _are_different(edges: Sequence[Edge | None]) -> bool:
-    ranks = [edge[RANK] for edge in edges if edge is not None]
-    return len(set(ranks)) == len(ranks)
 
 
 def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:

@@ -63,6 +63,7 @@ RANK, WATCH, OP, FIRST = range(4)
 class NoOp:
     """What leaves and outputs have for an op: there is nothing to run."""
 
+    name = "leaf"
     simple = reads = False
     first = FIRST
 

@@ -1,0 +1,95 @@
+"""Gradients on their way: what has arrived at nodes that are yet to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappush
+from typing import Any
+
+from agnograd._call import Call
+from agnograd._elements import Elements
+from agnograd._graph import RANK, Edge, Node
+
+__all__ = ["Arrivals", "are_different"]
+
+
+class Arrivals:
+    """What has arrived at nodes that are yet to run. Nodes are known by their ranks.
+
+    Attributes
+    ----------
+    gradients : dict
+        The gradients.
+    queue : heap of nodes
+        The nodes, newest first.
+    owned : set
+        Those of them whose gradient was made here: it is changed in place. All other gradients
+        are kept as the rules gave them, and may be shared.
+    in_place : bool
+        Whether there are such gradients: Variables are never changed.
+    """
+
+    def __init__(self, in_place: bool) -> None:
+        self.gradients: dict[int, Any] = {}
+        self.queue: list[Edge] = []
+        self.owned: set[int] = set()
+        self.in_place = in_place
+
+    def add(self, node: Edge, g: Any) -> None:
+        """Add a gradient to what has arrived at a node."""
+        rank = node[RANK]
+        total = self.gradients.get(rank)
+        if total is None:
+            self.gradients[rank] = g
+            heappush(self.queue, node)
+        else:
+            self.gradients[rank] = total + g
+            if self.in_place:
+                self.owned.add(rank)
+
+    def own(self, node: Edge, g: Any) -> None:
+        """Put a gradient that may be changed in place where a node's gradient is."""
+        rank = node[RANK]
+        if rank not in self.gradients:
+            heappush(self.queue, node)
+        self.gradients[rank] = g
+        self.owned.add(rank)
+
+    def buffer(self, node: Edge, op: Call) -> Any:
+        """Return what has arrived at a node as an array that may be changed, or None."""
+        total = self.gradients.get(node[RANK])
+        if type(total) is Elements:
+            return total.gathered()
+        return total if total is None or node[RANK] in self.owned else op.domain.copy(total)
+
+    def elements(self, node: Edge, reading: Node) -> Elements:
+        """Return the gradient of an array that is read element by element.
+
+        The cotangents of elements are put there at once: a node that reads one needs no turn.
+        """
+        found = self.gradients.get(node[RANK])
+        if type(found) is not Elements:
+            found = Elements(reading, found, node[RANK] in self.owned)
+            self.own(node, found)
+        return found
+
+    def gather(self, op: Call, node: Node, g: Any) -> None:
+        """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
+        assert op.add is not None
+        edge = node[op.first]
+        self.own(edge, op.add(self.buffer(edge, op), g, node))
+
+    def accumulate(self, op: Call, node: Node, g: Any) -> None:
+        """Let a function add its gradients to the buffers of all of its inputs."""
+        assert op.accumulate is not None
+        edges = node[op.first :]
+        into = [None if edge is None else self.buffer(edge, op) for edge in edges]
+        for edge, total in zip(edges, op.accumulate(into, g, node), strict=True):
+            if edge is not None and total is not None:
+                self.own(edge, total)
+
+
+def are_different(edges: Sequence[Edge | None]) -> bool:
+    """Return whether no node is there twice."""
+    ranks = [edge[RANK] for edge in edges if edge is not None]
+    return len(set(ranks)) == len(ranks)
