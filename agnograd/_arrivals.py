@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from heapq import heappush
 from typing import Any
 
-from agnograd._call import Call
+from agnograd._call import Call, Pairs
 from agnograd._elements import Elements
 from agnograd._graph import RANK, Edge, Node
 
@@ -42,6 +42,9 @@ class Arrivals:
         if total is None:
             self.gradients[rank] = g
             heappush(self.queue, node)
+        elif rank in self.owned:
+            total += g
+            self.gradients[rank] = total
         else:
             self.gradients[rank] = total + g
             if self.in_place:
@@ -77,7 +80,28 @@ class Arrivals:
         """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
         assert op.add is not None
         edge = node[op.first]
-        self.own(edge, op.add(self.buffer(edge, op), g, node))
+        self.own(edge, op.add(g, node, self.buffer(edge, op)))
+
+    def overwrite(self, op: Call, node: Node, taken: Node, g: Any, owned: bool) -> Pairs:
+        """Let an op change its cotangent into the gradient of its first input.
+
+        That spares a full-size array for each of many writes to an array.
+        """
+        assert op.overwrite is not None
+        first, *others = taken[op.first :]
+        pairs = []
+        if any(others):
+            arrays = op.domain.viewable_types
+            for edge, part in op.backward(g, [*node[: op.first], None, *others]):
+                # It may be a view of what is about to change.
+                pairs.append((edge, op.domain.copy(part) if type(part) in arrays else part))
+        if first is not None:
+            g = op.overwrite(g if owned else op.domain.copy(g), node)
+            if first[RANK] in self.gradients:
+                self.add(first, g)
+            else:
+                self.own(first, g)
+        return pairs
 
     def accumulate(self, op: Call, node: Node, g: Any) -> None:
         """Let a function add its gradients to the buffers of all of its inputs."""

@@ -82,6 +82,18 @@ class Backend:
         out[key] = value
         return out
 
+    def put(self, x: Any, key: Any, value: Any) -> Any:
+        """Write ``value`` into ``x`` at ``key``, in place; return ``x``."""
+        x[key] = value
+        return x
+
+    def alone(self, x: Any) -> bool:
+        """Return whether nothing shares memory with ``x`` that does not refer to ``x`` itself.
+
+        Of such an array the number of references says whether anything else may see a write.
+        """
+        return False
+
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add ``values`` to ``into`` at ``key``, repeated positions adding up.
 

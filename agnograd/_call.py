@@ -53,6 +53,7 @@ class Call:
         "masks",
         "name",
         "optional",
+        "overwrite",
         "parameters",
         "reads",
         "saved_names",
@@ -71,6 +72,8 @@ class Call:
         # How gradients are added to what is there: that of the only input, or those of several.
         self.add: Callable[..., Any] | None = None
         self.accumulate: Callable[..., Any] | None = None
+        # How a cotangent is changed, in place, into the gradient of the first input.
+        self.overwrite: Callable[..., Any] | None = None
         # Whether it reads an array at a key, and can add at many keys as at one.
         self.reads = False
         # Whether a call with these saved values leaves elements of its inputs out.
@@ -108,6 +111,7 @@ class Call:
         call.masks = self.masks
         call.add = self.add
         call.accumulate = self.accumulate
+        call.overwrite = self.overwrite
         call.optional = self.optional
         call.reads = self.reads
         call.simple = self.simple

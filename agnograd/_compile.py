@@ -82,7 +82,8 @@ def compile_op(
         How the op is called.
     """
     call = Call(op.name, op.chapter, domain)
-    call.simple = op.accumulate is None and op.outputs == "one" and not op.masks
+    special = op.accumulate or op.overwrite or op.masks
+    call.simple = op.outputs == "one" and not special
     scope = _SHARED | {
         "__name__": f"agnograd.ops.{op.chapter}",
         "_Variable": domain.Variable,
@@ -111,8 +112,10 @@ def compile_op(
             call.guarded = guard = _function(backward_source(op, guarded=True), scope)
             guard.__defaults__ = (domain.raw,)
         if op.accumulate is not None:
-            call.add = _accumulator(op, domain, call.saved_names)
+            call.add = _bound(op.accumulate, domain, call.saved_names)
             call.reads = call.saved_names[0] == "key"
+        if op.overwrite is not None:
+            call.overwrite = _bound(op.overwrite, domain, call.saved_names)
         if op.masks:
             call.masks = _masks(op, call.saved_names)
     function = _function(forward_source(op, form), scope)
@@ -142,15 +145,16 @@ def _function(source: str, scope: dict[str, Any]) -> FunctionType:
     return function
 
 
-def _accumulator(op: Op, domain: Domain, saved_names: tuple[str, ...]) -> Callable[..., Any]:
-    """Return ``(into, g, node) -> into`` from the op's own accumulate function."""
-    assert op.accumulate is not None
+def _bound(
+    function: Callable[..., Any], domain: Domain, saved_names: tuple[str, ...]
+) -> Callable[..., Any]:
+    """Return ``(g, node, into=None) -> array`` from an op's function that changes arrays."""
     given = {"into": "into", "g": "g", "xp": "xp", "backend": "backend"}
     given |= {name: f"node[{place}]" for place, name in enumerate(saved_names, FIRST)}
-    arguments = ", ".join(given[name] for name in signature(op.accumulate).parameters)
-    scope = {"accumulate": op.accumulate, "backend": domain.backend, "xp": domain.raw}
-    add: Callable[..., Any] = eval(f"lambda into, g, node: accumulate({arguments})", scope)
-    return add
+    arguments = ", ".join(given[name] for name in signature(function).parameters)
+    scope = {"function": function, "backend": domain.backend, "xp": domain.raw}
+    bound: Callable[..., Any] = eval(f"lambda g, node, into=None: function({arguments})", scope)
+    return bound
 
 
 def _masks(op: Op, saved_names: tuple[str, ...]) -> Callable[[Node], bool]:

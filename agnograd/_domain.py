@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from operator import attrgetter
+from sys import getrefcount
 from typing import Any
 
 import array_api_compat
@@ -13,12 +14,26 @@ from agnograd._backends import Backend, require
 from agnograd._fit import SCALAR_TYPES
 from agnograd._graph import Node, Output
 from agnograd._indexing import is_basic
+from agnograd._mode import current_mode
 from agnograd._ops import Op
 from agnograd._variable import Variable
 from agnograd._views import View, replace, view_of
 from agnograd.errors import MixedBackendsError, UnsupportedArrayError
 
 __all__ = ["Domain", "bound"]
+
+
+class _Holder:
+    """As a Variable holds its array."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self) -> None:
+        self._data = object()
+
+
+_holder = _Holder()
+_ALONE = getrefcount(_holder._data)
 
 
 class Domain:
@@ -38,11 +53,14 @@ class Domain:
         The backend's subclasses; two backends' Variables are told apart by their types.
     convert : callable
         The op ``astype``, which always makes a Variable of its own.
+    put : callable
+        The op ``__setitem__``, writing in place.
     """
 
     raw: Any
     namespace: Any
     convert: Callable[..., Variable]
+    put: Callable[..., Variable]
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -133,10 +151,28 @@ class Domain:
     ) -> Variable:
         """Return the base with what the view shows replaced by ``value``."""
         assert op.view is not None
-        known = {"base": base, "value": value, "xp": self.namespace, **options}
+        known = {"base": base, "value": value, "xp": self.namespace, "write": self.write, **options}
         names = inspect.signature(op.view).parameters
         result: Variable = op.view(**{name: known[name] for name in names})
         return result
+
+    def write(self, x: Variable, key: Any, value: Any) -> Variable:
+        """Return ``x`` with ``value`` at ``key``.
+
+        It is written in place if ``x``, of which the result is to take the place, is all that
+        refers to its array: then neither the graph, nor a view, nor the user needs it as it was.
+        A hook may yet fail, and let the write have no effect: then it is a copy, too.
+        """
+        mode = current_mode()
+        if (
+            (mode is None or mode.hooks is None)
+            and not x._is_view
+            and getrefcount(x._data) == _ALONE
+            and self.backend.alone(x._data)
+        ):
+            return self.put(x, key, value)
+        written: Variable = self.namespace.__setitem__(x, key, value)
+        return written
 
     replace = staticmethod(replace)
 

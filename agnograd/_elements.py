@@ -12,8 +12,8 @@ __all__ = ["Elements"]
 class Elements:
     """The gradient of an array that was read one element at a time, until it is needed.
 
-    What arrives is added to the array's gradient all at once: an element on its own costs more
-    than ten of them together.
+    What arrives is added to the array's gradient all at once: one element after the other costs
+    several times as much, if they are more than a few.
 
     Parameters
     ----------
@@ -51,12 +51,13 @@ class Elements:
         into = self.total
         if into is not None and not self.owned:
             into = op.domain.copy(into)
-        key = _joined(self.keys, op.domain.library)
+        few = len(self.keys) < 8
+        key = None if few else _joined(self.keys, op.domain.library)
         if key is not None:
             reading = [*self.node[:FIRST], key, *self.node[FIRST + 1 :]]
-            return op.add(into, op.domain.library.asarray(self.cotangents), reading)
+            return op.add(op.domain.library.asarray(self.cotangents), reading, into)
         for key, g in zip(self.keys, self.cotangents, strict=True):
-            into = op.add(into, g, [*self.node[:FIRST], key, *self.node[FIRST + 1 :]])
+            into = op.add(g, [*self.node[:FIRST], key, *self.node[FIRST + 1 :]], into)
         return into
 
 

@@ -276,9 +276,13 @@ class Pass(Arrivals):
             self.masked.discard(node[RANK])
             self.masked.update(edge[RANK] for edge in edges_of(taken) if edge is not None)
             self.plain = False
-        if op.add is not None and self.hooks is None and not self.create_graph:
-            self.gather(op, node, g)
-            return ()
+        if self.in_place and self.hooks is None:
+            if op.add is not None:
+                self.gather(op, node, g)
+                return ()
+            if op.overwrite is not None:
+                owned = node[RANK] in self.owned and node not in self.final
+                return self.overwrite(op, node, taken, g, owned)
         if isinstance(g, dict):
             g = _completed(node, g, self.create_graph)
         if not masked:

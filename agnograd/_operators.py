@@ -63,6 +63,7 @@ def add_operators(domain: Domain, ops: dict[str, Op]) -> None:
         methods[f"__r{short}__"] = compiled(name, f"__{short}__", "reflected")
         in_place = getattr(operator, f"__i{short}__")
         methods[f"__i{short}__"] = _in_place(forward, in_place)
+    domain.put = compile_op(ops["__setitem__"], domain, domain.backend.put)
     methods["__getitem__"] = domain.namespace.__getitem__
     methods["__setitem__"] = _set_item
     for special, method in methods.items():
@@ -90,7 +91,7 @@ def _in_place(forward: Callable[..., Any], raw_in_place: Callable[..., Any]) -> 
 def _set_item(self: Variable, key: Any, value: Any, /) -> None:
     """Record a write: the Variable comes to stand for the new value."""
     if not _is_own_view(self, key, value):
-        replace(self, self._domain.namespace.__setitem__(self, key, value))
+        replace(self, self._domain.write(self, key, value))
 
 
 def _is_own_view(x: Variable, key: Any, value: Any) -> bool:

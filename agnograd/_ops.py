@@ -63,10 +63,15 @@ class Op:
     accumulate : callable or None
         ``accumulate(into, g, …)`` adds the gradient of the only differentiable input into an
         existing buffer and returns it. It may name ``backend`` and what rules may name.
+    overwrite : callable or None
+        ``overwrite(g, …)`` changes the cotangent in place into the gradient of the first
+        differentiable input, and returns it. It is called where the cotangent is the engine's own,
+        and may name what ``accumulate`` may.
     view : callable or None
         ``view(base, value, …)`` gives the base with the op's result replaced by ``value``: it
         makes the op's result a view, so that writes to it reach the base. If the op has several
-        results, ``index`` says which one.
+        results, ``index`` says which one. It may name ``xp``, the op's options, and ``write``: a
+        function of an array, a key and a value that gives the array with the value at the key.
     outputs : {"one", "several", "optional"}
         Whether the op returns one array, or a tuple or list of arrays. A rule of an op with
         several gets a list of cotangents, zeros for outputs that nothing depends on; if they are
@@ -86,6 +91,7 @@ class Op:
     status: Status
     forward: Callable[..., Any] | None = None
     accumulate: Callable[..., Any] | None = None
+    overwrite: Callable[..., Any] | None = None
     view: Callable[..., Any] | None = None
     outputs: Literal["one", "several", "optional"] = "one"
     masks: bool | Callable[..., bool] = False
@@ -118,10 +124,11 @@ class OpSet:
     and, which cost no array, ``x_shape``, ``x_dtype`` and ``x_device`` of an input ``x`` (or of
     ``out``).
 
-    Besides rules, every method takes ``forward``, ``accumulate``, ``view``, ``outputs`` and
-    ``masks`` (see ``Op``). Positional-only parameters, and those with a rule, take arrays;
-    ``options`` names positional-only ones that take none, and ``constants`` further ones that take
-    arrays which have no gradient. A parameter named ``key`` takes what stands in square brackets.
+    Besides rules, every method takes ``forward``, ``accumulate``, ``overwrite``, ``view``,
+    ``outputs`` and ``masks`` (see ``Op``). Positional-only parameters, and those with a rule, take
+    arrays; ``options`` names positional-only ones that take none, and ``constants`` further ones
+    that take arrays which have no gradient. A parameter named ``key`` takes what stands in square
+    brackets.
 
     Parameters
     ----------
@@ -182,7 +189,7 @@ class OpSet:
     ) -> None:
         features = {
             key: rules.pop(key)
-            for key in ("forward", "accumulate", "view", "outputs", "masks")
+            for key in ("forward", "accumulate", "overwrite", "view", "outputs", "masks")
             if key in rules
         }
         constants, options = rules.pop("constants", ()), rules.pop("options", ())

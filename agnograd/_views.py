@@ -8,6 +8,7 @@ used. Plain Variables pay nothing for this: a view is of another class, which op
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,12 @@ def view_of(op: Op, result: Variable, base: object, options: Mapping[str, Any]) 
     storage: Storage | None = getattr(base, "_storage", None)
     if storage is None:
         storage = base._storage = Storage()
-    view: View = result._domain.View._make(result._data, result._node)
+    data = result._data
+    if storage.writes and 2 * math.prod(data.shape) <= math.prod(base._data.shape):
+        # An array that is written to again and again: a copy of a small part of it leaves the
+        # array free to be written in place, which spares a copy of the whole.
+        data = result._domain.copy(data)
+    view: View = result._domain.View._make(data, result._node)
     view._base = base
     view._op = op
     view._options = options

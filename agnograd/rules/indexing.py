@@ -72,6 +72,8 @@ def _written_value(g: Any, key: Any, value_shape: Shape, xp: Any) -> Any:
     part = g[key]
     if not (is_basic(key) or _is_mask(key, xp)):
         part = _last_writes(part, g, key, xp)
+    if part.shape == value_shape:
+        return part
     # The value may have more leading axes, of length one, than the place that it is written to.
     extra = max(len(value_shape) - part.ndim, 0)
     return xp.reshape(sum_to(part, value_shape[extra:], xp), value_shape)
@@ -99,11 +101,33 @@ def _leaves_out(key: Any) -> bool:
     return not is_basic(key)
 
 
-def _put(base: Any, value: Any, key: Any, xp: Any) -> Any:
+def _put(base: Any, value: Any, key: Any, write: Any, xp: Any) -> Any:
     plain = without_newaxis(key)
     if plain is not key:
         value = xp.reshape(value, base[plain].shape)
-    return xp.__setitem__(base, plain, value)
+    return write(base, plain, value)
+
+
+def _zero(g: Any, key: Any, backend: Any) -> Any:
+    return backend.put(backend.array(g), key, 0)  # a sum of 0-d arrays may be a scalar
+
+
+def _take_into(
+    into: Any,
+    g: Any,
+    indices: Any,
+    axis: int | None,
+    x_shape: Shape,
+    x_dtype: Any,
+    xp: Any,
+    backend: Any,
+) -> Any:
+    if into is None:
+        into = _zeros(g, x_shape, x_dtype, xp)
+    indices = xp.reshape(indices, (-1,))
+    axis = 0 if axis is None else axis % len(x_shape)
+    g = xp.reshape(g, (*x_shape[:axis], indices.shape[0], *x_shape[axis + 1 :]))
+    return backend.scatter_add_axis(into, indices, g, axis)
 
 
 ops.linear(
@@ -119,6 +143,7 @@ ops.linear(
     x=lambda g, key, xp: xp.__setitem__(g, key, 0),
     value=_written_value,
     forward=lambda backend, x, key, value, /: backend.set(x, key, value),
+    overwrite=_zero,
     masks=_leaves_out,
 )
 ops.linear(
@@ -129,6 +154,7 @@ ops.linear(
 ops.linear(
     "take(x, indices, /, *, axis=None)",
     x=_take_vjp,
+    accumulate=_take_into,
     masks=True,
 )
 ops.linear(

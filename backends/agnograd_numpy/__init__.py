@@ -64,6 +64,12 @@ class NumpyBackend(Backend):
             return array
         return np.array(array)
 
+    def alone(self, x: Any) -> bool:
+        """Return whether the array owns its memory: views refer to the array that does."""
+        import numpy as np
+
+        return type(x) is np.ndarray and x.base is None and x.flags.owndata and x.flags.writeable
+
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add in place; positions that may repeat go through ``numpy.add.at``."""
         if not into.shape:
