@@ -58,8 +58,15 @@ def _put_slice(base: Any, value: Any, axis: int, index: int, xp: Any) -> Any:
     return xp.__setitem__(base, (*(slice(None),) * (axis % base.ndim), index, ...), value)
 
 
+def _refuse() -> None:
+    raise ValueError(
+        "the result of broadcast_to is read-only, since its elements are at many places at once; "
+        "write to a copy: xp.asarray(x, copy=True)"
+    )
+
+
 ops.linear("broadcast_arrays(*arrays)", arrays=lambda g: g, outputs="several")
-ops.linear("broadcast_to(x, /, shape)", x=lambda g: g)
+ops.linear("broadcast_to(x, /, shape)", x=lambda g: g, view=_refuse)
 ops.linear("concat(arrays, /, *, axis=0)", arrays=_split)
 ops.linear(
     "expand_dims(x, /, axis)",

@@ -293,13 +293,82 @@ def test_partly_used_outputs_get_zeros():
     np.testing.assert_array_equal(x.grad.data, [[1.0, 1.0], [0.0, 0.0], [8.0, 10.0]])
 
 
-def test_indexing_in_a_loop_touches_each_element_once():
-    x = ag.Variable(np.arange(50.0))
-    total = x[0] * x[0]
-    for i in range(1, 50):
-        total = total + x[i] * x[i]
-    total.backward()
-    np.testing.assert_array_equal(x.grad.data, 2 * np.arange(50.0))
+N = 40
+
+# Loops over parts of an array of N rows, each row once.
+LOOPS = {
+    "elements": lambda x: sum(x[i, 0] * x[i, 1] for i in range(N)),
+    "rows": lambda x: sum(xp.sum(x[i, ...] ** 2) for i in range(N)),
+    "slices": lambda x: sum(xp.sum(x[i : i + 1, :] ** 2) for i in range(N)),
+    "elements and slices": lambda x: sum(x[i, 0] * xp.sum(x[i : i + 1, :]) for i in range(N)),
+    "take": lambda x: sum(xp.sum(xp.take(x, xp.asarray([i]), axis=0) ** 2) for i in range(N)),
+    "unstack": lambda x: sum(xp.sum(row**2) for row in xp.unstack(x)),
+    "concat": lambda x: xp.sum(xp.concat([x[i : i + 1, :] for i in range(N)]) ** 2),
+    "fan-out": lambda x: sum(xp.sum(x * float(i)) for i in range(N)),
+    "writes": lambda x: xp.sum(written(x) ** 2),
+}
+
+
+def written(x):
+    y = xp.zeros((N, 2))
+    for i in range(N):
+        y[i, ...] = x[i, ...]
+    return y
+
+
+@pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS.keys())
+def test_loops_over_parts_make_no_full_size_arrays_over_and_over(loop, monkeypatch):
+    raw = np.arange(2.0 * N).reshape(N, 2)
+    x = ag.Variable(raw)
+    y = loop(x)
+    made = []
+    domain = x._domain
+    for owner, name in ((domain.raw, "zeros"), (domain, "copy"), (domain.backend, "set")):
+        real = getattr(owner, name)
+
+        def counted(*args, real=real, **options):
+            made.append(args[0])
+            return real(*args, **options)
+
+        monkeypatch.setattr(owner, name, counted)
+    y.backward()
+    monkeypatch.undo()
+    assert sum(tuple(getattr(what, "shape", what)) == raw.shape for what in made) <= 2
+    ag.check_grad(loop, raw / N, order=1)
+
+
+def test_elements_that_are_watched_have_gradients_of_their_own():
+    x = ag.Variable(np.arange(3.0))
+    first, seen = x[0], []
+    first.register_hook(seen.append)
+    last = x[2]
+    last.retain_grad()
+    (first * first + 3.0 * first + last * x[1] + xp.sum(x[1:])).backward()
+    assert [g.item() for g in seen] == [3.0]
+    assert last.grad.item() == 1.0
+    np.testing.assert_array_equal(x.grad.data, [3.0, 3.0, 2.0])
+
+
+def test_elements_join_what_arrives_in_other_ways():
+    x = ag.Variable(np.arange(1.0, 13.0).reshape(3, 4))
+    keys = [(0, 0), (1, 2), (1, 2), (-1, 3), (2, -1)] * 3
+
+    def f(x):
+        total = xp.sum(x * x)
+        for key in keys:
+            total = total + x[key] * x[0, 1]
+        return total + x[..., 1][2] + x[np.int64(1), 1] + xp.sum(x[1:, ::2] ** 3)
+
+    f(x).backward()
+    expected = 2 * x.data
+    for key in keys:
+        expected[key] += x.data[0, 1]
+        expected[0, 1] += x.data[key]
+    expected[2, 1] += 1
+    expected[1, 1] += 1
+    expected[1:, ::2] += 3 * x.data[1:, ::2] ** 2
+    np.testing.assert_allclose(x.grad.data, expected, rtol=1e-14)
+    ag.check_grad(f, x.data / 4)
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -1,9 +1,12 @@
 """Writes: they are recorded, reach the base and the other views, and change nothing saved."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import agnograd as ag
+import agnograd.extend
 from agnograd.errors import NoGradientError
 from arrays import leaf, values
 
@@ -214,3 +217,133 @@ def test_a_view_cannot_become_a_leaf(xp):
     with pytest.raises(NoGradientError, match=r"ag\.Variable\(x\.data\)"):
         view.requires_grad = True
     assert ag.Variable(view.data).is_leaf
+
+
+def test_what_was_broadcast_follows_its_base_and_refuses_writes(xp):
+    x = leaf(xp, [1.0, 2.0])
+    y = x * 1.0
+    wide = xp.broadcast_to(y, (3, 2))
+    with pytest.raises(ValueError, match=r"read-only.*xp\.asarray\(x, copy=True\)"):
+        wide[0, 0] = 5.0
+    with pytest.raises(ValueError, match="read-only"):
+        wide += 1.0
+    np.testing.assert_array_equal(values(y), [1.0, 2.0])
+    y[0] = 7.0
+    assert wide[2, 0].item() == 7.0
+    copy = xp.asarray(wide, copy=True)
+    copy[0, 0] = 0.0
+    xp.sum(copy * copy).backward()
+    np.testing.assert_array_equal(values(x.grad), [0.0, 12.0])
+
+
+# -- writes in place -------------------------------------------------------------------------------
+
+
+def stepped(n):
+    """Fill an array step by step, as a time-stepping scheme does."""
+    numpy = ag.namespace("numpy")
+    x = ag.Variable(np.asarray([0.5, 0.25]))
+    y = numpy.zeros((n, 2))
+    y[0, ...] = x
+    buffers = set()
+    for t in range(n - 1):
+        y[t + 1, ...] = numpy.sin(y[t, ...]) * 1.1
+        buffers.add(id(y._data))
+    return x, y, buffers
+
+
+def test_filling_an_array_step_by_step_copies_nothing():
+    x, y, buffers = stepped(50)
+    assert len(buffers) == 1
+    expected, state = np.zeros((50, 2)), np.asarray([0.5, 0.25])
+    derivative, total = np.ones(2), np.zeros(2)
+    for t in range(50):
+        expected[t], total = state, total + derivative
+        derivative = derivative * np.cos(state) * 1.1
+        state = np.sin(state) * 1.1
+    np.testing.assert_array_equal(y.data, expected)
+    ag.namespace("numpy").sum(y).backward()
+    np.testing.assert_allclose(x.grad.data, total, rtol=1e-12)
+
+
+def test_adding_in_place_step_by_step_copies_nothing():
+    numpy = ag.namespace("numpy")
+    y = numpy.zeros((20, 3))
+    y[0, ...] = ag.Variable(np.ones(3))
+    buffers = set()
+    for t in range(19):
+        y[t + 1, ...] += y[t, ...] * 2.0
+        buffers.add(id(y._data))
+    assert len(buffers) == 1
+    np.testing.assert_array_equal(y.data[-1], np.full(3, 2.0**19))
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda xp, y: y.data,
+        lambda xp, y: y.detach(),
+        lambda xp, y: y * y,
+        lambda xp, y: xp.sin(y[1:]),
+        lambda xp, y: y[1:],
+        lambda xp, y: xp.reshape(y, (2, 2)),
+        lambda xp, y: memoryview(y.data),
+        lambda xp, y: np.asarray(y.data)[::2],
+        lambda xp, y: [y.data],
+    ],
+    ids=["data", "detached", "saved", "part", "view", "reshaped", "buffer", "raw view", "list"],
+)
+def test_a_write_copies_what_anything_else_holds(hold):
+    numpy = ag.namespace("numpy")
+    x = ag.Variable(np.arange(1.0, 5.0))
+    y = x * 1.0
+    y[0] = 1.0  # from now on y has an array of its own
+    held = hold(numpy, y)
+    address = id(y._data)
+    y[...] = 100.0
+    assert id(y._data) != address
+    np.testing.assert_array_equal(y.data, 100.0)
+    del held
+    address = id(y._data)
+    y[...] = 10.0
+    assert id(y._data) == address
+
+
+def test_a_write_that_a_hook_may_undo_is_a_copy():
+    class Fails:
+        @ag.extend.hookimpl
+        def forward_postprocess(self, op):
+            if op.name == "__setitem__":
+                raise RuntimeError("no")
+
+    y = ag.Variable(np.arange(3.0)) * 1.0
+    y[0] = 5.0
+    with ag.hooks(Fails()), pytest.raises(RuntimeError, match="no"):
+        y[1] = 7.0
+    np.testing.assert_array_equal(y.data, [5.0, 1.0, 2.0])
+
+
+def test_a_failing_write_in_place_changes_nothing():
+    y = ag.Variable(np.arange(3.0)) * 1.0
+    y[0] = 5.0
+    for key, value in ((3, 1.0), (slice(0, 2), np.ones(3)), (0, "one")):
+        with pytest.raises((IndexError, ValueError)):
+            y[key] = value
+    np.testing.assert_array_equal(y.data, [5.0, 1.0, 2.0])
+    ag.namespace("numpy").sum(y).backward()
+
+
+def test_many_writes_to_a_large_array_take_the_memory_of_a_few():
+    numpy = ag.namespace("numpy")
+    x = ag.Variable(np.ones(100))
+    tracemalloc.start()
+    try:
+        y = numpy.zeros(100_000)
+        for i in range(100):
+            y[i * 1000] = x[i] * 2.0
+        numpy.sum(y).backward()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * y.data.nbytes
+    np.testing.assert_array_equal(x.grad.data, 2.0)
