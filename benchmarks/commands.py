@@ -188,6 +188,8 @@ def imports(rounds: int, json_path: str | None) -> None:
 
 def watched(function: Any, plan: Plan) -> Any:
     """Return what a function makes of a plan, while the terminal shows how far it is."""
+    if unused := set(plan.pythons) - {HAND, OURS, *plan.against}:
+        raise click.UsageError(f"--python names {', '.join(unused)}, which --against does not")
     with Console(stderr=True).status("starting") as status:
         try:
             return function(plan, status.update)

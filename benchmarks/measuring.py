@@ -119,7 +119,7 @@ def compare(plan: Plan, progress: Callable[[str], None] = lambda message: None) 
                 if child.alive
             }
             ready = [child for child in children if child.name in runs]
-            _time(plan, comparison, runs, ready)
+            comparison.failures += (f"{workload}: {each}" for each in _time(plan, runs, ready))
             hand = runs[HAND].seconds
             for run in runs.values():
                 if run.seconds is not None and hand:
@@ -152,7 +152,8 @@ def machine() -> dict[str, Any]:
     model = ""
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), "")
+        names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+        model = next(names, "")
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     system = platform.platform(terse=True)
     return {"system": system, "processor": model, "processors": os.cpu_count(), "load": load}
@@ -179,22 +180,20 @@ def prepare(plan: Plan, comparison: Comparison, workload: str, child: Child, fol
     return run
 
 
-def _time(
-    plan: Plan, comparison: Comparison, runs: Mapping[str, Run], children: Iterable[Child]
-) -> None:
-    """Ask in turn for times; in each round, another child is the first one."""
+def _time(plan: Plan, runs: Mapping[str, Run], children: Iterable[Child]) -> Iterator[str]:
+    """Ask in turn for times; in each round, another child is the first one. Yield failures."""
     ready = [child for child in children if not (runs[child.name].failed or runs[child.name].lacks)]
     for _ in range(plan.rounds):
         for child in list(ready):
             run = runs[child.name]
             try:
-                run.rounds.append(
-                    statistics.median(child.ask("time", budget=plan.budget)["seconds"])
-                )
+                seconds = child.ask("time", budget=plan.budget)["seconds"]
             except ChildError as error:
                 if child.name == HAND:
                     raise
                 run.failed, run.rounds = str(error), []
-                comparison.failures.append(str(error))
                 ready.remove(child)
+                yield run.failed
+            else:
+                run.rounds.append(statistics.median(seconds))
         ready.append(ready.pop(0))

@@ -41,10 +41,9 @@ def test_a_quick_comparison_with_json_and_a_chart(tmp_path):
     for runs in found["runs"].values():
         assert list(runs) == ["hand", "agnograd"]
         for each in runs.values():
-            assert each["first"] > 0
-            assert each["seconds"] > 0
-            assert each["ratio"] > 0
-            assert len(each["rounds"]) == 1
+            assert isinstance(each["first"], float)
+            assert isinstance(each["ratio"], float)
+            assert each["rounds"] == [each["seconds"]]
     assert chart.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
@@ -60,7 +59,7 @@ def test_a_peer_agrees_where_it_is_installed(peer, tmp_path):
     lacks = found["implementations"][peer]["lacks"]
     for name, runs in found["runs"].items():
         assert runs[peer]["lacks"] == (WORKLOADS[name].needs if runs[peer]["lacks"] else "")
-        assert (runs[peer]["ratio"] is None) == (WORKLOADS[name].needs in lacks)
+        assert len(runs[peer]["rounds"]) == (WORKLOADS[name].needs not in lacks)
 
 
 def test_some_workloads_by_an_interpreter_of_their_own(tmp_path):
@@ -79,6 +78,7 @@ def test_some_workloads_by_an_interpreter_of_their_own(tmp_path):
             "no implementation is named 'tourch': benchmarks/",
         ),
         (("--python", "torch"), "'torch' is not NAME=PATH with the path of a Python"),
+        (("--python", f"torch={sys.executable}"), "--python names torch, which --against does not"),
         (("memory", "--against", "torch"), "the arrays of torch are not NumPy's"),
     ],
 )
@@ -103,7 +103,7 @@ def test_overhead(tmp_path):
     assert list(found) == list(OPS)
     for each in found.values():
         assert list(each) == ["numpy", "not recorded", "recorded", "backward"]
-        assert all(time > 0 for time in each.values())
+        assert all(isinstance(time, float) for time in each.values())
 
 
 def test_growth(tmp_path):
