@@ -46,6 +46,9 @@ def print_comparison(comparison: Comparison) -> None:
     versions = (f"{name} {comparison.implementations[name]['version']}" for name in peers)
     numpy = comparison.implementations[HAND]["numpy"]
     print(f"Times over the time by hand, NumPy {numpy}; {', '.join(versions)}.")
+    for name in peers:
+        if (other := comparison.implementations[name]["numpy"]) != numpy:
+            print(f"{name} runs with NumPy {other}, whose own functions may be faster or slower.")
     if comparison.sizes == "small":
         print("Small sizes: all that counts is that gradients agree.")
     for workload, runs in comparison.runs.items():
@@ -94,10 +97,11 @@ def chart(comparison: Comparison, path: str | Path) -> None:
         bars = [(j, found[each][name]) for j, each in enumerate(found) if name in found[each]]
         places = [j + (i - (len(names) - 1) / 2) * thickness for j, _ in bars]
         version = comparison.implementations[name]["version"]
-        axes.barh(places, [ratio for _, ratio in bars], thickness, label=f"{name} {version}")
+        lengths = [ratio - 1.0 for _, ratio in bars]
+        axes.barh(places, lengths, thickness, left=1.0, label=f"{name} {version}")
     axes.axvline(1.0, color="black", linewidth=0.8)
     axes.set_yticks(range(len(found)), list(found))
-    axes.invert_yaxis()
+    axes.set_ylim(len(found) - 0.5, -0.5)
     axes.set(xscale="log", xlabel="time over that of the derivative by hand in NumPy")
     axes.legend()
     figure.savefig(path, format="png", dpi=150)
