@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
-import time
 
 __all__ = ["STATEMENTS", "imports"]
 
@@ -17,18 +16,21 @@ STATEMENTS = {
 
 
 def imports(rounds: int) -> dict[str, float]:
-    """Return milliseconds for each statement, more than an empty program takes.
+    """Return milliseconds of the processor for each statement.
 
-    They are medians of rounds in which the programs take turns, after one that does not count: it
+    They are medians of rounds in which the statements take turns, after one that does not count: it
     compiles to bytecode.
     """
-    programs = {"nothing": "pass", **STATEMENTS}
-    times: dict[str, list[float]] = {name: [] for name in programs}
+    times: dict[str, list[float]] = {name: [] for name in STATEMENTS}
     for i in range(rounds + 1):
-        for name, program in programs.items():
-            start = time.perf_counter()
-            subprocess.run([sys.executable, "-c", program], check=True)
+        for name, statement in STATEMENTS.items():
+            took = _seconds(statement)
             if i:
-                times[name].append(time.perf_counter() - start)
-    nothing = statistics.median(times["nothing"])
-    return {name: (statistics.median(times[name]) - nothing) * 1e3 for name in STATEMENTS}
+                times[name].append(took)
+    return {name: statistics.median(each) * 1e3 for name, each in times.items()}
+
+
+def _seconds(statement: str) -> float:
+    program = f"import time; s = time.process_time(); {statement}; print(time.process_time() - s)"
+    arguments = [sys.executable, "-c", program]
+    return float(subprocess.run(arguments, capture_output=True, check=True, text=True).stdout)
