@@ -1,0 +1,1 @@
+"""Measure agnograd, and peers, against derivatives that are written by hand in NumPy."""

@@ -1,0 +1,199 @@
+"""The command ``python -m benchmarks``."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from typing import Any
+
+import click
+from rich.console import Console
+
+from benchmarks import child, report
+from benchmarks.children import ChildError
+from benchmarks.measuring import HAND, OURS, Comparison, Plan, compare
+from benchmarks.workloads import WORKLOADS
+
+__all__ = ["main"]
+
+
+def names(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    """Return the names that commas separate."""
+    return tuple(name for name in value.split(",") if name)
+
+
+def peers(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    """Return the implementations that commas separate, if there are modules of them."""
+    found = names(context, parameter, value)
+    for name in found:
+        if "." not in name and importlib.util.find_spec(child.module_of(name)) is None:
+            raise click.BadParameter(
+                f"no implementation is named {name!r}: benchmarks/implementations has no "
+                f"by_{name}.py; a name with a dot in it is a module of yours"
+            )
+    return found
+
+
+def chosen(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    """Return the workloads that commas separate, if they exist; by default all."""
+    found = names(context, parameter, value)
+    for name in found:
+        if name not in WORKLOADS:
+            known = ", ".join(WORKLOADS)
+            raise click.BadParameter(f"no workload is named {name!r}; there are {known}")
+    return found or tuple(WORKLOADS)
+
+
+def interpreters(
+    context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> dict[str, str]:
+    """Return the interpreters of ``NAME=PATH`` by name, if they exist."""
+    found = {}
+    for each in value:
+        name, equals, path = each.partition("=")
+        if not equals or shutil.which(path) is None:
+            raise click.BadParameter(f"{each!r} is not NAME=PATH with the path of a Python")
+        found[name] = path
+    return found
+
+
+def machinery(function: Any) -> Any:
+    """Add the options of what runs children."""
+    options = (
+        click.option("--against", default="", callback=peers, help="Peers: torch,autograd,…"),
+        click.option("--workloads", default="", callback=chosen, help="Some of the workloads."),
+        click.option(
+            "--python",
+            "pythons",
+            multiple=True,
+            metavar="NAME=PATH",
+            callback=interpreters,
+            help="The interpreter of an implementation, if it has one of its own.",
+        ),
+        click.option("--patience", default=600.0, help="Seconds to wait for an answer."),
+        click.option("--json", "json_path", metavar="FILE", help="Write what was measured."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@machinery
+@click.option("--rounds", default=9, show_default=True, help="How often each is timed, in turn.")
+@click.option("--chart", metavar="FILE", help="Draw the ratios into a PNG file.")
+@click.option("--quick", is_flag=True, help="Small sizes, one round: do all run, and agree?")
+@click.pass_context
+def main(
+    context: click.Context, /, json_path: str | None, chart: str | None, quick: bool, **options: Any
+) -> None:
+    """Time derivatives by agnograd, and by peers, against those by hand in NumPy.
+
+    Or run one of the commands below; options before its name are not for it.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if chart and importlib.util.find_spec("matplotlib") is None:
+        raise click.UsageError("--chart needs matplotlib: pip install 'agnograd[benchmarks]'")
+    if quick:
+        options.update(sizes="small", rounds=1, budget=0.0)
+    plan = Plan(**options)
+    comparison: Comparison = watched(compare, plan)
+    report.print_comparison(comparison)
+    if json_path:
+        report.write_json(report.to_dict(comparison), json_path)
+    if chart:
+        report.chart(comparison, chart)
+    if comparison.failures:
+        raise SystemExit(1)
+
+
+@main.command()
+@machinery
+@click.option("--quick", is_flag=True, help="Small sizes.")
+def memory(json_path: str | None, quick: bool, **options: Any) -> None:
+    """Measure the peak of memory, against what is written by hand."""
+    from benchmarks.memory import TRACED, memory
+
+    if unknown := [name for name in options["against"] if "." not in name and name not in TRACED]:
+        raise click.UsageError(
+            f"the arrays of {', '.join(unknown)} are not NumPy's, and are not traced; "
+            f"possible: {', '.join(TRACED)}"
+        )
+    comparison, peaks = watched(memory, Plan(sizes="small" if quick else "full", **options))
+    others = [name for name in comparison.implementations if name != HAND]
+    rows = (
+        [
+            workload,
+            f"{found[HAND] / 2**20:.3f}",
+            *(f"{found[name] / found[HAND]:.2f}" if name in found else "-" for name in others),
+        ]
+        for workload, found in peaks.items()
+    )
+    report.print_table(["workload", "by hand, MiB", *others], rows)
+    for line in (*comparison.left_out, *comparison.failures):
+        click.echo(line)
+    if json_path:
+        report.write_json({"bytes": peaks, "machine": comparison.machine}, json_path)
+    if comparison.failures:
+        raise SystemExit(1)
+
+
+@main.command()
+@click.option("--quick", is_flag=True, help="Few calls.")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def overhead(quick: bool, json_path: str | None) -> None:
+    """Measure what one op costs on a small array, in microseconds."""
+    from benchmarks.overhead import overhead
+
+    found = overhead(rounds=3, count=20) if quick else overhead(rounds=21, count=1000)
+    kinds = list(next(iter(found.values())))
+    rows = ([op, *(f"{each[kind]:.2f}" for kind in kinds)] for op, each in found.items())
+    report.print_table(["op, 3x3 float64, µs", *kinds], rows)
+    if json_path:
+        report.write_json({"microseconds": found}, json_path)
+
+
+@main.command()
+@click.option("--quick", is_flag=True, help="Small graphs.")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def growth(quick: bool, json_path: str | None) -> None:
+    """Measure an op's time as the graph grows deeper and wider, in microseconds."""
+    from benchmarks.growth import growth
+
+    counts = (10, 100) if quick else (10**3, 10**4, 10**5, 10**6)
+    found = growth(counts, rounds=2 if quick else 3)
+    rows = (
+        [name, *(f"{forward:.2f} + {backward:.2f}" for forward, backward in each.values())]
+        for name, each in found.items()
+    )
+    report.print_table(["µs an op, forward + backward", *(f"{n:,}" for n in counts)], rows)
+    if json_path:
+        report.write_json({"microseconds": found}, json_path)
+
+
+@main.command()
+@click.option("--rounds", default=15, show_default=True, help="How many processes each.")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def imports(rounds: int, json_path: str | None) -> None:
+    """Measure how long imports take, in milliseconds."""
+    from benchmarks.imports import imports
+
+    found = imports(rounds)
+    rows = ([f"{name}", f"{took:.1f}"] for name, took in found.items())
+    report.print_table(["import", "ms"], rows)
+    if json_path:
+        report.write_json({"milliseconds": found}, json_path)
+
+
+def watched(function: Any, plan: Plan) -> Any:
+    """Return what a function makes of a plan, while the terminal shows how far it is."""
+    if unused := set(plan.pythons) - {HAND, OURS, *plan.against}:
+        raise click.UsageError(f"--python names {', '.join(unused)}, which --against does not")
+    with Console(stderr=True).status("starting") as status:
+        try:
+            return function(plan, status.update)
+        except ChildError as error:
+            raise click.ClickException(
+                f"{error}; without {HAND} and {OURS} there is nothing to compare"
+            ) from error

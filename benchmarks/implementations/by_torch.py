@@ -1,0 +1,56 @@
+"""Derivatives by PyTorch, eagerly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from benchmarks.workloads import Case
+
+__all__ = ["LACKS", "prepare", "version"]
+
+LACKS: frozenset[str] = frozenset()
+
+
+def version() -> str:
+    """Return PyTorch's version."""
+    return str(torch.__version__)
+
+
+def namespace() -> Any:
+    """Return PyTorch's functions, by the names of the array API standard."""
+    names = ("exp", "fft", "linalg", "log", "mean", "reshape", "sin", "sqrt", "sum", "tanh")
+    functions = {name: getattr(torch, name) for name in names}
+    return SimpleNamespace(**functions, max=torch.amax, permute_dims=torch.permute)
+
+
+def prepare(case: Case) -> Callable[[], Any]:
+    """Return what computes the derivatives once."""
+    torch.set_num_threads(1)
+    xp = namespace()
+    variables, vectors = (
+        [torch.asarray(a) for a in each] for each in (case.variables, case.vectors)
+    )
+    constants = [
+        [torch.asarray(a) for a in each] if isinstance(each, list) else torch.asarray(each)
+        for each in case.constants
+    ]
+
+    def forward() -> Any:
+        leaves = [each.detach().requires_grad_() for each in variables]
+        return leaves, case.value(xp, *leaves, *constants)
+
+    def gradients() -> Any:
+        leaves, value = forward()
+        value.backward(torch.ones_like(value))
+        return [leaf.grad for leaf in leaves]
+
+    def products() -> Any:
+        leaves, value = forward()
+        first = torch.autograd.grad(value, leaves, create_graph=True)
+        return torch.autograd.grad(first, leaves, vectors)
+
+    return products if case.vectors else gradients

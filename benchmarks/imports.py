@@ -1,0 +1,36 @@
+"""How long imports take, each in a new process."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+
+__all__ = ["STATEMENTS", "imports"]
+
+STATEMENTS = {
+    "numpy": "import numpy",
+    "agnograd": "import agnograd",
+    "agnograd and a namespace": "import agnograd; agnograd.namespace('numpy')",
+}
+
+
+def imports(rounds: int) -> dict[str, float]:
+    """Return milliseconds of the processor for each statement.
+
+    They are medians of rounds in which the statements take turns, after one that does not count: it
+    compiles to bytecode.
+    """
+    times: dict[str, list[float]] = {name: [] for name in STATEMENTS}
+    for i in range(rounds + 1):
+        for name, statement in STATEMENTS.items():
+            took = _seconds(statement)
+            if i:
+                times[name].append(took)
+    return {name: statistics.median(each) * 1e3 for name, each in times.items()}
+
+
+def _seconds(statement: str) -> float:
+    program = f"import time; s = time.process_time(); {statement}; print(time.process_time() - s)"
+    arguments = [sys.executable, "-c", program]
+    return float(subprocess.run(arguments, capture_output=True, check=True, text=True).stdout)

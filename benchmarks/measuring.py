@@ -1,0 +1,199 @@
+"""The comparison: who takes part, whether all agree, and the rounds."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.agreement import disagreement
+from benchmarks.children import Child, ChildError, MissingLibraryError
+from benchmarks.workloads import WORKLOADS
+
+__all__ = [
+    "HAND",
+    "OURS",
+    "Comparison",
+    "Plan",
+    "Run",
+    "compare",
+    "machine",
+    "participants",
+    "prepare",
+]
+
+HAND, OURS = "hand", "agnograd"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to compare, and how.
+
+    Attributes
+    ----------
+    against : sequence of str
+        Peers, besides what is written by hand and agnograd.
+    workloads : sequence of str
+        Names in the table of workloads.
+    sizes : str
+        ``"full"`` or ``"small"``.
+    rounds : int
+        How often each implementation is asked for times, in turn.
+    budget : float
+        For how many seconds it computes, each time it is asked.
+    pythons : mapping
+        Interpreters of implementations that have one of their own.
+    patience : float
+        For how many seconds an answer is waited for.
+    """
+
+    against: Sequence[str] = ()
+    workloads: Sequence[str] = tuple(WORKLOADS)
+    sizes: str = "full"
+    rounds: int = 9
+    budget: float = 0.1
+    pythons: Mapping[str, str] = field(default_factory=dict)
+    patience: float = 600.0
+
+
+@dataclass
+class Run:
+    """What an implementation did with a workload: times in seconds, or why there are none.
+
+    ``first`` is the time of the first call, which may compile; ``rounds`` has a median for each
+    round; ``ratio`` is the median of those over that of the derivative by hand.
+    """
+
+    first: float | None = None
+    rounds: list[float] = field(default_factory=list)
+    ratio: float | None = None
+    lacks: str = ""
+    failed: str = ""
+
+    @property
+    def seconds(self) -> float | None:
+        """The median over the rounds."""
+        return statistics.median(self.rounds) if self.rounds else None
+
+
+@dataclass
+class Comparison:
+    """What was found: who took part, who was left out and why, and what each did."""
+
+    sizes: str
+    machine: Mapping[str, Any]
+    implementations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    runs: dict[str, dict[str, Run]] = field(default_factory=dict)
+
+
+def compare(plan: Plan, progress: Callable[[str], None] = lambda message: None) -> Comparison:
+    """Run the workloads by each implementation, check that all agree, and time them in turn.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to compare, and how.
+    progress : callable
+        Is told the name of each workload before it is run.
+
+    Raises
+    ------
+    ChildError
+        What is written by hand, or agnograd, does not start, or the former fails.
+    """
+    comparison = Comparison(plan.sizes, machine())
+    with participants(plan, comparison) as children, tempfile.TemporaryDirectory() as folder:
+        for workload in plan.workloads:
+            progress(workload)
+            runs = comparison.runs[workload] = {
+                child.name: prepare(plan, comparison, workload, child, Path(folder))
+                for child in children
+                if child.alive
+            }
+            ready = [child for child in children if child.name in runs]
+            comparison.failures += (f"{workload}: {each}" for each in _time(plan, runs, ready))
+            hand = runs[HAND].seconds
+            for run in runs.values():
+                if run.seconds is not None and hand:
+                    run.ratio = run.seconds / hand
+    return comparison
+
+
+@contextmanager
+def participants(plan: Plan, comparison: Comparison) -> Iterator[list[Child]]:
+    """Start a child for each implementation, and end them all; leave out what is missing."""
+    with ExitStack() as stack:
+        children = []
+        for name in dict.fromkeys((HAND, OURS, *plan.against)):
+            options = {"python": plan.pythons[name]} if name in plan.pythons else {}
+            try:
+                child = stack.enter_context(Child(name, patience=plan.patience, **options))
+                comparison.implementations[name] = child.load()
+            except ChildError as error:
+                if name in (HAND, OURS):
+                    raise
+                kind = isinstance(error, MissingLibraryError)
+                (comparison.left_out if kind else comparison.failures).append(str(error))
+            else:
+                children.append(child)
+        yield children
+
+
+def machine() -> dict[str, Any]:
+    """Return what is known of this machine, and how busy it was."""
+    model = ""
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+        model = next(names, "")
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    system = platform.platform(terse=True)
+    return {"system": system, "processor": model, "processors": os.cpu_count(), "load": load}
+
+
+def prepare(plan: Plan, comparison: Comparison, workload: str, child: Child, folder: Path) -> Run:
+    """Let a child compute a workload once; compare its derivatives with those by hand."""
+    needs = WORKLOADS[workload].needs
+    if needs in comparison.implementations[child.name]["lacks"]:
+        return Run(lacks=needs)
+    path = folder / f"{child.name}.npz"
+    request = {"workload": workload, "sizes": plan.sizes, "gradients": str(path)}
+    try:
+        run = Run(first=child.ask("prepare", **request)["first"])
+    except ChildError as error:
+        if child.name == HAND:
+            raise
+        run = Run(failed=str(error))
+    else:
+        difference = disagreement(path, folder / f"{HAND}.npz")
+        run.failed = f"{child.name}: {difference}" if difference else ""
+    if run.failed:
+        comparison.failures.append(f"{workload}: {run.failed}")
+    return run
+
+
+def _time(plan: Plan, runs: Mapping[str, Run], children: Iterable[Child]) -> Iterator[str]:
+    """Ask in turn for times; in each round, another child is the first one. Yield failures."""
+    ready = [child for child in children if not (runs[child.name].failed or runs[child.name].lacks)]
+    for _ in range(plan.rounds):
+        for child in list(ready):
+            run = runs[child.name]
+            try:
+                seconds = child.ask("time", budget=plan.budget)["seconds"]
+            except ChildError as error:
+                if child.name == HAND:
+                    raise
+                run.failed, run.rounds = str(error), []
+                ready.remove(child)
+                yield run.failed
+            else:
+                run.rounds.append(statistics.median(seconds))
+        ready.append(ready.pop(0))

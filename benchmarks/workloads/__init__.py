@@ -1,0 +1,95 @@
+"""The table of workloads: what each is, and its sizes."""
+
+from __future__ import annotations
+
+from benchmarks.workloads.attention import attention
+from benchmarks.workloads.case import Case, Workload
+from benchmarks.workloads.loops import chain, fan_out, index, oscillator
+from benchmarks.workloads.networks import embedding, mlp, recurrent
+from benchmarks.workloads.numerics import convolution, elementwise, gaussian_process, rosenbrock
+
+__all__ = ["WORKLOADS", "Case", "Workload"]
+
+WORKLOADS = {
+    "chain": Workload(
+        chain,
+        "{steps:,} x sin(y * 0.9 + 0.1), {size} float64",
+        full={"steps": 1000, "size": 10},
+        small={"steps": 20, "size": 10},
+    ),
+    "small-mlp": Workload(
+        mlp,
+        "{batch} x {layers}, tanh, {dtype}",
+        full={"batch": 32, "layers": (64, 64, 64, 10), "dtype": "float64"},
+        small={"batch": 4, "layers": (6, 5, 4, 3), "dtype": "float64"},
+    ),
+    "large-mlp": Workload(
+        mlp,
+        "{batch} x {layers}, tanh, {dtype}",
+        full={"batch": 256, "layers": (784, 1024, 1024, 10), "dtype": "float32"},
+        small={"batch": 4, "layers": (6, 5, 4, 3), "dtype": "float32"},
+    ),
+    "element-wise": Workload(
+        elementwise,
+        "{steps} x exp(-y * y) * 0.5 + sin(y), {size:,} float64",
+        full={"steps": 10, "size": 1_000_000},
+        small={"steps": 3, "size": 7},
+    ),
+    "index": Workload(
+        index,
+        "sum of x[i] * x[i], {size:,} float64",
+        full={"size": 2000},
+        small={"size": 9},
+    ),
+    "fan-out": Workload(
+        fan_out,
+        "sum of x * c, {constants} constants of {size:,}",
+        full={"constants": 50, "size": 1_000_000},
+        small={"constants": 4, "size": 6},
+    ),
+    "recurrent": Workload(
+        recurrent,
+        "{steps} steps of tanh(x @ w + h @ u), {batch} x {size} to {hidden}",
+        full={"steps": 100, "batch": 16, "size": 32, "hidden": 64},
+        small={"steps": 5, "batch": 3, "size": 2, "hidden": 4},
+    ),
+    "attention": Workload(
+        attention,
+        "a block: {length} x {width}, {heads} heads, {hidden} hidden, float32",
+        full={"length": 128, "width": 128, "heads": 4, "hidden": 512},
+        small={"length": 5, "width": 8, "heads": 2, "hidden": 6},
+    ),
+    "gaussian-process": Workload(
+        gaussian_process,
+        "likelihood by Cholesky, {points} points",
+        full={"points": 200},
+        small={"points": 8},
+        needs="linalg",
+    ),
+    "hessian-vector": Workload(
+        rosenbrock,
+        "Rosenbrock's function of {size:,}",
+        full={"size": 100_000},
+        small={"size": 6},
+        needs="second order",
+    ),
+    "convolution": Workload(
+        convolution,
+        "circular, by rfft and irfft, {size:,} float64",
+        full={"size": 65_536},
+        small={"size": 12},
+        needs="fft",
+    ),
+    "scalar-loop": Workload(
+        oscillator,
+        "{steps:,} steps of a damped spring",
+        full={"steps": 1000},
+        small={"steps": 20},
+    ),
+    "embedding": Workload(
+        embedding,
+        "{reads:,} rows of a {rows:,} x {columns} table",
+        full={"rows": 5000, "columns": 64, "reads": 10_000},
+        small={"rows": 6, "columns": 3, "reads": 10},
+    ),
+}

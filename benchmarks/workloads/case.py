@@ -1,0 +1,68 @@
+"""What is measured: a function of arrays, its derivative by hand, and what they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Case", "Workload"]
+
+
+class Case(NamedTuple):
+    """A workload of one size.
+
+    Attributes
+    ----------
+    value : callable
+        Takes a namespace, the variables and the constants; what it returns is differentiated, with
+        a cotangent of ones.
+    by_hand : callable
+        Takes the variables, the constants and the vectors; returns the derivatives in NumPy.
+    variables : tuple of arrays
+        What to differentiate by.
+    constants : tuple
+        Other arguments: arrays, or lists of arrays.
+    vectors : tuple of arrays
+        If there are any, the Hessian's product with them is meant, and not the gradient.
+    """
+
+    value: Callable[..., Any]
+    by_hand: Callable[..., tuple[Any, ...]]
+    variables: tuple[Any, ...]
+    constants: tuple[Any, ...] = ()
+    vectors: tuple[Any, ...] = ()
+
+
+class Workload(NamedTuple):
+    """What makes cases of any size.
+
+    Attributes
+    ----------
+    make : callable
+        Takes a random generator and the sizes, and returns the case.
+    title : str
+        One line, with the sizes in braces.
+    full, small : mapping
+        The sizes to measure with, and those to check with.
+    needs : str
+        What not every library has: ``"linalg"``, ``"fft"``, ``"second order"``; or nothing.
+    """
+
+    make: Callable[..., Case]
+    title: str
+    full: Mapping[str, Any]
+    small: Mapping[str, Any]
+    needs: str = ""
+
+    def case(self, sizes: str) -> Case:
+        """Return the case of the ``"full"`` or the ``"small"`` sizes, the same one every time."""
+        return self.make(np.random.default_rng(0), **self._sizes(sizes))
+
+    def describe(self, sizes: str) -> str:
+        """Return the title with the sizes in it."""
+        return self.title.format(**self._sizes(sizes))
+
+    def _sizes(self, sizes: str) -> Mapping[str, Any]:
+        return {"full": self.full, "small": self.small}[sizes]

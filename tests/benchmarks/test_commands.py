@@ -1,0 +1,121 @@
+"""The command ``python -m benchmarks``, as a user runs it."""
+
+import importlib.util
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.growth import SHAPES
+from benchmarks.imports import STATEMENTS
+from benchmarks.overhead import OPS
+from benchmarks.workloads import WORKLOADS
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments, status=0):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "benchmarks", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_a_quick_comparison_with_json_and_a_chart(tmp_path):
+    data, chart = tmp_path / "found.json", tmp_path / "found.png"
+    done = run("--quick", "--json", str(data), "--chart", str(chart))
+    for name in WORKLOADS:
+        assert f"\n{name} " in done.stdout
+    found = json.loads(data.read_text())
+    assert found["sizes"] == "small"
+    assert found["left_out"] == found["failures"] == []
+    assert found["implementations"]["agnograd"]["python"] == platform.python_version()
+    assert list(found["runs"]) == list(found["titles"]) == list(WORKLOADS)
+    for runs in found["runs"].values():
+        assert list(runs) == ["hand", "agnograd"]
+        for each in runs.values():
+            assert isinstance(each["first"], float)
+            assert isinstance(each["ratio"], float)
+            assert each["rounds"] == [each["seconds"]]
+    assert chart.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
+@pytest.mark.parametrize("peer", ["torch", "jax", "autograd", "mygrad"])
+def test_a_peer_agrees_where_it_is_installed(peer, tmp_path):
+    if importlib.util.find_spec(peer) is None:
+        done = run("--quick", "--workloads", "chain", "--against", peer)
+        assert f"{peer} is left out: No module named '{peer}'" in done.stdout
+        pytest.skip(f"{peer} is not installed: pip install 'agnograd[benchmarks]'")
+    data = tmp_path / "found.json"
+    run("--quick", "--against", peer, "--json", str(data))
+    found = json.loads(data.read_text())
+    lacks = found["implementations"][peer]["lacks"]
+    for name, runs in found["runs"].items():
+        assert runs[peer]["lacks"] == (WORKLOADS[name].needs if runs[peer]["lacks"] else "")
+        assert len(runs[peer]["rounds"]) == (WORKLOADS[name].needs not in lacks)
+
+
+def test_some_workloads_by_an_interpreter_of_their_own(tmp_path):
+    data = tmp_path / "found.json"
+    python = f"agnograd={sys.executable}"
+    run("--quick", "--workloads", "index,chain", "--python", python, "--json", str(data))
+    assert list(json.loads(data.read_text())["runs"]) == ["index", "chain"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--workloads", "chian"), "no workload is named 'chian'; there are chain, small-mlp,"),
+        (
+            ("--against", "tourch"),
+            "no implementation is named 'tourch': benchmarks/",
+        ),
+        (("--python", "torch"), "'torch' is not NAME=PATH with the path of a Python"),
+        (("--python", f"torch={sys.executable}"), "--python names torch, which --against does not"),
+        (("memory", "--against", "torch"), "the arrays of torch are not NumPy's"),
+    ],
+)
+def test_unknown_names_are_answered(arguments, message):
+    assert message in " ".join(run(*arguments, status=2).stderr.split())
+
+
+def test_memory(tmp_path):
+    data = tmp_path / "found.json"
+    run("memory", "--quick", "--json", str(data))
+    found = json.loads(data.read_text())["bytes"]
+    assert list(found) == list(WORKLOADS)
+    for each in found.values():
+        assert each["hand"] > 0
+        assert each["agnograd"] > 0
+
+
+def test_overhead(tmp_path):
+    data = tmp_path / "found.json"
+    run("overhead", "--quick", "--json", str(data))
+    found = json.loads(data.read_text())["microseconds"]
+    assert list(found) == list(OPS)
+    for each in found.values():
+        assert list(each) == ["numpy", "not recorded", "recorded", "backward"]
+        assert all(isinstance(time, float) for time in each.values())
+
+
+def test_growth(tmp_path):
+    data = tmp_path / "found.json"
+    run("growth", "--quick", "--json", str(data))
+    found = json.loads(data.read_text())["microseconds"]
+    assert list(found) == list(SHAPES)
+    for each in found.values():
+        assert list(each) == ["10", "100"]
+
+
+def test_imports(tmp_path):
+    data = tmp_path / "found.json"
+    run("imports", "--rounds", "1", "--json", str(data))
+    assert list(json.loads(data.read_text())["milliseconds"]) == list(STATEMENTS)
