@@ -318,11 +318,12 @@ def _gradient(op: Op, name: str, guarded: bool) -> Iterator[str]:
         yield f"{result} = _fit({value}, {name}_shape, {name}_dtype, xp)"
         return
     if _multiplies(rule):
-        yield f"_partial_{name} = {value}"
+        # In one expression: NumPy multiplies into a large array that nothing else refers to.
+        product = "_guarded(g, {}, xp)" if guarded else "g * {}"
         yield "if _conjugated:"
-        yield f"    _partial_{name} = _conjugate(_partial_{name}, xp)"
-        product = f"_guarded(g, _partial_{name}, xp)" if guarded else f"g * _partial_{name}"
-        yield f"{result} = {product}"
+        yield f"    {result} = {product.format(f'_conjugate({value}, xp)')}"
+        yield "else:"
+        yield f"    {result} = {product.format(value)}"
     else:
         yield f"{result} = " + {1: "g", -1: "-g", 0: "xp.zeros_like(g)"}[rule.function]  # type: ignore[index]
     if _broadcasts(op):
