@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from agnograd._mode import PROCESS_PLUGINS, current_mode, entered, initial_mode
@@ -23,7 +24,8 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
     ----------
     *plugins : str or object
         Names of installed plugins, of which a new instance is made, or plugins of your own:
-        objects with methods marked ``@hookimpl``.
+        objects with methods marked ``@hookimpl``. One that is a context manager is entered with
+        the block, and left with it.
 
     Returns
     -------
@@ -53,8 +55,22 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
         super().__init__(hooks=self._together)
 
     def __enter__(self) -> tuple[Any, ...]:  # type: ignore[override]
-        super().__enter__()
+        with ExitStack() as stack:
+            for plugin in self.plugins:
+                if hasattr(plugin, "__enter__"):
+                    stack.enter_context(plugin)  # type: ignore[arg-type]
+            super().__enter__()
+            mode = current_mode()
+            assert mode is not None
+            mode.closing = stack.pop_all()
         return self.plugins
+
+    def __exit__(self, *error: Any) -> None:
+        mode = current_mode()
+        assert mode is not None
+        super().__exit__(*error)
+        assert mode.closing is not None
+        mode.closing.__exit__(*error)
 
     def _together(self) -> ActiveHooks:
         """Return the hooks that were active already together with these."""
@@ -92,6 +108,8 @@ def activate_process_plugins() -> None:
         active = dict(initial_mode.hooks.plugins) if initial_mode.hooks is not None else {}
         try:
             plugin = _instance(name)
-            initial_mode.hooks = ActiveHooks({**active, _free_name(plugin, active): plugin})
+            initial_mode.activate(ActiveHooks({**active, _free_name(plugin, active): plugin}))
+            if hasattr(plugin, "__enter__"):
+                plugin.__enter__()
         except AgnogradError as error:
             warnings.warn(f"AGNOGRAD_PLUGINS: {error}", PluginWarning, stacklevel=2)

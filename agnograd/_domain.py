@@ -165,7 +165,7 @@ class Domain:
         """
         mode = current_mode()
         if (
-            (mode is None or mode.hooks is None)
+            (mode is None or mode.observers is None)
             and not x._is_view
             and getrefcount(x._data) == _ALONE
             and self.backend.alone(x._data)

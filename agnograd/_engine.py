@@ -128,6 +128,7 @@ class Pass(Arrivals):
         super().__init__(in_place=not create_graph)
         mode = current_mode()
         self.hooks = mode.hooks if mode is not None else None
+        self.observers = self.hooks if self.hooks is not None and self.hooks.observe_rules else None
         self.create_graph = create_graph
         # Forward mode outside of this pass needs the values that it would free.
         self.retain_graph = retain_graph or (mode is not None and mode.tape is not None)
@@ -139,7 +140,7 @@ class Pass(Arrivals):
         self.masked: set[int] = set()
         self.callbacks: ByNode[Callback] = ByNode()
         self.awaited: dict[int, int] | None = None
-        self.plain = self.hooks is None and not create_graph
+        self.plain = self.observers is None and not create_graph
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
@@ -276,7 +277,7 @@ class Pass(Arrivals):
             self.masked.discard(node[RANK])
             self.masked.update(edge[RANK] for edge in edges_of(taken) if edge is not None)
             self.plain = False
-        if self.in_place and self.hooks is None:
+        if self.in_place and self.observers is None:
             if op.add is not None:
                 self.gather(op, node, g)
                 return ()
@@ -297,17 +298,17 @@ class Pass(Arrivals):
         if self.create_graph:
             values = connected(node, saved)
             compute = partial(backward, g, [*node[:FIRST], *values, *edges], op.domain.namespace)
-        elif op.accumulate is not None and self.hooks is None and are_different(edges):
+        elif op.accumulate is not None and self.observers is None and are_different(edges):
             self.accumulate(op, taken, g)
             return ()
         else:
             compute = partial(backward, g, taken)
-        if self.hooks is None:
+        if self.observers is None:
             return compute()
         known = dict(zip(op.sources, saved, strict=True))
         inputs = tuple(known.get(index) for index in range(len(edges)))
         cotangents = tuple(g) if isinstance(g, list) else (g,)
-        return self.hooks.backward(op, compute, inputs, cotangents)
+        return self.observers.backward(op, compute, inputs, cotangents)
 
 
 def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:

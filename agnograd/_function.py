@@ -100,10 +100,10 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     options = {key: _constant(name, key, value) for key, value in options.items()}
     compute = partial(function.forward, domain.raw, *raw, **options)
     state = current_mode()
-    if state is None or state.hooks is None:
+    if state is None or state.observers is None:
         out = compute()
     else:
-        call, out = state.hooks.forward(call, compute, tuple(inputs), options)
+        call, out = state.observers.forward(call, compute, tuple(inputs), options)
     outputs = out if isinstance(out, tuple | list) else (out,)
     _check_outputs(outputs, name, domain)
     if state is not None and state.kept is not None:

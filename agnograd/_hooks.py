@@ -25,6 +25,8 @@ from agnograd.hookspecs import HookSpecs
 __all__ = ["ActiveHooks"]
 
 HOOKS = tuple(name for name in vars(HookSpecs) if not name.startswith("_"))
+OPS = frozenset({"forward_preprocess", "forward_postprocess", "save_value"})
+RULES = frozenset({"backward_preprocess", "backward_postprocess"})
 
 # What a hook itself computes is neither recorded nor observed.
 _QUIET = entered(recording=False, hooks=lambda: None)
@@ -63,16 +65,19 @@ class ActiveHooks:
                 manager.check_pending()
             except pluggy.PluginValidationError as error:
                 raise PluginError(f"plugin {name!r}: {error}{_suggestion(plugin)}") from error
-            if not manager.get_hookcallers(plugin):
+            if not manager.get_hookcallers(plugin) and not hasattr(plugin, "__enter__"):
                 raise PluginError(
-                    f"plugin {name!r} has no hooks: mark its methods with @hookimpl, from "
-                    f"agnograd.extend; hooks are {', '.join(HOOKS)}"
+                    f"plugin {name!r} has no hooks, and is no context manager: mark its methods "
+                    f"with @hookimpl, from agnograd.extend; hooks are {', '.join(HOOKS)}"
                 )
         callers = {name: getattr(manager.hook, name) for name in HOOKS}
         self._implementations = {
             name: found for name, caller in callers.items() if (found := caller.get_hookimpls())
         }
         self._run = {name: _compiled(callers[name]) for name in self._implementations}
+        # Whether any plugin looks at rules, and at ops at all: those that do not cost ops nothing.
+        self.observe_rules = not RULES.isdisjoint(self._run)
+        self.observe_ops = self.observe_rules or not OPS.isdisjoint(self._run)
 
     def has(self, name: str) -> bool:
         """Return whether any plugin implements a hook."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Generator
+from contextlib import ExitStack
 from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -39,12 +40,13 @@ class Recorder(Protocol):
 class Mode:
     """One level of state; leaving it restores ``outer``, the level that it was entered on.
 
+    ``hooks`` are the active plugins, and ``observers`` the same if one of them looks at ops.
     ``kept``, while gradient managers are active, replaces by None the nodes of inputs that depend
-    on nothing that a manager attached. ``tape`` hears of every node. ``watches``
-    says whether anyone needs to be told of nodes at all.
+    on nothing that a manager attached. ``tape`` hears of every node. ``watches`` says whether
+    anyone needs to be told of nodes at all. ``closing`` is what ends with the level.
     """
 
-    __slots__ = ("hooks", "kept", "outer", "recording", "tape", "watches")
+    __slots__ = ("closing", "hooks", "kept", "observers", "outer", "recording", "tape", "watches")
 
     def __init__(
         self,
@@ -55,28 +57,32 @@ class Mode:
         tape: Recorder | None = None,
     ) -> None:
         self.recording = recording
-        self.hooks = hooks
         self.outer = outer
         self.kept = kept
         self.tape = tape
-        self.watches = hooks is not None or tape is not None
+        self.closing: ExitStack | None = None
+        self.activate(hooks)
+
+    def activate(self, hooks: ActiveHooks | None) -> None:
+        """Set which plugins are active."""
+        self.hooks = hooks
+        self.observers = hooks if hooks is not None and hooks.observe_ops else None
+        self.watches = self.observers is not None or self.tape is not None
 
     def recorded(self, node: Node, out: Any) -> None:
         """Tell those who watch of a node, and of its raw result."""
         if self.tape is not None and not self.tape.append(node, out):
             return
-        if self.hooks is not None:
-            self.hooks.save(node)
+        if self.observers is not None:
+            self.observers.save(node)
 
 
 # None is the usual state (recording, no hooks), so that an op pays for one test alone. A process
-# with AGNOGRAD_PLUGINS starts in a state of its own, whose hooks agnograd._hooks fills in.
+# with AGNOGRAD_PLUGINS starts in a state of its own, whose hooks agnograd._activation fills in.
 PROCESS_PLUGINS = [
     n.strip() for n in os.environ.get("AGNOGRAD_PLUGINS", "").split(",") if n.strip()
 ]
 initial_mode = Mode(True, None, None) if PROCESS_PLUGINS else None
-if initial_mode is not None:
-    initial_mode.watches = True  # its hooks come later
 _MODE: ContextVar[Mode | None] = ContextVar("agnograd_mode", default=initial_mode)
 current_mode = _MODE.get
 

@@ -57,11 +57,11 @@ def _forward_lines(op: Op, form: Form) -> Iterator[str]:
 
 def _observed(op: Op, arguments: str, inputs: str, options: str) -> Iterator[str]:
     """Compute in a state of its own: between hooks, or without recording all inputs."""
-    yield "if _state.hooks is None:"
+    yield "if _state.observers is None:"
     yield "    _op = _call"
     yield f"    _out = _kernel({arguments})"
     yield "else:"
-    yield "    _op, _out = _state.hooks.forward("
+    yield "    _op, _out = _state.observers.forward("
     yield f"        _call, _partial(_kernel, {arguments}), ({inputs}), {{{options}}}"
     yield "    )"
     if not op.differentiable:

@@ -14,6 +14,7 @@ from agnograd._fit import (
 from agnograd._indexing import is_basic, without_newaxis
 from agnograd._ops import OpSet
 from agnograd._variable import is_tracked
+from agnograd.errors import PluginError
 from agnograd.hookspecs import hookimpl
 from agnograd.testing._samples import Sample, array
 
@@ -21,6 +22,7 @@ __all__ = [
     "Backend",
     "Call",
     "OpSet",
+    "PluginError",
     "Sample",
     "adjoint",
     "array",

@@ -636,3 +636,68 @@ print(sorted(m for m in sys.modules if m.startswith("agnograd_")))
 print(found["nan"].target, found["nan"].distribution.split()[0], found["timer"].importable)
 """
     assert python(code).splitlines() == ["[]", "agnograd_nan:NaN agnograd True"]
+
+
+class Scoped:
+    """A plugin without hooks: a context manager."""
+
+    def __init__(self):
+        self.events = []
+
+    def __enter__(self):
+        self.events.append("enter")
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        self.events.append(kind and kind.__name__)
+
+
+def test_a_plugin_that_is_a_context_manager_is_entered_and_left():
+    numpy = ag.namespace("numpy")
+    first, second = Scoped(), Scoped()
+    with ag.hooks(first, second) as (found, _), ag.hooks(first):
+        assert found is first
+        numpy.sin(ag.Variable(1.0)).backward()
+    assert first.events == ["enter", "enter", None, None]
+    assert second.events == ["enter", None]
+    with pytest.raises(KeyError), ag.hooks(first):
+        raise KeyError
+    assert first.events[-2:] == ["enter", "KeyError"]
+
+
+def test_a_plugin_that_fails_to_enter_leaves_no_state_behind():
+    numpy = ag.namespace("numpy")
+
+    class Fails(Scoped):
+        def __enter__(self):
+            raise OSError("no")
+
+    first, counter = Scoped(), Counter()
+    with pytest.raises(OSError, match="no"), ag.hooks(counter, first, Fails()):
+        raise AssertionError("it was entered")
+    assert first.events == ["enter", "OSError"]
+    numpy.sin(ag.Variable(1.0))
+    assert counter.calls == 0
+
+
+class Counter:
+    def __init__(self):
+        self.calls = 0
+
+    @hookimpl
+    def forward_preprocess(self):
+        self.calls += 1
+
+
+def test_plugins_that_look_at_no_op_leave_the_ops_alone():
+    numpy = ag.namespace("numpy")
+
+    class Passes:
+        @hookimpl
+        def backward_finish(self):
+            pass
+
+    x = ag.Variable(1.0)
+    with ag.hooks(Passes()):
+        y, z = numpy.sin(x), numpy.sin(x)
+    assert y.node.op is z.node.op  # an observed call has an op of its own
