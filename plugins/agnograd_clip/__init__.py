@@ -13,7 +13,7 @@ from array_api_compat import array_namespace
 from agnograd.extend import hookimpl
 
 if TYPE_CHECKING:
-    from agnograd import Variable
+    import agnograd as ag
 
 __all__ = ["Clip", "by_norm", "by_value", "norm"]
 
@@ -22,8 +22,8 @@ class _Reached(threading.local):
     """The leaves that this thread's passes have reached, and those of the passes that run."""
 
     def __init__(self) -> None:
-        self.leaves: WeakValueDictionary[int, Variable] = WeakValueDictionary()
-        self.passes: list[list[Variable]] = []
+        self.leaves: WeakValueDictionary[int, ag.Variable] = WeakValueDictionary()
+        self.passes: list[list[ag.Variable]] = []
 
 
 class Clip:
@@ -53,7 +53,7 @@ class Clip:
         self._reached.passes.append([])
 
     @hookimpl
-    def gradient_ready(self, variable: Variable) -> None:
+    def gradient_ready(self, variable: ag.Variable) -> None:
         """Note a leaf."""
         if self._reached.passes:
             self._reached.passes[-1].append(variable)
@@ -65,7 +65,7 @@ class Clip:
         if error is None:
             self._reached.leaves.update({id(leaf): leaf for leaf in leaves})
 
-    def by_norm(self, limit: float, parameters: Iterable[Variable] | None = None) -> Any:
+    def by_norm(self, limit: float, parameters: Iterable[ag.Variable] | None = None) -> Any:
         """Scale all ``grad`` together so that their norm is at most ``limit``.
 
         Parameters
@@ -85,7 +85,7 @@ class Clip:
         _assign(leaves, clipped)
         return length
 
-    def by_value(self, limit: float, parameters: Iterable[Variable] | None = None) -> None:
+    def by_value(self, limit: float, parameters: Iterable[ag.Variable] | None = None) -> None:
         """Bring each element of each ``grad`` to between ``-limit`` and ``limit``.
 
         The parameters are those of ``by_norm``. Complex gradients are an error.
@@ -93,7 +93,9 @@ class Clip:
         leaves, gradients = self._gradients(parameters)
         _assign(leaves, by_value(gradients, limit))
 
-    def _gradients(self, parameters: Iterable[Variable] | None) -> tuple[list[Variable], list[Any]]:
+    def _gradients(
+        self, parameters: Iterable[ag.Variable] | None
+    ) -> tuple[list[ag.Variable], list[Any]]:
         chosen = self._reached.leaves.values() if parameters is None else parameters
         leaves = [leaf for leaf in chosen if leaf.grad is not None]
         if not leaves:
@@ -104,7 +106,7 @@ class Clip:
         return leaves, [leaf.grad.data for leaf in leaves if leaf.grad is not None]
 
 
-def _assign(leaves: list[Variable], gradients: list[Any]) -> None:
+def _assign(leaves: list[ag.Variable], gradients: list[Any]) -> None:
     for leaf, gradient in zip(leaves, gradients, strict=True):
         leaf.grad = gradient
 

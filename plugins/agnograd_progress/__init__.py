@@ -9,7 +9,6 @@ import agnograd as ag
 from agnograd.extend import hookimpl
 
 if TYPE_CHECKING:
-    from agnograd import Variable
     from agnograd.extend import Call
 
 __all__ = ["Progress"]
@@ -55,7 +54,7 @@ class Progress:
         self._tqdm = _tqdm()
         self._local = _Local()
 
-    def expect(self, *outputs: Variable) -> int:
+    def expect(self, *outputs: ag.Variable) -> int:
         """Count the ops that values depend on; this thread's next pass is so long."""
         nodes = ag.autodiff.graph(outputs).nodes
         self._local.expected = sum(node.kind == "op" for node in nodes)

@@ -11,7 +11,7 @@ from array_api_compat import array_namespace
 from agnograd.extend import hookimpl
 
 if TYPE_CHECKING:
-    from agnograd import Variable
+    import agnograd as ag
 
 __all__ = ["Scale"]
 
@@ -88,7 +88,7 @@ class Scale:
             xp = array_namespace(grad)
             self._passes.finite.append(xp.all(xp.isfinite(grad)))
 
-    def backward(self, loss: Variable, **options: Any) -> None:
+    def backward(self, loss: ag.Variable, **options: Any) -> None:
         """Run a backward pass of the scaled loss; several of them add up until the next step.
 
         Parameters
@@ -117,7 +117,9 @@ class Scale:
         passes.factor = factor
         passes.count += 1
 
-    def step(self, update: Callable[[list[Any]], object], parameters: Iterable[Variable]) -> bool:
+    def step(
+        self, update: Callable[[list[Any]], object], parameters: Iterable[ag.Variable]
+    ) -> bool:
         """Call ``update(gradients)`` with the gradients divided by the factor, if none overflowed.
 
         ``grad`` of the parameters is None afterwards.
@@ -172,7 +174,7 @@ class Scale:
         return {name: getattr(self, name) for name in names}
 
 
-def _divided(grad: Variable | None, factor: float) -> Any:
+def _divided(grad: ag.Variable | None, factor: float) -> Any:
     if grad is None:
         return None
     g = grad.data

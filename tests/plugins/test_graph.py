@@ -147,7 +147,7 @@ def test_without_graphviz_there_is_text(xp, monkeypatch, tmp_path):
     assert drawing._repr_svg_() is None
     assert bundle["text/vnd.mermaid"] == bundle["text/plain"] == drawing.mermaid()
     assert bundle["text/markdown"].startswith("```mermaid\nflowchart TD\n")
-    with pytest.raises(FileNotFoundError, match="install Graphviz .*, or use mermaid"):
+    with pytest.raises(FileNotFoundError, match=r"install Graphviz .*, or use mermaid"):
         drawing.svg()
     drawing.save(tmp_path / "graph.dot")
     assert (tmp_path / "graph.dot").read_text() == drawing.dot()
