@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +42,6 @@ class Graph:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self.reset()
 
     def reset(self) -> None:

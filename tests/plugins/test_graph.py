@@ -91,6 +91,24 @@ def test_several_results_and_several_outputs(xp):
     assert [(edge.source, edge.target) for edge in drawing.edges] == [(0, 1), (1, 2), (1, 3)]
 
 
+def test_functions_and_checkpoints(xp):
+    class Double(ag.Function):
+        def forward(self, xp, x):
+            return x * 2.0
+
+        def backward(self, xp, g):
+            return g * 2.0
+
+    x = leaf(xp)
+    with ag.hooks("graph") as (graph,):
+        y = Double()(x)
+        z = xp.sum(ag.checkpoint(xp.exp)(y * 0.0))
+        z.backward()
+    found = boxes(graph.draw(z))
+    assert (found["Double"].value, found["Double"].norm) == ("(2,) float64", 0.0)
+    assert found["exp"].norm == 2**0.5
+
+
 def test_values_without_a_graph(xp):
     x = ag.Variable(xp.asarray(1.0).data, requires_grad=False)
     assert agnograd_graph.draw(x).boxes == ()
