@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import weakref
 from collections import deque
@@ -10,9 +9,8 @@ from collections.abc import Generator
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import array_api_compat
-
 from agnograd.extend import Backend, hookimpl
+from agnograd_memory._sizes import nbytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -217,18 +215,3 @@ class Memory:
         from agnograd_memory._report import chart
 
         return chart(self.to_dict())
-
-
-def nbytes(array: Any) -> int:
-    """Return the size of an array in bytes; 0 for one of a size that is not yet known."""
-    size = array_api_compat.size(array)
-    if size is None or math.isnan(size):
-        return 0
-    if hasattr(array, "nbytes"):
-        return int(array.nbytes)
-    xp = array_api_compat.array_namespace(array)
-    if xp.isdtype(array.dtype, "bool"):
-        return int(size)
-    facts = xp.iinfo if xp.isdtype(array.dtype, "integral") else xp.finfo
-    parts = 2 if xp.isdtype(array.dtype, "complex floating") else 1
-    return int(size * parts * facts(array.dtype).bits) // 8

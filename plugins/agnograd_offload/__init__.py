@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import os
-import pickle
-import tempfile
 import threading
 import weakref
-import zlib
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-import array_api_compat
-
 from agnograd.extend import hookimpl
 from agnograd_memory import nbytes
+from agnograd_offload._packed import Packed
 
 if TYPE_CHECKING:
     from agnograd.extend import Call
@@ -23,21 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["Offload"]
 
 Place = Literal["compressed", "disk", "host", "device"]
-
-
-class _Packed:
-    """What the graph keeps instead of an array."""
-
-    __slots__ = ("__weakref__", "content", "device", "dtype", "nbytes", "owner", "source", "xp")
-
-    def __init__(self, owner: Offload, value: Any) -> None:
-        self.owner = owner
-        self.xp = array_api_compat.array_namespace(value)
-        self.dtype = value.dtype
-        self.device = array_api_compat.device(value)
-        self.source = weakref.ref(value)
-        self.content: Any = None
-        self.nbytes = 0
 
 
 class Offload:
@@ -97,7 +77,7 @@ class Offload:
         self.level = level
         self._lock = threading.Lock()
         # By the id of the array that was packed: see _known.
-        self._packed: weakref.WeakValueDictionary[int, _Packed] = weakref.WeakValueDictionary()
+        self._packed: weakref.WeakValueDictionary[int, Packed] = weakref.WeakValueDictionary()
         self.reset()
 
     def reset(self) -> None:
@@ -127,49 +107,32 @@ class Offload:
     @hookimpl
     def restore_value(self, packed: Any) -> Any:
         """Return a value that was packed here."""
-        if not isinstance(packed, _Packed) or packed.owner is not self:
+        if not isinstance(packed, Packed) or packed.owner is not self:
             return None
         start = perf_counter()
-        value = packed.content
-        if isinstance(value, Path):
-            value = pickle.loads(value.read_bytes())
-        elif isinstance(value, bytes):
-            value = pickle.loads(zlib.decompress(value))
-        value = packed.xp.asarray(value, device=packed.device)
-        value = packed.xp.astype(value, packed.dtype, copy=False)
+        value = packed.unpacked()
         self._count(restored=1, seconds=perf_counter() - start)
         return value
 
-    def _known(self, value: Any) -> _Packed | None:
+    def _known(self, value: Any) -> Packed | None:
         packed = self._packed.get(id(value))
         # Another array may have been there before, and have left its id.
         return packed if packed is not None and packed.source() is value else None
 
-    def _pack(self, op: Call, value: Any) -> _Packed:
-        packed = _Packed(self, value)
+    def _pack(self, op: Call, value: Any) -> Packed:
+        packed = Packed(self, value)
         value = self._cast(packed.xp, value)
         if self.to == "device":
             packed.content, packed.nbytes = value, nbytes(value)
             return packed
-        # NumPy arrays pickle on every backend, with their dtypes.
         host = op.domain.backend.to_host(value)
         if self.to == "host":
             packed.content, packed.nbytes = host, host.nbytes
         elif self.to == "compressed":
-            packed.content = zlib.compress(pickle.dumps(host, protocol=5), self.level)
-            packed.nbytes = len(packed.content)
+            packed.compress(host, self.level)
         else:
-            packed.content = self._written(packed, host)
+            self._count(written=packed.write(host, self.folder))
         return packed
-
-    def _written(self, packed: _Packed, host: Any) -> Path:
-        handle, name = tempfile.mkstemp(prefix="agnograd-", suffix=".pickle", dir=self.folder)
-        path = Path(name)
-        weakref.finalize(packed, path.unlink, missing_ok=True)
-        with os.fdopen(handle, "wb") as file:
-            pickle.dump(host, file, protocol=5)
-            self._count(written=file.tell())
-        return path
 
     def _cast(self, xp: Any, value: Any) -> Any:
         if self.dtype is None or not xp.isdtype(value.dtype, "real floating"):

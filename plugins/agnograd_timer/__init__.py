@@ -6,10 +6,10 @@ import itertools
 import threading
 from collections.abc import Iterable
 from os import PathLike
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Backend, hookimpl
+from agnograd.extend import hookimpl
+from agnograd_timer._running import Local, clock_of
 from agnograd_timer._totals import Event, Totals
 
 if TYPE_CHECKING:
@@ -22,43 +22,6 @@ __all__ = ["Timer"]
 
 # Events that wait to be added up: reading the device's clock may wait for the device.
 _WAITING = 4096
-
-
-class _Running:
-    """What runs in one thread, the innermost last, and when the last of them began or ended."""
-
-    __slots__ = ("clock", "last", "spans", "thread")
-
-    def __init__(self) -> None:
-        # Of each: what it is known by, its number, the marks before it and at its start, its clock.
-        self.spans: list[tuple[object, int, Any, Any, Backend | None]] = []
-        self.last: Any = None
-        self.clock: Backend | None = None  # of that last mark; None is the host's
-        self.thread = threading.get_ident()
-
-    def start(self, key: object, number: int, clock: Backend | None) -> None:
-        before = self.last if self.clock is clock else None
-        self.clock = clock
-        self.last = start = perf_counter() if clock is None else clock.mark()
-        self.spans.append((key, number, before, start, clock))
-
-    def on_device(self, clock: Backend) -> None:
-        """Give the pass that runs a device's clock: it knows none before its first op."""
-        if self.spans and isinstance(self.spans[-1][0], tuple) and self.spans[-1][4] is None:
-            key, number, *_ = self.spans[-1]
-            self.last, self.clock = clock.mark(), clock
-            self.spans[-1] = key, number, None, self.last, clock
-
-
-class _Local(threading.local):
-    def __init__(self) -> None:
-        self.running = _Running()
-
-
-def _clock(op: Call) -> Backend | None:
-    """Return the backend of an op if it has a clock of its own; None for the host's."""
-    backend: Backend = op.domain.backend
-    return None if type(backend).mark is Backend.mark else backend
 
 
 class Timer:
@@ -86,7 +49,7 @@ class Timer:
 
     def __init__(self, *, events: int = 100_000) -> None:
         self._kept = events
-        self._local = _Local()
+        self._local = Local()
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._events: list[Event] = []
@@ -103,7 +66,7 @@ class Timer:
     @hookimpl(trylast=True)
     def forward_preprocess(self, op: Call) -> None:
         """Start to measure an op."""
-        self._local.running.start(op, next(self._numbers), _clock(op))
+        self._local.running.start(op, next(self._numbers), clock_of(op))
 
     @hookimpl(tryfirst=True)
     def forward_postprocess(self, op: Call, inputs: Iterable[Any]) -> None:
@@ -113,7 +76,7 @@ class Timer:
     @hookimpl(trylast=True)
     def backward_preprocess(self, op: Call) -> None:
         """Start to measure an op's rule."""
-        clock = _clock(op)
+        clock = clock_of(op)
         running = self._local.running
         if clock is not None:
             running.on_device(clock)
@@ -136,20 +99,11 @@ class Timer:
 
     def _stop(self, key: object, kind: str, name: str, arrays: Iterable[Any]) -> None:
         running = self._local.running
-        spans = running.spans
-        if not spans or spans[-1][0] is not key:
-            if not any(span[0] is key for span in spans):
-                return  # it never started: another plugin's hook failed before
-            while spans[-1][0] is not key:
-                spans.pop()  # it never ended: another plugin's hook failed
-        _, number, before, start, clock = spans[-1]
-        running.last = stop = perf_counter() if clock is None else clock.mark()
-        running.clock = clock
-        spans.pop()
-        outer = spans[-1][1] if spans else 0
+        times = running.stop(key)
+        if times is None:
+            return
         shapes = tuple([getattr(array, "shape", ()) for array in arrays])
-        thread = running.thread
-        self._events.append((kind, name, shapes, before, start, stop, clock, number, outer, thread))
+        self._events.append((kind, name, shapes, *times, running.thread))
         if len(self._events) > _WAITING:
             self._added_up()
 

@@ -4,6 +4,7 @@ import shutil
 import threading
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 
 import agnograd as ag
@@ -113,6 +114,15 @@ def test_values_without_a_graph(xp):
     x = ag.Variable(xp.asarray(1.0).data, requires_grad=False)
     assert agnograd_graph.draw(x).boxes == ()
     assert agnograd_graph.draw(x, leaf(xp)).boxes[0].name == "leaf"
+
+
+def test_norms_of_narrow_gradients_do_not_overflow():
+    xp = ag.namespace("numpy")
+    x = ag.Variable(np.ones(4, dtype=np.float16))
+    with ag.hooks("graph") as (graph,):
+        y = xp.exp(x)
+        y.backward(np.full(4, 1000.0, np.float16))
+    assert boxes(graph.draw(y))["exp"].norm == 2000.0
 
 
 def test_a_leaf_that_is_gone_is_drawn_without_its_shape(xp):
