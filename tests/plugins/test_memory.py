@@ -132,6 +132,26 @@ def test_what_another_plugin_packs_counts_as_what_it_became(xp):
         assert x.grad is not None
 
 
+def test_what_nobody_can_watch_is_not_counted(xp):
+    kept = {}
+
+    class Pack:
+        @hookimpl
+        def save_value(self, value):
+            kept[b"key"] = value
+            return b"key"
+
+        @hookimpl
+        def restore_value(self, packed):
+            return kept.pop(packed) if packed == b"key" else None
+
+    x = leaf(xp)
+    with ag.hooks(Pack(), "memory") as (_, memory):
+        xp.sum(xp.exp(x)).backward()
+    assert x.grad is not None
+    assert (memory.peak, memory.to_dict()["saved"]) == (0, {})
+
+
 def test_a_pass_that_fails_half_way_frees_what_it_has_used(xp):
     class Fail:
         @hookimpl
@@ -178,7 +198,7 @@ def test_two_threads_share_one(xp):
 
 
 def test_the_curve_of_a_long_run_is_thinned_out(monkeypatch, xp):
-    monkeypatch.setattr("agnograd_memory._POINTS", 50)
+    monkeypatch.setattr("agnograd_memory._ledger._POINTS", 50)
     with ag.hooks("memory") as (memory,):
         for _ in range(100):
             program(xp, leaf(xp)).backward()
