@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import hookimpl
 from agnograd_timer._running import Local, clock_of
-from agnograd_timer._totals import Event, Totals
+from agnograd_timer._totals import Row, Totals, events_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Timer"]
 
-# Events that wait to be added up: reading the device's clock may wait for the device.
-_WAITING = 4096
+# Fields of events that wait to be added up: that may wait for the device.
+_WAITING = 50_000
 
 
 class Timer:
@@ -52,7 +52,7 @@ class Timer:
         self._local = Local()
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self._events: list[Event] = []
+        self._events: list[Any] = []  # flat
         self.reset()
 
     def reset(self) -> None:
@@ -102,8 +102,10 @@ class Timer:
         times = running.stop(key)
         if times is None:
             return
-        shapes = tuple([getattr(array, "shape", ()) for array in arrays])
-        self._events.append((kind, name, shapes, *times, running.thread))
+        key = kind, name, tuple([getattr(array, "shape", ()) for array in arrays])
+        rows = self._totals.rows
+        row = rows.get(key) or rows.setdefault(key, Row(key))
+        self._events.extend((row, *times, running.thread))
         if len(self._events) > _WAITING:
             self._added_up()
 
@@ -148,7 +150,7 @@ class Timer:
 
         totals = self._added_up()
         with self._lock:
-            events = list(totals.events)
+            events = list(events_of(totals.latest))
         write_trace(path, events)
 
     def plot(self, top: int = 12) -> Figure:

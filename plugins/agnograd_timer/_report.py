@@ -58,7 +58,7 @@ def as_text(made: Table) -> str:
 
 def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
     """Write events in the Trace Event Format: each clock is a process of its own."""
-    clocks = list(dict.fromkeys(clock for *_, clock, _, _, _ in events))
+    clocks = list(dict.fromkeys(event[4] for event in events))
     names = ["host" if clock is None else clock.name for clock in clocks]
     rows: list[dict[str, Any]] = [
         {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": f"agnograd, {name}"}}
@@ -67,21 +67,21 @@ def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
     origins: dict[Backend | None, Any] = {}
     starts = [
         elapsed(clock, origins.setdefault(clock, start), start)
-        for *_, start, _, clock, _, _, _ in events
+        for _, _, start, _, clock, _, _, _ in events
     ]
     first = min(starts, default=0.0)  # what ended first did not begin first
     for event, began in zip(events, starts, strict=True):
-        kind, name, shapes, _, start, stop, clock, _, _, thread = event
+        row, _, start, stop, clock, _, _, thread = event
         rows.append(
             {
-                "name": name,
-                "cat": "pass" if kind == "passes" else kind,
+                "name": row.name,
+                "cat": "pass" if row.kind == "passes" else row.kind,
                 "ph": "X",
                 "ts": (began - first) * 1e6,
                 "dur": elapsed(clock, start, stop) * 1e6,
                 "pid": clocks.index(clock),
                 "tid": thread,
-                "args": {"shapes": str(shapes)},
+                "args": {"shapes": str(row.shapes)},
             }
         )
     text = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agnograd.extend import Backend
 
-__all__ = ["Event", "Totals", "elapsed"]
+__all__ = ["Event", "Row", "Totals", "elapsed", "events_of"]
 
 Shapes = tuple[tuple[int, ...], ...]
-# An op, a rule or a pass that ended: its kind, name and shapes; the marks before it, at its start
-# and at its stop, and their clock; its number, that of what it ran in, and its thread.
-Event = tuple[str, str, Shapes, Any, Any, Any, Backend | None, int, int, int]
+Key = tuple[str, str, Shapes]
+
+
+class Row:
+    """What ops, rules or passes of one kind, name and shapes have taken together."""
+
+    __slots__ = ("calls", "kind", "name", "preparation", "seconds", "shapes")
+
+    def __init__(self, key: Key) -> None:
+        self.kind, self.name, self.shapes = key
+        self.calls = 0
+        self.seconds = self.preparation = 0.0
+
+
+# An op, a rule or a pass that ended: its row; the marks before it, at its start and at its stop;
+# their clock; its number, that of what it ran in, and its thread. Lists of events are flat, one
+# after the other: a tuple for each would keep Python's garbage collector busy.
+Event = tuple[Row, Any, Any, Any, Backend | None, int, int, int]
+_FIELDS = 8
+
+
+def events_of(flat: Iterable[Any]) -> Iterator[Event]:
+    """Yield the events of a flat list."""
+    fields = iter(flat)
+    return zip(*[fields] * _FIELDS, strict=True)
 
 
 def elapsed(clock: Backend | None, start: Any, stop: Any) -> float:
@@ -23,22 +45,22 @@ def elapsed(clock: Backend | None, start: Any, stop: Any) -> float:
 
 
 class Totals:
-    """Calls and seconds by kind, op and shapes, and the latest events one by one."""
+    """Calls and seconds by kind, name and shapes, and the latest events one by one."""
 
     def __init__(self, kept: int) -> None:
-        self.rows: dict[tuple[str, str, Shapes], list[Any]] = {}
-        self.events: deque[Event] = deque(maxlen=kept)
+        self.rows: dict[Key, Row] = {}
+        self.latest: deque[Any] = deque(maxlen=kept * _FIELDS)  # flat
         # By the number of what still runs: the time of all, and of passes alone, inside of it.
         self.inside: dict[int, tuple[float, float]] = {}
 
-    def add(self, events: Sequence[Event]) -> None:
+    def add(self, flat: list[Any]) -> None:
         """Add events, in the order in which they ended."""
-        self.events.extend(events)
-        rows, inside = self.rows, self.inside
-        for kind, name, shapes, before, start, stop, clock, number, outer, _ in events:
+        self.latest.extend(flat)
+        inside = self.inside
+        for row, before, start, stop, clock, number, outer, _ in events_of(flat):
             seconds = stop - start if clock is None else elapsed(clock, start, stop)
             children, passes = inside.pop(number, (0.0, 0.0))
-            if kind == "passes":
+            if row.kind == "passes":
                 own, preparation, passes = seconds - passes, seconds - children, seconds
             else:
                 own = seconds - children
@@ -46,12 +68,9 @@ class Totals:
             if outer:
                 all_inside, passes_inside = inside.get(outer, (0.0, 0.0))
                 inside[outer] = all_inside + seconds, passes_inside + passes
-            row = rows.get((kind, name, shapes))
-            if row is None:
-                row = rows[kind, name, shapes] = [0, 0.0, 0.0]
-            row[0] += 1
-            row[1] += own
-            row[2] += preparation
+            row.calls += 1
+            row.seconds += own
+            row.preparation += preparation
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return the totals as plain data."""
@@ -60,14 +79,15 @@ class Totals:
             "backward": {},
             "passes": {"calls": 0, "seconds": 0.0, "preparation": 0.0},
         }
-        for (kind, name, shapes), (calls, seconds, preparation) in self.rows.items():
-            if kind == "passes":
-                row = tables["passes"]
+        for row in self.rows.values():
+            if row.kind == "passes":
+                total = tables["passes"]
             else:
-                row = tables[kind].setdefault(name, {"calls": 0, "seconds": 0.0, "shapes": {}})
-                row["shapes"][shapes] = {"calls": calls, "seconds": seconds}
-            row["calls"] += calls
-            row["seconds"] += seconds
-            if kind != "forward":
-                row["preparation"] = row.get("preparation", 0.0) + preparation
+                empty = {"calls": 0, "seconds": 0.0, "shapes": {}}
+                total = tables[row.kind].setdefault(row.name, empty)
+                total["shapes"][row.shapes] = {"calls": row.calls, "seconds": row.seconds}
+            total["calls"] += row.calls
+            total["seconds"] += row.seconds
+            if row.kind != "forward":
+                total["preparation"] = total.get("preparation", 0.0) + row.preparation
         return tables
