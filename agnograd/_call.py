@@ -53,6 +53,7 @@ class Call:
         "masks",
         "name",
         "optional",
+        "origin",
         "overwrite",
         "parameters",
         "reads",
@@ -85,9 +86,10 @@ class Call:
         self.saved_names: tuple[str, ...] = ()
         self.sources: tuple[Source, ...] = ()
         # Where a node's edges begin, and what takes the place of its op and saved values when they
-        # are freed: an op whose derivative is an error, for which this is None itself.
+        # are freed: an op whose derivative is an error, which knows the op that it stands for.
         self.first = FIRST
         self.freed: tuple[Any, ...] | None = None
+        self.origin: Call | None = None
         self.hooks: ActiveHooks | None = None
         self._location: str | None = None
         self._seeking = False
@@ -97,10 +99,16 @@ class Call:
         self.saved_names = tuple(names)
         self.sources = tuple(sources)
         self.first = FIRST + len(self.saved_names)
+
+    def when_freed(self) -> tuple[Any, ...]:
+        """Return what takes the place of a node's op and saved values when they are freed."""
+        if self.freed is not None:
+            return self.freed
         freed = Call(self.name, self.chapter, self.domain)
         freed.backward = freed.guarded = freed._was_freed
         freed.saved_names, freed.sources, freed.first = self.saved_names, self.sources, self.first
-        self.freed = (freed, *(None for _ in names))
+        freed.origin = self
+        return freed, *(None for _ in self.saved_names)
 
     def observed(self, parameters: Mapping[str, Any]) -> Call:
         """Return a copy for one call that hooks observe."""
@@ -114,11 +122,10 @@ class Call:
         call.overwrite = self.overwrite
         call.optional = self.optional
         call.reads = self.reads
-        call.simple = self.simple
+        call.simple = False  # it is freed by its own name
         call.saved_names = self.saved_names
         call.sources = self.sources
         call.first = self.first
-        call.freed = self.freed
         call._seeking = True
         return call
 

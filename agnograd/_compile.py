@@ -118,6 +118,8 @@ def compile_op(
             call.overwrite = _bound(op.overwrite, domain, call.saved_names)
         if op.masks:
             call.masks = _masks(op, call.saved_names)
+    if op.differentiable:
+        call.freed = call.when_freed()
     function = _function(forward_source(op, form), scope)
     function.__module__ = domain.namespace.__name__
     function.__doc__ = (op.forward and getdoc(op.forward)) or (

@@ -109,14 +109,14 @@ def edges_of(node: Edge) -> Sequence[Edge | None]:
 def saved_of(node: Node) -> list[Any] | None:
     """Return the values that a node saved, or None if they were freed."""
     op = node[OP]
-    return None if op.freed is None else node[FIRST : op.first]
+    return node[FIRST : op.first] if op.origin is None else None
 
 
 def forget(node: Node) -> None:
     """Free what a node saved: its op becomes one whose derivative is an error."""
     op = node[OP]
-    if op.freed is not None:
-        node[OP : op.first] = op.freed
+    if op.origin is None:
+        node[OP : op.first] = op.when_freed()
 
 
 def maker_of(edge: Edge) -> Edge:

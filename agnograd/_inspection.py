@@ -27,7 +27,10 @@ class GraphNode:
     def op(self) -> Call | None:
         """The op, with its ``name``, ``chapter`` and ``parameters``; None for a leaf."""
         node = maker_of(self._edge)
-        return None if isinstance(node, Leaf) else node[OP]
+        if isinstance(node, Leaf):
+            return None
+        op: Call = node[OP]
+        return op.origin or op
 
     @property
     def index(self) -> int | None:

@@ -82,8 +82,8 @@ class HookSpecs:
         Parameters
         ----------
         op : Call
-            The op as its forward hooks saw it; without ``parameters`` and ``location`` if no
-            hook observed that call.
+            The op as its forward hooks saw it, the same object; without ``parameters`` and
+            ``location`` if no hook observed that call.
         inputs : sequence
             The op's differentiable inputs, raw; None for those that the graph did not save.
         grad_outputs : sequence
@@ -134,6 +134,8 @@ class HookSpecs:
     @hookspec(firstresult=True)
     def save_value(self, op: "Call", name: str, value: Any) -> Any:
         """Return something to keep in the graph instead of a value, or None to keep the value.
+
+        The graph alone refers to what is returned, and lets it go when the node is freed.
 
         Parameters
         ----------

@@ -87,7 +87,13 @@ def test_what_is_built_in_imports_what_a_stranger_can():
         "agnograd.extend",
         "agnograd_numpy",
         "agnograd_strict",
+        "agnograd_clip",
+        "agnograd_graph",
+        "agnograd_memory",
         "agnograd_nan",
+        "agnograd_offload",
+        "agnograd_progress",
+        "agnograd_scale",
         "agnograd_timer",
     }
     for path in SOURCES:

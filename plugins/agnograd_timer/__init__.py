@@ -1,46 +1,42 @@
-"""Measure how long each op takes, forward and backward."""
+"""Measure how long each op takes, forward and backward, and each backward pass."""
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Iterator
-from time import perf_counter
+from collections.abc import Iterable
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import hookimpl
+from agnograd_timer._running import Local, clock_of
+from agnograd_timer._totals import Row, Totals, events_of
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
     from agnograd.extend import Call
 
 __all__ = ["Timer"]
 
-
-class _Span:
-    """An op (or a pass) that runs: since when, and for how long others ran inside of it."""
-
-    __slots__ = ("inside", "key", "start")
-
-    def __init__(self, key: object) -> None:
-        self.key = key
-        self.inside = 0.0
-        self.start = perf_counter()
-
-
-class _Running(threading.local):
-    """What runs in one thread, the innermost last."""
-
-    def __init__(self) -> None:
-        self.ops: list[_Span] = []
-        self.passes: list[_Span] = []
+# Fields of events that wait to be added up: that may wait for the device.
+_WAITING = 50_000
 
 
 class Timer:
-    """Add up the host time of each op, forward and backward apart, and of backward passes.
+    """Add up the time of each op, forward and backward apart, and of backward passes.
 
     Each time is an op's own: ops that run inside of it (those of a rule, when the pass is
     recorded) count for themselves. The time of a pass is all from its start to its end, but for
     passes inside of it, which count for themselves too. Failed calls count. One timer may be
-    active in many threads at once: their times add up.
+    active in many threads at once: their times add up. On a device that has a clock of its own
+    (``Backend.mark``) it is what the device computed that is timed, not its launch.
+
+    Parameters
+    ----------
+    events : int
+        How many ops and passes to keep one by one, for ``trace``: the latest ones.
 
     Examples
     --------
@@ -51,103 +47,114 @@ class Timer:
     2
     """
 
-    def __init__(self) -> None:
-        self._running = _Running()
+    def __init__(self, *, events: int = 100_000) -> None:
+        self._kept = events
+        self._local = Local()
+        self._numbers = itertools.count(1)
         self._lock = threading.Lock()
+        self._events: list[Any] = []  # flat
         self.reset()
 
     def reset(self) -> None:
         """Forget all that was measured; what still runs counts when it ends."""
         with self._lock:
-            self._totals: dict[str, dict[str, tuple[int, float]]] = {
-                "forward": {},
-                "backward": {},
-                "passes": {},
-            }
+            self._events.clear()
+            self._totals = Totals(self._kept)
 
     # A hook that starts a span runs after those of other plugins, one that ends it before them.
 
     @hookimpl(trylast=True)
     def forward_preprocess(self, op: Call) -> None:
         """Start to measure an op."""
-        self._running.ops.append(_Span(op))
+        self._local.running.start(op, next(self._numbers), clock_of(op))
 
     @hookimpl(tryfirst=True)
-    def forward_postprocess(self, op: Call) -> None:
-        """Add up an op's time."""
-        self._stop(self._running.ops, op, "forward", op.name)
+    def forward_postprocess(self, op: Call, inputs: Iterable[Any]) -> None:
+        """Note an op's time."""
+        self._stop(op, "forward", op.name, inputs)
 
     @hookimpl(trylast=True)
     def backward_preprocess(self, op: Call) -> None:
         """Start to measure an op's rule."""
-        self._running.ops.append(_Span(op))
+        clock = clock_of(op)
+        running = self._local.running
+        if clock is not None:
+            running.on_device(clock)
+        running.start(op, next(self._numbers), clock)
 
     @hookimpl(tryfirst=True)
-    def backward_postprocess(self, op: Call) -> None:
-        """Add up the time of an op's rule."""
-        self._stop(self._running.ops, op, "backward", op.name)
+    def backward_postprocess(self, op: Call, grad_outputs: Iterable[Any]) -> None:
+        """Note the time of an op's rule."""
+        self._stop(op, "backward", op.name, grad_outputs)
 
     @hookimpl(trylast=True)
     def backward_start(self, outputs: Any) -> None:
         """Start to measure a pass."""
-        self._running.passes.append(_Span(outputs))
+        self._local.running.start(outputs, next(self._numbers), None)
 
     @hookimpl(tryfirst=True)
     def backward_finish(self, outputs: Any) -> None:
-        """Add up a pass's time."""
-        self._stop(self._running.passes, outputs, "passes", "passes")
+        """Note a pass's time."""
+        self._stop(outputs, "passes", "backward pass", outputs)
 
-    def _stop(self, running: list[_Span], key: object, table: str, name: str) -> None:
-        now = perf_counter()
-        if not any(span.key is key for span in running):
-            return  # it never started: another plugin's hook failed before
-        while (span := running.pop()).key is not key:
-            pass  # it never ended: another plugin's hook failed
-        elapsed = now - span.start
-        if running:
-            running[-1].inside += elapsed
+    def _stop(self, key: object, kind: str, name: str, arrays: Iterable[Any]) -> None:
+        running = self._local.running
+        times = running.stop(key)
+        if times is None:
+            return
+        key = kind, name, tuple([getattr(array, "shape", ()) for array in arrays])
+        rows = self._totals.rows
+        row = rows.get(key) or rows.setdefault(key, Row(key))
+        self._events.extend((row, *times, running.thread))
+        if len(self._events) > _WAITING:
+            self._added_up()
+
+    def _added_up(self) -> Totals:
         with self._lock:
-            calls, total = self._totals[table].get(name, (0, 0.0))
-            self._totals[table][name] = calls + 1, total + elapsed - span.inside
+            events = self._events[:]
+            del self._events[: len(events)]  # other threads may have added some
+            self._totals.add(events)
+            return self._totals
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return what was measured, as plain data.
+        """Return what was measured, as plain data; times are in seconds.
 
         Returns
         -------
         dict
-            ``{"forward": {op: {"calls": n, "seconds": s}}, "backward": {…}, "passes": {"calls":
-            n, "seconds": s}}``.
+            ``forward`` and ``backward`` have a row for each op, with its ``calls``, ``seconds``,
+            and the same two for each of the ``shapes`` of its inputs (backward: of the gradients
+            of its outputs). ``passes`` is one row. ``preparation``, in the rows of ``backward``
+            and in ``passes``, is the time around rules: before those of this op, and in all.
         """
-        with self._lock:
-            tables: dict[str, dict[str, Any]] = {
-                table: {name: {"calls": n, "seconds": s} for name, (n, s) in rows.items()}
-                for table, rows in self._totals.items()
-            }
-        tables["passes"] = tables["passes"].get("passes", {"calls": 0, "seconds": 0.0})
-        return tables
+        return self._added_up().to_dict()
 
     def summary(self) -> str:
         """Return what was measured as a table, the longest total first.
 
         Shares are of the time of all ops together.
         """
-        return "\n".join(_lines(self.to_dict()))
+        from agnograd_timer._report import as_text
 
+        return as_text(self.__rich__())
 
-def _lines(tables: dict[str, dict[str, Any]]) -> Iterator[str]:
-    passes = tables.pop("passes")
-    everything = sum(row["seconds"] for rows in tables.values() for row in rows.values())
-    width = max([8, *(len(name) for rows in tables.values() for name in rows)])
-    yield f"{'op':{width + 2}}{'calls':>9}{'total ms':>12}{'mean us':>12}{'share':>8}"
-    for table, rows in tables.items():
-        yield table
-        for name in sorted(rows, key=lambda name: -rows[name]["seconds"]):
-            share = rows[name]["seconds"] / everything if everything else 0.0
-            yield f"  {name:{width}}{_figures(rows[name])}{share:8.1%}"
-    yield f"{'passes':{width + 2}}{_figures(passes)}"
+    def __rich__(self) -> Table:
+        """Return the table for ``rich.print``."""
+        from agnograd_timer._report import table
 
+        return table(self.to_dict())
 
-def _figures(row: dict[str, Any]) -> str:
-    mean = row["seconds"] / row["calls"] if row["calls"] else 0.0
-    return f"{row['calls']:9}{row['seconds'] * 1e3:12.3f}{mean * 1e6:12.2f}"
+    def trace(self, path: str | PathLike[str]) -> None:
+        """Write the latest ops and passes to a file for Perfetto or ``chrome://tracing``."""
+        from agnograd_timer._report import write_trace
+
+        totals = self._added_up()
+        with self._lock:
+            events = list(events_of(totals.latest))
+        write_trace(path, events)
+
+    def plot(self, top: int = 12) -> Figure:
+        """Return a bar chart of the ops that took longest, a figure of matplotlib."""
+        from agnograd_timer._report import chart
+
+        return chart(self.to_dict(), top)

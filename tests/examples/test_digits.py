@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import agnograd as ag
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "digits.py"
 
 
@@ -30,7 +32,7 @@ def test_it_learns_to_read_digits():
 
 def test_one_epoch_with_hooks_and_a_plot(tmp_path):
     path = tmp_path / "loss.png"
-    done = run("--epochs", "1", "--hooks", "nan,timer", "--plot", str(path))
+    done = run("--epochs", "1", "--hooks", "nan,timer,memory", "--plot", str(path))
     assert accuracy(done) > 50.0
     assert re.search(r"^ *matmul +\d+ ", done.stdout, re.MULTILINE)
     assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
@@ -45,7 +47,7 @@ def test_one_epoch_on_another_backend(backend):
     ("arguments", "message"),
     [
         (("--backend", "nunpy"), "no backend is named 'nunpy'; installed: numpy, strict"),
-        (("--hooks", "nam"), "no plugin is named 'nam'; installed: nan, timer"),
+        (("--hooks", "nam"), f"no plugin is named 'nam'; installed: {', '.join(ag.plugins())}"),
     ],
 )
 def test_unknown_names_are_answered_in_a_line(arguments, message):

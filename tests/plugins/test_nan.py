@@ -41,6 +41,30 @@ def bad_backward(xp, x):
     return xp.sum(xp.exp(y) * 3.0)
 
 
+def fifty_forward(xp, x, planted):
+    """Run 50 ops; the one before number ``planted`` gives what its square root is NaN of."""
+    for number in range(50):
+        if number == planted:
+            x = xp.sqrt(x)  # planted
+        elif number == planted - 1:
+            x = x - 100.0
+        else:
+            x = xp.sin(x) if number % 2 else xp.exp(x)
+    return x
+
+
+def fifty_backward(xp, x, planted):
+    """Run 50 ops; the derivative of number ``planted`` is infinite, its value is not."""
+    for number in range(50):
+        if number == planted:
+            x = xp.sqrt(x)  # planted
+        elif number == planted - 1:
+            x = x * 0.0
+        else:
+            x = xp.exp(x) if number % 2 else xp.tanh(x)
+    return x
+
+
 def variable(xp):
     return ag.Variable(xp.asarray([0.5, 1.0, 2.0], dtype=xp.float32).data)
 
@@ -60,6 +84,30 @@ class Names:
     @hookimpl
     def forward_preprocess(self, op):
         self.names.append(op.name)
+
+
+@pytest.mark.parametrize("number", [1, 2, 25, 48, 49])
+def test_the_one_of_fifty_ops_is_named_forward(xp, number):
+    with pytest.raises(NaNError) as caught, ag.hooks(Names(), "nan") as (log, _):
+        fifty_forward(xp, variable(xp), number)
+    error = caught.value
+    assert len(log.names) == number + 1
+    assert (error.op, error.direction, error.index) == ("sqrt", "forward", 0)
+    assert (error.kind, error.count, error.first) == ("NaN", 3, (0,))
+    assert (error.sources, error.location) == ((), planted(fifty_forward))
+
+
+@pytest.mark.parametrize("number", [1, 2, 25, 48, 49])
+def test_the_one_of_fifty_ops_is_named_backward(xp, number):
+    with ag.hooks(Names(), "nan") as (log, _):
+        y = fifty_backward(xp, variable(xp), number)
+        assert len(log.names) == 50
+        with pytest.raises(NaNError) as caught:
+            y.backward(xp.ones((3,), dtype=xp.float32))
+    error = caught.value
+    assert (error.op, error.direction, error.index) == ("sqrt", "backward", 0)
+    assert (error.kind, error.count, error.first) == ("infinity", 3, (0,))
+    assert (error.sources, error.location) == ((), planted(fifty_backward))
 
 
 def test_the_op_that_made_a_nan_is_named_forward(xp):

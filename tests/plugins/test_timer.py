@@ -1,6 +1,8 @@
 """The plugin ``timer``: what it counts, and how times add up."""
 
 import itertools
+import json
+import sys
 import threading
 import time
 
@@ -10,13 +12,14 @@ import pytest
 import agnograd as ag
 import agnograd_timer
 from agnograd.extend import hookimpl
+from agnograd_numpy import NumpyBackend
 from agnograd_timer import Timer
 
 
 @pytest.fixture
 def ticks(monkeypatch):
     """Let every reading of the clock be one second after the one before."""
-    monkeypatch.setattr(agnograd_timer, "perf_counter", itertools.count(0.0).__next__)
+    monkeypatch.setattr("agnograd_timer._running.perf_counter", itertools.count(0.0).__next__)
 
 
 def variable(xp, value=3.0):
@@ -25,6 +28,15 @@ def variable(xp, value=3.0):
 
 def row(calls, seconds):
     return {"calls": calls, "seconds": seconds}
+
+
+def plain(timer):
+    """Return what was measured without shapes and preparation."""
+    tables = timer.to_dict()
+    return {
+        kind: {name: row(each["calls"], each["seconds"]) for name, each in tables[kind].items()}
+        for kind in ("forward", "backward")
+    } | {"passes": row(tables["passes"]["calls"], tables["passes"]["seconds"])}
 
 
 def program(xp, x):
@@ -37,7 +49,7 @@ def test_calls_and_times_add_up(xp, ticks):
     x = variable(xp)
     with ag.hooks("timer") as (timer,):
         xp.exp(x * x * 2.0).backward()
-    assert timer.to_dict() == {
+    assert plain(timer) == {
         "forward": {"multiply": row(2, 2.0), "exp": row(1, 1.0)},
         "backward": {"exp": row(1, 1.0), "multiply": row(2, 2.0)},
         "passes": row(1, 7.0),
@@ -50,7 +62,7 @@ def test_real_times_are_consistent(xp):
         for _ in range(3):
             program(xp, variable(xp)).backward()
     wall = time.perf_counter() - start
-    totals = timer.to_dict()
+    totals = plain(timer)
     seconds = {d: sum(r["seconds"] for r in totals[d].values()) for d in ("forward", "backward")}
     assert {name: r["calls"] for name, r in totals["backward"].items()} == {
         "sum": 3,
@@ -66,9 +78,9 @@ def test_ops_inside_of_a_rule_count_for_themselves(xp):
     x = variable(xp)
     y = xp.sin(x)
     with ag.hooks(Timer(), Timer()) as (timer, _), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(agnograd_timer, "perf_counter", itertools.count(0.0).__next__)
+        patch.setattr("agnograd_timer._running.perf_counter", itertools.count(0.0).__next__)
         y.backward(create_graph=True)
-    totals = timer.to_dict()
+    totals = plain(timer)
     inner = sum(r["calls"] for r in totals["forward"].values())
     assert inner >= 2  # cos(x), times the gradient
     assert set(totals["backward"]) == {"sin"}
@@ -87,7 +99,7 @@ def test_a_pass_inside_of_a_pass_counts_for_itself(xp, ticks):
     x, y, timer = variable(xp), variable(xp), Timer()
     with ag.hooks(timer, Inner()):
         (x * x).backward()
-    totals = timer.to_dict()
+    totals = plain(timer)
     assert totals["forward"]["multiply"] == row(2, 2.0)
     assert totals["backward"]["multiply"] == row(2, 2.0)
     assert totals["passes"] == row(2, 9.0)
@@ -99,7 +111,7 @@ def test_failed_ops_count_and_leave_nothing_behind(xp, ticks):
         with pytest.raises(Exception, match=r"(?i)shape|broadcast|dimension|mismatch"):
             xp.matmul(xp.zeros((2, 3)).data, xp.zeros((2, 3)).data)
         xp.sum(x).backward()
-    totals = timer.to_dict()
+    totals = plain(timer)
     assert totals["forward"]["matmul"] == row(1, 1.0)
     assert totals["forward"]["sum"] == row(1, 1.0)
     assert totals["passes"]["calls"] == 1
@@ -131,27 +143,27 @@ def test_failing_hooks_of_others_leave_nothing_behind(name, first, before, ticks
     timer.reset()
     with ag.hooks(timer):
         (x * x).backward()
-    assert timer.to_dict()["forward"] == {"multiply": row(1, 1.0)}
-    assert timer.to_dict()["backward"] == {"multiply": row(1, 1.0)}
-    assert timer.to_dict()["passes"] == row(1, 3.0)
+    assert plain(timer)["forward"] == {"multiply": row(1, 1.0)}
+    assert plain(timer)["backward"] == {"multiply": row(1, 1.0)}
+    assert plain(timer)["passes"] == row(1, 3.0)
 
 
 def test_other_plugins_hooks_are_not_measured(ticks):
     class Slow:
         @hookimpl
         def forward_preprocess(self):
-            agnograd_timer.perf_counter()
+            agnograd_timer._running.perf_counter()
 
         @hookimpl
         def forward_postprocess(self):
-            agnograd_timer.perf_counter()
+            agnograd_timer._running.perf_counter()
 
     xp = ag.namespace("numpy")
     for plugins in ((timer := Timer(), Slow()), (Slow(), timer)):
         timer.reset()
         with ag.hooks(*plugins):
             xp.exp(variable(xp))
-        assert timer.to_dict()["forward"] == {"exp": row(1, 1.0)}
+        assert plain(timer)["forward"] == {"exp": row(1, 1.0)}
 
 
 def test_nested_scopes_share_what_they_share(xp):
@@ -160,8 +172,8 @@ def test_nested_scopes_share_what_they_share(xp):
             xp.exp(variable(xp))
         xp.exp(variable(xp))
     xp.exp(variable(xp))
-    assert outer.to_dict()["forward"]["exp"]["calls"] == 2
-    assert inner.to_dict()["forward"]["exp"]["calls"] == 1
+    assert plain(outer)["forward"]["exp"]["calls"] == 2
+    assert plain(inner)["forward"]["exp"]["calls"] == 1
 
 
 def test_threads_add_up():
@@ -188,7 +200,7 @@ def test_threads_add_up():
         thread.start()
     for thread in threads:
         thread.join()
-    totals = timer.to_dict()
+    totals = plain(timer)
     for direction in ("forward", "backward"):
         calls = {name: r["calls"] for name, r in totals[direction].items()}
         assert calls == {"sin": 20, "multiply": 20, "sum": 2}
@@ -201,21 +213,180 @@ def test_summary_is_a_table_with_the_longest_first(ticks):
     with ag.hooks("timer") as (timer,):
         xp.exp(x * x * 2.0).backward()
     assert timer.summary().splitlines() == [
-        "op            calls    total ms     mean us   share",
+        "op          calls  total ms     mean us  share  preparation ms",
         "forward",
-        "  multiply        2    2000.000  1000000.00   33.3%",
-        "  exp             1    1000.000  1000000.00   16.7%",
+        "  multiply      2  2000.000  1000000.00  33.3%",
+        "  exp           1  1000.000  1000000.00  16.7%",
         "backward",
-        "  multiply        2    2000.000  1000000.00   33.3%",
-        "  exp             1    1000.000  1000000.00   16.7%",
-        "passes            1    7000.000  7000000.00",
+        "  multiply      2  2000.000  1000000.00  33.3%        2000.000",
+        "  exp           1  1000.000  1000000.00  16.7%        1000.000",
+        "passes          1  7000.000  7000000.00               4000.000",
     ]
 
 
 def test_an_empty_timer_has_a_summary():
     timer = Timer()
-    assert timer.to_dict() == {"forward": {}, "backward": {}, "passes": row(0, 0.0)}
+    assert plain(timer) == {"forward": {}, "backward": {}, "passes": row(0, 0.0)}
     assert len(timer.summary().splitlines()) == 4
+
+
+def test_rules_and_what_is_around_them_make_up_the_pass(xp, ticks):
+    with ag.hooks("timer") as (timer,):
+        program(xp, variable(xp)).backward()
+    totals = timer.to_dict()
+    rules = [r["seconds"] for r in totals["backward"].values()]
+    before = [r["preparation"] for r in totals["backward"].values()]
+    assert sum(rules) + totals["passes"]["preparation"] == totals["passes"]["seconds"]
+    assert 0.9 < (sum(rules) + sum(before)) / totals["passes"]["seconds"] < 1.0
+
+
+def test_a_recorded_pass_adds_up_too(xp, ticks):
+    y = program(xp, variable(xp))
+    with ag.hooks("timer") as (timer,):
+        y.backward(create_graph=True)
+    totals = timer.to_dict()
+    own = sum(r["seconds"] for kind in ("forward", "backward") for r in totals[kind].values())
+    assert own + totals["passes"]["preparation"] == totals["passes"]["seconds"]
+
+
+def test_a_pass_inside_of_a_rule_is_not_the_rule_s_time(xp, ticks):
+    with ag.hooks("timer") as (timer,):
+        y = ag.checkpoint(lambda x: xp.sin(x))(variable(xp))
+        y.backward()
+    totals = plain(timer)
+    assert totals["backward"]["sin"] == row(1, 1.0)
+    assert totals["forward"]["sin"] == row(2, 2.0)
+    assert totals["passes"]["calls"] == 2
+
+
+def test_shapes_are_told_apart(xp, ticks):
+    with ag.hooks("timer") as (timer,):
+        for shape in ((2, 3), (2, 3), (4,)):
+            (ag.Variable(xp.ones(shape).data) * 2.0).backward(xp.ones(shape))
+    totals = timer.to_dict()
+    assert totals["forward"]["multiply"]["shapes"] == {
+        ((2, 3), ()): row(2, 2.0),
+        ((4,), ()): row(1, 1.0),
+    }
+    assert totals["backward"]["multiply"]["shapes"] == {
+        ((2, 3),): row(2, 2.0),
+        ((4,),): row(1, 1.0),
+    }
+
+
+def test_many_events_are_added_up_on_the_way(monkeypatch, xp, ticks):
+    monkeypatch.setattr(agnograd_timer, "_WAITING", 50)
+    timer = Timer(events=10)
+    with ag.hooks(timer):
+        for _ in range(5):
+            program(xp, variable(xp)).backward()
+        assert len(timer._events) <= 50
+    totals = timer.to_dict()
+    assert totals["forward"]["sin"]["calls"] == totals["backward"]["sin"]["calls"] == 50
+    own = sum(r["seconds"] for r in totals["backward"].values())
+    assert own + totals["passes"]["preparation"] == totals["passes"]["seconds"]
+
+
+class Device:
+    """Marks of a device's clock, which is read when someone asks for the time between two."""
+
+    def __init__(self, monkeypatch, start):
+        self.count = itertools.count(start)
+        self.waits = 0
+        monkeypatch.setattr(NumpyBackend, "mark", lambda _: [next(self.count)], raising=False)
+        monkeypatch.setattr(NumpyBackend, "elapsed", self.elapsed, raising=False)
+
+    def elapsed(self, start, stop):
+        self.waits += 1
+        return float(stop[0] - start[0])
+
+
+def test_a_device_s_own_clock_is_used_and_not_waited_for(monkeypatch):
+    xp, device = ag.namespace("numpy"), Device(monkeypatch, start=0)
+    x = variable(xp)
+    with ag.hooks("timer") as (timer,):
+        xp.exp(x * x).backward()
+    assert device.waits == 0
+    totals = timer.to_dict()
+    assert device.waits > 0
+    assert totals["forward"]["multiply"]["seconds"] == 1.0
+    assert totals["backward"]["multiply"]["seconds"] == 1.0
+    # From the first rule on: 4 marks of rules, and one at each end.
+    assert totals["passes"] == row(1, 5.0) | {"preparation": 3.0}
+
+
+def test_backends_with_and_without_a_clock_mix(monkeypatch, ticks):
+    Device(monkeypatch, start=1000)
+    on_device, on_host = ag.namespace("numpy"), ag.namespace("strict")
+    with ag.hooks("timer") as (timer,):
+        for xp in (on_device, on_host, on_device):
+            xp.exp(variable(xp)).backward()
+    totals = timer.to_dict()
+    assert totals["forward"]["exp"]["seconds"] == totals["backward"]["exp"]["seconds"] == 3.0
+    assert totals["passes"]["seconds"] == 9.0
+
+
+def test_traces_nest(xp, tmp_path, ticks):
+    x = variable(xp, [1.0, 2.0])
+    with ag.hooks("timer") as (timer,):
+        xp.sum(ag.checkpoint(lambda x: xp.sin(x))(x)).backward()
+    timer.trace(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())
+    (clock,) = [event for event in trace["traceEvents"] if event["ph"] == "M"]
+    assert clock["args"]["name"] == "agnograd, host"
+    spans = {}
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X":
+            assert event["dur"] > 0 <= event["ts"]
+            key = event["cat"], event["name"]
+            spans.setdefault(key, []).append((event["ts"], event["ts"] + event["dur"]))
+    inner, outer = spans["pass", "backward pass"]
+    ((sin_start, sin_end),) = spans["backward", "sin"]
+    ((rule_start, rule_end),) = spans["backward", "<lambda>"]
+    assert outer[0] < rule_start < inner[0] < sin_start < sin_end < inner[1] < rule_end < outer[1]
+    (event,) = [e for e in trace["traceEvents"] if (e.get("cat"), e["name"]) == ("forward", "sum")]
+    assert event["args"]["shapes"] == "((2,),)"
+
+
+def test_a_trace_has_the_latest_events_and_threads_apart(tmp_path):
+    xp, timer = ag.namespace("numpy"), Timer(events=4)
+
+    def work():
+        with ag.hooks(timer):
+            xp.sin(xp.exp(variable(xp)))
+
+    for _ in range(2):
+        work()
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    timer.trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"][1:]
+    assert [event["name"] for event in events] == ["exp", "sin", "exp", "sin"]
+    assert len({event["tid"] for event in events}) == 2
+    assert min(event["ts"] for event in events) == 0.0
+    Timer().trace(tmp_path / "empty.json")
+    assert json.loads((tmp_path / "empty.json").read_text())["traceEvents"] == []
+
+
+def test_plot_is_a_bar_chart_of_the_longest(ticks, tmp_path):
+    pytest.importorskip("matplotlib", reason="the chart needs matplotlib")
+    xp = ag.namespace("numpy")
+    x = variable(xp)
+    with ag.hooks("timer") as (timer,):
+        xp.sum(xp.exp(x * x * 2.0)).backward()
+    figure = timer.plot(top=2)
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["multiply", "exp"]
+    assert [bar.get_width() for bar in axes.patches] == [2000.0, 1000.0, 2000.0, 1000.0]
+    figure.savefig(tmp_path / "timer.png")
+    Timer().plot().savefig(tmp_path / "empty.png")
+
+
+def test_a_missing_library_is_named_with_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        Timer().plot()
 
 
 def test_what_runs_when_the_timer_is_reset_counts_when_it_ends(ticks):
@@ -228,4 +399,4 @@ def test_what_runs_when_the_timer_is_reset_counts_when_it_ends(ticks):
     xp, timer = ag.namespace("numpy"), Timer()
     with ag.hooks(timer, Reset()):
         xp.sin(xp.exp(variable(xp)))
-    assert timer.to_dict()["forward"] == {"sin": row(1, 1.0)}
+    assert plain(timer)["forward"] == {"sin": row(1, 1.0)}

@@ -1,0 +1,23 @@
+"""Sizes of arrays."""
+
+import math
+from typing import Any
+
+import array_api_compat
+
+__all__ = ["nbytes"]
+
+
+def nbytes(array: Any) -> int:
+    """Return the size of an array in bytes; 0 for one of a size that is not yet known."""
+    size = array_api_compat.size(array)
+    if size is None or math.isnan(size):
+        return 0
+    if hasattr(array, "nbytes"):
+        return int(array.nbytes)
+    xp = array_api_compat.array_namespace(array)
+    if xp.isdtype(array.dtype, "bool"):
+        return int(size)
+    facts = xp.iinfo if xp.isdtype(array.dtype, "integral") else xp.finfo
+    parts = 2 if xp.isdtype(array.dtype, "complex floating") else 1
+    return int(size * parts * facts(array.dtype).bits) // 8

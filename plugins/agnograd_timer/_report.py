@@ -1,0 +1,115 @@
+"""Times as a table, as a chart, and as a file for trace viewers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agnograd_timer._totals import Event, elapsed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.table import Table
+
+    from agnograd.extend import Backend
+
+__all__ = ["as_text", "chart", "table", "write_trace"]
+
+
+def table(tables: dict[str, dict[str, Any]]) -> Table:
+    """Return a table of rich, the longest totals first."""
+    from rich.table import Table
+
+    made = Table("op", box=None, pad_edge=False)
+    for column in ("calls", "total ms", "mean us", "share", "preparation ms"):
+        made.add_column(column, justify="right")
+    ops = ("forward", "backward")
+    everything = sum(row["seconds"] for kind in ops for row in tables[kind].values())
+    for kind in ops:
+        made.add_row(kind, style="bold")
+        rows = tables[kind]
+        for name in sorted(rows, key=lambda name: -rows[name]["seconds"]):
+            share = rows[name]["seconds"] / everything if everything else 0.0
+            made.add_row(f"  {name}", *_figures(rows[name], f"{share:.1%}"))
+    made.add_row("passes", *_figures(tables["passes"], ""), style="bold")
+    return made
+
+
+def _figures(row: dict[str, Any], share: str) -> list[str]:
+    mean = row["seconds"] / row["calls"] if row["calls"] else 0.0
+    around = f"{row['preparation'] * 1e3:.3f}" if "preparation" in row else ""
+    return [str(row["calls"]), f"{row['seconds'] * 1e3:.3f}", f"{mean * 1e6:.2f}", share, around]
+
+
+def as_text(made: Table) -> str:
+    """Return a table as plain text; no line is broken, however narrow the terminal."""
+    from rich.console import Console
+
+    width = Console(width=1000).measure(made).maximum
+    console = Console(file=StringIO(), width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(made)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
+    """Write events in the Trace Event Format: each clock is a process of its own."""
+    clocks = list(dict.fromkeys(event[4] for event in events))
+    names = ["host" if clock is None else clock.name for clock in clocks]
+    rows: list[dict[str, Any]] = [
+        {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": f"agnograd, {name}"}}
+        for pid, name in enumerate(names)
+    ]
+    origins: dict[Backend | None, Any] = {}
+    starts = [
+        elapsed(clock, origins.setdefault(clock, start), start)
+        for _, _, start, _, clock, _, _, _ in events
+    ]
+    first = min(starts, default=0.0)  # what ended first did not begin first
+    for event, began in zip(events, starts, strict=True):
+        row, _, start, stop, clock, _, _, thread = event
+        rows.append(
+            {
+                "name": row.name,
+                "cat": "pass" if row.kind == "passes" else row.kind,
+                "ph": "X",
+                "ts": (began - first) * 1e6,
+                "dur": elapsed(clock, start, stop) * 1e6,
+                "pid": clocks.index(clock),
+                "tid": thread,
+                "args": {"shapes": str(row.shapes)},
+            }
+        )
+    text = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def chart(tables: dict[str, dict[str, Any]], top: int) -> Figure:
+    """Return horizontal bars, forward and backward end to end, the longest on top."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "plot() needs matplotlib, which is not installed: pip install matplotlib"
+        ) from error
+    kinds = ("forward", "backward")
+    times = {
+        name: [tables[kind].get(name, {"seconds": 0.0})["seconds"] * 1e3 for kind in kinds]
+        for name in {**tables["forward"], **tables["backward"]}
+    }
+    names = sorted(times, key=lambda name: -sum(times[name]))[:top]
+    figure = Figure(layout="constrained")
+    axes = figure.subplots()
+    left = [0.0] * len(names)
+    for index, kind in enumerate(kinds):
+        widths = [times[name][index] for name in names]
+        axes.barh(names, widths, left=left, label=kind)
+        left = [start + width for start, width in zip(left, widths, strict=True)]
+    axes.invert_yaxis()
+    axes.set(xlabel="milliseconds", title="Time by op")
+    axes.legend()
+    return figure
