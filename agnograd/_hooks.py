@@ -1,8 +1,6 @@
-"""Active hooks: plugins that were asked for, compiled to plain calls.
+"""Active hooks: plugins that were asked for, and what happens around ops, rules and passes.
 
-pluggy discovers nothing here: it registers, orders and validates. A call through it costs more
-than a small op, so that each hook is compiled, when plugins come or go, to the list of functions
-that pluggy would call; hooks with wrappers are left to pluggy.
+pluggy registers, orders and validates; its result is compiled when plugins come or go.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ from typing import Any
 import pluggy
 
 from agnograd._call import Call, Pairs
+from agnograd._dispatch import compiled
 from agnograd._graph import FIRST, OP, Node, saved_of
-from agnograd._mode import entered
 from agnograd._watching import raw_gradient
 from agnograd.errors import PluginError
 from agnograd.hookspecs import HookSpecs
@@ -27,9 +25,6 @@ __all__ = ["ActiveHooks"]
 HOOKS = tuple(name for name in vars(HookSpecs) if not name.startswith("_"))
 OPS = frozenset({"forward_preprocess", "forward_postprocess", "save_value"})
 RULES = frozenset({"backward_preprocess", "backward_postprocess"})
-
-# What a hook itself computes is neither recorded nor observed.
-_QUIET = entered(recording=False, hooks=lambda: None)
 
 
 class Packed:
@@ -74,7 +69,7 @@ class ActiveHooks:
         self._implementations = {
             name: found for name, caller in callers.items() if (found := caller.get_hookimpls())
         }
-        self._run = {name: _compiled(callers[name]) for name in self._implementations}
+        self._run = {name: compiled(callers[name], self._blame) for name in self._implementations}
         # Whether any plugin looks at rules, and at ops at all: those that do not cost ops nothing.
         self.observe_rules = not RULES.isdisjoint(self._run)
         self.observe_ops = self.observe_rules or not OPS.isdisjoint(self._run)
@@ -83,21 +78,16 @@ class ActiveHooks:
         """Return whether any plugin implements a hook."""
         return name in self._run
 
-    def run(self, hook: str, op: Call | None = None, **arguments: Any) -> Any:
+    def run(self, hook: str, *arguments: Any) -> Any:
         """Call a hook of every active plugin (of the first that answers, for some hooks)."""
         function = self._run.get(hook)
-        if function is None:
-            return None
-        if op is not None:
-            arguments["op"] = op
-        try:
-            with _QUIET:
-                return function(arguments)
-        except BaseException as error:
-            place = f" for op {op.name!r}" if op is not None else ""
-            plugin = self._culprit(hook, error)
-            error.add_note(f"agnograd: raised by hook {hook!r} of plugin {plugin!r}{place}")
-            raise
+        return None if function is None else function(*arguments)
+
+    def _blame(self, hook: str, error: BaseException, op: Call | None) -> None:
+        """Note on an error which plugin's hook raised it, and for which op."""
+        place = f" for op {op.name!r}" if op is not None else ""
+        plugin = self._culprit(hook, error)
+        error.add_note(f"agnograd: raised by hook {hook!r} of plugin {plugin!r}{place}")
 
     def _culprit(self, hook: str, error: BaseException) -> str | None:
         """Return the name of the plugin whose hook is on the error's traceback."""
@@ -128,7 +118,7 @@ class ActiveHooks:
         outputs: Sequence[Any] = ()
         failure = None
         try:
-            self.run("forward_preprocess", op, inputs=inputs)
+            self.run("forward_preprocess", op, inputs)
             out = compute()
             outputs = tuple(out) if isinstance(out, tuple | list) else (out,)
         except BaseException as error:
@@ -136,7 +126,7 @@ class ActiveHooks:
             raise
         finally:
             try:
-                self.run("forward_postprocess", op, inputs=inputs, outputs=outputs, error=failure)
+                self.run("forward_postprocess", op, inputs, outputs, failure)
             finally:
                 op.returned()
         return op, out
@@ -151,16 +141,16 @@ class ActiveHooks:
         """Run an op's rule between its hooks, which see raw arrays."""
         grad_inputs: tuple[Any, ...] = ()
         failure = None
-        seen = {"inputs": inputs, "grad_outputs": tuple(raw_gradient(g) for g in cotangents)}
+        grad_outputs = tuple(raw_gradient(g) for g in cotangents)
         try:
-            self.run("backward_preprocess", op, **seen)
+            self.run("backward_preprocess", op, inputs, grad_outputs)
             pairs = compute()
             grad_inputs = tuple(raw_gradient(g) for _, g in pairs)
         except BaseException as error:
             failure = error
             raise
         finally:
-            self.run("backward_postprocess", op, **seen, grad_inputs=grad_inputs, error=failure)
+            self.run("backward_postprocess", op, inputs, grad_outputs, grad_inputs, failure)
         return pairs
 
     @contextmanager
@@ -168,13 +158,13 @@ class ActiveHooks:
         """Run a backward pass between its hooks."""
         failure = None
         try:
-            self.run("backward_start", outputs=outputs)
+            self.run("backward_start", outputs)
             yield
         except BaseException as error:
             failure = error
             raise
         finally:
-            self.run("backward_finish", outputs=outputs, error=failure)
+            self.run("backward_finish", outputs, failure)
 
     def save(self, node: Node) -> None:
         """Let plugins pack what a node saved."""
@@ -186,7 +176,7 @@ class ActiveHooks:
         for index, (name, source) in enumerate(zip(op.saved_names, op.sources, strict=True)):
             value = values[index]
             if isinstance(source, int | str) and isinstance(value, op.domain.array_types):
-                packed = self.run("save_value", op, name=name, value=value)
+                packed = self.run("save_value", op, name, value)
                 if packed is not None:
                     values[index] = Packed(packed)
         node[FIRST : op.first] = values
@@ -198,31 +188,13 @@ class ActiveHooks:
         return [self._restored(v) if isinstance(v, Packed) else v for v in saved]
 
     def _restored(self, packed: Packed) -> Any:
-        value = self.run("restore_value", packed=packed.value)
+        value = self.run("restore_value", packed.value)
         if value is None:
             raise PluginError(
                 "a saved value was packed by a save_value hook, and no restore_value hook of the "
                 f"plugins that were active then ({', '.join(self.plugins)}) restores it"
             )
         return value
-
-
-def _compiled(caller: pluggy.HookCaller) -> Callable[[Mapping[str, Any]], Any]:
-    """Return a function that calls a hook's implementations in pluggy's order."""
-    implementations = caller.get_hookimpls()
-    if any(each.wrapper or each.hookwrapper for each in implementations):
-        return lambda arguments: caller(**arguments)
-    steps = [(each.function, each.argnames) for each in reversed(implementations)]
-    first = bool(caller.spec is not None and caller.spec.opts["firstresult"])
-
-    def run(arguments: Mapping[str, Any]) -> Any:
-        for function, names in steps:
-            result = function(*[arguments[name] for name in names])
-            if first and result is not None:
-                return result
-        return None
-
-    return run
 
 
 def _suggestion(plugin: object) -> str:

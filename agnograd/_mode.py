@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROCESS_PLUGINS",
+    "QUIET",
     "Mode",
     "current_mode",
     "enable_grad",
@@ -24,7 +25,9 @@ __all__ = [
     "is_grad_enabled",
     "no_grad",
     "recording_since",
+    "reset_mode",
     "set_grad_enabled",
+    "set_mode",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,6 +88,11 @@ PROCESS_PLUGINS = [
 initial_mode = Mode(True, None, None) if PROCESS_PLUGINS else None
 _MODE: ContextVar[Mode | None] = ContextVar("agnograd_mode", default=initial_mode)
 current_mode = _MODE.get
+
+
+# What a hook itself computes is neither recorded nor observed.
+QUIET = Mode(False, None, None)
+set_mode, reset_mode = _MODE.set, _MODE.reset
 
 
 class entered:  # noqa: N801 - used as a statement: with entered(...)

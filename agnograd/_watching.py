@@ -50,7 +50,7 @@ def announce(leaf: Leaf, g: Any, hooks: ActiveHooks) -> None:
     """Tell plugins that a leaf's gradient is final."""
     variable = leaf.variable()
     if variable is not None and hooks.has("gradient_ready"):
-        hooks.run("gradient_ready", variable=variable, grad=raw_gradient(g))
+        hooks.run("gradient_ready", variable, raw_gradient(g))
 
 
 def raw_gradient(g: Any) -> Any:
