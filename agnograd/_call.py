@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from agnograd._graph import FIRST, Node
+from agnograd._graph import FIRST, OP, Node
 from agnograd.errors import FreedGraphError
 
 if TYPE_CHECKING:
@@ -37,30 +37,6 @@ class Call:
         ``file:line in function`` of the user's code that called the op. It is found when a hook
         reads it during the forward call, and kept for the backward pass; else it is None.
     """
-
-    __slots__ = (
-        "_location",
-        "_seeking",
-        "accumulate",
-        "add",
-        "backward",
-        "chapter",
-        "domain",
-        "first",
-        "freed",
-        "guarded",
-        "hooks",
-        "masks",
-        "name",
-        "optional",
-        "origin",
-        "overwrite",
-        "parameters",
-        "reads",
-        "saved_names",
-        "simple",
-        "sources",
-    )
 
     def __init__(self, name: str, chapter: str, domain: Domain) -> None:
         self.name = name
@@ -105,28 +81,15 @@ class Call:
         if self.freed is not None:
             return self.freed
         freed = Call(self.name, self.chapter, self.domain)
-        freed.backward = freed.guarded = freed._was_freed
+        freed.backward = freed.guarded = _was_freed
         freed.saved_names, freed.sources, freed.first = self.saved_names, self.sources, self.first
         freed.origin = self
         return freed, *(None for _ in self.saved_names)
 
     def observed(self, parameters: Mapping[str, Any]) -> Call:
-        """Return a copy for one call that hooks observe."""
-        call = Call(self.name, self.chapter, self.domain)
-        call.parameters = parameters
-        call.backward = self.backward
-        call.guarded = self.guarded
-        call.masks = self.masks
-        call.add = self.add
-        call.accumulate = self.accumulate
-        call.overwrite = self.overwrite
-        call.optional = self.optional
-        call.reads = self.reads
-        call.simple = False  # it is freed by its own name
-        call.saved_names = self.saved_names
-        call.sources = self.sources
-        call.first = self.first
-        call._seeking = True
+        """Return a copy for one call that hooks observe; it is freed by a name of its own."""
+        call: Call = object.__new__(Call)
+        call.__dict__.update(self.__dict__, parameters=parameters, freed=None, _seeking=True)
         return call
 
     def returned(self) -> None:
@@ -146,14 +109,15 @@ class Call:
             return saved
         return self.hooks.restore(saved)
 
-    def _was_freed(self, *_: Any) -> Any:
-        raise FreedGraphError(
-            f"the values that {self.name!r} saved were freed by an earlier backward pass; pass "
-            "retain_graph=True to that pass if the graph is needed again"
-        )
-
     def __repr__(self) -> str:
         return f"<op {self.name} on {self.domain.backend.name}>"
+
+
+def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:
+    raise FreedGraphError(
+        f"the values that {node[OP].name!r} saved were freed by an earlier backward pass; pass "
+        "retain_graph=True to that pass if the graph is needed again"
+    )
 
 
 def _no_backward(*_: Any) -> Any:

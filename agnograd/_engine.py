@@ -121,7 +121,7 @@ class Pass(Arrivals):
     noticing : bool
         Whether gradients of values in the middle of the graph are asked for.
     plain : bool
-        Whether all that most nodes need is a call of their backward function.
+        Whether most nodes need a call of their backward function, between hooks at most.
     """
 
     def __init__(self, create_graph: bool, retain_graph: bool, retain_grads: bool) -> None:
@@ -140,24 +140,29 @@ class Pass(Arrivals):
         self.masked: set[int] = set()
         self.callbacks: ByNode[Callback] = ByNode()
         self.awaited: dict[int, int] | None = None
-        self.plain = self.observers is None and not create_graph
+        self.plain = not create_graph
+
+    @property
+    def quick(self) -> bool:
+        """Whether most nodes need nothing but a call of their backward function."""
+        return self.plain and self.observers is None
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, owned = self.gradients, self.queue, self.owned
-        keeping, plain, source = self.retain_graph, self.plain, None
+        quick, keeping, source = self.quick, self.retain_graph, None
         node: Any = heappop(queue) if queue else None
         while node is not None:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
             g, op = gradients.pop(node[RANK]), node[OP]
             try:
-                if plain and op.simple and node[WATCH] is None and type(g) is not Elements:
+                if quick and op.simple and node[WATCH] is None and type(g) is not Elements:
                     pairs = op.backward(g, node)
                     if not keeping:
-                        node[OP : op.first] = op.freed
+                        node[OP : op.first] = op.freed or op.when_freed()
                 else:
                     pairs = self.visit(node, g)
-                    plain, source = self.plain, None
+                    quick, source = self.quick, None
             except BaseException as error:
                 error.add_note(f"agnograd: in the backward pass, at op {op.name!r}")
                 raise
@@ -166,7 +171,7 @@ class Pass(Arrivals):
             for edge, part in pairs:
                 if part is None:
                     continue
-                if plain and edge[OP].reads and edge[WATCH] is None and type(part) in SCALAR_TYPES:
+                if quick and edge[OP].reads and edge[WATCH] is None and type(part) in SCALAR_TYPES:
                     if edge[-1] is not source:  # another array than the last one
                         source = edge[-1]
                         found = self.elements(source, edge)
@@ -192,9 +197,15 @@ class Pass(Arrivals):
 
     def visit(self, node: Edge, g: Any) -> Pairs:
         """Visit a node that is no plain op, or in a pass of which more is asked."""
+        op = node[OP]
         if type(g) is Elements:
             g = g.gathered()
-        if self.noticing or node[WATCH] is not None or not isinstance(node[OP], Call):
+        elif self.plain and op.simple and node[WATCH] is None and self.observers is not None:
+            pairs = self.observers.backward(partial(op.backward, g, node), node, g)
+            if not self.retain_graph:
+                forget(node)
+            return pairs
+        if self.noticing or node[WATCH] is not None or not isinstance(op, Call):
             g = self.meet(node, g)
         taken = node if self.path is None else within(self.path, node)
         if g is None or taken is None:
@@ -305,10 +316,7 @@ class Pass(Arrivals):
             compute = partial(backward, g, taken)
         if self.observers is None:
             return compute()
-        known = dict(zip(op.sources, saved, strict=True))
-        inputs = tuple(known.get(index) for index in range(len(edges)))
-        cotangents = tuple(g) if isinstance(g, list) else (g,)
-        return self.observers.backward(op, compute, inputs, cotangents)
+        return self.observers.backward(compute, node, g)
 
 
 def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:

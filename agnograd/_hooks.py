@@ -73,6 +73,14 @@ class ActiveHooks:
         # Whether any plugin looks at rules, and at ops at all: those that do not cost ops nothing.
         self.observe_rules = not RULES.isdisjoint(self._run)
         self.observe_ops = self.observe_rules or not OPS.isdisjoint(self._run)
+        asked = {name for hook in RULES for name in self._asked(hook)}
+        self._wants_inputs = "inputs" in asked
+        self._wants_gradients = "grad_inputs" in asked
+
+    def _asked(self, hook: str) -> Iterator[str]:
+        """Yield the arguments that implementations of a hook ask for."""
+        for each in self._implementations.get(hook, ()):
+            yield from each.argnames
 
     def has(self, name: str) -> bool:
         """Return whether any plugin implements a hook."""
@@ -131,21 +139,18 @@ class ActiveHooks:
                 op.returned()
         return op, out
 
-    def backward(
-        self,
-        op: Call,
-        compute: Callable[[], Pairs],
-        inputs: Sequence[Any],
-        cotangents: Sequence[Any],
-    ) -> Pairs:
-        """Run an op's rule between its hooks, which see raw arrays."""
+    def backward(self, compute: Callable[[], Pairs], node: Node, g: Any) -> Pairs:
+        """Run a node's rule between its hooks, which see raw arrays."""
+        op = node[OP]
+        inputs = _inputs(node) if self._wants_inputs else ()
+        grad_outputs = tuple(map(raw_gradient, g)) if isinstance(g, list) else (raw_gradient(g),)
         grad_inputs: tuple[Any, ...] = ()
         failure = None
-        grad_outputs = tuple(raw_gradient(g) for g in cotangents)
         try:
             self.run("backward_preprocess", op, inputs, grad_outputs)
             pairs = compute()
-            grad_inputs = tuple(raw_gradient(g) for _, g in pairs)
+            if self._wants_gradients:
+                grad_inputs = tuple([raw_gradient(g) for _, g in pairs])
         except BaseException as error:
             failure = error
             raise
@@ -168,8 +173,6 @@ class ActiveHooks:
 
     def save(self, node: Node) -> None:
         """Let plugins pack what a node saved."""
-        if not self.has("save_value"):
-            return
         op = node[OP]
         values = saved_of(node)
         assert values is not None
@@ -195,6 +198,13 @@ class ActiveHooks:
                 f"plugins that were active then ({', '.join(self.plugins)}) restores it"
             )
         return value
+
+
+def _inputs(node: Node) -> tuple[Any, ...]:
+    """Return the raw inputs of a node, None for those that it did not save."""
+    op = node[OP]
+    known = dict(zip(op.sources, node[FIRST : op.first], strict=True))
+    return tuple([known.get(index) for index in range(len(node) - op.first)])
 
 
 def _suggestion(plugin: object) -> str:

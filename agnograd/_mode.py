@@ -70,14 +70,15 @@ class Mode:
         """Set which plugins are active."""
         self.hooks = hooks
         self.observers = hooks if hooks is not None and hooks.observe_ops else None
-        self.watches = self.observers is not None or self.tape is not None
+        packs = hooks is not None and hooks.has("save_value")
+        self.watches = packs or self.tape is not None
 
     def recorded(self, node: Node, out: Any) -> None:
         """Tell those who watch of a node, and of its raw result."""
         if self.tape is not None and not self.tape.append(node, out):
             return
-        if self.observers is not None:
-            self.observers.save(node)
+        if self.hooks is not None and self.hooks.has("save_value"):
+            self.hooks.save(node)
 
 
 # None is the usual state (recording, no hooks), so that an op pays for one test alone. A process
