@@ -1,6 +1,7 @@
 """Indexing: reading at a key or at indices, writing at a key, and the transposes of reading."""
 
 import math
+import operator
 from typing import Any
 
 import array_api_compat
@@ -134,7 +135,7 @@ ops.linear(
     "__getitem__(x, key, /)",
     x=lambda g, key, x_shape, xp: xp.scatter_add(g, key, shape=x_shape),
     accumulate=_add_into,
-    forward=lambda x, key, /: x[key],
+    forward=operator.getitem,
     view=_put,
     masks=_leaves_out,
 )

@@ -1,0 +1,135 @@
+"""What an op may cost, counted and not timed: calls of Python functions, objects, bytes."""
+
+import gc
+import sys
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd.extend import hookimpl
+
+xp = ag.namespace("numpy")
+
+ARRAY = np.linspace(0.1, 0.9, 10)
+N = 200
+
+
+def calls(function):
+    """Return how many Python functions are called while a function runs."""
+    count = 0
+
+    def profile(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def chain(step, n, start=ARRAY):
+    x = y = ag.Variable(start)
+    for _ in range(n):
+        y = step(x, y)
+    return x, y
+
+
+def calls_per_step(prepared):
+    """Return the calls that each step adds to what ``prepared(n)`` gives, a function to be run."""
+    prepared(N)()  # what is done but once is done
+    return (calls(prepared(2 * N)) - calls(prepared(N))) / N
+
+
+# A step of a chain, the Python functions that it calls, and those of its backward pass: the op's
+# own function; the backward function, a rule if there is something to compute in it, and one more
+# if what arrives has to be added up.
+STEPS = {
+    "y * y": (lambda x, y: y * y, 1, 2),
+    "y * 0.9": (lambda x, y: y * 0.9, 1, 1),
+    "y + y": (lambda x, y: y + y, 1, 2),
+    "y + 1.0": (lambda x, y: y + 1.0, 1, 1),
+    "-y": (lambda x, y: -y, 1, 1),
+    "exp": (lambda x, y: xp.exp(-y), 2, 2),
+    "sin": (lambda x, y: xp.sin(y), 1, 2),
+    "y / 2.0": (lambda x, y: y / 2.0, 1, 3),
+}
+
+
+@pytest.mark.parametrize(("step", "forward", "backward"), STEPS.values(), ids=STEPS.keys())
+def test_python_calls_of_an_op_forward_and_backward(step, forward, backward):
+    # The step itself is a call, too.
+    assert calls_per_step(lambda n: lambda: chain(step, n)) == forward + 1
+    seed = np.ones(10)
+    assert calls_per_step(lambda n: partial(chain(step, n)[1].backward, seed)) == backward
+
+
+def test_python_calls_of_an_element_that_is_read():
+    def read(n):
+        x = ag.Variable(np.linspace(0.0, 1.0, n))
+        total = 0.0
+        for i in range(n):
+            total = total + x[i]
+        return total
+
+    assert calls_per_step(lambda n: lambda: read(n)) == 2
+    # That of the sum alone: elements wait for one another.
+    assert calls_per_step(lambda n: read(n).backward) == 1
+
+
+def test_objects_that_a_recorded_op_leaves_behind():
+    gc.collect()
+    gc.disable()
+    try:
+        x = y = ag.Variable(0.5)
+        before = len(gc.get_objects())
+        for _ in range(N):
+            y = y * 1.01
+        grown = len(gc.get_objects()) - before
+    finally:
+        gc.enable()
+    assert grown <= N + 5  # a list each, and no more that the collector has to visit
+    y.backward()
+    assert x.grad.item() == pytest.approx(1.01**N)
+
+
+def test_bytes_of_a_recorded_op():
+    def recorded(n):
+        tracemalloc.start()
+        try:
+            _, y = chain(lambda x, y: y * 0.9, n)
+            used = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+        del y
+        return used
+
+    # A list of seven and its items, a rank; the array that the next op would save is freed.
+    assert (recorded(2 * N) - recorded(N)) / N < 250
+
+
+def test_an_op_that_is_not_recorded_leaves_nothing_behind():
+    with ag.no_grad():
+        _, y = chain(lambda x, y: y * 0.9, 1)
+        gc.collect()
+        before = len(gc.get_objects())
+        for _ in range(N):
+            y = y * 0.9
+        assert len(gc.get_objects()) - before <= 5
+
+
+def test_hooks_that_are_not_there_cost_no_call():
+    class Leaves:
+        @hookimpl
+        def gradient_ready(self, variable):
+            pass
+
+    step = STEPS["sin"][0]
+    plain = calls(lambda: chain(step, N))
+    with ag.hooks(Leaves()):
+        assert calls(lambda: chain(step, N)) == plain
