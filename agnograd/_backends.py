@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from types import ModuleType
@@ -49,6 +49,13 @@ class Backend:
     def array_types(self) -> tuple[type, ...]:
         """Return the types of the library's arrays."""
         raise NotImplementedError(f"{type(self).__name__} must override array_types()")
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        """Return functions that compute ops faster than those of the namespace, by op name.
+
+        They take and return what the standard says, and may be any callables.
+        """
+        return {}
 
     def scalar_types(self) -> tuple[type, ...]:
         """Return types of 0-d results that the library does not give as arrays.

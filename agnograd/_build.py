@@ -29,8 +29,11 @@ def build(name: str) -> Domain:
     """Build all of one backend's ops, on raw arrays and on Variables."""
     domain = Domain(backend_named(name))
     ops = {name: op for name, (op, _) in registered().items()}
+    faster = domain.backend.kernels()
     kernels = {
-        name: kernel for name, op in ops.items() if (kernel := _kernel(op, domain)) is not None
+        name: kernel
+        for name, op in ops.items()
+        if (kernel := faster.get(name) or _kernel(op, domain)) is not None
     }
     domain.raw = SimpleNamespace(asarray=domain.library.asarray)
     _fill(domain.raw, domain, kernels, lambda _: SimpleNamespace())

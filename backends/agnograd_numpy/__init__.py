@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,37 @@ class NumpyBackend(Backend):
         import numpy as np
 
         return (np.ndarray,)
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        """Return NumPy's own functions and methods that need no layer around them."""
+        import numpy as np
+
+        def reduction(ufunc: np.ufunc) -> Callable[..., Any]:
+            def reduce(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+                return ufunc.reduce(x, axis=axis, keepdims=keepdims)
+
+            return reduce
+
+        def total(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+            return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+        def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
+            return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
+
+        return {
+            "all": reduction(np.logical_and),
+            "any": reduction(np.logical_or),
+            "linalg.matmul": np.matmul,
+            "linalg.matrix_transpose": attrgetter("mT"),
+            "matmul": np.matmul,
+            "matrix_transpose": attrgetter("mT"),
+            "max": reduction(np.maximum),
+            "min": reduction(np.minimum),
+            "permute_dims": np.ndarray.transpose,
+            "reshape": reshape,
+            "sum": total,
+            "zeros": np.zeros,
+        }
 
     def scalar_types(self) -> tuple[type, ...]:
         """Return the types of NumPy's numeric and boolean scalars."""
