@@ -1,6 +1,7 @@
 """Indexing: reading at a key or at indices, writing at a key, and the transposes of reading."""
 
 import math
+import operator
 from typing import Any
 
 import array_api_compat
@@ -69,7 +70,7 @@ def _along(indices: Any, shape: Shape, axis: int, xp: Any) -> tuple[Any, ...]:
 
 
 def _written_value(g: Any, key: Any, value_shape: Shape, xp: Any) -> Any:
-    part = g[key]
+    part = xp.__getitem__(g, key)
     if not (is_basic(key) or _is_mask(key, xp)):
         part = _last_writes(part, g, key, xp)
     # The value may have more leading axes, of length one, than the place that it is written to.
@@ -91,7 +92,7 @@ def _last_writes(part: Any, g: Any, key: Any, xp: Any) -> Any:
     count = math.prod(part.shape)
     positions = xp.reshape(xp.arange(count, device=device), part.shape)
     places = xp.zeros(g.shape, dtype=positions.dtype, device=device)
-    standing = xp.__setitem__(places, key, positions)[key]
+    standing = xp.__getitem__(xp.__setitem__(places, key, positions), key)
     return xp.where(standing == positions, part, xp.zeros_like(part))
 
 
@@ -110,7 +111,7 @@ ops.linear(
     "__getitem__(x, key, /)",
     x=lambda g, key, x_shape, xp: xp.scatter_add(g, key, shape=x_shape),
     accumulate=_add_into,
-    forward=lambda x, key, /: x[key],
+    forward=operator.getitem,
     view=_put,
     masks=_leaves_out,
 )
@@ -123,7 +124,7 @@ ops.linear(
 )
 ops.linear(
     "scatter_add(values, key, /, *, shape)",
-    values=lambda g, key: g[key],
+    values=lambda g, key, xp: xp.__getitem__(g, key),
     forward=_scatter_add,
 )
 ops.linear(
