@@ -115,8 +115,11 @@ def test_what_users_are_given_they_own(backend):
     x = filled(xp, (4,))
     for shared in (x[1:], xp.broadcast_to(x, (2, 4)), xp.permute_dims(x, (0,))):
         own = backend.own(shared)
+        try:
+            own[...] = -1.0
+        except TypeError:  # arrays that nobody can write to
+            continue
         assert own is not shared
-        own[...] = -1.0
     np.testing.assert_array_equal(np.asarray(x), [0.0, 1.0, 2.0, 3.0])
 
 
