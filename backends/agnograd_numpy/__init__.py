@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -73,10 +74,18 @@ class NumpyBackend(Backend):
         return into
 
     def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
-        """Add in place with ``numpy.add.at``."""
+        """Add in place with ``numpy.add.at``, which is fastest at positions of one axis."""
         import numpy as np
 
-        np.add.at(np.moveaxis(into, axis, 0), indices, np.moveaxis(values, axis, 0))
+        if into.ndim == 1 or not into.flags.c_contiguous:
+            np.add.at(np.moveaxis(into, axis, 0), indices, np.moveaxis(values, axis, 0))
+            return into
+        length, rest = into.shape[axis], math.prod(into.shape[axis % into.ndim + 1 :])
+        # Positions of one axis say nothing of the others: an index must be its own.
+        indices = np.arange(length)[indices]
+        first = np.arange(0, into.size, length * rest or 1)[:, None, None]
+        places = first + indices[:, None] * rest + np.arange(rest)
+        np.add.at(into.reshape(-1), places.reshape(-1), values.reshape(-1))
         return into
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
