@@ -61,6 +61,14 @@ def test_choosing_a_backend_imports_its_library_alone():
     assert {name.partition(".")[0] for name in python(code)} & LIBRARIES == {"numpy"}
 
 
+def test_importing_a_backend_imports_no_library():
+    names = [package.name for package in PACKAGES if package.parent.name == "backends"]
+    calls = "".join(f"import {name}; {name}.backend(); " for name in names)
+    loaded = python(f"import sys; {calls}print(*sys.modules, sep='\\n')")
+    assert len(names) >= 6
+    assert not {name.partition(".")[0] for name in loaded} & LIBRARIES
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_modules_are_short_and_documented(path):
     text = path.read_text()

@@ -38,8 +38,9 @@ class DaskBackend(Backend):
         return (da.Array,)
 
     def laid_out(self, gradient: Any, x: Any) -> Any:
-        """Return a gradient in its input's chunks."""
-        return gradient if gradient.chunks == x.chunks else gradient.rechunk(x.chunks)
+        """Return a gradient in its input's chunks, if their sizes are known."""
+        same = gradient.chunks == x.chunks or math.isnan(math.prod(x.shape))
+        return gradient if same else gradient.rechunk(x.chunks)
 
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return Python's operator; reading at several integer arrays is beyond Dask's."""

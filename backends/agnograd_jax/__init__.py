@@ -64,6 +64,8 @@ class JaxBackend(Backend):
         value = value.astype(x.dtype)
         while value.ndim and value.shape[0] == 1:  # the place may have fewer axes
             value = value[0]
+        if not value.ndim and str(getattr(key, "dtype", "")) == "bool":  # also in a trace
+            return jnp.where(key.reshape(key.shape + (1,) * (x.ndim - key.ndim)), value, x)
         return x.at[key].set(value)
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:

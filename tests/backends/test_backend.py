@@ -133,6 +133,20 @@ def test_numpy_keeps_what_is_owned_already_and_makes_arrays_of_scalars():
     assert np.str_ not in backend.scalar_types()
 
 
+def test_numpys_flat_positions_are_those_of_the_axis():
+    backend = backend_named("numpy")
+    values = np.arange(24.0).reshape(2, 4, 3)
+    for order in ("C", "F"):
+        into, expected = np.zeros((2, 2, 3), order=order), np.zeros((2, 2, 3))
+        np.add.at(expected, (slice(None), [1, -1, 0, -2]), values)
+        found = backend.scatter_add_axis(into, np.asarray([1, -1, 0, -2]), values, 1)
+        np.testing.assert_array_equal(found, expected)
+        with pytest.raises(IndexError):  # not the next row
+            backend.scatter_add_axis(into, np.asarray([0, 2, 0, 0]), values, 1)
+    empty = backend.scatter_add_axis(np.zeros((0, 2)), np.zeros(0, int), np.zeros((0, 2)), 0)
+    assert empty.shape == (0, 2)
+
+
 def test_time_and_memory_have_defaults(backend):
     start = backend.mark()
     backend.synchronize()

@@ -77,6 +77,16 @@ def test_writes_through_views_reach_the_base_in_a_trace(xp):
     assert jax.jit(ag.grad(f))(x).tolist() == [0.0, 4.0, 156.0]
 
 
+def test_a_scalar_is_written_by_a_mask_in_a_trace(xp):
+    def f(x):
+        y = x * x
+        y[x[:, 0] > 1.5] = 0.0
+        return xp.sum(y)
+
+    x = jax.numpy.asarray([[1.0, 2.0], [2.0, 3.0]])
+    assert jax.jit(ag.grad(f))(x).tolist() == ag.grad(f)(x).tolist() == [[2.0, 4.0], [0.0, 0.0]]
+
+
 def test_what_depends_on_values_is_jaxs_own_error_in_a_trace(xp):
     with pytest.raises(jax.errors.ConcretizationTypeError):
         jax.jit(ag.grad(lambda x: x if x.item() > 0 else -x))(jax.numpy.asarray(1.0))
