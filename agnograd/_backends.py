@@ -57,6 +57,15 @@ class Backend:
         """
         return {}
 
+    def dtype(self, name: str) -> Any:
+        """Return the dtype of this name as arrays have it, or None if the library has none.
+
+        A library's names for dtypes may be objects of another kind.
+        """
+        xp = self.namespace()
+        named = getattr(xp, name, None)
+        return None if named is None else xp.empty((0,), dtype=named).dtype
+
     def scalar_types(self) -> tuple[type, ...]:
         """Return types of 0-d results that the library does not give as arrays.
 
@@ -82,6 +91,13 @@ class Backend:
         Gradients that are handed to users pass through here.
         """
         return self.namespace().asarray(array, copy=True)
+
+    def laid_out(self, gradient: Any, x: Any) -> Any:
+        """Return a gradient that is laid out as its input ``x``, chunk by chunk, say.
+
+        Gradients that are handed to users pass through here.
+        """
+        return gradient
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``."""
@@ -117,7 +133,10 @@ class Backend:
         return scatter_add_axis(self.namespace(), into, indices, values, axis)
 
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what computes a Python operator (of module ``operator``) on raw arrays."""
+        """Return what computes a Python operator (of module ``operator``) on raw arrays.
+
+        ``operator.getitem``, reading at a key, is one of them.
+        """
         return function
 
     def quiet(self) -> AbstractContextManager[Any]:

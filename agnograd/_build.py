@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -52,6 +53,8 @@ def build(name: str) -> Domain:
 
 def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
     """Return what computes an op on raw arrays, or None where the backend cannot."""
+    if op.forward is operator.getitem:
+        return domain.backend.operator(op.forward)
     if op.forward is not None:
         return bound(op.forward, xp=lambda: domain.raw, backend=lambda: domain.backend)
     found: Any = domain.library

@@ -77,12 +77,8 @@ class Domain:
         self.View: Any = type("View", (View, self.Variable), body | {"__doc__": View.__doc__})
 
     def _dtypes(self, *names: str) -> frozenset[Any]:
-        # As arrays have them: a library's names for dtypes may be objects of another kind.
-        return frozenset(
-            self.library.empty((0,), dtype=getattr(self.library, name)).dtype
-            for name in names
-            if hasattr(self.library, name)
-        )
+        found = (self.backend.dtype(name) for name in names)
+        return frozenset(dtype for dtype in found if dtype is not None)
 
     # -- into and out of Variables ---------------------------------------------------------------
 

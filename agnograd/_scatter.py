@@ -6,6 +6,8 @@ import math
 from types import ModuleType
 from typing import Any
 
+import array_api_compat
+
 from agnograd._indexing import is_basic, without_newaxis
 
 __all__ = ["scatter_add", "scatter_add_axis"]
@@ -28,7 +30,9 @@ def scatter_add(xp: ModuleType, into: Any, key: Any, values: Any) -> Any:
     if _is_mask(xp, key):
         into[key] = into[key] + values
         return into
-    every = xp.reshape(xp.arange(math.prod(into.shape), device=into.device), into.shape)
+    every = xp.reshape(
+        xp.arange(math.prod(into.shape), device=array_api_compat.device(into)), into.shape
+    )
     selected = every[key]
     values = xp.broadcast_to(values, selected.shape)
     rows = _add_rows(
@@ -66,7 +70,7 @@ def _add_rows(xp: ModuleType, into: Any, indices: Any, values: Any) -> Any:
     left out, not multiplied with zero, which would spread infinities.
     """
     length = into.shape[0]
-    every = xp.arange(length, device=into.device)
+    every = xp.arange(length, device=array_api_compat.device(into))
     height = max(1, _BLOCK // max(1, math.prod(values.shape)))
     blocks = [into[:0, :]]
     for start in range(0, length, height):

@@ -98,19 +98,25 @@ class Owner:
     def __init__(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
         self._shared = {id(g): g for _, g in seeds}
 
-    def raw(self, g: Any, domain: Any) -> Any:
-        """Return a raw gradient, copied if it is a cotangent, a view, or given out already."""
-        if id(g) in self._shared:
-            return domain.copy(g)
-        own = domain.backend.own(g)
+    def raw(self, g: Any, domain: Any, x: Any = None) -> Any:
+        """Return a raw gradient, copied if it is a cotangent, a view, or given out already.
+
+        It is laid out as the raw array ``x``, if that is known.
+        """
+        laid_out = g if x is None else domain.backend.laid_out(g, x)
+        if id(laid_out) in self._shared:
+            return domain.copy(laid_out)
+        own = domain.backend.own(laid_out)
         self._shared[id(own)] = own
         if own is not g:
             self._shared[id(g)] = g
         return own
 
-    def variable(self, g: Any, domain: Any) -> Variable:
+    def variable(self, g: Any, domain: Any, x: Any = None) -> Variable:
         """Return a gradient as a Variable; one that is a Variable stays connected."""
         if isinstance(g, Variable):
+            if x is not None:
+                g._data = domain.backend.laid_out(g._data, x)
             return g
-        made: Variable = domain.Variable._make(self.raw(g, domain), None)
+        made: Variable = domain.Variable._make(self.raw(g, domain, x), None)
         return made

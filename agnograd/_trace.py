@@ -139,7 +139,8 @@ class Trace:
         g = found.get(each.node)
         if g is None:
             g = domain.raw.zeros_like(domain.backend.array(each.variable._data))
-        return owner.variable(g, domain) if self.as_variables else owner.raw(g, domain)
+        give = owner.variable if self.as_variables else owner.raw
+        return give(g, domain, each.variable._data)
 
     def out(self, value: Any) -> Any:
         """Return results as the caller gave the arguments: raw arrays or Variables."""

@@ -119,7 +119,7 @@ def grad(
     owner = Owner(seeds)
     for index, (node, variable) in enumerate(zip(targets, wanted, strict=True)):
         if node in found:
-            results.append(owner.variable(found[node], variable._domain))
+            results.append(owner.variable(found[node], variable._domain, variable._data))
         elif allow_unused:
             results.append(None)
         else:
@@ -207,7 +207,8 @@ def _commit(found: ByNode[Any], owner: Owner) -> None:
         domain = domain_at(node)
         place_grad = place.grad
         if place_grad is None:
-            total = owner.variable(g, domain)
+            variable = node.variable() if isinstance(node, Leaf) else None
+            total = owner.variable(g, domain, None if variable is None else variable._data)
         elif isinstance(g, Variable):
             total = place_grad + g
         else:

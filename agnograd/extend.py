@@ -14,7 +14,6 @@ from agnograd._fit import (
 from agnograd._indexing import is_basic, without_newaxis
 from agnograd._ops import OpSet
 from agnograd._variable import is_tracked
-from agnograd.errors import PluginError
 from agnograd.hookspecs import hookimpl
 from agnograd.testing._samples import Sample, array
 
@@ -22,7 +21,6 @@ __all__ = [
     "Backend",
     "Call",
     "OpSet",
-    "PluginError",
     "Sample",
     "adjoint",
     "array",

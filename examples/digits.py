@@ -61,6 +61,16 @@ def step(
             layer[name] = layer[name] + velocity[name]
 
 
+def settle(*trees: list[dict[str, Any]]) -> None:
+    """Compute what a lazy backend has put off: its graph must not grow from step to step."""
+    values = [value for layers in trees for layer in layers for value in layer.values()]
+    if hasattr(values[0].data, "persist"):
+        import dask
+
+        for value, computed in zip(values, dask.persist(*(v.data for v in values)), strict=True):
+            value.data = computed
+
+
 def accuracy(xp: Any, parameters: list[dict[str, Any]], images: Any, digits: Any) -> float:
     """Return the share of images whose most probable digit is the right one."""
     with ag.no_grad():
@@ -92,6 +102,7 @@ def train(
             for images, targets in batches(xp, data, rng):
                 value, gradients = value_and_grad(parameters, images, targets)
                 step(parameters, velocities, gradients, rate=0.1 * 0.5 ** (4 * epoch / epochs))
+                settle(parameters, velocities)
                 values.append(value.item())
             losses.append(sum(values) / len(values))
             progress.set_postfix(loss=f"{losses[-1]:.4f}")

@@ -1,21 +1,53 @@
 """Backends to test on; one whose library is missing is skipped, and says how to install it."""
 
+import contextlib
 import importlib
+import warnings
 
 import pytest
 
 import agnograd as ag
 from agnograd.errors import PluginError
+from gaps import gaps
+
+LIBRARIES = {
+    "cupy": "array_api_compat.cupy",
+    "dask": "array_api_compat.dask.array",
+    "jax": "jax.numpy",
+    "numpy": "array_api_compat.numpy",
+    "strict": "array_api_strict",
+    "torch": "array_api_compat.torch",
+}
 
 
-@pytest.fixture(params=["numpy", "strict"])
+@pytest.fixture
 def backend(request):
-    """Return the name of a backend; a test that takes it runs on each."""
+    """Return the name of a backend; a test that takes it runs on each that was asked for."""
     try:
         ag.namespace(request.param)
     except PluginError as error:
         pytest.skip(str(error))
-    return request.param
+    with SETTINGS.get(request.param, contextlib.nullcontext)():
+        yield request.param
+
+
+def jax_settings():
+    """Let JAX compute with 64 bits, as programs that want it do at their start."""
+    return importlib.import_module("jax").enable_x64(True)
+
+
+@contextlib.contextmanager
+def dask_settings():
+    """Let Dask compute in this thread; NumPy warns there and then, not in a context of ours."""
+    with (
+        importlib.import_module("dask").config.set(scheduler="synchronous"),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+SETTINGS = {"dask": dask_settings, "jax": jax_settings}
 
 
 @pytest.fixture
@@ -27,12 +59,55 @@ def xp(backend):
 @pytest.fixture
 def library(backend):
     """Return the raw namespace that a backend wraps."""
-    return importlib.import_module(
-        {"numpy": "array_api_compat.numpy", "strict": "array_api_strict"}[backend]
-    )
+    return importlib.import_module(LIBRARIES[backend])
+
+
+def pytest_generate_tests(metafunc):
+    """Run a test that takes a backend on all that were asked for, and on a sample's own ones."""
+    own = metafunc.definition.iter_markers("parametrize")
+    if "backend" not in metafunc.fixturenames or any("backend" in mark.args[0] for mark in own):
+        return
+    chosen = metafunc.config.getoption("backend") or ["numpy", "strict"]
+    if "sample" not in metafunc.fixturenames:
+        metafunc.parametrize("backend", chosen, indirect=True)
+        return
+    pairs = [
+        pytest.param(sample, backend, id=f"{sample!r}-{backend}")
+        for sample in metafunc.module.SAMPLES
+        for backend in chosen
+        if sample.backends is None or backend in sample.backends
+    ]
+    metafunc.parametrize(("sample", "backend"), pairs, indirect=["backend"])
+
+
+def pytest_collection_modifyitems(config, items):
+    """Expect the known gaps of libraries; one that is none any more is a failure."""
+    selected = config.getoption("keyword") or any("::" in arg for arg in config.args)
+    known = {}
+    for item in items:
+        backend = getattr(item, "callspec", None) and item.callspec.params.get("backend")
+        if backend is None:
+            continue
+        of_backend = known.setdefault(backend, {gap: set() for gap in gaps(backend)})
+        for gap, tests in of_backend.items():
+            if gap.is_of(item.nodeid):
+                tests.add(item.nodeid)
+                mark = pytest.mark.xfail(raises=gap.error, reason=gap.reason, strict=True)
+                item.add_marker(mark)
+    files = {item.nodeid.partition("::")[0] for item in items}
+    for backend, of_backend in known.items():
+        for gap, tests in of_backend.items():
+            if not (tests or selected) and gap.test.partition("::")[0] in files:
+                raise pytest.UsageError(f"a gap of {backend} names no test: {gap.test}")
 
 
 def pytest_addoption(parser):
+    parser.addoption(
+        "--backend",
+        action="append",
+        metavar="NAME",
+        help="a backend to run tests on; may be given several times (default: numpy and strict)",
+    )
     parser.addoption(
         "--programs",
         type=int,

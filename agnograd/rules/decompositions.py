@@ -7,6 +7,8 @@ does depend on it gets NaN. Hermitian matrices get Hermitian gradients.
 
 from typing import Any
 
+import array_api_compat
+
 from agnograd.extend import OpSet, adjoint, conjugate_if_complex, is_complex, is_tracked
 from agnograd.rules.spectra import differences, parts, ratio, real_diagonal, rounding, sums
 
@@ -19,7 +21,7 @@ Shape = tuple[int, ...]
 
 def _eye(matrix: Any, xp: Any) -> Any:
     """Return, as booleans, where the diagonal of square matrices is."""
-    return xp.eye(matrix.shape[-1], dtype=xp.bool, device=matrix.device)
+    return xp.eye(matrix.shape[-1], dtype=xp.bool, device=array_api_compat.device(matrix))
 
 
 def _with_diagonal(matrix: Any, values: Any, xp: Any) -> Any:

@@ -9,6 +9,8 @@ in, the half of the spectrum that is conjugate to the other.
 from collections.abc import Sequence
 from typing import Any
 
+import array_api_compat
+
 from agnograd.extend import OpSet
 
 __all__ = ["ops"]
@@ -30,7 +32,9 @@ def _resized(g: Any, length: int, axis: int, xp: Any) -> Any:
     if found == length:
         return g
     shape = (*g.shape[:axis], length - found, *g.shape[axis + 1 :])
-    return xp.concat([g, xp.zeros(shape, dtype=g.dtype, device=g.device)], axis=axis)
+    return xp.concat(
+        [g, xp.zeros(shape, dtype=g.dtype, device=array_api_compat.device(g))], axis=axis
+    )
 
 
 def _fitted(g: Any, shape: Shape, axes: Sequence[int], xp: Any) -> Any:
@@ -49,7 +53,7 @@ def _axes(axes: Sequence[int] | None, s: Sequence[int] | None, rank: int) -> lis
 def _half_weights(g: Any, n: int, axis: int, xp: Any) -> Any:
     """Return 2 for frequencies that stand for their conjugates too, and 1 for the others."""
     count = n // 2 + 1
-    index = xp.arange(count, device=g.device)
+    index = xp.arange(count, device=array_api_compat.device(g))
     alone = xp.logical_or(index == 0, 2 * index == n)
     weights = 2 - xp.astype(alone, g.dtype)
     return xp.reshape(weights, (count, *(1,) * (g.ndim - axis % g.ndim - 1)))

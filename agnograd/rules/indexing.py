@@ -70,7 +70,7 @@ def _along(indices: Any, shape: Shape, axis: int, xp: Any) -> tuple[Any, ...]:
 
 
 def _written_value(g: Any, key: Any, value_shape: Shape, xp: Any) -> Any:
-    part = g[key]
+    part = xp.__getitem__(g, key)
     if not (is_basic(key) or _is_mask(key, xp)):
         part = _last_writes(part, g, key, xp)
     if part.shape == value_shape:
@@ -94,7 +94,7 @@ def _last_writes(part: Any, g: Any, key: Any, xp: Any) -> Any:
     count = math.prod(part.shape)
     positions = xp.reshape(xp.arange(count, device=device), part.shape)
     places = xp.zeros(g.shape, dtype=positions.dtype, device=device)
-    standing = xp.__setitem__(places, key, positions)[key]
+    standing = xp.__getitem__(xp.__setitem__(places, key, positions), key)
     return xp.where(standing == positions, part, xp.zeros_like(part))
 
 
@@ -149,7 +149,7 @@ ops.linear(
 )
 ops.linear(
     "scatter_add(values, key, /, *, shape)",
-    values=lambda g, key: g[key],
+    values=lambda g, key, xp: xp.__getitem__(g, key),
     forward=_scatter_add,
 )
 ops.linear(

@@ -7,6 +7,8 @@ are divided differences of old and new values: smooth, unlike those of single ve
 
 from typing import Any
 
+import array_api_compat
+
 from agnograd.extend import OpSet, adjoint, is_complex, is_tracked
 
 __all__ = ["ops"]
@@ -51,7 +53,7 @@ def real_diagonal(matrix: Any, xp: Any) -> Any:
 def _repeated(values: Any, xp: Any) -> Any:
     """Return which pairs of values, (i, j) with i != j, are equal up to rounding."""
     equal = xp.abs(differences(values)) <= rounding(values, xp)
-    eye = xp.eye(values.shape[-1], dtype=xp.bool, device=values.device)
+    eye = xp.eye(values.shape[-1], dtype=xp.bool, device=array_api_compat.device(values))
     return xp.logical_and(equal, xp.logical_not(eye))
 
 

@@ -7,6 +7,8 @@ import random
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
+import array_api_compat
+
 __all__ = ["ArraySpec", "Sample", "array", "realized"]
 
 Layout = Literal["contiguous", "strided", "reversed", "transposed"]
@@ -154,7 +156,7 @@ def realized(value: Any, xp: Any, seeds: Any) -> Any:
     if isinstance(value, str) and value.startswith("dtype:"):
         return getattr(xp, value.removeprefix("dtype:"))
     if value == "device:":
-        return xp.empty(0).device
+        return array_api_compat.device(xp.empty(0))
     return value
 
 

@@ -8,7 +8,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from agnograd.extend import PluginError
+from agnograd.errors import PluginError
 
 __all__ = ["Pool"]
 

@@ -25,11 +25,14 @@ def calls(function):
         nonlocal count
         count += event == "call"
 
+    gc.collect()
+    gc.disable()  # what it frees may have finalizers
     sys.setprofile(profile)
     try:
         function()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
 
 

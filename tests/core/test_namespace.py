@@ -37,7 +37,7 @@ def test_the_default_is_numpy_or_what_the_environment_says(monkeypatch):
 
 
 def test_unknown_backends_list_the_installed_ones():
-    with pytest.raises(UnknownBackendError, match="'nunpy'; installed: numpy, strict"):
+    with pytest.raises(UnknownBackendError, match=r"'nunpy'; installed: .*numpy, strict, torch"):
         ag.namespace("nunpy")
     with pytest.raises(UnsupportedArrayError, match=r"builtins\.object"):
         ag.namespace(object())
@@ -46,7 +46,7 @@ def test_unknown_backends_list_the_installed_ones():
 def test_names_are_real_entries_and_absent_ones_raise(xp):
     assert "sin" in vars(xp)
     assert "sin" in dir(xp)
-    assert xp.__name__ in ("agnograd.numpy", "agnograd.strict")
+    assert xp.__name__.removeprefix("agnograd.") in ag.backends()
     with pytest.raises(AttributeError, match="no attribute 'arcsin'"):
         _ = xp.arcsin
     assert not hasattr(xp, "special")

@@ -201,7 +201,7 @@ def test_a_backend_is_a_plugin_that_a_stranger_can_write(stranger):
         import sys
         import agnograd as ag
 
-        assert ag.backends() == ["numpy", "strict", "stranger"]
+        assert ag.backends()[-1] == "stranger"
         assert "stranger" not in sys.modules
         xp = ag.namespace("stranger")
         x = ag.Variable(xp.asarray([1.0, 2.0]), requires_grad=True)

@@ -1,8 +1,6 @@
 """First and second derivatives of every sample, as PyTorch's own engine computes them."""
 
 import importlib
-import math
-import random
 
 import numpy as np
 import pytest
@@ -11,6 +9,7 @@ import agnograd as ag
 from agnograd._registry import op_sets
 from agnograd.extend import Sample, array
 from agnograd.testing._case import Case
+from derivatives import assert_agree, derivatives, leaves_in, ours, tracked
 
 torch = pytest.importorskip("torch", reason="the oracle: pip install torch")
 by_torch = importlib.import_module("by_torch")
@@ -63,35 +62,6 @@ def has_no_answer(sample):
     return noise or repr(sample) == "meshgrid(float32[2], [2])"
 
 
-def leaves_in(value):
-    """Return the arrays in an argument or a result, in order."""
-    if isinstance(value, list | tuple):
-        return [leaf for each in value for leaf in leaves_in(each)]
-    return [value]
-
-
-def tracked(value, make):
-    if isinstance(value, list | tuple):
-        return [tracked(each, make) for each in value]
-    return make(value)
-
-
-def weights(shape, dtype, seed):
-    """Return a fixed cotangent."""
-    rng = random.Random(seed)
-    drawn = [complex(rng.uniform(0.5, 1.5), rng.uniform(-1, 1)) for _ in range(math.prod(shape))]
-    drawn = np.reshape(np.asarray(drawn), shape)
-    return (drawn if "complex" in str(dtype) else drawn.real).astype(str(dtype).rpartition(".")[2])
-
-
-def ours(sample):
-    """Return the first and second derivatives that agnograd gives, as NumPy arrays."""
-    case = Case(sample, "numpy")
-    leaves = tracked(case.inputs, ag.Variable)
-    outputs = [v for v in leaves_in(case(*leaves)) if v.requires_grad]
-    return derivatives(outputs, leaves_in(leaves), sample.order, ag.autodiff.grad, np.asarray)
-
-
 def theirs(sample):
     """Return the first and second derivatives that PyTorch gives."""
     library, function = by_torch.library, by_torch.function_of(sample.op)
@@ -104,7 +74,9 @@ def theirs(sample):
     out = function(*args, **kwargs)
     out = out if sample.after is None else sample.after(out, library)
     outputs = [v for v in leaves_in(out) if v.requires_grad]
-    return derivatives(outputs, leaves_in(leaves), sample.order, torch.autograd.grad, torch.tensor)
+    return derivatives(
+        outputs, leaves_in(leaves), sample.order, torch.autograd.grad, torch.tensor, on_host
+    )
 
 
 def on_host(value):
@@ -113,18 +85,6 @@ def on_host(value):
     ):  # which may be a conjugate, or a zero, that is not computed yet
         return value.resolve_conj().numpy(force=True)
     return np.asarray(value)
-
-
-def derivatives(outputs, leaves, order, grad, make):
-    found = []
-    for level in range(1, order + 1):
-        given = [make(weights(tuple(v.shape), v.dtype, level)) for v in outputs]
-        first = grad(outputs, leaves, given, create_graph=True, allow_unused=True)
-        found.append([None if v is None else on_host(v.detach()) for v in first])
-        outputs = [v for v in first if v is not None and v.requires_grad]
-        if not outputs:
-            break
-    return found
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch's: of casts, and of what is a beta
@@ -140,21 +100,7 @@ def derivatives(outputs, leaves, order, grad, make):
 def test_derivatives_agree_with_pytorch(sample):
     single = "32" in repr(sample) or "64" in repr(sample).replace("float64", "")
     tolerance = 1e-3 if single else 1e-6
-    mine, expected = ours(sample), theirs(sample)
-    for level in range(max(len(mine), len(expected))):
-        for place in range(len(mine[0])):
-            one = mine[level][place] if level < len(mine) else None
-            other = expected[level][place] if level < len(expected) else None
-            if one is None and other is None:
-                continue
-            like = one if one is not None else other
-            one = np.zeros_like(like) if one is None else one
-            other = np.zeros_like(like) if other is None else other
-            # Where PyTorch gives no number, finite differences have checked ours.
-            one = np.where(np.isnan(other), other, one)
-            np.testing.assert_allclose(
-                one, other, rtol=tolerance, atol=tolerance, err_msg=f"order {level + 1}"
-            )
+    assert_agree(ours(sample), theirs(sample), tolerance)
 
 
 def test_every_rule_is_compared():

@@ -10,6 +10,7 @@ import agnograd as ag
 from agnograd._registry import op_sets, registered
 from agnograd.extend import array
 from agnograd.testing._case import Case
+from derivatives import assert_agree, ours
 
 SAMPLES = [
     sample
@@ -19,18 +20,8 @@ SAMPLES = [
 ]
 
 
-BACKENDS = ("numpy", "strict")
-
-# The fixture ``backend`` skips where the library is missing, and says how to install it.
-each_case = pytest.mark.parametrize(
-    ("sample", "backend"),
-    [
-        pytest.param(sample, backend, id=f"{sample!r}-{backend}")
-        for sample in SAMPLES
-        for backend in sample.backends or BACKENDS
-    ],
-    indirect=["backend"],
-)
+# Where differences would take an hour; NumPy's derivatives are checked by them.
+BY_NUMPYS_DERIVATIVES = ("dask", "jax")
 
 
 def arrays_in(value):
@@ -40,7 +31,9 @@ def arrays_in(value):
 
 
 def host(value):
-    return np.array(np.asarray(value.detach() if isinstance(value, ag.Variable) else value))
+    """Return a copy on the host, made as the array's backend makes it."""
+    detached = value.detach() if isinstance(value, ag.Variable) else ag.Variable(value, False)
+    return np.array(np.asarray(detached))
 
 
 def copies(case):
@@ -58,10 +51,8 @@ def assert_equal(ours, expected, rtol=0.0):
 
 def expected_values(sample, case):
     """Compute a sample by the raw library's function, or by NumPy's indexing."""
-    kernel = case.domain.library
-    for part in sample.op.split("."):
-        kernel = getattr(kernel, part, None)
-    if kernel is not None:
+    if sample.op not in BY_NUMPY:
+        kernel = attrgetter(sample.op)(case.domain.library)
         given = list(case.args)
         if sample.before is not None:
             given[0] = sample.before(given[0], case.domain.raw)
@@ -71,7 +62,7 @@ def expected_values(sample, case):
             return kernel(given[0], case.domain.item(value), **{"dtype": dtype} | case.kwargs)
         return kernel(*given, **case.kwargs)
     args = [to_host(arg, case.domain.array_types) for arg in case.args]
-    return case.domain.library.asarray(BY_NUMPY[sample.op](*args, **case.kwargs))
+    return case.domain.library.asarray(np.array(BY_NUMPY[sample.op](*args, **case.kwargs)))
 
 
 def to_host(value, array_types):
@@ -128,11 +119,13 @@ BY_NUMPY = {
 }
 
 
-@each_case
-def test_derivatives_agree_with_finite_differences(sample, backend):
+def test_derivatives_agree_with_differences_or_numpys(sample, backend):
     case = Case(sample, backend)
     before = copies(case)
-    if sample.order:
+    if sample.order and backend in BY_NUMPYS_DERIVATIVES:
+        single = "32" in repr(sample) or "complex64" in repr(sample)
+        assert_agree(ours(sample, backend), ours(sample), 1e-3 if single else 1e-9)
+    elif sample.order:
         ag.check_grad(case, *case.inputs, order=sample.order)
     else:
         case(*case.inputs)
@@ -140,7 +133,6 @@ def test_derivatives_agree_with_finite_differences(sample, backend):
         np.testing.assert_array_equal(one, other, "an input was changed")
 
 
-@each_case
 def test_values_are_the_librarys_and_gradients_fit_their_inputs(sample, backend):
     case = Case(sample, backend)
     before = copies(case)

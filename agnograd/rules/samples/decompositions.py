@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import array_api_compat
+
 from agnograd.extend import Sample, adjoint, array
 
 
@@ -16,11 +18,13 @@ def hermitian(x: Any, xp: Any) -> Any:
 
 def positive(x: Any, xp: Any) -> Any:
     """Return Hermitian matrices whose eigenvalues are one or larger."""
-    return x @ adjoint(x, xp) + xp.eye(x.shape[-2], dtype=x.dtype, device=x.device)
+    return x @ adjoint(x, xp) + xp.eye(
+        x.shape[-2], dtype=x.dtype, device=array_api_compat.device(x)
+    )
 
 
 def _weighted(vectors: Any, xp: Any) -> Any:
-    weights = xp.arange(1, vectors.shape[-1] + 1, device=vectors.device)
+    weights = xp.arange(1, vectors.shape[-1] + 1, device=array_api_compat.device(vectors))
     return vectors * xp.astype(weights, vectors.dtype)
 
 

@@ -1,0 +1,154 @@
+"""The CuPy backend of agnograd: NVIDIA and AMD devices, on the current device and stream."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from agnograd.extend import Backend, hookimpl, is_basic
+
+__all__ = ["CupyBackend", "backend"]
+
+
+class CupyBackend(Backend):
+    """CuPy's arrays, through the namespace of array-api-compat.
+
+    Nothing here waits for the device but what gives a value to the host: ``item``, ``to_host``,
+    ``synchronize`` and ``elapsed``.
+    """
+
+    name = "cupy"
+    modules = ("cupy",)
+    extra = "cupy"
+
+    def namespace(self) -> ModuleType:
+        """Return ``array_api_compat.cupy``."""
+        import array_api_compat.cupy as xp
+
+        return xp
+
+    def array_types(self) -> tuple[type, ...]:
+        """Return ``cupy.ndarray``."""
+        import cupy
+
+        return (cupy.ndarray,)
+
+    def dtype(self, name: str) -> Any:
+        """Return a dtype without making an array, which would need a device."""
+        import numpy as np
+
+        named = getattr(self.namespace(), name, None)
+        return None if named is None else np.dtype(named)
+
+    def own(self, array: Any) -> Any:
+        """Return the array, or a copy if it is a view."""
+        return array if array.base is None else array.copy()
+
+    def set(self, x: Any, key: Any, value: Any) -> Any:
+        """Return a copy of ``x``, on its own device, with ``value`` at ``key``."""
+        with x.device:
+            out = x.copy()
+            out[key] = value
+            return out
+
+    def put(self, x: Any, key: Any, value: Any) -> Any:
+        """Write ``value`` into ``x`` at ``key``, on its own device."""
+        with x.device:
+            x[key] = value
+        return x
+
+    def alone(self, x: Any) -> bool:
+        """Return whether the array owns its memory: views refer to the array that does."""
+        return x.base is None and bool(x.flags.owndata)
+
+    def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
+        """Add in place; positions that may repeat are added by atomic operations."""
+        with into.device:
+            if is_basic(key):
+                into[key] += values
+            elif str(getattr(key, "dtype", "")) == "bool":
+                _add_at_mask(into, key, values)
+            else:
+                _add_at(into, key, values)
+        return into
+
+    def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
+        """Add in place by atomic operations."""
+        with into.device:
+            _add_at(into, (slice(None),) * (axis % into.ndim) + (indices,), values)
+        return into
+
+    def item(self, array: Any) -> Any:
+        """Return CuPy's own conversion to a Python scalar; it waits for the device."""
+        return array.item()
+
+    def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return a copy on the host; it waits for the device."""
+        if copy is False:
+            raise ValueError("an array on a CUDA device needs a copy to the host, but copy=False")
+        host = array.get()
+        return host if dtype is None else host.astype(dtype, copy=False)
+
+    def synchronize(self, array: Any = None) -> None:
+        """Wait for all streams of the array's device, or of the current one."""
+        import cupy
+
+        device = cupy.cuda.Device() if array is None else array.device
+        device.synchronize()
+
+    def mark(self) -> Any:
+        """Return a CUDA event, recorded on the current stream."""
+        import cupy
+
+        event = cupy.cuda.Event()
+        event.record()
+        return event
+
+    def elapsed(self, start: Any, stop: Any) -> float:
+        """Return the seconds between two events; it waits for the second one."""
+        import cupy
+
+        stop.synchronize()
+        milliseconds: float = cupy.cuda.get_elapsed_time(start, stop)
+        return milliseconds / 1000
+
+    def memory(self) -> dict[str, int]:
+        """Return what CuPy's memory pool, and the current device, hold."""
+        import cupy
+
+        pool = cupy.get_default_memory_pool()
+        free, total = cupy.cuda.Device().mem_info
+        return {
+            "used": pool.used_bytes(),
+            "pool": pool.total_bytes(),
+            "free": free,
+            "device": total,
+        }
+
+
+def _add_at(into: Any, key: Any, values: Any) -> None:
+    """Add by ``cupyx.scatter_add``, which knows no complex numbers: part by part."""
+    import cupyx
+
+    if into.dtype.kind == "c":
+        cupyx.scatter_add(into.real, key, values.real)
+        cupyx.scatter_add(into.imag, key, values.imag)
+    else:
+        cupyx.scatter_add(into, key, values)
+
+
+def _add_at_mask(into: Any, mask: Any, values: Any) -> None:
+    """Add each value at its rank in the mask; CuPy's own would ask the device for their number."""
+    import cupy
+
+    if values.size == 0:
+        return
+    rank = cupy.cumsum(mask.reshape(-1)).reshape(mask.shape) - 1
+    spread = cupy.take(values, cupy.maximum(rank, 0), axis=0)
+    into += cupy.where(mask.reshape(mask.shape + (1,) * (into.ndim - mask.ndim)), spread, 0)
+
+
+@hookimpl
+def backend() -> Backend:
+    """Return the backend."""
+    return CupyBackend()

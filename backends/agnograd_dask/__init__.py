@@ -1,0 +1,127 @@
+"""The Dask backend of agnograd: a pass over lazy arrays builds their gradients' task graph."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from agnograd.errors import UnsupportedArrayError
+from agnograd.extend import Backend, hookimpl, is_basic, without_newaxis
+
+__all__ = ["DaskBackend", "backend"]
+
+
+class DaskBackend(Backend):
+    """Dask's arrays, through the namespace of array-api-compat and what that lacks.
+
+    Nothing here computes but ``item``, ``to_host``, and Python's ``bool``, ``int`` and ``float``
+    of an array.
+    """
+
+    name = "dask"
+    modules = ("dask",)
+    extra = "dask"
+
+    def namespace(self) -> ModuleType:
+        """Return array-api-compat's namespace of ``dask.array``, and what that lacks."""
+        from agnograd_dask import _namespace
+
+        return _namespace
+
+    def array_types(self) -> tuple[type, ...]:
+        """Return ``dask.array.Array``."""
+        import dask.array as da
+
+        return (da.Array,)
+
+    def laid_out(self, gradient: Any, x: Any) -> Any:
+        """Return a gradient in its input's chunks, if their sizes are known."""
+        same = gradient.chunks == x.chunks or math.isnan(math.prod(x.shape))
+        return gradient if same else gradient.rechunk(x.chunks)
+
+    def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return Python's operator; reading at several integer arrays is beyond Dask's."""
+        return _get if function is operator.getitem else function
+
+    def set(self, x: Any, key: Any, value: Any) -> Any:
+        """Return a copy of ``x`` with ``value`` at ``key``; Dask cannot write to an empty part."""
+        out = x.copy()
+        if not is_basic(key) or 0 not in x[key].shape:
+            out[key] = value
+        return out
+
+    def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
+        """Return the sum; at integer arrays it is one sum a chunk, and a tree of these."""
+        if is_basic(key):
+            key = without_newaxis(key)
+            here = into[key]
+            return self.set(into, key, here + values.reshape(here.shape))
+        if math.isnan(math.prod(values.shape)):
+            raise UnsupportedArrayError(
+                "what a mask selects has chunks of unknown sizes, and so no gradient: call "
+                "compute_chunk_sizes() on x[mask].data before it is used, or take "
+                "xp.where(mask, x, 0.0) instead of x[mask]"
+            )
+        size = math.prod(into.shape)
+        if str(getattr(key, "dtype", "")) == "bool":
+            added = _at_mask(key, values, into.shape)
+        else:
+            from agnograd_dask._scatter import along_first, flat_positions
+
+            where = flat_positions(key, into.shape)
+            values = self.namespace().broadcast_to(values, where.shape)
+            added = along_first(size, where.reshape(-1), values.reshape(-1)).reshape(into.shape)
+        return into + added.rechunk(into.chunks)
+
+    def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
+        """Return the sum: one sum a chunk of ``values``, and a tree of these."""
+        import dask.array as da
+
+        from agnograd_dask._scatter import along_first, flat_positions
+
+        length = into.shape[axis]
+        values = da.moveaxis(values, axis, 0)
+        added = along_first(length, flat_positions(indices, (length,)), values)
+        return into + da.moveaxis(added, 0, axis).rechunk(into.chunks)
+
+    def item(self, array: Any) -> Any:
+        """Compute a 0-d array, and return it as a Python scalar."""
+        return array.compute().item()
+
+    def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Compute the array, and return NumPy's."""
+        import numpy as np
+
+        return np.asarray(array.compute(), dtype=dtype, copy=copy)
+
+
+def _get(x: Any, key: Any) -> Any:
+    parts = key if isinstance(key, tuple) else (key,)
+    integers = [str(getattr(part, "dtype", "")).startswith(("int", "uint")) for part in parts]
+    if parts and all(integers) and len(parts) == x.ndim and (x.ndim > 1 or parts[0].ndim != 1):
+        from agnograd_dask._scatter import flat_positions
+
+        where = flat_positions(key, x.shape)
+        return x.reshape(-1)[where.reshape(-1)].reshape(where.shape)
+    return x[key]
+
+
+def _at_mask(mask: Any, values: Any, shape: tuple[int, ...]) -> Any:
+    """Return zeros with the values, in their order, where the mask is true."""
+    import dask.array as da
+
+    if values.size == 0:
+        return da.zeros(shape, dtype=values.dtype)
+    flat = mask.reshape(-1)
+    rank = da.maximum(da.cumsum(flat.astype("int64"), axis=0) - 1, 0)
+    spread = values.reshape(values.shape[0], -1)[da.minimum(rank, values.shape[0] - 1)]
+    return da.where(flat[:, None], spread, 0).astype(values.dtype).reshape(shape)
+
+
+@hookimpl
+def backend() -> Backend:
+    """Return the backend."""
+    return DaskBackend()

@@ -1,0 +1,195 @@
+"""The linear algebra extension on Dask: whole matrices by NumPy, stacks of them chunk by chunk.
+
+Dask's own algorithms serve single matrices of several chunks, where it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import array_api_compat.dask.array.linalg as compat
+import array_api_compat.numpy.linalg as by_numpy
+import dask.array as da
+import numpy as np
+from array_api_compat.dask.array.linalg import (
+    diagonal,
+    matmul,
+    matrix_transpose,
+    outer,
+    tensordot,
+    vecdot,
+    vector_norm,
+)
+
+__all__ = [
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
+
+
+def _each(
+    name: str,
+    signature: str,
+    *arrays: Any,
+    sizes: dict[str, int] | None = None,
+    place: Any = (),
+    **options: Any,
+) -> Any:
+    """Apply a function of NumPy's to each matrix; a matrix becomes one chunk."""
+    function: Callable[..., Any] = getattr(by_numpy, name)
+    inputs, _, outputs = signature.partition("->")
+    several = outputs.count(")") > 1
+
+    def of_chunk(*chunks: Any) -> Any:
+        result = function(*chunks, *place, **options)
+        return tuple(result) if several else result
+
+    # Which dtypes come out is tried on regular matrices: Dask would take singular ones.
+    ranks = [each.count(",") + 1 for each in inputs.split("),(")]
+    tried = [
+        np.eye(3, dtype=x.dtype)[(0,) * (2 - rank)] for x, rank in zip(arrays, ranks, strict=True)
+    ]
+    found = of_chunk(*tried)
+    dtypes: Any = [each.dtype for each in found] if several else found.dtype
+    whole = [
+        x.rechunk({x.ndim - 1 - i: -1 for i in range(rank)})
+        for x, rank in zip(arrays, ranks, strict=True)
+    ]
+    return da.apply_gufunc(of_chunk, signature, *whole, output_dtypes=dtypes, output_sizes=sizes)
+
+
+def _is_spread(x: Any) -> bool:
+    return bool(x.ndim == 2 and x.npartitions > 1)
+
+
+def cholesky(x: Any, /, *, upper: bool = False) -> Any:
+    """Return the Cholesky factor."""
+    if _is_spread(x):
+        return compat.cholesky(x, upper=upper)
+    return _each("cholesky", "(i,j)->(i,j)", x, upper=upper)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """Return the cross product."""
+    ends = [da.moveaxis(x, axis, -1) for x in (x1, x2)]
+    return da.moveaxis(_each("cross", "(i),(i)->(i)", *ends), -1, axis)
+
+
+def det(x: Any, /) -> Any:
+    """Return the determinant."""
+    return _each("det", "(i,j)->()", x)
+
+
+def eig(x: Any, /) -> Any:
+    """Return eigenvalues and eigenvectors."""
+    return by_numpy.EigResult(*_each("eig", "(i,j)->(j),(i,j)", x))
+
+
+def eigh(x: Any, /) -> Any:
+    """Return eigenvalues and eigenvectors of a Hermitian matrix."""
+    return by_numpy.EighResult(*_each("eigh", "(i,j)->(j),(i,j)", x))
+
+
+def eigvals(x: Any, /) -> Any:
+    """Return the eigenvalues."""
+    return _each("eigvals", "(i,j)->(j)", x)
+
+
+def eigvalsh(x: Any, /) -> Any:
+    """Return the eigenvalues of a Hermitian matrix."""
+    return _each("eigvalsh", "(i,j)->(j)", x)
+
+
+def inv(x: Any, /) -> Any:
+    """Return the inverse."""
+    return compat.inv(x) if _is_spread(x) else _each("inv", "(i,j)->(j,i)", x)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """Return the norm of each matrix."""
+    norm = _each("matrix_norm", "(i,j)->()", x, ord=ord)
+    return norm[..., None, None] if keepdims else norm
+
+
+def matrix_power(x: Any, n: int, /) -> Any:
+    """Return the power of a matrix."""
+    return _each("matrix_power", "(i,j)->(i,j)", x, place=(n,))
+
+
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
+    """Return the rank."""
+    return _each("matrix_rank", "(i,j)->()", x, rtol=rtol)
+
+
+def pinv(x: Any, /, *, rtol: Any = None) -> Any:
+    """Return the pseudo-inverse."""
+    return _each("pinv", "(i,j)->(j,i)", x, rtol=rtol)
+
+
+def qr(x: Any, /, *, mode: str = "reduced") -> Any:
+    """Return the QR decomposition."""
+    if _is_spread(x) and mode == "reduced":
+        return compat.qr(x)
+    rows = x.shape[-2]
+    size = rows if mode == "complete" else min(x.shape[-2:])
+    parts = _each("qr", "(i,j)->(i,k),(k,j)", x, sizes={"k": size}, mode=mode)
+    return by_numpy.QRResult(*parts)
+
+
+def slogdet(x: Any, /) -> Any:
+    """Return the sign and the logarithm of the determinant."""
+    return by_numpy.SlogdetResult(*_each("slogdet", "(i,j)->(),()", x))
+
+
+def solve(x1: Any, x2: Any, /) -> Any:
+    """Return the solution of linear equations."""
+    if _is_spread(x1) and x2.ndim <= 2:
+        return da.linalg.solve(x1, x2)
+    return _each("solve", "(i,j),(j)->(i)" if x2.ndim == 1 else "(i,j),(j,k)->(i,k)", x1, x2)
+
+
+def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
+    """Return the singular value decomposition."""
+    if _is_spread(x) and not full_matrices:
+        return by_numpy.SVDResult(*compat.svd(x, full_matrices=False))
+    size = min(x.shape[-2:])
+    signature = "(i,j)->(i,l),(k),(m,j)"
+    sizes = {"k": size, "l": size, "m": size}
+    if full_matrices:
+        sizes |= {"l": x.shape[-2], "m": x.shape[-1]}
+    parts = _each("svd", signature, x, sizes=sizes, full_matrices=full_matrices)
+    return by_numpy.SVDResult(*parts)
+
+
+def svdvals(x: Any, /) -> Any:
+    """Return the singular values."""
+    return _each("svdvals", "(i,j)->(k)", x, sizes={"k": min(x.shape[-2:])})
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """Return the sum along the diagonal."""
+    return da.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)

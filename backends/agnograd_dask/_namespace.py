@@ -1,0 +1,108 @@
+"""array-api-compat's namespace of ``dask.array``, and functions of the standard that it lacks."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import array_api_compat.dask.array as compat
+import dask.array as da
+import numpy as np
+from array_api_compat.dask.array import *  # noqa: F403
+
+from agnograd.errors import UnsupportedArrayError
+from agnograd_dask import _linalg as linalg
+
+__all__ = [
+    "broadcast_shapes",
+    "broadcast_to",
+    "eye",
+    "fft",
+    "linalg",
+    "take",
+    "take_along_axis",
+]
+
+__array_api_version__ = compat.__array_api_version__
+__array_namespace_info__ = compat.__array_namespace_info__
+
+
+def _in_one_chunk(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a transform the axes that it runs over in one chunk each, as Dask's need them."""
+
+    @functools.wraps(transform)
+    def transformed(x: Any, /, **options: Any) -> Any:
+        axes = options.get("axes", options.get("axis", -1))
+        if axes is None:
+            count = len(options["s"]) if options.get("s") is not None else x.ndim
+            axes = range(-count, 0)
+        over = (axes,) if isinstance(axes, int) else axes
+        return transform(x.rechunk({axis % x.ndim: -1 for axis in over}), **options)
+
+    return transformed
+
+
+_TRANSFORMS = ("fft", "fftn", "hfft", "ifft", "ifftn", "ihfft", "irfft", "irfftn", "rfft", "rfftn")
+fft = SimpleNamespace(
+    fftfreq=compat.fft.fftfreq,
+    fftshift=compat.fft.fftshift,
+    ifftshift=compat.fft.ifftshift,
+    rfftfreq=compat.fft.rfftfreq,
+    **{name: _in_one_chunk(getattr(compat.fft, name)) for name in _TRANSFORMS},
+)
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that shapes broadcast to."""
+    return np.broadcast_shapes(*shapes)
+
+
+def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
+    """Return ``x`` broadcast to a shape; unknown lengths are an error, not a wrong result."""
+    if math.isnan(math.prod(shape)) and x.shape != shape:
+        raise UnsupportedArrayError(
+            f"an array of shape {x.shape} cannot be broadcast to chunks of unknown sizes, "
+            f"{shape}: call compute_chunk_sizes() on the Dask array that has them"
+        )
+    return da.broadcast_to(x, shape)
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: Any = None,
+    device: Any = None,
+) -> Any:
+    """Return ones on a diagonal: Dask's own loses chunks of matrices that are not square."""
+    rows, columns = da.arange(n_rows), da.arange(n_rows if n_cols is None else n_cols)
+    return compat.astype(rows[:, None] + k == columns, dtype or np.float64)
+
+
+def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
+    """Return slices along an axis, which a vector need not name."""
+    return da.take(x, indices, axis=0 if axis is None and x.ndim == 1 else axis)
+
+
+def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+    """Return the elements that indices name along an axis, which becomes one chunk."""
+    axis %= x.ndim
+    x, indices = x.rechunk({axis: -1}), indices.rechunk({axis: -1})
+    places = tuple(range(x.ndim))
+    return da.blockwise(
+        np.take_along_axis,
+        places,
+        x,
+        tuple(x.ndim if place == axis else place for place in places),
+        indices,
+        places,
+        axis=axis,
+        concatenate=True,
+        dtype=x.dtype,
+        meta=x._meta,
+    )

@@ -1,0 +1,112 @@
+"""The JAX backend of agnograd: immutable arrays, and tracers inside of ``jax.jit``."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from agnograd.extend import Backend, hookimpl
+
+if TYPE_CHECKING:
+    import jax
+
+__all__ = ["JaxBackend", "backend"]
+
+
+class JaxBackend(Backend):
+    """JAX's arrays, through ``jax.numpy``, which is a namespace of the standard itself."""
+
+    name = "jax"
+    modules = ("jax", "jaxlib")
+    extra = "jax"
+
+    def namespace(self) -> ModuleType:
+        """Return ``jax.numpy``."""
+        import jax.numpy as jnp
+
+        xp: ModuleType = jnp
+        return xp
+
+    def array_types(self) -> tuple[type, ...]:
+        """Return the types of JAX's arrays, and of what stands for them in transformations."""
+        import jax
+
+        met: list[type] = []
+
+        def meet(x: Any) -> Any:
+            met.append(type(x))
+            return x
+
+        with jax.ensure_compile_time_eval():
+            x = meet(jax.numpy.zeros(1))
+            jax.make_jaxpr(meet)(x)
+            jax.vmap(meet)(x)
+            jax.jvp(meet, (x,), (x,))
+            jax.linearize(meet, x)
+        return (*dict.fromkeys(met), jax.Array)
+
+    def dtype(self, name: str) -> Any:
+        """Return a dtype without making an array, which JAX may not allow to have 64 bits."""
+        named = getattr(self.namespace(), name, None)
+        return None if named is None else named.dtype
+
+    def own(self, array: Any) -> jax.Array:
+        """Return the array: nobody can write to it."""
+        owned: jax.Array = array
+        return owned
+
+    def set(self, x: Any, key: Any, value: Any) -> Any:
+        """Return a copy of ``x`` with ``value`` at ``key``."""
+        jnp = self.namespace()
+        value = jnp.asarray(value)
+        if jnp.isdtype(value.dtype, "complex floating") and not jnp.iscomplexobj(x):
+            raise TypeError(f"a value of dtype {value.dtype} does not fit {x.dtype}")
+        value = value.astype(x.dtype)
+        while value.ndim and value.shape[0] == 1:  # the place may have fewer axes
+            value = value[0]
+        if not value.ndim and str(getattr(key, "dtype", "")) == "bool":  # also in a trace
+            return jnp.where(key.reshape(key.shape + (1,) * (x.ndim - key.ndim)), value, x)
+        return x.at[key].set(value)
+
+    def put(self, x: Any, key: Any, value: Any) -> Any:
+        """Return a copy, as ``set`` does: nothing is written in place."""
+        return self.set(x, key, value)
+
+    def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
+        """Return the sum by JAX's indexed update."""
+        return into.at[key].add(values)
+
+    def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
+        """Return the sum by JAX's indexed update."""
+        # A narrow dtype may not hold the sum that makes negative indices positive.
+        indices = indices.astype(self.namespace().arange(0).dtype)
+        return into.at[(slice(None),) * (axis % into.ndim) + (indices,)].add(values)
+
+    def item(self, array: Any) -> Any:
+        """Return JAX's own conversion to a Python scalar."""
+        return array.item()
+
+    def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return a NumPy array, read-only where it shares the array's memory."""
+        import numpy as np
+
+        return np.asarray(array, dtype=dtype, copy=copy)
+
+    def synchronize(self, array: Any = None) -> None:
+        """Wait for the array, or for all arrays that there are."""
+        import jax
+
+        alive = (each for each in jax.live_arrays() if not each.is_deleted())
+        jax.block_until_ready(array if array is not None else list(alive))
+
+    def memory(self) -> dict[str, int]:
+        """Return the figures of the default device, if it gives any."""
+        import jax
+
+        return dict(jax.local_devices()[0].memory_stats() or {})
+
+
+@hookimpl
+def backend() -> Backend:
+    """Return the backend."""
+    return JaxBackend()

@@ -1,0 +1,162 @@
+"""The PyTorch backend of agnograd: tensors on any device, without PyTorch's own autograd."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from agnograd.errors import LostGradientError
+from agnograd.extend import Backend, hookimpl, is_basic
+from agnograd_torch._keys import forward_steps
+from agnograd_torch._operators import standard_operator
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["TorchBackend", "backend"]
+
+
+class TorchBackend(Backend):
+    """PyTorch's tensors, through the namespace of array-api-compat.
+
+    Tensors that require a gradient of PyTorch's are refused: two engines would each hold a part of
+    the graph, and a gradient would be lost between them.
+    """
+
+    name = "torch"
+    modules = ("torch",)
+    extra = "torch"
+
+    def namespace(self) -> ModuleType:
+        """Return ``array_api_compat.torch``."""
+        import array_api_compat.torch as xp
+
+        return xp
+
+    def array_types(self) -> tuple[type, ...]:
+        """Return ``torch.Tensor``."""
+        import torch
+
+        return (torch.Tensor,)
+
+    def array(self, value: Any) -> Any:
+        """Return a tensor as it is; one that requires a gradient of PyTorch's is an error."""
+        if value.requires_grad:
+            raise LostGradientError(
+                "a tensor that requires a gradient of PyTorch's cannot be differentiated by "
+                "agnograd, too: pass x.detach() to ag.Variable, or as a constant to an op"
+            )
+        return value
+
+    def own(self, array: Any) -> torch.Tensor:
+        """Return a copy: which tensors share their memory PyTorch does not tell."""
+        copied: torch.Tensor = self.array(array).clone()
+        return copied
+
+    def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return an operator whose operands are promoted as the standard has it.
+
+        PyTorch's own leave 0-d tensors out of it, and refuse slices with negative steps.
+        """
+        return standard_operator(function, self.namespace())
+
+    def set(self, x: Any, key: Any, value: Any) -> Any:
+        """Return a copy of ``x`` with ``value`` at ``key``."""
+        return self.put(x.clone(), key, value)
+
+    def put(self, x: Any, key: Any, value: Any) -> Any:
+        """Write ``value`` into ``x`` at ``key``; steps may be negative."""
+        if is_basic(key):
+            key, turned = forward_steps(key, x.shape)
+            if turned and getattr(value, "shape", ()):
+                value = value.broadcast_to(x[key].shape).flip(turned)
+        x[key] = value
+        return x
+
+    def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
+        """Add in place: to a view, by ``index_add_``, or by ``index_put_``."""
+        import torch
+
+        if is_basic(key):
+            key, turned = forward_steps(key, into.shape)
+            part = into[key]
+            part += values.flip(turned) if turned else values
+            return into
+        parts = key if isinstance(key, tuple) else (key,)
+        if not into.ndim or any(isinstance(part, slice | type(...) | None) for part in parts):
+            every = torch.arange(into.numel(), device=into.device).reshape(into.shape)[key]
+            flat = into.reshape(-1)
+            values = values.broadcast_to(every.shape).reshape(-1)
+            return flat.index_add_(0, every.reshape(-1), values).reshape(into.shape)
+        indices = tuple(torch.as_tensor(part, device=into.device) for part in parts)
+        if len(indices) > 1 or indices[0].dtype == torch.bool:
+            return into.index_put_(indices, values, accumulate=True)
+        index = indices[0].reshape(-1)
+        return self.scatter_add_axis(into, index, values.reshape(-1, *into.shape[1:]), 0)
+
+    def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
+        """Add in place by ``index_add_``."""
+        import torch
+
+        indices = indices.to(torch.int64)  # a narrow dtype may not hold the sum
+        indices = torch.where(indices < 0, indices + into.shape[axis], indices)
+        return into.index_add_(axis, indices, values)
+
+    def item(self, array: Any) -> Any:
+        """Return PyTorch's own conversion to a Python scalar."""
+        return array.item()
+
+    def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return a NumPy array; it shares the tensor's memory on the host."""
+        import numpy as np
+
+        if copy is False and array.device.type != "cpu":
+            raise ValueError(f"a tensor on {array.device} needs a copy to the host: copy=False")
+        return np.asarray(array.numpy(force=True), dtype=dtype, copy=copy)
+
+    def synchronize(self, array: Any = None) -> None:
+        """Wait for the tensor's CUDA device, or for the current one."""
+        import torch
+
+        if array is None and torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+        elif array is not None and array.is_cuda:
+            torch.cuda.synchronize(array.device)
+
+    def mark(self) -> Any:
+        """Return a CUDA event on the current stream where CUDA is used, else the host's clock."""
+        import torch
+
+        if not torch.cuda.is_initialized():
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def elapsed(self, start: Any, stop: Any) -> float:
+        """Return the seconds between two marks; it waits for the second one of two events."""
+        if isinstance(start, float):
+            return super().elapsed(start, stop)
+        stop.synchronize()
+        milliseconds: float = start.elapsed_time(stop)
+        return milliseconds / 1000
+
+    def memory(self) -> dict[str, int]:
+        """Return what PyTorch's allocator holds on the current CUDA device."""
+        import torch
+
+        if not torch.cuda.is_initialized():
+            return {}
+        return {
+            "allocated": torch.cuda.memory_allocated(),
+            "peak": torch.cuda.max_memory_allocated(),
+            "reserved": torch.cuda.memory_reserved(),
+        }
+
+
+@hookimpl
+def backend() -> Backend:
+    """Return the backend."""
+    return TorchBackend()

@@ -1,0 +1,139 @@
+"""What is special to Dask: laziness, chunks, unknown sizes."""
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd._backends import backend_named
+from agnograd.errors import UnsupportedArrayError
+
+da = pytest.importorskip("dask.array", reason="Dask: pip install 'agnograd[dask]'")
+dask = pytest.importorskip("dask", reason="Dask: pip install 'agnograd[dask]'")
+
+
+@pytest.fixture
+def xp():
+    return ag.namespace("dask")
+
+
+@pytest.fixture
+def lazy():
+    """Make every computation an error until the test allows it."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("something was computed")
+
+    with dask.config.set(scheduler=refuse):
+        yield
+
+
+def loss(xp, x, w, rows):
+    hidden = xp.tanh(x @ w)
+    chosen = xp.take(hidden, rows, axis=0)
+    kept = xp.where(chosen > 0, xp.log(chosen), 0.0)
+    return xp.sum(kept * xp.sort(chosen, axis=0)) + xp.mean(hidden[1:, ::-1] ** 2)
+
+
+def given():
+    rng = np.random.default_rng(0)
+    return rng.uniform(0.1, 1.0, (6, 4)), rng.uniform(-1, 1, (4, 4)), np.array([5, 0, 0, 3])
+
+
+def chunked():
+    x, w, rows = given()
+    return da.from_array(x, chunks=(2, 4)), da.from_array(w, chunks=(4, 2)), da.from_array(rows)
+
+
+@pytest.mark.usefixtures("lazy")
+def test_a_pass_computes_nothing(xp):
+    x, w, rows = chunked()
+    function = lambda x, w: loss(xp, x, w, rows)  # noqa: E731
+    value, gradients = ag.value_and_grad(function, argnums=(0, 1))(x, w)
+    second = ag.grad(lambda w: xp.sum(ag.grad(lambda w: loss(xp, x, w, rows))(w) ** 2))(w)
+    _, tangent = ag.jvp(lambda w: loss(xp, x, w, rows), w, w)
+    v = ag.Variable(w)
+    loss(xp, x, v, rows).backward()
+    for each in (value, *gradients, second, tangent, v.grad.data):
+        assert isinstance(each, da.Array)
+    with pytest.raises(AssertionError, match="something was computed"):
+        value.compute()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of logarithms that are left out
+def test_what_is_computed_then_is_numpys(xp):
+    x, w, rows = chunked()
+    value, gradients = ag.value_and_grad(lambda x, w: loss(xp, x, w, rows), argnums=(0, 1))(x, w)
+    value, *gradients = dask.compute(value, *gradients, scheduler="synchronous")
+    plain = ag.namespace("numpy")
+    x, w, rows = given()
+    with np.errstate(all="ignore"):
+        expected = ag.value_and_grad(lambda x, w: loss(plain, x, w, rows), argnums=(0, 1))(x, w)
+    np.testing.assert_allclose(value, expected[0])
+    for found, other in zip(gradients, expected[1], strict=True):
+        np.testing.assert_allclose(found, other)
+
+
+@pytest.mark.usefixtures("lazy")
+@pytest.mark.parametrize("chunks", [(3, 2), ((1, 5), (4,)), 6])
+def test_gradients_have_their_inputs_chunks(xp, chunks):
+    x = da.ones((6, 4), chunks=chunks)
+    for f in (xp.sum, lambda x: xp.sum(x[1:] * 2.0), lambda x: xp.sum(xp.sin(x.T) @ x)):
+        assert ag.grad(f)(x).chunks == x.chunks
+        v = ag.Variable(x)
+        f(v).backward(create_graph=True)
+        assert v.grad.data.chunks == x.chunks
+        (gradient,) = ag.autodiff.grad(f(v), v)
+        assert gradient.data.chunks == x.chunks
+    assert ag.grad(lambda y: xp.sum(x))(x).chunks == x.chunks
+
+
+def test_unknown_sizes_are_an_error_that_says_what_to_do(xp):
+    x = da.from_array(np.array([1.0, -2.0, 3.0]), chunks=2)
+    with pytest.raises(UnsupportedArrayError, match="compute_chunk_sizes"):
+        ag.grad(lambda x: xp.sum(x[x > 0]))(x)
+    with pytest.raises(UnsupportedArrayError, match=r"xp\.where\(mask, x, 0\.0\)"):
+        backend_named("dask").scatter_add(da.zeros(3), x > 0, x[x > 0])
+    assert ag.grad(lambda x: xp.sum(xp.where(x > 0, x, 0.0)))(x).compute().tolist() == [1, 0, 1]
+
+
+def test_what_a_mask_selects_has_a_gradient_once_its_size_is_known(xp):
+    x = da.from_array(np.array([1.0, -2.0, 3.0]), chunks=2)
+
+    def f(x):
+        chosen = x[x > 0]
+        chosen.data.compute_chunk_sizes()
+        return xp.sum(chosen * chosen)
+
+    assert ag.grad(f)(x).compute().tolist() == [2.0, 0.0, 6.0]
+
+
+def test_repeated_indices_in_many_chunks_add_up():
+    backend = backend_named("dask")
+    indices = np.random.default_rng(0).integers(-5, 5, 100)
+    values = np.random.default_rng(1).uniform(size=(100, 3))
+    expected = np.zeros((5, 3))
+    np.add.at(expected, indices, values)
+    into = da.zeros((5, 3), chunks=2)
+    found = backend.scatter_add_axis(
+        into, da.from_array(indices, chunks=30), da.from_array(values, chunks=(7, 2)), 0
+    )
+    assert found.chunks == into.chunks
+    np.testing.assert_allclose(found.compute(), expected)
+
+
+def test_single_matrices_of_several_chunks_go_to_dasks_own_algorithms(xp):
+    a = np.random.default_rng(0).uniform(size=(4, 4)) + 4 * np.eye(4)
+    whole, spread = da.from_array(a), da.from_array(a, chunks=2)
+    for f in (
+        lambda x: xp.sum(xp.linalg.inv(x)),
+        lambda x: xp.sum(xp.linalg.solve(x, x[:, :1])),
+        lambda x: xp.sum(xp.linalg.cholesky(x @ x.T) ** 2),
+        lambda x: xp.linalg.det(x),
+    ):
+        np.testing.assert_allclose(ag.grad(f)(spread).compute(), ag.grad(f)(whole).compute())
+    tall = da.from_array(np.random.default_rng(1).uniform(size=(8, 2)), chunks=(4, 2))
+    triangle = lambda x: xp.sum(xp.abs(xp.linalg.qr(x)[1]))  # noqa: E731
+    values = lambda x: xp.sum(xp.linalg.svd(x, full_matrices=False)[1])  # noqa: E731
+    for f in (triangle, values):
+        found = ag.grad(f)(tall).compute()
+        np.testing.assert_allclose(found, ag.grad(f)(tall.rechunk(-1)).compute())

@@ -1,0 +1,118 @@
+"""What is special to JAX: immutable arrays, tracers, precision."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd._backends import backend_named
+
+jax = pytest.importorskip("jax", reason="JAX: pip install 'agnograd[jax]'")
+
+
+@pytest.fixture
+def xp():
+    return ag.namespace("jax")
+
+
+def loss(xp, x):
+    y = xp.tanh(x[1:] * x[:-1])
+    return xp.sum(xp.where(y > 0, xp.sqrt(y), 0.0)) + xp.take(x, xp.asarray([0, 0, -1])) @ x[:3]
+
+
+def test_a_jitted_gradient_is_the_eager_one(xp):
+    gradient = ag.grad(lambda x: loss(xp, x))
+    x = jax.numpy.asarray([0.5, 1.0, -2.0, 3.0])
+    compiled = jax.jit(gradient)
+    np.testing.assert_allclose(compiled(x), gradient(x), rtol=1e-5)
+    expected = jax.grad(lambda x: jax.numpy.sum(jax.numpy.sin(x)))(x)
+    found = jax.jit(ag.grad(lambda x: xp.sum(xp.sin(x))))(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_jitted_gradient_is_compiled_once(xp):
+    traced = []
+
+    def f(x):
+        traced.append(type(x))
+        return xp.sum(xp.exp(x) * x)
+
+    compiled = jax.jit(ag.grad(f))
+    for value in (0.0, 1.0, 2.0):
+        compiled(jax.numpy.asarray([value, 1.0]))
+    assert len(traced) == 1
+
+
+def test_second_derivatives_are_jitted_and_batched(xp):
+    x = jax.numpy.asarray([0.5, 1.0, 2.0])
+    hessian = jax.jit(ag.hessian(lambda x: xp.sum(x**3)))(x)
+    np.testing.assert_allclose(hessian, np.diag([3.0, 6.0, 12.0]), rtol=1e-6)
+    batch = jax.vmap(ag.grad(lambda x: xp.sum(x**3)))(jax.numpy.stack([x, 2 * x]))
+    np.testing.assert_allclose(batch[1], 3 * (2 * x) ** 2, rtol=1e-6)
+
+
+def test_forward_mode_is_jitted(xp):
+    x, t = jax.numpy.asarray([0.5, 1.0]), jax.numpy.asarray([1.0, 0.0])
+    _, tangent = jax.jit(lambda x, t: ag.jvp(lambda x: xp.sin(x), x, t))(x, t)
+    np.testing.assert_allclose(tangent, [np.cos(0.5), 0.0], rtol=1e-6)
+
+
+def test_jax_differentiates_what_agnograd_did(xp):
+    x = jax.numpy.asarray(0.5)
+    second = jax.grad(lambda x: ag.grad(lambda y: y**3)(x))(x)
+    assert float(second) == pytest.approx(3.0)
+
+
+def test_writes_through_views_reach_the_base_in_a_trace(xp):
+    def f(x):
+        y = x * 1.0
+        view = y[:2]
+        view[0] = 5.0 * x[2]
+        return xp.sum(y * y)
+
+    x = jax.numpy.asarray([1.0, 2.0, 3.0])
+    assert ag.grad(f)(x).tolist() == [0.0, 4.0, 156.0]
+    assert jax.jit(ag.grad(f))(x).tolist() == [0.0, 4.0, 156.0]
+
+
+def test_a_scalar_is_written_by_a_mask_in_a_trace(xp):
+    def f(x):
+        y = x * x
+        y[x[:, 0] > 1.5] = 0.0
+        return xp.sum(y)
+
+    x = jax.numpy.asarray([[1.0, 2.0], [2.0, 3.0]])
+    assert jax.jit(ag.grad(f))(x).tolist() == ag.grad(f)(x).tolist() == [[2.0, 4.0], [0.0, 0.0]]
+
+
+def test_what_depends_on_values_is_jaxs_own_error_in_a_trace(xp):
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jax.jit(ag.grad(lambda x: x if x.item() > 0 else -x))(jax.numpy.asarray(1.0))
+
+
+def test_arrays_stay_as_they_were(xp):
+    backend = backend_named("jax")
+    x = jax.numpy.zeros(3)
+    assert backend.scatter_add(x, (jax.numpy.asarray([0, 0]),), jax.numpy.ones(2)).tolist()[0] == 2
+    assert x.tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(TypeError, match="complex64 does not fit float32"):
+        backend.set(x, 0, 1j)
+    backend.synchronize(x)
+    backend.synchronize()
+
+
+def test_precision_is_what_the_program_chose(xp):
+    assert ag.grad(lambda x: x * x)(jax.numpy.asarray(2.0)).dtype == jax.numpy.float32
+    with jax.enable_x64(True):
+        assert ag.grad(lambda x: x * x)(jax.numpy.asarray(2.0)).dtype == jax.numpy.float64
+
+
+def test_choosing_the_backend_changes_no_setting_and_warns_of_nothing():
+    code = (
+        "import agnograd as ag, jax; before = jax.config.values.copy(); ag.namespace('jax');"
+        "changed = {k for k, v in jax.config.values.items() if before.get(k, v) is not v};"
+        "assert not changed, changed"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -1,0 +1,139 @@
+"""What is special to PyTorch: its own autograd, devices, promotion, negative steps."""
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd._backends import backend_named
+from agnograd.errors import LostGradientError
+
+torch = pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
+
+
+@pytest.fixture
+def xp():
+    return ag.namespace("torch")
+
+
+def double(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def test_gradients_are_plain_tensors_on_the_same_device(xp):
+    x = double(0.5, 1.0)
+    gradient = ag.grad(lambda x: xp.sum(xp.sin(x) ** 2))(x)
+    torch.testing.assert_close(gradient, torch.sin(2 * x))
+    assert not gradient.requires_grad
+    assert gradient.device == x.device
+
+
+def test_a_tensor_that_pytorch_tracks_is_refused(xp):
+    tracked = double(1.0, 2.0).requires_grad_()
+    with pytest.raises(LostGradientError, match="detach"):
+        ag.Variable(tracked)
+    with pytest.raises(LostGradientError, match="detach"):
+        ag.grad(lambda x: xp.sum(x * x))(tracked)
+    with pytest.raises(LostGradientError, match="detach"):
+        ag.grad(lambda x: xp.sum(x * tracked))(double(1.0, 2.0))
+    product = ag.Variable(double(3.0, 4.0)) * tracked
+    with pytest.raises(LostGradientError, match="detach"):
+        _ = product.data
+    parameter = torch.nn.Parameter(double(1.0))
+    assert ag.grad(lambda x: xp.sum(x * x))(parameter.detach()).tolist() == [2.0]
+
+
+def test_a_0d_tensor_takes_part_in_promotion(xp):
+    narrow, wide = torch.ones(2, dtype=torch.float32), torch.tensor(2.0, dtype=torch.float64)
+    v = ag.Variable(narrow)
+    assert (v * wide).dtype == torch.float64
+    assert (wide * v).dtype == torch.float64
+    assert (v > wide).data.tolist() == [False, False]
+    first, second = ag.grad(lambda x, y: xp.sum(x * y), argnums=(0, 1))(narrow, wide)
+    assert (first.dtype, second.dtype) == (torch.float32, torch.float64)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        slice(None, None, -1),
+        (slice(None, None, -2), 0),
+        (Ellipsis, slice(2, 0, -1)),
+        (None, slice(None, None, -1), None, slice(-1, None, -1)),
+        (slice(0, 5, -1), Ellipsis),
+    ],
+    ids=repr,
+)
+def test_negative_steps_are_read_and_written_as_in_numpy(xp, key):
+    values = np.arange(12.0).reshape(3, 4)
+    expected = values[key]
+    x = ag.Variable(torch.tensor(values))
+    assert x[key].data.tolist() == expected.tolist()
+    written, changed = x * 1.0, np.array(values)
+    without_new_axes = tuple(k for k in np.index_exp[key] if k is not None)
+    changed[without_new_axes] = -changed[without_new_axes]
+    written[without_new_axes] = -x[without_new_axes]
+    assert written.data.tolist() == changed.tolist()
+    view = written[without_new_axes]
+    view[...] = 0.0
+    changed[without_new_axes] = 0.0
+    assert written.data.tolist() == changed.tolist()
+    ag.check_grad(lambda x: x[key] ** 2, x.data)
+
+
+def test_writes_through_views_with_negative_steps_have_gradients(xp):
+    def f(x):
+        y = x * 1.0
+        turned = y[::-1]
+        turned[0] = 2.0 * x[1]
+        return xp.sum(y * y)
+
+    assert ag.grad(f)(double(1.0, 2.0, 3.0)).tolist() == [2.0, 20.0, 0.0]
+
+
+def test_integer_arrays_beside_slices_are_added_up():
+    backend = backend_named("torch")
+    into, rows = torch.zeros(3, 2, dtype=torch.float64), torch.tensor([0, 2, 0])
+    result = backend.scatter_add(into, (rows, slice(None)), torch.ones(3, 2, dtype=torch.float64))
+    assert result.tolist() == [[2.0, 2.0], [0.0, 0.0], [1.0, 1.0]]
+
+
+def test_what_leaves_for_the_host():
+    backend = backend_named("torch")
+    z = torch.tensor([1 + 2j]).conj()
+    assert np.asarray(ag.Variable(z, requires_grad=False)).tolist() == [1 - 2j]
+    assert backend.to_host(double(1.5), dtype=np.float32).dtype == np.float32
+    x = double(1.0)
+    assert np.shares_memory(backend.to_host(x, copy=False), x.numpy())
+    assert not np.shares_memory(backend.to_host(x, copy=True), x.numpy())
+
+
+def test_gradients_on_the_host_agree_with_pytorchs():
+    xp = ag.namespace("torch")
+    weights, x = torch.randn(4, 3, generator=torch.Generator().manual_seed(0)), torch.ones(2, 4)
+
+    def loss(xp, w):
+        return xp.sum(xp.tanh(x @ w) ** 2)
+
+    own = weights.clone().requires_grad_()
+    loss(torch, own).backward()
+    torch.testing.assert_close(ag.grad(lambda w: loss(xp, w))(weights), own.grad)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_cuda_devices_events_and_memory(xp):
+    backend = backend_named("torch")
+    x = torch.linspace(0.0, 1.0, 1 << 20, device="cuda")
+    start = backend.mark()
+    gradient = ag.grad(lambda x: xp.sum(xp.take(xp.sin(x), xp.asarray([0, 0, 5], device="cuda"))))(
+        x
+    )
+    stop = backend.mark()
+    assert gradient.device == x.device
+    assert float(gradient[0]) == pytest.approx(2.0)
+    assert 0 < backend.elapsed(start, stop) < 60
+    backend.synchronize(gradient)
+    backend.synchronize()
+    assert backend.memory()["allocated"] >= x.nbytes
+    with pytest.raises(ValueError, match="copy"):
+        backend.to_host(x, copy=False)
+    assert ag.Variable(x, requires_grad=False).device == x.device
