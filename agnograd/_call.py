@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ class Call:
         reads it during the forward call, and kept for the backward pass; else it is None.
     """
 
-    def __init__(self, name: str, chapter: str, domain: Domain) -> None:
+    def __init__(self, name: str, chapter: str, domain: Domain, single: bool = False) -> None:
         self.name = name
         self.chapter = chapter
         self.domain = domain
@@ -66,6 +67,8 @@ class Call:
         self.first = FIRST
         self.freed: tuple[Any, ...] | None = None
         self.origin: Call | None = None
+        # Whether this stands for one call, and not for all calls of an op.
+        self.single = single
         self.hooks: ActiveHooks | None = None
         self._location: str | None = None
         self._seeking = False
@@ -80,17 +83,42 @@ class Call:
         """Return what takes the place of a node's op and saved values when they are freed."""
         if self.freed is not None:
             return self.freed
-        freed = Call(self.name, self.chapter, self.domain)
-        freed.backward = freed.guarded = _was_freed
-        freed.saved_names, freed.sources, freed.first = self.saved_names, self.sources, self.first
+        if self.single:
+            freed = object.__new__(Call)
+            vars(freed).update(vars(self) | _FREED)
+        else:
+            freed = object.__new__(self._freed_kind)
         freed.origin = self
-        return freed, *(None for _ in self.saved_names)
+        return freed, *self._nothing
 
     def observed(self, parameters: Mapping[str, Any]) -> Call:
         """Return a copy for one call that hooks observe; it is freed by a name of its own."""
-        call: Call = object.__new__(Call)
-        call.__dict__.update(self.__dict__, parameters=parameters, freed=None, _seeking=True)
+        call = self if self.single else object.__new__(self._observed_kind)
+        call.parameters = parameters
+        call._seeking = True
         return call
+
+    # Copies share everything with this call as attributes of a class, made when the first one is
+    # needed: they are made for each op while a plugin looks at ops, and have to be cheap.
+
+    @cached_property
+    def _observed_kind(self) -> type[Call]:
+        return self._kind(freed=None, _freed_kind=self._freed_kind, _nothing=self._nothing)
+
+    @cached_property
+    def _freed_kind(self) -> type[Call]:
+        return self._kind(**_FREED)
+
+    @cached_property
+    def _nothing(self) -> tuple[None, ...]:
+        return tuple(None for _ in self.saved_names)
+
+    def _kind(self, **changes: Any) -> type[Call]:
+        shared = {
+            name: staticmethod(value) if callable(value) else value
+            for name, value in {**vars(self), **changes}.items()
+        }
+        return type("Call", (Call,), shared)
 
     def returned(self) -> None:
         """Note that the forward call is over: its location can no longer be found."""
@@ -118,6 +146,17 @@ def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:
         f"the values that {node[OP].name!r} saved were freed by an earlier backward pass; pass "
         "retain_graph=True to that pass if the graph is needed again"
     )
+
+
+_FREED = {
+    "backward": _was_freed,
+    "guarded": _was_freed,
+    "masks": None,
+    "add": None,
+    "accumulate": None,
+    "overwrite": None,
+    "simple": True,
+}
 
 
 def _no_backward(*_: Any) -> Any:

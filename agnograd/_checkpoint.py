@@ -120,7 +120,7 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 
 def _node(run: Run, inputs: list[Variable], edges: list[Edge], domain: Domain) -> Node:
     """Return the node of a checkpoint, which saves the arguments."""
-    call = Call(getattr(run.f, "__name__", "checkpoint"), "checkpoint", domain)
+    call = Call(getattr(run.f, "__name__", "checkpoint"), "checkpoint", domain, single=True)
     call.simple = False
     call.backward = call.guarded = run.backward
     run.sources = tuple(

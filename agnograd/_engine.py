@@ -203,7 +203,7 @@ class Pass(Arrivals):
         elif self.plain and op.simple and node[WATCH] is None and self.observers is not None:
             pairs = self.observers.backward(partial(op.backward, g, node), node, g)
             if not self.retain_graph:
-                forget(node)
+                node[OP : op.first] = op.freed or op.when_freed()
             return pairs
         if self.noticing or node[WATCH] is not None or not isinstance(op, Call):
             g = self.meet(node, g)

@@ -91,7 +91,7 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     """Run a function's forward, and record the call if an argument is tracked."""
     name = type(function).__name__
     domain = _common_domain(args, name)
-    call = Call(name, "function", domain)
+    call = Call(name, "function", domain, single=True)
     found = [unwrap(call, f"argument {i}", x) if _is_array(x) else None for i, x in enumerate(args)]
     found = _told_apart(found, domain)
     raw = [x if pair is None else pair[0] for x, pair in zip(args, found, strict=True)]

@@ -70,14 +70,16 @@ class ActiveHooks:
             name: found for name, caller in callers.items() if (found := caller.get_hookimpls())
         }
         self._run = {name: compiled(callers[name], self._blame) for name in self._implementations}
-        # Whether any plugin looks at rules, and at ops at all: those that do not cost ops nothing.
+        self._before_op = self._run.get("forward_preprocess")
+        self._after_op = self._run.get("forward_postprocess")
+        self._before_rule = self._run.get("backward_preprocess")
+        self._after_rule = self._run.get("backward_postprocess")
+        self._asked = {name for hook in RULES for name in self._arguments(hook)}
+        # Whether any plugin looks at rules, and at calls of ops: what none looks at costs nothing.
         self.observe_rules = not RULES.isdisjoint(self._run)
-        self.observe_ops = self.observe_rules or not OPS.isdisjoint(self._run)
-        asked = {name for hook in RULES for name in self._asked(hook)}
-        self._wants_inputs = "inputs" in asked
-        self._wants_gradients = "grad_inputs" in asked
+        self.observe_ops = "op" in self._asked or not OPS.isdisjoint(self._run)
 
-    def _asked(self, hook: str) -> Iterator[str]:
+    def _arguments(self, hook: str) -> Iterator[str]:
         """Yield the arguments that implementations of a hook ask for."""
         for each in self._implementations.get(hook, ()):
             yield from each.argnames
@@ -123,10 +125,14 @@ class ActiveHooks:
     ) -> tuple[Call, Any]:
         """Run an op between its hooks; return the call as hooks saw it, and the result."""
         op = call.observed(parameters)
+        if self._before_op is None and self._after_op is None:
+            op.returned()
+            return op, compute()
         outputs: Sequence[Any] = ()
         failure = None
         try:
-            self.run("forward_preprocess", op, inputs)
+            if self._before_op is not None:
+                self._before_op(op, inputs)
             out = compute()
             outputs = tuple(out) if isinstance(out, tuple | list) else (out,)
         except BaseException as error:
@@ -134,28 +140,31 @@ class ActiveHooks:
             raise
         finally:
             try:
-                self.run("forward_postprocess", op, inputs, outputs, failure)
+                if self._after_op is not None:
+                    self._after_op(op, inputs, outputs, failure)
             finally:
                 op.returned()
         return op, out
 
     def backward(self, compute: Callable[[], Pairs], node: Node, g: Any) -> Pairs:
         """Run a node's rule between its hooks, which see raw arrays."""
-        op = node[OP]
-        inputs = _inputs(node) if self._wants_inputs else ()
-        grad_outputs = tuple(map(raw_gradient, g)) if isinstance(g, list) else (raw_gradient(g),)
+        op, asked = node[OP], self._asked
+        inputs = _inputs(node) if "inputs" in asked else ()
+        cotangents = _each_raw(g if isinstance(g, list) else [g]) if "grad_outputs" in asked else ()
         grad_inputs: tuple[Any, ...] = ()
         failure = None
         try:
-            self.run("backward_preprocess", op, inputs, grad_outputs)
+            if self._before_rule is not None:
+                self._before_rule(op, inputs, cotangents)
             pairs = compute()
-            if self._wants_gradients:
-                grad_inputs = tuple([raw_gradient(g) for _, g in pairs])
+            if "grad_inputs" in asked:
+                grad_inputs = _each_raw([g for _, g in pairs])
         except BaseException as error:
             failure = error
             raise
         finally:
-            self.run("backward_postprocess", op, inputs, grad_outputs, grad_inputs, failure)
+            if self._after_rule is not None:
+                self._after_rule(op, inputs, cotangents, grad_inputs, failure)
         return pairs
 
     @contextmanager
@@ -198,6 +207,10 @@ class ActiveHooks:
                 f"plugins that were active then ({', '.join(self.plugins)}) restores it"
             )
         return value
+
+
+def _each_raw(gradients: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple([raw_gradient(g) for g in gradients])
 
 
 def _inputs(node: Node) -> tuple[Any, ...]:
