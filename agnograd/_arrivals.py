@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappush
 from typing import Any
 
@@ -65,16 +65,17 @@ class Arrivals:
             return total.gathered()
         return total if total is None or node[RANK] in self.owned else op.domain.copy(total)
 
-    def elements(self, node: Edge, reading: Node) -> Elements:
-        """Return the gradient of an array that is read element by element.
+    def elements(self, node: Edge, reading: Node) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """Return how to add to the gradient of an array that is read element by element.
 
-        The cotangents of elements are put there at once: a node that reads one needs no turn.
+        The functions take the key of an element and its cotangent. They go there at once: a node
+        that reads an element needs no turn.
         """
         found = self.gradients.get(node[RANK])
         if type(found) is not Elements:
             found = Elements(reading, found, node[RANK] in self.owned)
             self.own(node, found)
-        return found
+        return found.keys.append, found.cotangents.append
 
     def gather(self, op: Call, node: Node, g: Any) -> None:
         """Let an op add its gradient to a buffer, instead of making a full-size array for it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +38,33 @@ class Call:
         reads it during the forward call, and kept for the backward pass; else it is None.
     """
 
+    __slots__ = (
+        "_freed_kind",
+        "_location",
+        "_observed_kind",
+        "_seeking",
+        "accumulate",
+        "add",
+        "backward",
+        "chapter",
+        "domain",
+        "first",
+        "freed",
+        "guarded",
+        "hooks",
+        "masks",
+        "name",
+        "optional",
+        "origin",
+        "overwrite",
+        "parameters",
+        "reads",
+        "saved_names",
+        "simple",
+        "single",
+        "sources",
+    )
+
     def __init__(self, name: str, chapter: str, domain: Domain, single: bool = False) -> None:
         self.name = name
         self.chapter = chapter
@@ -72,6 +98,8 @@ class Call:
         self.hooks: ActiveHooks | None = None
         self._location: str | None = None
         self._seeking = False
+        self._observed_kind: type[Call] | None = None
+        self._freed_kind: type[Call] | None = None
 
     def saves(self, names: Sequence[str], sources: Sequence[Source]) -> None:
         """Say what nodes of this op save: names, and what each value is."""
@@ -79,46 +107,42 @@ class Call:
         self.sources = tuple(sources)
         self.first = FIRST + len(self.saved_names)
 
-    def when_freed(self) -> tuple[Any, ...]:
-        """Return what takes the place of a node's op and saved values when they are freed."""
-        if self.freed is not None:
-            return self.freed
-        if self.single:
-            freed = object.__new__(Call)
-            vars(freed).update(vars(self) | _FREED)
-        else:
-            freed = object.__new__(self._freed_kind)
-        freed.origin = self
-        return freed, *self._nothing
+    # Copies share everything with this call as attributes of a class, which is made when the first
+    # one is needed: they are made for each op while a plugin looks at ops, and have to be cheap.
 
     def observed(self, parameters: Mapping[str, Any]) -> Call:
         """Return a copy for one call that hooks observe; it is freed by a name of its own."""
-        call = self if self.single else object.__new__(self._observed_kind)
+        if self.single:
+            call = self
+        else:
+            if self._observed_kind is None:
+                self._freed_kind = self._kind(**_FREED)
+                self._observed_kind = self._kind(freed=None)
+            call = object.__new__(self._observed_kind)
         call.parameters = parameters
         call._seeking = True
         return call
 
-    # Copies share everything with this call as attributes of a class, made when the first one is
-    # needed: they are made for each op while a plugin looks at ops, and have to be cheap.
-
-    @cached_property
-    def _observed_kind(self) -> type[Call]:
-        return self._kind(freed=None, _freed_kind=self._freed_kind, _nothing=self._nothing)
-
-    @cached_property
-    def _freed_kind(self) -> type[Call]:
-        return self._kind(**_FREED)
-
-    @cached_property
-    def _nothing(self) -> tuple[None, ...]:
-        return tuple(None for _ in self.saved_names)
+    def when_freed(self) -> tuple[Any, ...]:
+        """Return what takes the place of a node's op and saved values when they are freed."""
+        if self.freed is not None:
+            return self.freed
+        if self._freed_kind is None:
+            freed = Call(self.name, self.chapter, self.domain)
+            freed.saved_names, freed.sources = self.saved_names, self.sources
+            freed.backward, freed.guarded, freed.first = _was_freed, _was_freed, self.first
+        else:
+            freed = object.__new__(self._freed_kind)
+        freed.origin = self
+        return freed, *(None,) * len(self.saved_names)
 
     def _kind(self, **changes: Any) -> type[Call]:
-        shared = {
+        shared = {name: getattr(self, name) for name in Call.__slots__} | changes
+        body = {
             name: staticmethod(value) if callable(value) else value
-            for name, value in {**vars(self), **changes}.items()
+            for name, value in shared.items()
         }
-        return type("Call", (Call,), shared)
+        return type("Call", (Call,), body)
 
     def returned(self) -> None:
         """Note that the forward call is over: its location can no longer be found."""

@@ -120,7 +120,7 @@ def compile_op(
             call.masks = _masks(op, call.saved_names)
     if op.differentiable:
         call.freed = call.when_freed()
-    function = _function(forward_source(op, form), scope)
+    function = _function(forward_source(op, form, kernel), scope)
     function.__module__ = domain.namespace.__name__
     function.__doc__ = (op.forward and getdoc(op.forward)) or (
         f"Compute ``{op.name}`` ({op.chapter}), recorded for differentiation."

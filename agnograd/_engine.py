@@ -174,9 +174,9 @@ class Pass(Arrivals):
                 if quick and edge[OP].reads and edge[WATCH] is None and type(part) in SCALAR_TYPES:
                     if edge[-1] is not source:  # another array than the last one
                         source = edge[-1]
-                        found = self.elements(source, edge)
-                    found.keys.append(edge[FIRST])
-                    found.cotangents.append(part)
+                        add_key, add_cotangent = self.elements(source, edge)
+                    add_key(edge[FIRST])
+                    add_cotangent(part)
                     continue
                 total = gradients.get(rank := edge[RANK])
                 if total is None:

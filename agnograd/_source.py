@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator
 from inspect import Parameter
 from textwrap import indent
-from typing import Literal
+from typing import Any, Literal
 
 from agnograd._ops import Op, Rule
 
@@ -15,12 +16,22 @@ __all__ = ["Form", "backward_source", "forward_source", "multiplies", "saved_val
 # operand that is no array gets its chance to answer (Python's NotImplemented), also reflected.
 Form = Literal["function", "operator", "reflected"]
 
+# Python's own operators are written out: that spares a call.
+_EXPRESSIONS: dict[Any, str] = {
+    operator.add: "x1 + x2",
+    operator.getitem: "x[key]",
+    operator.mul: "x1 * x2",
+    operator.neg: "-x",
+    operator.sub: "x1 - x2",
+    operator.truediv: "x1 / x2",
+}
+
 # -- the forward function ------------------------------------------------------------------------
 
 
-def forward_source(op: Op, form: Form) -> str:
+def forward_source(op: Op, form: Form, kernel: Callable[..., Any]) -> str:
     """Write the function that users call."""
-    body = "\n".join(_forward_lines(op, form))
+    body = "\n".join(_forward_lines(op, form, kernel))
     name = op.name.rpartition(".")[2]
     signature = op.text[op.text.index("(") :]
     if form == "reflected":
@@ -28,7 +39,7 @@ def forward_source(op: Op, form: Form) -> str:
     return f"def {name}{signature}:\n{indent(body, '    ')}\n"
 
 
-def _forward_lines(op: Op, form: Form) -> Iterator[str]:
+def _forward_lines(op: Op, form: Form, kernel: Callable[..., Any]) -> Iterator[str]:
     if op.view is not None:
         yield "_base = x"
     yield from _unwrapping(op, {"function": None, "operator": "x2", "reflected": "x1"}[form])
@@ -41,7 +52,7 @@ def _forward_lines(op: Op, form: Form) -> Iterator[str]:
     yield "_state = _mode()"
     yield "if _state is None:"
     yield "    _op = _call"
-    yield f"    _out = _kernel({arguments})"
+    yield f"    _out = {_EXPRESSIONS.get(kernel, f'_kernel({arguments})')}"
     yield "else:"
     yield from indented(_observed(op, arguments, inputs, options))
     if op.differentiable:
