@@ -18,7 +18,7 @@ import array_api_compat
 
 from agnograd._call import Call
 from agnograd._fit import conjugate, fit, fit_each, guarded, mismatch
-from agnograd._graph import FIRST, Node, next_rank
+from agnograd._graph import FIRST, Leaf, Node, next_rank
 from agnograd._indexing import raw_key
 from agnograd._mode import current_mode
 from agnograd._ops import Op
@@ -45,6 +45,7 @@ def _given(**arguments: Any) -> dict[str, Any]:
 
 
 _SHARED = {
+    "_Leaf": Leaf,
     "_SCALARS": _SCALARS,
     "_device": array_api_compat.device,
     "_conjugate": conjugate,

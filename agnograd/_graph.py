@@ -78,12 +78,13 @@ next_rank = itertools.count(0, -1).__next__
 class Leaf(list[Any]):
     """The start of a graph: an array that requires a gradient, and that gradient."""
 
-    __slots__ = ("__weakref__", "accumulated", "domain", "grad", "variable")
+    __slots__ = ("__weakref__", "accumulated", "domain", "facts", "grad", "variable")
 
     def __init__(self, variable: Variable) -> None:
         super().__init__((next_rank(), None, _NO_OP))
         self.grad: Variable | None = None
         self.domain = variable._domain
+        self.facts = variable.shape, variable.dtype  # what is written to it later keeps them
         self.variable = weakref.ref(variable)
         self.accumulated: dict[int, Callable[[Any], Any]] = {}
 

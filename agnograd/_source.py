@@ -148,6 +148,8 @@ def _recording(op: Op) -> Iterator[str]:
     yield "else:"
     if _broadcasts(op):
         yield from indented(_matching(op))
+    if _reads(op):
+        yield from indented(_known_facts())
     values = [value for _, value, _ in saved_values(op)]
     edges = ["*_edges"] if op.sequence else [f"_{name}_node" for name in op.differentiable]
     node = f"[{', '.join(['_rank()', 'None', '_op', *values, *edges])}]"
@@ -164,6 +166,19 @@ def _recording(op: Op) -> Iterator[str]:
     # One element of an array is a view only where the library does not make a scalar of it.
     only = " if _type(_out) in _viewable else _result" if "key" in op.options else ""
     yield f"return {view}{only}"
+
+
+def _reads(op: Op) -> bool:
+    """Whether an op reads an array at a key, and its rule asks for the array's shape and dtype."""
+    return op.accumulate is not None and "key" in op.options and op.arrays == ("x",)
+
+
+def _known_facts() -> Iterator[str]:
+    """Take the shape and dtype of a leaf that may be read again and again from where they are."""
+    yield "if _type(_x_node) is _Leaf:"
+    yield "    _x_shape, _x_dtype = _x_node.facts"
+    yield "else:"
+    yield "    _x_shape, _x_dtype = x.shape, x.dtype"
 
 
 def _matching(op: Op) -> Iterator[str]:
@@ -236,6 +251,8 @@ def _broadcasts(op: Op) -> bool:
 
 def _expression(op: Op, value: str) -> tuple[str, int | str | None]:
     array, _, what = value.rpartition("_")
+    if _reads(op) and value in ("x_shape", "x_dtype"):
+        return f"_{value}", None
     if value == "out":
         return "_out", "out"
     if value == op.sequence:
