@@ -41,4 +41,4 @@ def test_what_fails_is_heard_of_and_not_kept():
 
 
 def test_it_holds_to_the_contract_on_every_backend():
-    assert plugin_contract("largest") == ["numpy", "strict", "rows"]
+    assert {"numpy", "strict", "rows"} <= set(plugin_contract("largest"))
