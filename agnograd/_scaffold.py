@@ -128,6 +128,7 @@ def _check_free(kind: Kind, names: Names) -> None:
     """Raise if a name is taken by something that is installed."""
     from importlib.util import find_spec
 
+    from agnograd._namespace import namespace
     from agnograd._registry import ops
 
     module, entry = names.module, names.entry
@@ -136,6 +137,8 @@ def _check_free(kind: Kind, names: Names) -> None:
         what = f"{GROUPS[kind]} entry point {entry!r} belongs to {origin(taken)}"
     elif kind == "ops" and entry in ops():
         what = f"op {entry!r} belongs to {ops()[entry].distribution}"
+    elif kind == "ops" and hasattr(namespace("numpy"), entry):
+        what = f"{entry!r} is in the array API standard"
     elif module in sys.stdlib_module_names or find_spec(module) is not None:
         what = f"a module {module!r} is installed"
     else:

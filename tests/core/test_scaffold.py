@@ -109,10 +109,17 @@ def test_what_exists_is_never_written_over(tmp_path):
     assert readme.read_text() == "precious"
 
 
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+    message = refused("new-ops", "a" * 300, cwd=tmp_path)
+    assert "cannot be written" in message
+
+
 def test_names_of_ops_backends_and_libraries_are_checked_too(tmp_path):
     assert f"op 'sin' belongs to agnograd {ag.__version__}" in refused(
         "new-ops", "sin", cwd=tmp_path
     )
+    for name in ("pi", "float64"):
+        assert f"{name!r} is in the array API standard" in refused("new-ops", name, cwd=tmp_path)
     assert "'strict' belongs to" in refused("new-backend", "agnograd-strict", cwd=tmp_path)
     assert "no name of a Python module" in refused(
         "new-backend", "mine", "--library", "a b", cwd=tmp_path
