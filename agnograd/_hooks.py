@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pluggy
 
 from agnograd._call import Call, Pairs
+from agnograd._discovery import PLUGINS, installed, origin
 from agnograd._dispatch import compiled
 from agnograd._graph import FIRST, OP, Node, saved_of
 from agnograd._watching import raw_gradient
@@ -22,7 +24,6 @@ from agnograd.hookspecs import HookSpecs
 
 __all__ = ["ActiveHooks"]
 
-HOOKS = tuple(name for name in vars(HookSpecs) if not name.startswith("_"))
 OPS = frozenset({"forward_preprocess", "forward_postprocess", "save_value"})
 RULES = frozenset({"backward_preprocess", "backward_postprocess"})
 
@@ -43,6 +44,8 @@ class ActiveHooks:
     ----------
     plugins : mapping
         The plugins by name, first activated first.
+    specs : type
+        The hook specifications.
 
     Raises
     ------
@@ -50,22 +53,24 @@ class ActiveHooks:
         If a plugin implements a hook, or names an argument, that does not exist.
     """
 
-    def __init__(self, plugins: Mapping[str, object]) -> None:
+    def __init__(self, plugins: Mapping[str, object], specs: type[HookSpecs] = HookSpecs) -> None:
         self.plugins = dict(plugins)
         manager = pluggy.PluginManager("agnograd")
-        manager.add_hookspecs(HookSpecs)
+        manager.add_hookspecs(specs)
+        callers = {name: getattr(manager.hook, name) for name in _hooks_of(specs)}
         for name, plugin in self.plugins.items():
             try:
                 manager.register(plugin, name)
                 manager.check_pending()
             except pluggy.PluginValidationError as error:
-                raise PluginError(f"plugin {name!r}: {error}{_suggestion(plugin)}") from error
+                raise PluginError(
+                    f"plugin {name!r}: {error}{_suggestion(plugin, specs)}"
+                ) from error
             if not manager.get_hookcallers(plugin) and not hasattr(plugin, "__enter__"):
                 raise PluginError(
                     f"plugin {name!r} has no hooks, and is no context manager: mark its methods "
-                    f"with @hookimpl, from agnograd.extend; hooks are {', '.join(HOOKS)}"
+                    f"with @hookimpl, from agnograd.extend; hooks are {', '.join(callers)}"
                 )
-        callers = {name: getattr(manager.hook, name) for name in HOOKS}
         self._implementations = {
             name: found for name, caller in callers.items() if (found := caller.get_hookimpls())
         }
@@ -96,8 +101,9 @@ class ActiveHooks:
     def _blame(self, hook: str, error: BaseException, op: Call | None) -> None:
         """Note on an error which plugin's hook raised it, and for which op."""
         place = f" for op {op.name!r}" if op is not None else ""
-        plugin = self._culprit(hook, error)
-        error.add_note(f"agnograd: raised by hook {hook!r} of plugin {plugin!r}{place}")
+        name = self._culprit(hook, error)
+        source = _distribution(self.plugins.get(name)) if name is not None else ""
+        error.add_note(f"agnograd: raised by hook {hook!r} of plugin {name!r}{source}{place}")
 
     def _culprit(self, hook: str, error: BaseException) -> str | None:
         """Return the name of the plugin whose hook is on the error's traceback."""
@@ -220,15 +226,31 @@ def _inputs(node: Node) -> tuple[Any, ...]:
     return tuple([known.get(index) for index in range(len(node) - op.first)])
 
 
-def _suggestion(plugin: object) -> str:
+def _distribution(plugin: object) -> str:
+    """Say which distribution a plugin came from, if it is one of those with an entry point."""
+    for entry in installed(PLUGINS).values():
+        found: object = sys.modules.get(entry.module)
+        for name in entry.attr.split(".") if entry.attr else ():
+            found = getattr(found, name, None)
+        if found is not None and (found is plugin or found is type(plugin)):
+            return f" of {origin(entry)}"
+    return ""
+
+
+def _hooks_of(specs: type[HookSpecs]) -> tuple[str, ...]:
+    return tuple(name for each in specs.__mro__ for name in vars(each) if not name.startswith("_"))
+
+
+def _suggestion(plugin: object, specs: type[HookSpecs]) -> str:
     """Say which hook, or which argument of one, a misspelt one may have meant."""
+    hooks = _hooks_of(specs)
     for name in dir(plugin):
         method = getattr(plugin, name, None)
         if not hasattr(method, "agnograd_impl"):
             continue
-        if name not in HOOKS:
-            return f"; there is no hook {name!r}: {_closest(name, HOOKS)}"
-        known = tuple(inspect.signature(getattr(HookSpecs, name)).parameters)[1:]
+        if name not in hooks:
+            return f"; there is no hook {name!r}: {_closest(name, hooks)}"
+        known = tuple(inspect.signature(getattr(specs, name)).parameters)[1:]
         for argument in inspect.signature(method).parameters:  # type: ignore[arg-type]
             if argument not in known:
                 return f"; {name} has no argument {argument!r}: {_closest(argument, known)}"

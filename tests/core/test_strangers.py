@@ -155,6 +155,52 @@ def test_a_plugin_is_found_and_loaded_when_it_is_asked_for(stranger):
     stranger(module, PLUGIN, code)
 
 
+@pytest.mark.parametrize(
+    ("made", "target"), [("Stranger()", "Stranger"), ("'stranger'", "Stranger"), ("module", "")]
+)
+def test_an_exception_from_a_hook_is_noted_with_the_distribution(stranger, made, target):
+    module = """
+        from agnograd.extend import hookimpl
+
+        class Stranger:
+            @hookimpl
+            def forward_preprocess(self):
+                raise ValueError("planted")
+
+        @hookimpl
+        def forward_preprocess():
+            raise ValueError("planted")
+    """
+    code = f"""
+        import agnograd as ag
+        import stranger as module
+        from stranger import Stranger
+        from agnograd.extend import hookimpl
+
+        class Unknown(Stranger):
+            @hookimpl
+            def forward_preprocess(self):
+                raise ValueError("planted")
+
+        def notes(plugin):
+            try:
+                with ag.hooks(plugin):
+                    ag.Variable(1.0) * 2.0
+            except ValueError as error:
+                return error.__notes__
+            raise AssertionError("no error")
+
+        name = {"stranger.Stranger" if target else "stranger"!r}
+        start = "agnograd: raised by hook 'forward_preprocess' of plugin "
+        assert notes({made}) == [
+            start + repr(name) + " of stranger-pack 1.2.3 for op 'multiply'"
+        ], notes({made})
+        assert notes(Unknown) == [start + "'__main__.Unknown' for op 'multiply'"], notes(Unknown)
+    """
+    entry = "[agnograd.plugins]\nbroken = absent:Absent\nstranger = stranger"
+    stranger(module, f"{entry}:{target}\n" if target else f"{entry}\n", code)
+
+
 def test_a_broken_plugin_is_reported_when_it_is_asked_for(stranger):
     code = """
         import agnograd as ag

@@ -1,0 +1,86 @@
+"""What is installed here and in which version: what to put into a report of a bug."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from agnograd._backends import backend_named, backends, default_name, require
+from agnograd._discovery import BACKENDS, PLUGINS, installed, origin
+from agnograd._mode import PROCESS_PLUGINS, initial_mode
+from agnograd._plugins import plugin_named
+from agnograd.errors import AgnogradError
+
+__all__ = ["BackendRow", "PluginRow", "active_plugins", "backend_rows", "versions"]
+
+
+class BackendRow(NamedTuple):
+    """A backend: its distribution, and its library with version and devices, or what is wrong."""
+
+    name: str
+    distribution: str
+    library: str
+    devices: str
+
+
+class PluginRow(NamedTuple):
+    """An active plugin: its distribution, what activated it, and whether that has worked."""
+
+    name: str
+    distribution: str
+    activated_by: str
+    state: str
+
+
+def versions() -> Iterator[tuple[str, str]]:
+    """Give the versions of Python, of agnograd, and of what agnograd depends on."""
+    from importlib.metadata import requires, version
+
+    yield "Python", f"{platform.python_version()} on {platform.platform(terse=True)}"
+    yield "agnograd", version("agnograd")
+    for requirement in requires("agnograd") or ():
+        if "extra ==" not in requirement:
+            name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+            yield name, version(name)
+
+
+def backend_rows() -> Iterator[BackendRow]:
+    """Give what is known of each backend; this imports the libraries that are installed."""
+    for name in backends():
+        default = " (default)" if name == default_name() else ""
+        source = origin(installed(BACKENDS)[name])
+        try:
+            library, devices = _library_of(name)
+        except Exception as error:  # a library may fail as it likes: this is where one looks why
+            library, devices = f"{type(error).__name__}: {error}", ""
+        yield BackendRow(name + default, source, library, devices)
+
+
+def _library_of(name: str) -> tuple[str, str]:
+    """Return a library with its version, and its devices."""
+    backend = backend_named(name)
+    xp = require(backend)
+    root = backend.modules[0]
+    version = getattr(sys.modules.get(root), "__version__", "of unknown version")
+    devices = xp.__array_namespace_info__().devices()
+    return f"{root} {version}", ", ".join(str(device) for device in devices)
+
+
+def active_plugins() -> Iterator[PluginRow]:
+    """Give the plugins that are active in the whole process, and those that failed to be."""
+    hooks = initial_mode.hooks if initial_mode is not None else None
+    active = list(hooks.plugins.values()) if hooks is not None else []
+    for name in PROCESS_PLUGINS:
+        entry = installed(PLUGINS).get(name)
+        source = origin(entry) if entry is not None else ""
+        try:
+            kind = plugin_named(name)
+        except AgnogradError as error:
+            state = str(error)
+        else:
+            found = any(plugin is kind or type(plugin) is kind for plugin in active)
+            state = "active" if found else "failed to start"
+        yield PluginRow(name, source, "AGNOGRAD_PLUGINS", state)

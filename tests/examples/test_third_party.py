@@ -1,0 +1,42 @@
+"""The third-party distribution, found through its entry points alone."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from distributions import install
+
+FOLDER = Path(__file__).parents[2] / "examples" / "third_party"
+PUBLIC = {"agnograd", "agnograd.extend", "agnograd.testing"}
+
+
+def test_its_tests_pass(tmp_path):
+    for name in ("array_api_strict", "scipy"):
+        pytest.importorskip(name, reason="pip install 'agnograd[strict,examples]'")
+    install(FOLDER, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=FOLDER,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "skipped" not in done.stdout
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.py")), ids=lambda path: path.name)
+def test_it_imports_what_everyone_may(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module]
+        else:
+            continue
+        ours = {name for name in names if name.partition(".")[0] == "agnograd"}
+        assert ours <= PUBLIC
