@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -65,7 +66,9 @@ def _library_of(name: str) -> tuple[str, str]:
     xp = require(backend)
     root = backend.modules[0]
     version = getattr(sys.modules.get(root), "__version__", "of unknown version")
-    devices = xp.__array_namespace_info__().devices()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # libraries try out devices that they no longer like
+        devices = xp.__array_namespace_info__().devices()
     return f"{root} {version}", ", ".join(str(device) for device in devices)
 
 

@@ -75,8 +75,9 @@ def _kinds(xp: Any) -> Numbers:
     y = y + xp.take(x[1, :], found) + xp.astype(x[:, 0] > 0.0, x.dtype)
     y = y + xp.where(x[:, 1] > 0.0, x[:, 1], y)
     total = xp.sum(y) + xp.sum(empty) + xp.astype(found[0], x.dtype)
-    if hasattr(xp, "complex128"):
-        wave = xp.exp(xp.astype(x, xp.complex128))
+    kind = xp.__array_namespace_info__().default_dtypes()["complex floating"]
+    if kind is not None:
+        wave = xp.exp(xp.astype(x, kind))
         total = total + xp.astype(xp.sum(xp.real(wave * wave)), x.dtype)
     total.backward()
     return [*_numbers(x.grad), *_numbers(scalar.grad), *_numbers(empty.grad)]
@@ -87,7 +88,7 @@ def _leaf(xp: Any, values: Any) -> Variable:
 
 
 def _widest(xp: Any) -> Any:
-    return xp.float64 if hasattr(xp, "float64") else xp.float32
+    return xp.__array_namespace_info__().default_dtypes()["real floating"]
 
 
 def _numbers(array: Any) -> Numbers:
