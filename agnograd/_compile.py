@@ -107,11 +107,7 @@ def compile_op(
     elif op.rules:
         saved = saved_values(op)
         call.saves([name for name, _, _ in saved], [source for _, _, source in saved])
-        call.backward = call.guarded = backward = _function(backward_source(op), scope)
-        backward.__defaults__ = (domain.raw,)
-        if multiplies(op):
-            call.guarded = guard = _function(backward_source(op, guarded=True), scope)
-            guard.__defaults__ = (domain.raw,)
+        _compile_when_called(call, op, scope)
         if op.accumulate is not None:
             call.add = _bound(op.accumulate, domain, call.saved_names)
             call.reads = call.saved_names[0] == "key"
@@ -127,6 +123,29 @@ def compile_op(
         f"Compute ``{op.name}`` ({op.chapter}), recorded for differentiation."
     )
     return function
+
+
+def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
+    """Give a call its backward functions, which are compiled when they are called first."""
+
+    def compiled(guarded: bool) -> Callable[..., Any]:
+        function = _function(backward_source(op, guarded), scope)
+        function.__defaults__ = (call.domain.raw,)
+        return function
+
+    @cache
+    def usual() -> Callable[..., Any]:
+        call.backward = compiled(guarded=False)
+        return call.backward
+
+    @cache
+    def guarded() -> Callable[..., Any]:
+        call.guarded = compiled(guarded=True) if multiplies(op) else usual()
+        return call.guarded
+
+    raw = call.domain.raw
+    call.backward = lambda g, node, xp=raw: usual()(g, node, xp)
+    call.guarded = lambda g, node, xp=raw: guarded()(g, node, xp)
 
 
 @cache
