@@ -155,6 +155,24 @@ def overhead(quick: bool, json_path: str | None) -> None:
 
 
 @main.command()
+@click.option("--quick", is_flag=True, help="Few calls.")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def hooks(quick: bool, json_path: str | None) -> None:
+    """Measure what active plugins add to an op, in microseconds."""
+    from benchmarks.hooks import hooks
+
+    found = hooks(rounds=2, count=10) if quick else hooks(rounds=15, count=1000)
+    without = sum(found["none"])
+    rows = (
+        [name, f"{forward:.2f}", f"{backward:.2f}", f"{forward + backward - without:.2f}"]
+        for name, (forward, backward) in found.items()
+    )
+    report.print_table(["active, µs an op", "forward", "backward", "added to both"], rows)
+    if json_path:
+        report.write_json({"microseconds": found}, json_path)
+
+
+@main.command()
 @click.option("--quick", is_flag=True, help="Small graphs.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
 def growth(quick: bool, json_path: str | None) -> None:

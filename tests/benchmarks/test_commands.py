@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.growth import SHAPES
+from benchmarks.hooks import PLUGINS
 from benchmarks.imports import STATEMENTS
 from benchmarks.overhead import OPS
 from benchmarks.workloads import WORKLOADS
@@ -94,6 +95,13 @@ def test_memory(tmp_path):
     for each in found.values():
         assert each["hand"] > 0
         assert each["agnograd"] > 0
+
+
+def test_hooks(tmp_path):
+    data = tmp_path / "data.json"
+    found = run("hooks", "--quick", "--json", str(data))
+    assert "backward_postprocess" in found.stdout
+    assert set(json.loads(data.read_text())["microseconds"]) == set(PLUGINS)
 
 
 def test_overhead(tmp_path):
