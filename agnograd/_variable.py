@@ -77,8 +77,11 @@ class Variable(Protocols):
             )
         domain = getattr(cls, "_domain", None) or domain_of(raw)
         variable: Variable = domain.Variable._make(domain.to_raw(raw), None)
-        if requires_grad or (requires_grad is None and domain.is_inexact(variable.dtype)):
-            variable.requires_grad = True
+        inexact = domain.is_inexact(variable._data.dtype)
+        if inexact and requires_grad is not False:
+            variable._leaf = variable._node = Leaf(variable)
+        elif requires_grad:
+            variable.requires_grad = True  # which says why it cannot be
         return variable
 
     @classmethod

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from functools import cached_property
 from operator import attrgetter
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd.extend import Backend, hookimpl, is_basic
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["NumpyBackend", "backend"]
 
@@ -26,6 +23,13 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     modules = ("numpy",)
+
+    @cached_property
+    def _np(self) -> Any:
+        """NumPy, which is imported when it is needed: an import statement costs each call."""
+        import numpy as np
+
+        return np
 
     def namespace(self) -> ModuleType:
         """Return ``array_api_compat.numpy``."""
@@ -80,8 +84,7 @@ class NumpyBackend(Backend):
 
     def array(self, value: Any) -> Any:
         """Return NumPy's scalars as 0-d arrays."""
-        import numpy as np
-
+        np = self._np
         return value if isinstance(value, np.ndarray) else np.asarray(value)
 
     def scalar(self, array: Any) -> Any:
@@ -92,19 +95,18 @@ class NumpyBackend(Backend):
         """Return whether the operand is a nested list or tuple, as NumPy's operators allow."""
         return isinstance(value, list | tuple)
 
-    def own(self, array: Any) -> np.ndarray[Any, Any]:
+    def own(self, array: Any) -> Any:
         """Return the array, or a copy if it is a view, a scalar, or read-only."""
-        import numpy as np
-
+        np = self._np
         if isinstance(array, np.ndarray) and array.base is None and array.flags.writeable:
             return array
         return np.array(array)
 
     def alone(self, x: Any) -> bool:
         """Return whether the array owns its memory: views refer to the array that does."""
-        import numpy as np
-
-        return type(x) is np.ndarray and x.base is None and x.flags.owndata and x.flags.writeable
+        np = self._np
+        whole: bool = type(x) is np.ndarray and x.base is None and x.flags.owndata
+        return whole and bool(x.flags.writeable)
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add in place; positions that may repeat go through ``numpy.add.at``."""
@@ -113,15 +115,12 @@ class NumpyBackend(Backend):
         if is_basic(key) or str(getattr(key, "dtype", "")) == "bool":
             into[key] += values
         else:
-            import numpy as np
-
-            np.add.at(into, key, values)
+            self._np.add.at(into, key, values)
         return into
 
     def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
         """Add in place with ``numpy.add.at``, which is fastest at positions of one axis."""
-        import numpy as np
-
+        np = self._np
         if into.ndim == 1 or not into.flags.c_contiguous:
             np.add.at(np.moveaxis(into, axis, 0), indices, np.moveaxis(values, axis, 0))
             return into
@@ -135,23 +134,17 @@ class NumpyBackend(Backend):
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``."""
-        import numpy as np
-
-        out = np.array(x)
+        out = self._np.array(x)
         out[key] = value
         return out
 
-    def quiet(self) -> AbstractContextManager[Any]:
+    def quiet(self) -> Any:
         """Return NumPy's own context for it."""
-        import numpy as np
-
-        return np.errstate(divide="ignore", invalid="ignore", over="ignore")
+        return self._np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return the array itself, converted as NumPy's protocol asks."""
-        import numpy as np
-
-        return np.asarray(array, dtype=dtype, copy=copy)
+        return self._np.asarray(array, dtype=dtype, copy=copy)
 
     def item(self, array: Any) -> Any:
         """Return NumPy's own conversion to a Python scalar."""
