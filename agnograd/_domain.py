@@ -65,8 +65,10 @@ class Domain:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self.library = require(backend)
-        self.array_types = backend.array_types() + backend.scalar_types()
-        SCALAR_TYPES.update(backend.scalar_types())
+        self._one: dict[Any, Any] = {}
+        self.scalar_types = backend.scalar_types()
+        self.array_types = backend.array_types() + self.scalar_types
+        SCALAR_TYPES.update(self.scalar_types)
         self.viewable_types = frozenset(backend.array_types())
         self.plain_types = frozenset({*self.array_types, bool, int, float, complex, type(None)})
         self.complex_dtypes = self._dtypes("complex64", "complex128")
@@ -194,6 +196,17 @@ class Domain:
     def item(self, data: Any) -> Any:
         """Return a raw 0-d array as a Python scalar."""
         return self.backend.item(self.backend.array(data))
+
+    def ones(self, like: Any) -> Any:
+        """Return ones for each element of a raw array."""
+        dtype = like.dtype
+        known = self._one.get(dtype) if like.shape == () else None
+        if known is None:
+            known = self.raw.ones(like.shape, dtype=dtype, device=self.device(like))
+            # Libraries with scalars have no devices to tell apart, and no traces to leak from.
+            if like.shape == () and self.scalar_types:
+                self._one[dtype] = known
+        return known
 
     def copy(self, data: Any) -> Any:
         """Return a copy of a raw array."""

@@ -57,7 +57,7 @@ def seed_of(output: Variable, cotangent: Any) -> Variable:
     """Return the cotangent of an output as a Variable, one by default."""
     domain = output._domain
     if cotangent is None:
-        if output.size != 1:
+        if output.shape and output.size != 1:
             raise NoGradientError(
                 f"a gradient is implied for values of one element alone, not of shape "
                 f"{output.shape}: pass the gradient, with that shape, or reduce the value with "
@@ -68,8 +68,7 @@ def seed_of(output: Variable, cotangent: Any) -> Variable:
                 "a complex value has no implied gradient: pass one, or differentiate its real or "
                 "imaginary part, or its absolute value"
             )
-        ones = domain.raw.ones(output.shape, dtype=output.dtype, device=output.device)
-        made: Variable = domain.Variable._make(ones, None)
+        made: Variable = domain.Variable._make(domain.ones(output._data), None)
         return made
     if not isinstance(cotangent, Variable):
         if isinstance(cotangent, bool | int | float | complex | list | tuple):
