@@ -44,7 +44,7 @@ unique_all unique_counts unique_inverse: xp.sum(xp.square(xp.OP({n})[0]))
 unique_values: xp.sum(xp.square(xp.unique_values({n})))
 
 broadcast_arrays: xp.broadcast_arrays({v}, {a})[{bit}]
-broadcast_to: xp.broadcast_to({low}, {wider})
+broadcast_to: 1.0 * xp.broadcast_to({low}, {wider})
 concat: xp.concat([{r}, {alike}, {same}], axis={axis}) | xp.concat([{low}, {other}], axis=None)
 expand_dims: xp.expand_dims({low}, axis={gap})
 flip: xp.flip({v}, axis={axes})
