@@ -45,6 +45,7 @@ class Call:
         "_seeking",
         "accumulate",
         "add",
+        "adding",
         "backward",
         "chapter",
         "domain",
@@ -73,6 +74,8 @@ class Call:
         self.backward: Backward = _no_backward
         # As backward, but a cotangent of 0 gives 0 where the derivative is not finite.
         self.guarded: Backward = _no_backward
+        # As backward, but products are added to gradients that have arrived already.
+        self.adding: Backward | None = None
         # How gradients are added to what is there: that of the only input, or those of several.
         self.add: Callable[..., Any] | None = None
         self.accumulate: Callable[..., Any] | None = None
@@ -175,6 +178,7 @@ def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:
 _FREED = {
     "backward": _was_freed,
     "guarded": _was_freed,
+    "adding": None,
     "masks": None,
     "add": None,
     "accumulate": None,

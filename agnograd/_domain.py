@@ -55,6 +55,8 @@ class Domain:
         The op ``astype``, which always makes a Variable of its own.
     put : callable
         The op ``__setitem__``, writing in place.
+    large : int or None
+        From how many elements on products are added by ``Backend.add_product``, if ever.
     """
 
     raw: Any
@@ -66,6 +68,7 @@ class Domain:
         self.backend = backend
         self.library = require(backend)
         self._one: dict[Any, Any] = {}
+        self.large = backend.large
         self.scalar_types = backend.scalar_types()
         self.array_types = backend.array_types() + self.scalar_types
         SCALAR_TYPES.update(self.scalar_types)
