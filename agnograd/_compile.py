@@ -128,7 +128,7 @@ def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
         def compiled() -> Callable[..., Any]:
             function = _function(backward_source(op, manner), scope)
             function.__defaults__ = (call.domain.raw,)
-            setattr(call, attribute, function)
+            call.becomes(attribute, function)
             return function
 
         setattr(call, attribute, lambda *arguments: compiled()(*arguments))
