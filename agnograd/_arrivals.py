@@ -106,17 +106,18 @@ class Arrivals:
             return total.gathered()
         return total if total is None or node[RANK] in self.owned else op.domain.copy(total)
 
-    def elements(self, node: Edge, reading: Node) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """Return how to add to the gradient of an array that is read element by element.
+    def elements(self, reading: Node) -> tuple[Node, Callable[..., Any], Callable[..., Any]]:
+        """Return what a node reads element by element, and how to add to the gradient of that.
 
         The functions take the key of an element and its cotangent. They go there at once: a node
         that reads an element needs no turn.
         """
+        node = reading[-1]
         found = self.gradients.get(node[RANK])
         if type(found) is not Elements:
             found = Elements(reading, found, node[RANK] in self.owned)
             self.own(node, found)
-        return found.keys.append, found.cotangents.append
+        return node, found.keys.append, found.cotangents.append
 
     def gather(self, op: Call, node: Node, g: Any) -> None:
         """Let an op add its gradient to a buffer, instead of making a full-size array for it."""

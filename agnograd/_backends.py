@@ -176,7 +176,10 @@ class Backend:
         """Wait until the device has computed the array (or everything); the host by default."""
 
     def mark(self) -> Any:
-        """Return a mark in time, on the device if the library has device timers."""
+        """Return a mark in time, on the device if the library has device timers.
+
+        A float is a time of the host's clock, ``time.perf_counter``.
+        """
         return time.perf_counter()
 
     def elapsed(self, start: Any, stop: Any) -> float:

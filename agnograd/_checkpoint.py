@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agnograd._call import Call, Pairs, Source
+from agnograd._call import Pairs, SharedCall, Source
 from agnograd._engine import run_pass
 from agnograd._graph import (
     FIRST,
@@ -120,7 +120,7 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 
 def _node(run: Run, inputs: list[Variable], edges: list[Edge], domain: Domain) -> Node:
     """Return the node of a checkpoint, which saves the arguments."""
-    call = Call(getattr(run.f, "__name__", "checkpoint"), "checkpoint", domain, single=True)
+    call = SharedCall(getattr(run.f, "__name__", "checkpoint"), "checkpoint", domain, single=True)
     call.simple = False
     call.backward = call.guarded = run.backward
     run.sources = tuple(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import array_api_compat
 
 from agnograd._backward import Manner, backward_source, multiplies
-from agnograd._call import Call
+from agnograd._call import SharedCall
 from agnograd._fit import conjugate, fit, fit_each, guarded, mismatch
 from agnograd._graph import FIRST, Leaf, Node, next_rank
 from agnograd._indexing import raw_key
@@ -77,7 +77,7 @@ def compile_op(
     form : {"function", "operator", "reflected"}
         How the op is called.
     """
-    call = Call(op.name, op.chapter, domain)
+    call = SharedCall(op.name, op.chapter, domain)
     special = op.accumulate or op.overwrite or op.masks
     call.simple = op.outputs == "one" and not special
     scope = _SHARED | {
@@ -120,7 +120,7 @@ def compile_op(
     return function
 
 
-def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
+def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> None:
     """Give a call its backward functions, each of which is compiled when it is called first."""
 
     def put(attribute: str, manner: Manner) -> None:

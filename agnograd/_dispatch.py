@@ -24,13 +24,16 @@ Blame = Callable[[str, BaseException, Any], None]
 _AROUND_OP = """
 def forward(call, compute, inputs, parameters):
     op = call.observed(parameters)
-    outputs, error = (), None
+    outputs, error, start, stop = (), None, None, None
     try:
 {before}
+        {start}
         _out = compute()
+        {stop}
 {results}
     except BaseException as _error:
         error = _error
+        {failed}
         raise
     finally:
         try:
@@ -45,18 +48,28 @@ def backward(compute, node, g):
     op = node[2]
     inputs = {inputs}
     grad_outputs = {cotangents}
-    grad_inputs, error = (), None
+    grad_inputs, error, start, stop = (), None, None, None
     try:
 {before}
+        {start}
         _pairs = compute()
+        {stop}
 {results}
     except BaseException as _error:
         error = _error
+        {failed}
         raise
     finally:
 {after}
     return _pairs
 """
+
+# What is added where a hook asks for marks in time.
+_MARKS = {
+    "start": "start = op.domain.mark()",
+    "stop": "stop = op.domain.mark()",
+    "failed": "stop = op.domain.mark() if start is not None and stop is None else stop",
+}
 
 _CALL = """
 _token = _enter(_quiet)
@@ -112,6 +125,7 @@ class Dispatch:
             before=self._call("forward_preprocess", 8),
             results=indent(results, " " * 8),
             after=self._call("forward_postprocess", 12),
+            **self._marks("forward_postprocess"),
         )
         return self._compiled("forward", source, _several=_several)
 
@@ -131,8 +145,15 @@ class Dispatch:
             before=self._call("backward_preprocess", 8),
             results=indent(results, " " * 8),
             after=self._call("backward_postprocess", 8),
+            **self._marks("backward_postprocess"),
         )
         return self._compiled("backward", source, _raw=raw, _raw_inputs=raw_inputs)
+
+    def _marks(self, hook: str) -> dict[str, str]:
+        """Return what takes marks in time, where a hook asks for them."""
+        if self._asks("start", hook) or self._asks("stop", hook):
+            return _MARKS
+        return dict.fromkeys(_MARKS, "pass")
 
     def _asks(self, argument: str, *hooks: str) -> bool:
         """Return whether an implementation of one of these hooks asks for an argument."""

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from sys import getrefcount
+from time import perf_counter
 from typing import Any
 
 import array_api_compat
@@ -55,6 +56,8 @@ class Domain:
         The op ``astype``, which always makes a Variable of its own.
     put : callable
         The op ``__setitem__``, writing in place.
+    mark : callable
+        ``Backend.mark``.
     large : int or None
         From how many elements on products are added by ``Backend.add_product``, if ever.
     """
@@ -69,6 +72,8 @@ class Domain:
         self.library = require(backend)
         self._one: dict[Any, Any] = {}
         self.large = backend.large
+        own_clock = type(backend).mark is not Backend.mark
+        self.mark: Callable[[], Any] = backend.mark if own_clock else perf_counter
         self.scalar_types = backend.scalar_types()
         self.array_types = backend.array_types() + self.scalar_types
         SCALAR_TYPES.update(self.scalar_types)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agnograd._call import Call, Pairs, Source
+from agnograd._call import Pairs, SharedCall, Source
 from agnograd._fit import is_python_scalar
 from agnograd._graph import FIRST, OP, Edge, Node, next_rank
 from agnograd._mode import current_mode
@@ -91,7 +91,7 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     """Run a function's forward, and record the call if an argument is tracked."""
     name = type(function).__name__
     domain = _common_domain(args, name)
-    call = Call(name, "function", domain, single=True)
+    call = SharedCall(name, "function", domain, single=True)
     found = [unwrap(call, f"argument {i}", x) if _is_array(x) else None for i, x in enumerate(args)]
     found = _told_apart(found, domain)
     raw = [x if pair is None else pair[0] for x, pair in zip(args, found, strict=True)]
@@ -128,7 +128,11 @@ def _told_apart(found: list[Any], domain: Domain) -> list[Any]:
 
 
 def _recorded(
-    function: Function, call: Call, inputs: Sequence[Any], edges: tuple[Edge | None, ...], out: Any
+    function: Function,
+    call: SharedCall,
+    inputs: Sequence[Any],
+    edges: tuple[Edge | None, ...],
+    out: Any,
 ) -> Node:
     """Return the node of a call: its saved values, and how its gradients are computed."""
     saved = function.saved

@@ -151,8 +151,7 @@ class ActiveHooks:
                 if packed is not None:
                     values[index] = Packed(packed)
         node[FIRST : op.first] = values
-        op.hooks = self
-        op.simple = False
+        op.packed_by(self)
 
     def restore(self, saved: Sequence[Any]) -> list[Any]:
         """Return saved values with everything that was packed restored."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import hookimpl
-from agnograd_timer._running import Running, clock_of
-from agnograd_timer._totals import as_tables, events_of
+from agnograd_timer._running import Running
+from agnograd_timer._totals import as_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ class Timer:
     Parameters
     ----------
     events : int
-        How many ops and passes of each thread to keep one by one, for ``trace``: the latest ones.
+        How many ops and passes of each thread ``trace`` writes: the latest ones.
 
     Examples
     --------
@@ -61,41 +61,37 @@ class Timer:
         for running in list(self._all):
             running.reset()
 
-    # A hook that starts a span runs after those of other plugins, one that ends it before them.
-
-    @hookimpl(trylast=True)
-    def forward_preprocess(self, op: Call) -> None:
-        """Start to measure an op."""
-        self._threads.running.start(op, clock_of(op))
-
-    @hookimpl(tryfirst=True)
-    def forward_postprocess(self, op: Call, inputs: Iterable[Any]) -> None:
+    @hookimpl
+    def forward_postprocess(self, op: Call, inputs: Sequence[Any], start: Any, stop: Any) -> None:
         """Note an op's time."""
-        self._threads.running.stop(op, "forward", op.name, inputs)
-
-    @hookimpl(trylast=True)
-    def backward_preprocess(self, op: Call) -> None:
-        """Start to measure an op's rule."""
-        clock = clock_of(op)
         running = self._threads.running
-        if clock is not None:
-            running.on_device(clock)
-        running.start(op, clock)
+        key = "forward", op.name, tuple([getattr(array, "shape", ()) for array in inputs])
+        if type(start) is float:
+            running.host.add(key, start, stop)
+        else:
+            running.on_device(op, key, start, stop)
 
-    @hookimpl(tryfirst=True)
-    def backward_postprocess(self, op: Call, grad_outputs: Iterable[Any]) -> None:
+    @hookimpl
+    def backward_postprocess(
+        self, op: Call, grad_outputs: Sequence[Any], start: Any, stop: Any
+    ) -> None:
         """Note the time of an op's rule."""
-        self._threads.running.stop(op, "backward", op.name, grad_outputs)
+        running = self._threads.running
+        key = "backward", op.name, tuple([getattr(array, "shape", ()) for array in grad_outputs])
+        if type(start) is float:
+            running.host.add(key, start, stop)
+        else:
+            running.on_device(op, key, start, stop)
 
     @hookimpl(trylast=True)
     def backward_start(self, outputs: Any) -> None:
-        """Start to measure a pass."""
-        self._threads.running.start(outputs, None)
+        """Note that a pass begins."""
+        self._threads.running.begin_pass(outputs)
 
     @hookimpl(tryfirst=True)
     def backward_finish(self, outputs: Any) -> None:
-        """Note a pass's time."""
-        self._threads.running.stop(outputs, "passes", "backward pass", outputs)
+        """Note that a pass ended."""
+        self._threads.running.end_pass(outputs)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return what was measured, as plain data; times are in seconds.
@@ -108,13 +104,11 @@ class Timer:
             of its outputs). ``passes`` is one row. ``preparation``, in the rows of ``backward``
             and in ``passes``, is the time around rules: before those of this op, and in all.
         """
-        for running in list(self._all):
-            running.settle()
         return as_tables(
             row
             for running in list(self._all)
-            for rows in (running.rows, running.late)
-            for row in list(rows.values())
+            for _, timeline in running.timelines()
+            for row in list(timeline.rows.values())
         )
 
     def summary(self) -> str:
@@ -137,9 +131,10 @@ class Timer:
         from agnograd_timer._report import write_trace
 
         events = [
-            (running.thread, event)
+            (row, clock, start, stop, running.thread)
             for running in list(self._all)
-            for event in events_of(list(running.latest))
+            for clock, timeline in running.timelines()
+            for row, start, stop in timeline.latest(self._kept)
         ]
         write_trace(path, events)
 

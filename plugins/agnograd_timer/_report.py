@@ -9,13 +9,11 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agnograd_timer._totals import Event, elapsed
+from agnograd_timer._totals import Event
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
-
-    from agnograd.extend import Backend
 
 __all__ = ["as_text", "chart", "table", "write_trace"]
 
@@ -56,36 +54,29 @@ def as_text(made: Table) -> str:
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def write_trace(path: str | os.PathLike[str], events: Sequence[tuple[int, Event]]) -> None:
-    """Write events, each with its thread, in the Trace Event Format.
-
-    Each clock is a process of its own there.
-    """
-    clocks = list(dict.fromkeys(clock for _, (_, clock, _, _) in events))
+def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
+    """Write events in the Trace Event Format: each clock is a process of its own."""
+    clocks = list(dict.fromkeys(clock for _, clock, *_ in events))
     names = ["host" if clock is None else clock.name for clock in clocks]
     rows: list[dict[str, Any]] = [
         {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": f"agnograd, {name}"}}
         for pid, name in enumerate(names)
     ]
-    origins: dict[Backend | None, Any] = {}
-    starts = [
-        elapsed(clock, origins.setdefault(clock, start), start)
-        for _, (_, clock, start, _) in events
+    # What ended first did not begin first.
+    first = {c: min(start for _, clock, start, *_ in events if clock is c) for c in clocks}
+    rows += [
+        {
+            "name": row.name,
+            "cat": "pass" if row.kind == "passes" else row.kind,
+            "ph": "X",
+            "ts": (start - first[clock]) * 1e6,
+            "dur": (stop - start) * 1e6,
+            "pid": clocks.index(clock),
+            "tid": thread,
+            "args": {"shapes": str(row.shapes)},
+        }
+        for row, clock, start, stop, thread in events
     ]
-    first = min(starts, default=0.0)  # what ended first did not begin first
-    for (thread, (row, clock, start, stop)), began in zip(events, starts, strict=True):
-        rows.append(
-            {
-                "name": row.name,
-                "cat": "pass" if row.kind == "passes" else row.kind,
-                "ph": "X",
-                "ts": (began - first) * 1e6,
-                "dur": elapsed(clock, start, stop) * 1e6,
-                "pid": clocks.index(clock),
-                "tid": thread,
-                "args": {"shapes": str(row.shapes)},
-            }
-        )
     text = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
     Path(path).write_text(text, encoding="utf-8")
 

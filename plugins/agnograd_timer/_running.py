@@ -1,132 +1,130 @@
-"""What runs in a thread, and what the ops, rules and passes that ended there have taken."""
+"""What runs in one thread, by the clock that times it."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import Backend
-from agnograd_timer._totals import FIELDS, Row, elapsed
+from agnograd_timer._timeline import Timeline
+from agnograd_timer._totals import Key
 
 if TYPE_CHECKING:
     from agnograd.extend import Call
 
-__all__ = ["Running", "clock_of"]
+__all__ = ["Device", "Running"]
 
-# A span is something that runs: a list of what it is known by, its clock (a backend, or None for
-# the host's), the marks before it and at its start, the seconds of all and of passes alone inside
-# of it, the span that it runs in, and whether those seconds are known later.
-KEY, CLOCK, BEFORE, START, INSIDE, PASSES, OUTER, LATER = range(8)
-
-# How many ended spans may wait for a device.
+# How much may wait for a device.
 _MANY = 10_000
+_PASS: Key = ("passes", "backward pass", ())
 
 
-def clock_of(op: Call) -> Backend | None:
-    """Return the backend of an op if it has a clock of its own; None for the host's."""
-    backend: Backend = op.domain.backend
-    return None if type(backend).mark is Backend.mark else backend
+class Device:
+    """What a device's clock timed in one thread.
 
-
-class Running:
-    """One thread's spans, the innermost last, and what those that ended have taken.
-
-    Attributes
-    ----------
-    rows, late : dict
-        What all of a kind, name and shapes have taken together: those that were added up at once,
-        and those that waited.
-    latest : deque
-        The latest events, one after the other: row, clock, marks at start and stop. A tuple for
-        each would keep Python's garbage collector busy.
-    waiting : deque
-        Those whose marks are a device's, or that had such inside of them, in the order in which
-        they ended. They are added up later, as that may wait for the device: when someone asks,
-        perhaps in another thread, or when there are many.
+    Its marks are no numbers, and to compare them may wait for the device. So they are added up
+    later: when someone asks, perhaps in another thread, or when there are many.
     """
 
-    def __init__(self, kept: int) -> None:
-        self.thread = threading.get_ident()
-        self.spans: list[list[Any]] = []
-        self.last: Any = None  # when something last began or ended
-        self.clock: Backend | None = None  # of that mark
-        self.rows: dict[Any, Row] = {}
-        self.late: dict[Any, Row] = {}
-        self.latest: deque[Any] = deque(maxlen=FIELDS * kept)
-        self.waiting: deque[tuple[Row, list[Any], Any]] = deque()
-        self.settling = threading.Lock()
-
-    def start(self, key: object, clock: Backend | None) -> None:
-        """Note that something starts."""
-        outer = self.spans[-1] if self.spans else None
-        before = self.last if self.clock is clock else None
+    def __init__(self, clock: Backend, kept: int) -> None:
+        self.timeline = Timeline(kept)
         self.clock = clock
-        self.last = start = perf_counter() if clock is None else clock.mark()
-        self.spans.append([key, clock, before, start, 0.0, 0.0, outer, False])
+        self._waiting: deque[tuple[Any, ...]] = deque()
+        self._settling = threading.Lock()
+        self._last: tuple[Any, float] | None = None  # a mark, and its seconds since the first one
 
-    def on_device(self, clock: Backend) -> None:
-        """Give the pass that runs a device's clock: it knows none before its first op."""
-        if self.spans and isinstance(self.spans[-1][KEY], tuple) and self.spans[-1][CLOCK] is None:
-            self.last, self.clock = clock.mark(), clock
-            self.spans[-1][CLOCK : START + 1] = clock, None, self.last
-
-    def stop(self, key: object, kind: str, name: str, arrays: Iterable[Any]) -> None:
-        """Note that something stopped."""
-        spans = self.spans
-        if not spans or spans[-1][KEY] is not key:
-            if not any(span[KEY] is key for span in spans):
-                return  # another plugin's hook failed before it started
-            while spans[-1][KEY] is not key:
-                spans.pop()  # it never ended: another plugin's hook failed
-        span = spans[-1]
-        _, clock, before, start, _, _, outer, later = span
-        self.last = stop = perf_counter() if clock is None else clock.mark()
-        self.clock = clock
-        spans.pop()
-        which = kind, name, tuple([getattr(array, "shape", ()) for array in arrays])
-        at_once = clock is None and not later
-        rows = self.rows if at_once else self.late
-        row = rows.get(which) or rows.setdefault(which, Row(which))
-        self.latest.extend((row, clock, start, stop))
-        if at_once:
-            _add(row, span, stop - start, 0.0 if before is None else start - before)
-            return
-        self.waiting.append((row, span, stop))
-        if outer is not None:
-            outer[LATER] = True
-        if len(self.waiting) > _MANY:
+    def note(self, method: Any, *arguments: Any) -> None:
+        """Let a method of the timeline be called later, its marks being the last arguments."""
+        self._waiting.append((method, *arguments))
+        if len(self._waiting) > _MANY:
             self.settle()
 
     def settle(self) -> None:
-        """Add up what waits for a device."""
-        with self.settling:
-            while self.waiting:
-                row, span, stop = self.waiting.popleft()
-                _, clock, before, start, *_ = span
-                preparation = 0.0 if before is None else elapsed(clock, before, start)
-                _add(row, span, elapsed(clock, start, stop), preparation)
+        """Add up what waits for the device."""
+        with self._settling:
+            while self._waiting:
+                method, *arguments = self._waiting.popleft()
+                method(
+                    *[each if type(each) is tuple else self._seconds(each) for each in arguments]
+                )
 
     def reset(self) -> None:
-        """Forget all that ended."""
-        self.rows, self.late = {}, {}
-        self.waiting.clear()
-        self.latest.clear()
+        """Forget what ended."""
+        self.settle()
+        self.timeline.reset()
+
+    def _seconds(self, mark: Any) -> float:
+        """Return the seconds from the first mark to this one.
+
+        The way goes by the last mark: clocks of devices lose digits over long times.
+        """
+        if self._last is None:
+            self._last = mark, 0.0
+        last, seconds = self._last
+        if mark is not last:
+            self._last = mark, seconds + self.clock.elapsed(last, mark)
+        return self._last[1]
 
 
-def _add(row: Row, span: list[Any], seconds: float, preparation: float) -> None:
-    """Add the seconds of a span that are its own to its row, and all to the one around it."""
-    _, _, _, _, inside, passes, outer, _ = span
-    row.calls += 1
-    if row.kind == "passes":
-        row.seconds += seconds - passes
-        row.preparation += seconds - inside
-        passes = seconds
-    else:
-        row.seconds += seconds - inside
-        row.preparation += preparation
-    if outer is not None:
-        outer[INSIDE] += seconds
-        outer[PASSES] += passes
+class Running:
+    """What runs in one thread: on the host, and on devices."""
+
+    def __init__(self, kept: int) -> None:
+        self.thread = threading.get_ident()
+        self.host = Timeline(kept)
+        self.devices: dict[Backend, Device] = {}
+        # The passes that run, the innermost last: what each is known by, and the device, if any.
+        self._passes: list[tuple[object, Device | None]] = []
+        self._kept = kept
+
+    def on_device(self, op: Call, key: Key, start: Any, stop: Any) -> None:
+        """Note what ended and was timed by a device's clock.
+
+        The pass that it is the first rule of is timed by that clock, too.
+        """
+        if start is None:
+            return  # a hook of another plugin failed before it
+        clock: Backend = op.domain.backend
+        device = self.devices.get(clock) or self.devices.setdefault(
+            clock, Device(clock, self._kept)
+        )
+        timeline = device.timeline
+        if self._passes and self._passes[-1][1] is None and self.host.inside == 0.0:
+            self.host.forget_pass()
+            self._passes[-1] = self._passes[-1][0], device
+            device.note(timeline.begin_pass, start)
+        device.note(timeline.add, key, start, stop)
+
+    def begin_pass(self, outputs: object) -> None:
+        """Note that a pass begins."""
+        self._passes.append((outputs, None))
+        self.host.begin_pass(perf_counter())
+
+    def end_pass(self, outputs: object) -> None:
+        """Note that a pass ended."""
+        if not any(key is outputs for key, _ in self._passes):
+            return  # a hook of another plugin failed before it began here
+        ended = False
+        while not ended:  # those inside of it never ended: a hook of another plugin failed
+            key, device = self._passes.pop()
+            ended = key is outputs
+            if device is None:
+                self.host.end_pass(_PASS, perf_counter())
+            else:
+                device.note(device.timeline.end_pass, _PASS, device.clock.mark())
+
+    def timelines(self) -> list[tuple[Backend | None, Timeline]]:
+        """Return all timelines, with their clocks, after what waits has been added up."""
+        found: list[tuple[Backend | None, Timeline]] = [(None, self.host)]
+        for clock, device in list(self.devices.items()):
+            device.settle()
+            found.append((clock, device.timeline))
+        return found
+
+    def reset(self) -> None:
+        """Forget what ended; what still runs counts when it ends."""
+        self.host.reset()
+        for device in list(self.devices.values()):
+            device.reset()

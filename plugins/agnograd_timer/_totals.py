@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from agnograd.extend import Backend
 
-__all__ = ["FIELDS", "Event", "Row", "as_tables", "elapsed", "events_of"]
+__all__ = ["Event", "Key", "Row", "as_tables"]
 
 Shapes = tuple[tuple[int, ...], ...]
 Key = tuple[str, str, Shapes]
@@ -24,21 +24,8 @@ class Row:
         self.seconds = self.preparation = 0.0
 
 
-# An op, a rule or a pass that ended: its row, its clock, the marks at its start and at its stop.
-Event = tuple[Row, Backend | None, Any, Any]
-FIELDS = 4
-
-
-def events_of(flat: Iterable[Any]) -> Iterator[Event]:
-    """Yield the events of a flat list."""
-    fields = iter(flat)
-    return zip(*[fields] * FIELDS, strict=True)
-
-
-def elapsed(clock: Backend | None, start: Any, stop: Any) -> float:
-    """Return the seconds between two marks of a backend's clock, or of the host's."""
-    seconds: float = stop - start if clock is None else clock.elapsed(start, stop)
-    return seconds
+# What ended, for traces: its row, its clock, its start and stop in seconds, and its thread.
+Event = tuple[Row, Backend | None, float, float, int]
 
 
 def as_tables(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
