@@ -8,6 +8,7 @@ from agnograd._function import Function
 from agnograd._jacobian import jacobian
 from agnograd._manager import GradManager
 from agnograd._mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from agnograd._moving import asarray
 from agnograd._namespace import namespace
 from agnograd._plugins import plugins
 from agnograd._registry import ops
@@ -21,6 +22,7 @@ __all__ = [
     "GradManager",
     "LostGradientWarning",
     "Variable",
+    "asarray",
     "autodiff",
     "backends",
     "check_grad",

@@ -143,6 +143,13 @@ class Backend:
         """Return a context in which the library does not warn of infinite and undefined results."""
         return nullcontext()
 
+    def from_dlpack(self, x: Any, **options: Any) -> Any:
+        """Return an array over what an array of any library exports through DLPack.
+
+        ``options`` are the standard's ``device`` and ``copy``, where they were given.
+        """
+        return self.namespace().from_dlpack(x, **options)
+
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return what NumPy's ``__array__`` protocol expects of the array."""
         return array.__array__(dtype) if copy is None else array.__array__(dtype, copy=copy)

@@ -11,6 +11,7 @@ from agnograd._graph import FIRST, OP, Node
 from agnograd.errors import FreedGraphError
 
 if TYPE_CHECKING:
+    from agnograd._backends import Backend
     from agnograd._domain import Domain
     from agnograd._hooks import ActiveHooks
 
@@ -36,6 +37,8 @@ class Call:
     location : str or None
         ``file:line in function`` of the user's code that called the op. It is found when a hook
         reads it during the forward call, and kept for the backward pass; else it is None.
+    backend : Backend
+        The backend that it runs on; of a call that moves arrays, the one of its results.
     """
 
     __slots__ = (
@@ -155,6 +158,11 @@ class Call:
             self._location = _caller(sys._getframe(1))
         return self._location
 
+    @property
+    def backend(self) -> Backend:
+        """The backend that the op runs on."""
+        return self.domain.backend
+
     def unpack(self, saved: Sequence[Any]) -> Sequence[Any]:
         """Return saved values as they were before a ``save_value`` hook packed them."""
         if self.hooks is None:
@@ -162,7 +170,7 @@ class Call:
         return self.hooks.restore(saved)
 
     def __repr__(self) -> str:
-        return f"<op {self.name} on {self.domain.backend.name}>"
+        return f"<op {self.name} on {self.backend.name}>"
 
 
 def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:

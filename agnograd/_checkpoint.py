@@ -113,7 +113,7 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     several = len(tracked) > 1
     for index, place in enumerate(tracked):
         out = outputs[place]
-        end = Output(node, index, run.facts) if several else node
+        end = Output(node, index, run.facts, out._domain) if several else node
         outputs[place] = out._domain.Variable._make(out._data, end)
     return unflatten(structure, outputs)
 
@@ -122,6 +122,7 @@ def _node(run: Run, inputs: list[Variable], edges: list[Edge], domain: Domain) -
     """Return the node of a checkpoint, which saves the arguments."""
     call = Call(getattr(run.f, "__name__", "checkpoint"), "checkpoint", domain, single=True)
     call.simple = False
+    call.optional = True  # results may be on several backends: zeros would have to be, too
     call.backward = call.guarded = run.backward
     run.sources = tuple(
         edges.index(each._node) if each._node in edges else "constant" for each in inputs
@@ -188,7 +189,7 @@ class Run:
         seeds = [
             (outputs[place]._node, cotangent)
             for place, cotangent in zip(self.tracked, cotangents, strict=True)
-            if outputs[place]._node is not None
+            if outputs[place]._node is not None and cotangent is not None
         ]
         found = run_pass(
             seeds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from types import ModuleType
@@ -103,6 +104,18 @@ class TorchBackend(Backend):
         indices = indices.to(torch.int64)  # a narrow dtype may not hold the sum
         indices = torch.where(indices < 0, indices + into.shape[axis], indices)
         return into.index_add_(axis, indices, values)
+
+    def from_dlpack(self, x: Any, **options: Any) -> Any:
+        """Return a tensor; what has negative strides is copied: PyTorch would end the process."""
+        import numpy as np
+
+        # Not all arrays tell their strides, and NumPy's view of what is on the host does.
+        with contextlib.suppress(AttributeError, BufferError, RuntimeError, TypeError):
+            x = np.from_dlpack(x)
+        strides = getattr(x, "strides", ())
+        if isinstance(strides, tuple) and min(strides, default=0) < 0:
+            x = x.copy()
+        return self.namespace().from_dlpack(x, **options)
 
     def item(self, array: Any) -> Any:
         """Return PyTorch's own conversion to a Python scalar."""

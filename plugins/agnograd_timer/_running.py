@@ -20,7 +20,7 @@ Times = tuple[Any, Any, Any, Backend | None, int, int]
 
 def clock_of(op: Call) -> Backend | None:
     """Return the backend of an op if it has a clock of its own; None for the host's."""
-    backend: Backend = op.domain.backend
+    backend = op.backend
     return None if type(backend).mark is Backend.mark else backend
 
 
