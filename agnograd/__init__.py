@@ -1,6 +1,6 @@
 """Differentiate code written against the Python array API standard, on any array library."""
 
-from agnograd import autodiff
+from agnograd import autodiff, bridge
 from agnograd._activation import activate_process_plugins, hooks
 from agnograd._backends import backends
 from agnograd._checkpoint import checkpoint
@@ -25,6 +25,7 @@ __all__ = [
     "asarray",
     "autodiff",
     "backends",
+    "bridge",
     "check_grad",
     "checkpoint",
     "enable_grad",

@@ -17,6 +17,8 @@ from agnograd.errors import PluginError, UnknownBackendError, UnsupportedArrayEr
 if TYPE_CHECKING:
     import pluggy
 
+    from agnograd._bridges import Bridge
+
 __all__ = ["Backend", "backend_named", "backend_of", "backends"]
 
 
@@ -166,6 +168,10 @@ class Backend:
             if xp.isdtype(array.dtype, kind):
                 return convert(array)
         raise UnsupportedArrayError(f"dtype {array.dtype} has no Python scalar")
+
+    def bridge(self) -> Bridge | None:
+        """Return how functions cross over, if the library computes derivatives itself."""
+        return None
 
     def synchronize(self, array: Any = None) -> None:
         """Wait until the device has computed the array (or everything); the host by default."""

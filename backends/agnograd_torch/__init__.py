@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agnograd.errors import LostGradientError
-from agnograd.extend import Backend, hookimpl, is_basic
+from agnograd.extend import Backend, Bridge, hookimpl, is_basic
 from agnograd_torch._keys import forward_steps
 from agnograd_torch._operators import standard_operator
 
@@ -128,6 +128,12 @@ class TorchBackend(Backend):
         if copy is False and array.device.type != "cpu":
             raise ValueError(f"a tensor on {array.device} needs a copy to the host: copy=False")
         return np.asarray(array.numpy(force=True), dtype=dtype, copy=copy)
+
+    def bridge(self) -> Bridge:
+        """Return the bridge to PyTorch's own derivatives."""
+        from agnograd_torch._bridge import TorchBridge
+
+        return TorchBridge()
 
     def synchronize(self, array: Any = None) -> None:
         """Wait for the tensor's CUDA device, or for the current one."""

@@ -312,7 +312,7 @@ def test_what_cannot_move_says_so(x):
     with pytest.raises(UnsupportedArrayError, match="no array of an installed backend"):
         ag.asarray(Stranger(), backend="numpy")
     half = np.ones(2, dtype=np.float16)
-    with pytest.raises(UnsupportedArrayError, match="float16 cannot be moved.*dtype='float32'"):
+    with pytest.raises(UnsupportedArrayError, match=r"float16 cannot be moved.*dtype='float32'"):
         ag.asarray(half, backend="strict")
     assert name_of(ag.asarray(half, backend="strict", dtype="float64")) == "strict"
     with pytest.raises(LookupError, match="no backend is named 'nothing'"):
