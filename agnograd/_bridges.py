@@ -15,14 +15,12 @@ class Record(Protocol):
     """A run of a function that was recorded: its results, and the way back.
 
     Gradients and cotangents of complex arrays follow agnograd's convention, dL/da + i dL/db.
-
-    Attributes
-    ----------
-    outputs : sequence of array
-        The results, raw; they share no memory with what the record needs.
     """
 
-    outputs: Sequence[Any]
+    @property
+    def outputs(self) -> Sequence[Any]:
+        """The results, raw."""
+        ...
 
     def pull(self, cotangents: Sequence[Any]) -> Sequence[Any]:
         """Return the gradient of each input of floating-point or complex dtype, raw.
@@ -41,15 +39,12 @@ class Record(Protocol):
 
 
 class Program(Protocol):
-    """A function of Variables, for another library: raw arrays of any backend in and out.
+    """A function of Variables, for another library: raw arrays of any backend in and out."""
 
-    Attributes
-    ----------
-    backend : str
-        The backend that it computes on.
-    """
-
-    backend: str
+    @property
+    def backend(self) -> str:
+        """The name of the backend that it computes on."""
+        ...
 
     def record(self, inputs: Sequence[Any]) -> Record:
         """Run it and record it."""

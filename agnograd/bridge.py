@@ -10,17 +10,19 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from agnograd._adopted import Adopted
 from agnograd._backends import backend_named
-from agnograd._exports import Export
-from agnograd._imports import Import
-from agnograd._namespace import domain_named
+from agnograd._exported import Exported
+from agnograd._moving import asarray
+from agnograd._namespace import domain_named, is_array
 from agnograd._trees import flatten, unflatten
+from agnograd._variable import Variable
 from agnograd.errors import PluginError
 
 if TYPE_CHECKING:
     from agnograd._bridges import Bridge
 
-__all__ = ["export", "from_jax", "from_torch", "import_", "jax", "torch"]
+__all__ = ["adopt", "export", "from_jax", "from_torch", "jax", "torch"]
 
 Function = Callable[..., Any]
 
@@ -38,8 +40,8 @@ def torch(f: Function, *, backend: str | None = None) -> Function:
     Returns
     -------
     callable
-        Takes tensors where ``f`` takes Variables, and returns tensors, on the arguments' device.
-        Its derivatives are those of ``f``, in every order; ``create_graph`` works.
+        Takes tensors where ``f`` takes Variables (other raw arrays are moved, as constants), and
+        returns tensors. Its derivatives are those of ``f``, in every order; ``create_graph`` works.
 
     Raises
     ------
@@ -71,7 +73,8 @@ def jax(f: Function, *, backend: str | None = None, results: Function | None = N
     Returns
     -------
     callable
-        Takes JAX's arrays where ``f`` takes Variables, and returns such arrays.
+        Takes JAX's arrays where ``f`` takes Variables (other raw arrays are moved, as constants),
+        and returns JAX's arrays.
 
     Raises
     ------
@@ -113,9 +116,13 @@ def export(
     def exported(*args: Any, **kwargs: Any) -> Any:
         leaves, tree = flatten((args, kwargs))
         types = domain_named(library).array_types
-        places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, types)]
-        program = Export(f, leaves, tree, places, backend or library, results)
-        outputs = bridge.export(program, [leaves[place] for place in places])
+        inputs = {
+            place: leaf if isinstance(leaf, types) else asarray(leaf, backend=library).data
+            for place, leaf in enumerate(leaves)
+            if is_array(leaf) and not isinstance(leaf, Variable)
+        }
+        program = Exported(f, leaves, tree, tuple(inputs), library, backend or library, results)
+        outputs = bridge.export(program, list(inputs.values()))
         return unflatten(program.structure, outputs)
 
     return exported
@@ -157,7 +164,7 @@ def from_torch(f: Function) -> Function:
     >>> ag.grad(softplus)(0.0)  # doctest: +SKIP
     array(0.5)
     """
-    return import_(f, "torch")
+    return adopt(f, "torch")
 
 
 def from_jax(f: Function) -> Function:
@@ -175,10 +182,10 @@ def from_jax(f: Function) -> Function:
         Variables on the backend of the first Variable among the arguments (or else the first
         array). Derivatives are JAX's, of every order.
     """
-    return import_(f, "jax")
+    return adopt(f, "jax")
 
 
-def import_(f: Function, library: str) -> Function:
+def adopt(f: Function, library: str) -> Function:
     """Return a function of another library as an op here; see ``from_torch`` and ``from_jax``.
 
     Parameters
@@ -193,14 +200,14 @@ def import_(f: Function, library: str) -> Function:
     PluginError
         If the backend has no bridge.
     """
-    op = Import(f, library, _bridge(library))
+    op = Adopted(f, library, _bridge(library))
 
     # A module has attributes of its own, which are not for a function.
     @functools.wraps(f, updated=())
-    def imported(*args: Any, **kwargs: Any) -> Any:
+    def adopted(*args: Any, **kwargs: Any) -> Any:
         return op(*args, **kwargs)
 
-    return imported
+    return adopted
 
 
 def _bridge(library: str) -> Bridge:

@@ -76,7 +76,9 @@ class _Pullback:
     ``kept`` are the places of the results that have cotangents.
     """
 
-    def __init__(self, program: Any, inputs: Sequence[Any], kept: Sequence[int], count: int):
+    def __init__(
+        self, program: Any, inputs: Sequence[Any], kept: Sequence[int], count: int
+    ) -> None:
         self.program = program
         self.backend = program.backend
         self.size = len(inputs)
@@ -109,13 +111,15 @@ def _exported(program: Any, results: Callable[[Sequence[Any]], Sequence[Any]]) -
     def on_host(*xs: Any) -> tuple[Any, ...]:
         return tuple(np.asarray(out) for out in program.outputs([np.asarray(x) for x in xs]))
 
-    @jax.custom_vjp
-    def call(*xs: Any) -> tuple[Any, ...]:
+    def compute(*xs: Any) -> tuple[Any, ...]:
         if program.backend == "jax" or not any(isinstance(x, jax.core.Tracer) for x in xs):
-            return tuple(program.outputs(xs))
+            # What JAX hands over may be an array of NumPy's, or of a kind of its own.
+            return tuple(program.outputs([jnp.asarray(x) for x in xs]))
         facts = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in results(xs))
         found = jax.pure_callback(on_host, facts, *xs, vmap_method="sequential")
         return tuple(found)
+
+    call: Any = jax.custom_vjp(compute)
 
     def forward(*xs: Any) -> tuple[Any, Any]:
         return call(*xs), xs

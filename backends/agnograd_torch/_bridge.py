@@ -19,7 +19,8 @@ class TorchBridge(Bridge):
     def export(self, program: Program, inputs: Sequence[Any]) -> Sequence[Any]:
         """Return the program's results, connected to PyTorch's graph if an input is."""
         if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
-            return _Exported.apply(program.record, *inputs)
+            results: tuple[torch.Tensor, ...] = _Exported.apply(program.record, *inputs)
+            return results
         return program.outputs([x.detach() for x in inputs])
 
     def record(self, f: Flat, inputs: Sequence[Any], parameters: Sequence[Any] = ()) -> Record:
@@ -69,7 +70,7 @@ class TorchRecord:
         ]
         if not pairs:
             return [torch.zeros_like(x) for x in self.inputs]
-        return torch.autograd.grad(
+        found: Sequence[Any] = torch.autograd.grad(
             [result for result, _ in pairs],
             self.inputs,
             [g for _, g in pairs],
@@ -78,9 +79,10 @@ class TorchRecord:
             allow_unused=True,
             materialize_grads=True,
         )
+        return found
 
 
-class _Exported(torch.autograd.Function):
+class _Exported(torch.autograd.Function):  # type: ignore[misc]
     """A record of agnograd's in PyTorch's graph; its gradient is another one."""
 
     @staticmethod
@@ -110,7 +112,7 @@ class _Exported(torch.autograd.Function):
 
 
 def _is_inexact(x: torch.Tensor) -> bool:
-    return x.is_floating_point() or x.is_complex()
+    return bool(x.is_floating_point() or x.is_complex())
 
 
 def _start(x: torch.Tensor) -> torch.Tensor:

@@ -17,7 +17,7 @@ from agnograd.errors import RuleError
 if TYPE_CHECKING:
     from agnograd._bridges import Bridge, Record
 
-__all__ = ["Import"]
+__all__ = ["Adopted"]
 
 
 class Foreign(Function):
@@ -50,7 +50,7 @@ class Foreign(Function):
         return pullback(*(values[place] for place in places))
 
 
-class Import:
+class Adopted:
     """A function of another library: called with Variables, it returns Variables.
 
     Parameters

@@ -14,10 +14,10 @@ from agnograd._trees import flatten, unflatten
 from agnograd._variable import Variable
 from agnograd.errors import LostGradientError
 
-__all__ = ["Export", "Recorded"]
+__all__ = ["Exported", "Recorded"]
 
 
-class Export:
+class Exported:
     """One call of a function of Variables, as another library sees it; a ``Program``.
 
     Parameters
@@ -27,7 +27,9 @@ class Export:
     leaves, tree
         The leaves of its arguments, and their structure.
     places : sequence of int
-        Which leaves are the other library's arrays.
+        Which leaves are arrays.
+    library : str
+        The name of the other library's backend.
     backend : str
         The backend that ``f`` gets them on.
     results : callable, optional
@@ -40,6 +42,7 @@ class Export:
         leaves: Sequence[Any],
         tree: Any,
         places: Sequence[int],
+        library: str,
         backend: str,
         results: Callable[..., Any] | None,
     ) -> None:
@@ -47,6 +50,7 @@ class Export:
         self.leaves = leaves
         self.tree = tree
         self.places = places
+        self.library = library
         self.backend = backend
         self.results = results
         self.structure: Any = None  # of the results, once they are known
@@ -85,7 +89,7 @@ class Export:
             filled[place] = asarray(x, backend=self.backend)
         args, kwargs = unflatten(self.tree, filled)
         found, self.structure = flatten(self.f(*args, **kwargs))
-        home = inputs[0]._domain.backend.name if inputs else self.backend
+        home = inputs[0]._domain.backend.name if inputs else self.library
         return [asarray(out, backend=home) for out in found]
 
 
