@@ -73,7 +73,7 @@ class Bridge:
     def record(self, f: Flat, inputs: Sequence[Any], parameters: Sequence[Any] = ()) -> Record:
         """Run a function of the library's arrays, recorded by the library's own means.
 
-        Without inputs and parameters nothing is recorded. ``parameters`` are some of those that
+        Without inputs and parameters the results are all that is asked of it. ``parameters`` are some of those that
         ``self.parameters`` gave, and count as further inputs.
         """
         raise NotImplementedError(f"{type(self).__name__} must override record()")
