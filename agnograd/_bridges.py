@@ -73,8 +73,8 @@ class Bridge:
     def record(self, f: Flat, inputs: Sequence[Any], parameters: Sequence[Any] = ()) -> Record:
         """Run a function of the library's arrays, recorded by the library's own means.
 
-        Without inputs and parameters the results are all that is asked of it. ``parameters`` are some of those that
-        ``self.parameters`` gave, and count as further inputs.
+        ``parameters`` are some of those that ``self.parameters`` gave, and count as further inputs.
+        Without any of both, the results are all that is asked of the record.
         """
         raise NotImplementedError(f"{type(self).__name__} must override record()")
 
