@@ -38,11 +38,14 @@ class Backend:
         an array is found without importing any library.
     extra : str
         The optional dependency of agnograd, or the requirement, that installs the library.
+    large : int or None
+        From how many elements on ``add_product`` is to be used; None for never.
     """
 
     name: str
     modules: tuple[str, ...]
     extra: str = ""
+    large: int | None = None
 
     def namespace(self) -> ModuleType:
         """Return the library's array-API namespace (array-api-compat's, where it has one)."""
@@ -118,6 +121,15 @@ class Backend:
         Of such an array the number of references says whether anything else may see a write.
         """
         return False
+
+    def add_product(self, total: Any, g: Any, partial: Any) -> Any:
+        """Add the product of a cotangent and a partial derivative to a gradient; return the sum.
+
+        ``g`` has its shape and dtype; ``partial`` is an array that broadcasts to it, or a scalar.
+        ``total`` may be changed in place. This is called where it has ``large`` elements or more.
+        """
+        total += g * partial
+        return total
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add ``values`` to ``into`` at ``key``, repeated positions adding up.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +45,9 @@ class Call:
         "_freed_kind",
         "_location",
         "_observed_kind",
-        "_seeking",
         "accumulate",
         "add",
+        "adding",
         "backward",
         "chapter",
         "domain",
@@ -55,6 +55,7 @@ class Call:
         "freed",
         "guarded",
         "hooks",
+        "location_sought",
         "masks",
         "name",
         "optional",
@@ -76,6 +77,8 @@ class Call:
         self.backward: Backward = _no_backward
         # As backward, but a cotangent of 0 gives 0 where the derivative is not finite.
         self.guarded: Backward = _no_backward
+        # As backward, but products are added to gradients that have arrived already.
+        self.adding: Backward | None = None
         # How gradients are added to what is there: that of the only input, or those of several.
         self.add: Callable[..., Any] | None = None
         self.accumulate: Callable[..., Any] | None = None
@@ -100,7 +103,8 @@ class Call:
         self.single = single
         self.hooks: ActiveHooks | None = None
         self._location: str | None = None
-        self._seeking = False
+        # While the forward call runs, its place can be found.
+        self.location_sought = False
         self._observed_kind: type[Call] | None = None
         self._freed_kind: type[Call] | None = None
 
@@ -110,20 +114,25 @@ class Call:
         self.sources = tuple(sources)
         self.first = FIRST + len(self.saved_names)
 
+    def becomes(self, attribute: str, function: Callable[..., Any]) -> None:
+        """Set a function of this call and of its copies."""
+        setattr(self, attribute, function)
+        if self._observed_kind is not None:
+            setattr(self._observed_kind, attribute, staticmethod(function))
+
     # Copies share everything with this call as attributes of a class, which is made when the first
     # one is needed: they are made for each op while a plugin looks at ops, and have to be cheap.
 
     def observed(self, parameters: Mapping[str, Any]) -> Call:
         """Return a copy for one call that hooks observe; it is freed by a name of its own."""
-        if self.single:
-            call = self
-        else:
-            if self._observed_kind is None:
-                self._freed_kind = self._kind(**_FREED)
-                self._observed_kind = self._kind(freed=None)
-            call = object.__new__(self._observed_kind)
+        kind = self._observed_kind
+        if kind is None and not self.single:
+            self._freed_kind = self._kind({"origin"}, **_FREED)
+            kind = self._observed_kind = self._kind(_OF_ONE_CALL, freed=None)
+        call: Call = self if kind is None else _new(kind)
         call.parameters = parameters
-        call._seeking = True
+        call.location_sought = True
+        call._location = None
         return call
 
     def when_freed(self) -> tuple[Any, ...]:
@@ -139,22 +148,20 @@ class Call:
         freed.origin = self
         return freed, *(None,) * len(self.saved_names)
 
-    def _kind(self, **changes: Any) -> type[Call]:
+    def _kind(self, own: Set[str], **changes: Any) -> type[Call]:
+        """Return a class whose instances share all that is not their ``own`` with this call."""
         shared = {name: getattr(self, name) for name in Call.__slots__} | changes
         body = {
             name: staticmethod(value) if callable(value) else value
             for name, value in shared.items()
+            if name not in own
         }
         return type("Call", (Call,), body)
-
-    def returned(self) -> None:
-        """Note that the forward call is over: its location can no longer be found."""
-        self._seeking = False
 
     @property
     def location(self) -> str | None:
         """Where the user's code called the op, or None if no hook asked for it in time."""
-        if self._seeking and self._location is None:
+        if self.location_sought and self._location is None:
             self._location = _caller(sys._getframe(1))
         return self._location
 
@@ -173,6 +180,10 @@ class Call:
         return f"<op {self.name} on {self.backend.name}>"
 
 
+_new = object.__new__
+_OF_ONE_CALL = {"_location", "location_sought", "parameters"}
+
+
 def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:
     raise FreedGraphError(
         f"the values that {node[OP].name!r} saved were freed by an earlier backward pass; pass "
@@ -183,6 +194,7 @@ def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:
 _FREED = {
     "backward": _was_freed,
     "guarded": _was_freed,
+    "adding": None,
     "masks": None,
     "add": None,
     "accumulate": None,

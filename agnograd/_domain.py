@@ -64,6 +64,8 @@ class Domain:
         The op ``astype``, which always makes a Variable of its own.
     put : callable
         The op ``__setitem__``, writing in place.
+    large : int or None
+        From how many elements on products are added by ``Backend.add_product``, if ever.
     """
 
     raw: Any
@@ -76,6 +78,7 @@ class Domain:
         self.library = require(backend)
         self._one: dict[Any, Any] = {}
         self._named: dict[str, Any] = {}
+        self.large = backend.large
         self.scalar_types = backend.scalar_types()
         self.array_types = backend.array_types() + self.scalar_types
         SCALAR_TYPES.update(self.scalar_types)

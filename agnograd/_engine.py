@@ -150,14 +150,17 @@ class Pass(Arrivals):
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, owned = self.gradients, self.queue, self.owned
-        quick, keeping, source = self.quick, self.retain_graph, None
+        quick, keeping, large, source = self.quick, self.retain_graph, self.large, None
         node: Any = heappop(queue) if queue else None
         while node is not None:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
             g, op = gradients.pop(node[RANK]), node[OP]
             try:
                 if quick and op.simple and node[WATCH] is None and type(g) is not Elements:
-                    pairs = op.backward(g, node)
+                    if large and op.adding is not None:
+                        pairs = op.adding(g, node, self)
+                    else:
+                        pairs = op.backward(g, node)
                     if not keeping:
                         node[OP : op.first] = op.freed or op.when_freed()
                 else:
@@ -189,7 +192,9 @@ class Pass(Arrivals):
                     total += part
                     gradients[rank] = total
                 else:
-                    self.add(edge, part)
+                    total = None  # nothing here refers to it: it may be changed in place
+                    self.add(edge, part, op.domain)
+                    large = self.large
             if nearest is None:
                 node = heappop(queue) if queue else None
             else:

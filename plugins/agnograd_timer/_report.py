@@ -56,9 +56,12 @@ def as_text(made: Table) -> str:
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
-def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
-    """Write events in the Trace Event Format: each clock is a process of its own."""
-    clocks = list(dict.fromkeys(event[4] for event in events))
+def write_trace(path: str | os.PathLike[str], events: Sequence[tuple[int, Event]]) -> None:
+    """Write events, each with its thread, in the Trace Event Format.
+
+    Each clock is a process of its own there.
+    """
+    clocks = list(dict.fromkeys(clock for _, (_, clock, _, _) in events))
     names = ["host" if clock is None else clock.name for clock in clocks]
     rows: list[dict[str, Any]] = [
         {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": f"agnograd, {name}"}}
@@ -67,11 +70,10 @@ def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
     origins: dict[Backend | None, Any] = {}
     starts = [
         elapsed(clock, origins.setdefault(clock, start), start)
-        for _, _, start, _, clock, _, _, _ in events
+        for _, (_, clock, start, _) in events
     ]
     first = min(starts, default=0.0)  # what ended first did not begin first
-    for event, began in zip(events, starts, strict=True):
-        row, _, start, stop, clock, _, _, thread = event
+    for (thread, (row, clock, start, stop)), began in zip(events, starts, strict=True):
         rows.append(
             {
                 "name": row.name,
