@@ -83,7 +83,7 @@ def write_trace(path: str | os.PathLike[str], events: Sequence[tuple[int, Event]
                 "dur": elapsed(clock, start, stop) * 1e6,
                 "pid": clocks.index(clock),
                 "tid": thread,
-                "args": {"shapes": str(row.shapes)},
+                "args": {"shapes": str(tuple(map(tuple, row.shapes)))},
             }
         )
     text = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
