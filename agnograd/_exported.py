@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from agnograd import autodiff
+from agnograd._fit import is_python_scalar
 from agnograd._graph import next_rank
 from agnograd._mode import no_grad, recording_since
 from agnograd._moving import asarray
+from agnograd._namespace import is_array
 from agnograd._paths import older
 from agnograd._trees import flatten, unflatten
 from agnograd._variable import Variable
-from agnograd.errors import LostGradientError
+from agnograd.errors import LostGradientError, RuleError
 
 __all__ = ["Exported", "Recorded"]
 
@@ -89,6 +91,12 @@ class Exported:
             filled[place] = asarray(x, backend=self.backend)
         args, kwargs = unflatten(self.tree, filled)
         found, self.structure = flatten(self.f(*args, **kwargs))
+        for out in found:
+            if not (is_array(out) or is_python_scalar(out)):
+                raise RuleError(
+                    f"{getattr(self.f, '__name__', 'the function')} returned "
+                    f"{type(out).__name__}; it must return an array, or a pytree of arrays"
+                )
         home = inputs[0]._domain.backend.name if inputs else self.library
         return [asarray(out, backend=home) for out in found]
 

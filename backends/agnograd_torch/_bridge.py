@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from agnograd.errors import LostGradientError
+from agnograd.errors import LostGradientError, RuleError
 from agnograd.extend import Bridge, Flat, Program, Record
 
 __all__ = ["TorchBridge"]
@@ -28,6 +28,12 @@ class TorchBridge(Bridge):
         starts = [*(x.detach().requires_grad_() for x in inputs), *parameters]
         with torch.set_grad_enabled(bool(starts)):
             results = f(starts[: len(inputs)])
+        for each in results:
+            if not isinstance(each, torch.Tensor):
+                raise RuleError(
+                    f"the function returned {type(each).__name__}; it must return a tensor, or a "
+                    "pytree of tensors"
+                )
         _check_closed(results, starts)
         return TorchRecord(starts, results)
 

@@ -297,6 +297,14 @@ def test_tensors_whose_gradient_would_be_lost():
         ag.bridge.from_torch(lambda x: x)(hidden)
 
 
+@pytest.mark.parametrize("bridge", [ag.bridge.torch, ag.bridge.from_torch])
+def test_results_that_are_no_arrays(bridge):
+    with pytest.raises(RuleError, match="returned str; it must return"):
+        bridge(lambda x: "no array")(tensor(1.0).detach())
+    with pytest.raises(ZeroDivisionError):
+        bridge(lambda x: 1 / 0)(tensor(1.0).detach())
+
+
 def test_hooks_know_the_function_by_name():
     def softsign(x):
         return torch.nn.functional.softsign(x)
