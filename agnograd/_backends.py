@@ -17,6 +17,8 @@ from agnograd.errors import PluginError, UnknownBackendError, UnsupportedArrayEr
 if TYPE_CHECKING:
     import pluggy
 
+    from agnograd._bridges import Bridge
+
 __all__ = ["Backend", "backend_named", "backend_of", "backends"]
 
 
@@ -155,6 +157,13 @@ class Backend:
         """Return a context in which the library does not warn of infinite and undefined results."""
         return nullcontext()
 
+    def from_dlpack(self, x: Any, **options: Any) -> Any:
+        """Return an array over what an array of any library exports through DLPack.
+
+        ``options`` are the standard's ``device`` and ``copy``, where they were given.
+        """
+        return self.namespace().from_dlpack(x, **options)
+
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return what NumPy's ``__array__`` protocol expects of the array."""
         return array.__array__(dtype) if copy is None else array.__array__(dtype, copy=copy)
@@ -171,6 +180,10 @@ class Backend:
             if xp.isdtype(array.dtype, kind):
                 return convert(array)
         raise UnsupportedArrayError(f"dtype {array.dtype} has no Python scalar")
+
+    def bridge(self) -> Bridge | None:
+        """Return how functions cross over, if the library computes derivatives itself."""
+        return None
 
     def synchronize(self, array: Any = None) -> None:
         """Wait until the device has computed the array (or everything); the host by default."""

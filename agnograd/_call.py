@@ -12,6 +12,7 @@ from agnograd._graph import FIRST, OP, Node
 from agnograd.errors import FreedGraphError
 
 if TYPE_CHECKING:
+    from agnograd._backends import Backend
     from agnograd._domain import Domain
     from agnograd._hooks import ActiveHooks
 
@@ -37,6 +38,8 @@ class Call:
     location : str or None
         ``file:line in function`` of the user's code that called the op. It is found when a hook
         reads it during the forward call, and kept for the backward pass; else it is None.
+    backend : Backend
+        The backend that it runs on; of a call that moves arrays, the one of its results.
     """
 
     __slots__ = ()
@@ -95,6 +98,11 @@ class Call:
             self.found_location = _caller(sys._getframe(1))  # type: ignore[misc]
         return self.found_location
 
+    @property
+    def backend(self) -> Backend:
+        """The backend that the op runs on."""
+        return self.domain.backend
+
     def unpack(self, saved: Sequence[Any]) -> Sequence[Any]:
         """Return saved values as they were before a ``save_value`` hook packed them."""
         if self.hooks is None:
@@ -102,7 +110,7 @@ class Call:
         return self.hooks.restore(saved)
 
     def __repr__(self) -> str:
-        return f"<op {self.name} on {self.domain.backend.name}>"
+        return f"<op {self.name} on {self.backend.name}>"
 
 
 class SharedCall(Call):

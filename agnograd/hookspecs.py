@@ -52,7 +52,7 @@ class HookSpecs:
         Parameters
         ----------
         op : Call
-            The op: ``name``, ``chapter``, ``parameters`` and ``location``.
+            The op: ``name``, ``chapter``, ``parameters``, ``backend`` and ``location``.
         inputs : sequence
             The op's array arguments, raw; Python scalars as they are.
         """

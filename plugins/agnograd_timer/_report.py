@@ -73,7 +73,7 @@ def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
             "dur": (stop - start) * 1e6,
             "pid": clocks.index(clock),
             "tid": thread,
-            "args": {"shapes": str(row.shapes)},
+            "args": {"shapes": str(tuple(map(tuple, row.shapes)))},
         }
         for row, clock, start, stop, thread in events
     ]

@@ -86,7 +86,7 @@ class Running:
         """
         if start is None:
             return  # a hook of another plugin failed before it
-        clock: Backend = op.domain.backend
+        clock = op.backend
         device = self.devices.get(clock) or self.devices.setdefault(
             clock, Device(clock, self._kept)
         )
