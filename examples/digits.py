@@ -109,7 +109,7 @@ def train(
                 value, gradients = value_and_grad(parameters, images, targets)
                 step(parameters, velocities, gradients, rate=0.1 * 0.5 ** (4 * epoch / epochs))
                 settle(parameters, velocities)
-                values.append(value.item())
+                values.append(float(value))
             losses.append(sum(values) / len(values))
             progress.set_postfix(loss=f"{losses[-1]:.4f}")
     return parameters, losses
