@@ -22,13 +22,13 @@ __all__ = ["Dispatch"]
 Blame = Callable[[str, BaseException, Any], None]
 
 _AROUND_OP = """
-def forward(call, compute, inputs, parameters):
-    op = call.observed(parameters)
+def forward(kind, compute, arguments, inputs, parameters):
+    op = {op}
     outputs, error, start, stop = (), None, None, None
     try:
 {before}
         {start}
-        _out = compute()
+        _out = compute(*arguments)
         {stop}
 {results}
     except BaseException as _error:
@@ -39,13 +39,13 @@ def forward(call, compute, inputs, parameters):
         try:
 {after}
         finally:
-            op.location_sought = False
+            {returned}
     return op, _out
 """
 
 _AROUND_RULE = """
 def backward(compute, node, g):
-    op = node[2]
+    kind = op = node[2]
     inputs = {inputs}
     grad_outputs = {cotangents}
     grad_inputs, error, start, stop = (), None, None, None
@@ -114,10 +114,12 @@ class Dispatch:
         return self._compiled(name, f"def {name}({arguments}):\n{self._call(name)}")
 
     def around_op(self) -> Callable[..., Any]:
-        """Return ``(call, compute, inputs, parameters) -> (op, result)``.
+        """Return ``(kind, compute, arguments, inputs, parameters) -> (op, result)``.
 
-        It runs an op between its hooks; the op is the call as they saw it.
+        It runs an op between its hooks; the op is the call as they saw it. Where none of them asks
+        for the op, all calls stay one.
         """
+        asked = any(self._asks("op", name) for name in self._callers)
         results = ""
         if self._asks("outputs", "forward_postprocess"):
             results = "outputs = _out if type(_out) is tuple else _several(_out)"
@@ -125,6 +127,8 @@ class Dispatch:
             before=self._call("forward_preprocess", 8),
             results=indent(results, " " * 8),
             after=self._call("forward_postprocess", 12),
+            op="kind.observed(parameters)" if asked else "kind",
+            returned="op.location_sought = False" if asked else "pass",
             **self._marks("forward_postprocess"),
         )
         return self._compiled("forward", source, _several=_several)

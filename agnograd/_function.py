@@ -109,7 +109,7 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     if state is None or state.observers is None:
         out = compute()
     else:
-        call, out = state.observers.forward(call, compute, tuple(inputs), options)
+        call, out = state.observers.forward(call, compute, (), tuple(inputs), options)
     outputs = out if isinstance(out, tuple | list) else (out,)
     _check_outputs(outputs, name, there)
     if state is not None and state.kept is not None:

@@ -72,9 +72,14 @@ def _observed(op: Op, arguments: str, inputs: str, options: str) -> Iterator[str
     yield "    _op = _call"
     yield f"    _out = _kernel({arguments})"
     yield "else:"
-    yield "    _op, _out = _state.observers.forward("
-    yield f"        _call, _partial(_kernel, {arguments}), ({inputs}), {{{options}}}"
-    yield "    )"
+    # What takes the inputs alone needs no function that binds options.
+    if arguments == inputs.removesuffix(", "):
+        yield f"    _inputs = ({inputs})"
+        yield "    _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})"
+    else:
+        yield "    _op, _out = _state.observers.forward("
+        yield f"        _call, _partial(_kernel, {arguments}), (), ({inputs}), {{{options}}}"
+        yield "    )"
     if not op.differentiable:
         return
     nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)

@@ -46,7 +46,7 @@ class HookSpecs:
     """What a function-hook plugin may implement (entry points ``agnograd.plugins``)."""
 
     @hookspec
-    def forward_preprocess(self, op: "Call", inputs: Sequence[Any]) -> None:
+    def forward_preprocess(self, op: "Call", kind: "Call", inputs: Sequence[Any]) -> None:
         """Run before an op computes.
 
         Parameters
@@ -61,6 +61,7 @@ class HookSpecs:
     def forward_postprocess(
         self,
         op: "Call",
+        kind: "Call",
         inputs: Sequence[Any],
         outputs: Any,
         error: BaseException | None,
@@ -71,7 +72,7 @@ class HookSpecs:
 
         Parameters
         ----------
-        op, inputs
+        op, kind, inputs
             As in ``forward_preprocess``.
         outputs : tuple of array
             The raw results; empty if the op failed.
@@ -84,7 +85,7 @@ class HookSpecs:
 
     @hookspec
     def backward_preprocess(
-        self, op: "Call", inputs: Sequence[Any], grad_outputs: Sequence[Any]
+        self, op: "Call", kind: "Call", inputs: Sequence[Any], grad_outputs: Sequence[Any]
     ) -> None:
         """Run before an op's rule.
 
@@ -93,6 +94,8 @@ class HookSpecs:
         op : Call
             The op as its forward hooks saw it, the same object; without ``parameters`` and
             ``location`` if no hook observed that call.
+        kind : Call
+            As in ``forward_preprocess``.
         inputs : sequence
             The op's differentiable inputs, raw; None for those that the graph did not save.
         grad_outputs : sequence
@@ -103,6 +106,7 @@ class HookSpecs:
     def backward_postprocess(
         self,
         op: "Call",
+        kind: "Call",
         inputs: Sequence[Any],
         grad_outputs: Sequence[Any],
         grad_inputs: Sequence[Any],
@@ -114,7 +118,7 @@ class HookSpecs:
 
         Parameters
         ----------
-        op, inputs, grad_outputs
+        op, kind, inputs, grad_outputs
             As in ``backward_preprocess``.
         grad_inputs : tuple
             The gradients of the inputs, raw; None where none was asked for; empty after failure.

@@ -51,7 +51,7 @@ class Timer:
     2
     """
 
-    def __init__(self, *, events: int = 100_000) -> None:
+    def __init__(self, *, events: int = 10_000) -> None:
         self._kept = events
         self._all: list[Running] = []
         self._threads = _Threads(self._all, events)
@@ -62,26 +62,26 @@ class Timer:
             running.reset()
 
     @hookimpl
-    def forward_postprocess(self, op: Call, inputs: Sequence[Any], start: Any, stop: Any) -> None:
+    def forward_postprocess(self, kind: Call, inputs: Sequence[Any], start: Any, stop: Any) -> None:
         """Note an op's time."""
         running = self._threads.running
-        key = "forward", op.name, tuple([getattr(array, "shape", ()) for array in inputs])
+        key = "forward", kind.name, tuple([getattr(array, "shape", ()) for array in inputs])
         if type(start) is float:
             running.host.add(key, start, stop)
         else:
-            running.on_device(op, key, start, stop)
+            running.on_device(kind.backend, key, start, stop)
 
     @hookimpl
     def backward_postprocess(
-        self, op: Call, grad_outputs: Sequence[Any], start: Any, stop: Any
+        self, kind: Call, grad_outputs: Sequence[Any], start: Any, stop: Any
     ) -> None:
         """Note the time of an op's rule."""
         running = self._threads.running
-        key = "backward", op.name, tuple([getattr(array, "shape", ()) for array in grad_outputs])
+        key = "backward", kind.name, tuple([getattr(array, "shape", ()) for array in grad_outputs])
         if type(start) is float:
             running.host.add(key, start, stop)
         else:
-            running.on_device(op, key, start, stop)
+            running.on_device(kind.backend, key, start, stop)
 
     @hookimpl(trylast=True)
     def backward_start(self, outputs: Any) -> None:
@@ -118,13 +118,13 @@ class Timer:
         """
         from agnograd_timer._report import as_text
 
-        return as_text(self.__rich__())
+        return as_text(self.to_dict())
 
     def __rich__(self) -> Table:
         """Return the table for ``rich.print``."""
-        from agnograd_timer._report import table
+        from agnograd_timer._report import as_table
 
-        return table(self.to_dict())
+        return as_table(self.to_dict())
 
     def trace(self, path: str | PathLike[str]) -> None:
         """Write the latest ops and passes to a file for Perfetto or ``chrome://tracing``."""

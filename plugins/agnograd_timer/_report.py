@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from io import StringIO
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,26 +14,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
 
-__all__ = ["as_text", "chart", "table", "write_trace"]
+__all__ = ["as_table", "as_text", "chart", "write_trace"]
 
 
-def table(tables: dict[str, dict[str, Any]]) -> Table:
-    """Return a table of rich, the longest totals first."""
-    from rich.table import Table
+_HEADER = ["op", "calls", "total ms", "mean us", "share", "preparation ms"]
 
-    made = Table("op", box=None, pad_edge=False)
-    for column in ("calls", "total ms", "mean us", "share", "preparation ms"):
-        made.add_column(column, justify="right")
+
+def _rows(tables: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
+    """Yield the rows of the table, the longest totals first; those of a kind are indented."""
     ops = ("forward", "backward")
     everything = sum(row["seconds"] for kind in ops for row in tables[kind].values())
     for kind in ops:
-        made.add_row(kind, style="bold")
+        yield [kind, "", "", "", "", ""]
         rows = tables[kind]
         for name in sorted(rows, key=lambda name: -rows[name]["seconds"]):
             share = rows[name]["seconds"] / everything if everything else 0.0
-            made.add_row(f"  {name}", *_figures(rows[name], f"{share:.1%}"))
-    made.add_row("passes", *_figures(tables["passes"], ""), style="bold")
-    return made
+            yield [f"  {name}", *_figures(rows[name], f"{share:.1%}")]
+    yield ["passes", *_figures(tables["passes"], "")]
 
 
 def _figures(row: dict[str, Any], share: str) -> list[str]:
@@ -43,15 +39,29 @@ def _figures(row: dict[str, Any], share: str) -> list[str]:
     return [str(row["calls"]), f"{row['seconds'] * 1e3:.3f}", f"{mean * 1e6:.2f}", share, around]
 
 
-def as_text(made: Table) -> str:
-    """Return a table as plain text; no line is broken, however narrow the terminal."""
-    from rich.console import Console
+def as_table(tables: dict[str, dict[str, Any]]) -> Table:
+    """Return a table of rich."""
+    from rich.table import Table
 
-    width = Console(width=1000).measure(made).maximum
-    console = Console(file=StringIO(), width=width, color_system=None)
-    with console.capture() as capture:
-        console.print(made)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+    made = Table(_HEADER[0], box=None, pad_edge=False)
+    for column in _HEADER[1:]:
+        made.add_column(column, justify="right")
+    for name, *figures in _rows(tables):
+        made.add_row(name, *figures, style=None if name.startswith(" ") else "bold")
+    return made
+
+
+def as_text(tables: dict[str, dict[str, Any]]) -> str:
+    """Return the table as plain text.
+
+    To import rich for it would take longer than many programs that are timed.
+    """
+    rows = [_HEADER, *_rows(tables)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        [name.ljust(widths[0]), *map(str.rjust, figures, widths[1:])] for name, *figures in rows
+    )
+    return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
 def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd.extend import Backend
 from agnograd_timer._timeline import Timeline
 from agnograd_timer._totals import Key
-
-if TYPE_CHECKING:
-    from agnograd.extend import Call
 
 __all__ = ["Device", "Running"]
 
@@ -79,14 +76,13 @@ class Running:
         self._passes: list[tuple[object, Device | None]] = []
         self._kept = kept
 
-    def on_device(self, op: Call, key: Key, start: Any, stop: Any) -> None:
+    def on_device(self, clock: Backend, key: Key, start: Any, stop: Any) -> None:
         """Note what ended and was timed by a device's clock.
 
         The pass that it is the first rule of is timed by that clock, too.
         """
         if start is None:
             return  # a hook of another plugin failed before it
-        clock = op.backend
         device = self.devices.get(clock) or self.devices.setdefault(
             clock, Device(clock, self._kept)
         )

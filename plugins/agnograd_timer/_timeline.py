@@ -12,7 +12,7 @@ __all__ = ["Timeline"]
 
 # How many of the latest are kept at least: what an op, a rule or a pass had inside of it is found
 # among them.
-_INSIDE = 100_000
+_INSIDE = 10_000
 
 
 class Timeline:

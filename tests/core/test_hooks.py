@@ -237,6 +237,34 @@ def test_a_failed_op_and_a_failed_rule_reach_the_hooks_that_run_after(xp, create
     assert errors == [("exp", (), caught.value), ("pass", (), caught.value)]
 
 
+def test_a_kind_is_all_calls_of_an_op(xp, backend):
+    class Kinds:
+        def __init__(self):
+            self.seen = []
+
+        @hookimpl
+        def forward_preprocess(self, kind):
+            self.seen.append(kind)
+
+        @hookimpl
+        def backward_postprocess(self, kind):
+            self.seen.append(kind)
+
+    x = variable(xp)
+    with ag.hooks(Kinds()) as (kinds,):
+        (xp.sin(x) + xp.sin(2.0 * x)).backward()
+    sines = [kind for kind in kinds.seen if kind.name == "sin"]
+    assert len(sines) == 4
+    assert len(set(map(id, sines))) == 1
+    assert sines[0].chapter == "elementwise"
+    assert sines[0].backend.name == backend
+    # Where someone asks for the op, each call has one of its own; the kind is still there.
+    log = Log()
+    with ag.hooks(kinds, log):
+        xp.sin(x).backward()
+    assert [kind.name for kind in kinds.seen[-2:]] == ["sin", "sin"]
+
+
 class Marks:
     """Note when ops and rules ran."""
 
@@ -443,7 +471,7 @@ def test_the_order_is_pluggy_s(wrapped):
         manager.add_hookspecs(HookSpecs)
         for each in plugins:
             manager.register(each)
-        manager.hook.forward_preprocess(op=None, inputs=())
+        manager.hook.forward_preprocess(op=None, kind=None, inputs=())
         expected = order[:]
         order.clear()
         with ag.hooks(*plugins):
