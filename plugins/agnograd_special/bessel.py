@@ -1,0 +1,164 @@
+"""Bessel functions and their relatives (DLMF 10, 11.4, 9.2)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from agnograd.extend import conjugate_if_complex
+from agnograd_special._series import floats, polynomial
+from agnograd_special._set import elementwise, ops, several, through_host
+from agnograd_special.gamma import INTEGER
+
+__all__: list[str] = []
+
+_ORDER = "the derivative with respect to the order has no closed form"
+
+# The coefficients in x**2 of J1(x) / x and I1(x) / x (DLMF 10.2.2, 10.25.2).
+_EVEN = [0.5 / (4.0**k * math.factorial(k) * math.factorial(k + 1)) for k in range(12)]
+_ALTERNATING = [(-1) ** k * each for k, each in enumerate(_EVEN)]
+_NEAR = 1.0
+
+
+def _j1_by_x(x: Any, xp: Any) -> Any:
+    """Return J1(x) / x."""
+    return _over(x, _ALTERNATING, lambda x: xp.special.j1(x) / x, xp)
+
+
+def _i1_by_x(x: Any, xp: Any) -> Any:
+    """Return I1(x) / x."""
+    return _over(x, _EVEN, lambda x: xp.special.i1(x) / x, xp)
+
+
+def _over(x: Any, series: list[float], quotient: Any, xp: Any) -> Any:
+    near = xp.abs(x) < _NEAR
+    inside = xp.where(near, x, 0.0)
+    return xp.where(
+        near, polynomial(inside * inside, series), quotient(xp.where(near, _NEAR, x))
+    )
+
+
+def _i1e_by_x(x: Any, xp: Any) -> Any:
+    """Return exp(-abs(x)) I1(x) / x."""
+    near = xp.abs(x) < _NEAR
+    inside = _i1_by_x(xp.where(near, x, 0.0), xp) * xp.exp(-xp.abs(xp.where(near, x, 0.0)))
+    far = xp.where(near, _NEAR, x)
+    return xp.where(near, inside, xp.special.i1e(far) / far)
+
+
+# Orders 0 and 1 (DLMF 10.6.2, 10.6.3, 10.29.2, 10.29.3)
+elementwise("j0(x, /)", x=lambda x, xp: -xp.special.j1(x))
+elementwise("j1(x, /)", x=lambda x, xp: xp.special.j0(x) - _j1_by_x(x, xp))
+elementwise("y0(x, /)", x=lambda x, xp: -xp.special.y1(x))
+elementwise("y1(x, /)", x=lambda x, out, xp: xp.special.y0(x) - out / x)
+elementwise("i0(x, /)", x=lambda x, xp: xp.special.i1(x))
+elementwise("i1(x, /)", x=lambda x, xp: xp.special.i0(x) - _i1_by_x(x, xp))
+elementwise("k0(x, /)", x=lambda x, xp: -xp.special.k1(x))
+elementwise("k1(x, /)", x=lambda x, out, xp: -xp.special.k0(x) - out / x)
+elementwise("i0e(x, /)", x=lambda x, out, xp: xp.special.i1e(x) - xp.sign(x) * out)
+elementwise(
+    "i1e(x, /)",
+    x=lambda x, out, xp: xp.special.i0e(x) - _i1e_by_x(x, xp) - xp.sign(x) * out,
+)
+elementwise("k0e(x, /)", x=lambda x, out, xp: out - xp.special.k1e(x))
+elementwise("k1e(x, /)", x=lambda x, out, xp: out - xp.special.k0e(x) - out / x)
+
+
+def _cylinder(name: str) -> Any:
+    """Return the derivative of J, Y, H1 or H2 (DLMF 10.6.1)."""
+
+    def rule(v: Any, z: Any, xp: Any) -> Any:
+        function = getattr(xp.special, name)
+        return 0.5 * (function(v - 1, z) - function(v + 1, z))
+
+    return rule
+
+
+def _modified(name: str, sign: float) -> Any:
+    """Return the derivative of I or K (DLMF 10.29.1)."""
+
+    def rule(v: Any, z: Any, xp: Any) -> Any:
+        function = getattr(xp.special, name)
+        return (0.5 * sign) * (function(v - 1, z) + function(v + 1, z))
+
+    return rule
+
+
+# Any order
+elementwise("jv(v, z, /)", v=_ORDER, z=_cylinder("jv"))
+elementwise("yv(v, z, /)", v=_ORDER, z=_cylinder("yv"))
+elementwise("hankel1(v, z, /)", v=_ORDER, z=_cylinder("hankel1"))
+elementwise("hankel2(v, z, /)", v=_ORDER, z=_cylinder("hankel2"))
+elementwise("iv(v, z, /)", v=_ORDER, z=_modified("iv", 1.0))
+elementwise("kv(v, z, /)", v=_ORDER, z=_modified("kv", -1.0))
+elementwise(
+    "kve(v, z, /)", v=_ORDER, z=lambda v, z, out, xp: out + _modified("kve", -1.0)(v, z, xp)
+)
+
+
+def _ive_z(v: Any, z: Any, out: Any, xp: Any) -> Any:
+    # The scale exp(-abs(re z)) is not analytic: real arguments alone have a derivative.
+    if xp.isdtype(z.dtype, "complex floating"):
+        raise TypeError("special.ive has no complex derivative: it is not analytic")
+    return _modified("ive", 1.0)(v, z, xp) - xp.sign(z) * out
+
+
+elementwise("ive(v, z, /)", v=_ORDER, z=_ive_z)
+
+# Integer orders, of real arguments
+elementwise("jn(n, x, /)", n=INTEGER, x=lambda n, x, xp: _cylinder("jv")(n, x, xp))
+elementwise("yn(n, x, /)", n=INTEGER, x=lambda n, x, xp: _cylinder("yn")(n, x, xp))
+elementwise("kn(n, x, /)", n=INTEGER, x=lambda n, x, xp: _modified("kn", -1.0)(n, x, xp))
+
+
+def _spherical(name: str, sign: float) -> None:
+    """Register a spherical Bessel function and its derivative, whose own one Bessel's equation
+    gives: ``sign`` is that of its term in ``w`` (DLMF 10.47.1, 10.47.2).
+    """  # noqa: D205
+
+    def rule(n: Any, z: Any, out: Any, derivative: bool, xp: Any) -> Any:
+        function = getattr(xp.special, name)
+        if not derivative:
+            return function(n, z, derivative=True)
+        n, z = floats(xp, n, z)
+        return (n * (n + 1.0) / (z * z) - sign) * function(n, z) - 2.0 / z * out
+
+    ops.elementwise(
+        f"special.{name}(n, z, /, derivative=False)",
+        n=INTEGER,
+        z=rule,
+        forward=through_host(name),
+    )
+
+
+for _name, _sign in (
+    *(("spherical_jn", 1.0), ("spherical_yn", 1.0)),
+    *(("spherical_in", -1.0), ("spherical_kn", -1.0)),
+):
+    _spherical(_name, _sign)
+
+
+def _struve(name: str, sign: float) -> Any:
+    """Return the derivative of Struve's H or L (DLMF 11.4.27, 11.4.31)."""
+
+    def rule(v: Any, x: Any, xp: Any) -> Any:
+        function = getattr(xp.special, name)
+        v, x = floats(xp, v, x)
+        power = (0.5 * x) ** v * xp.special.rgamma(v + 1.5) / math.sqrt(math.pi)
+        return 0.5 * (function(v - 1.0, x) + sign * function(v + 1.0, x) + power)
+
+    return rule
+
+
+elementwise("struve(v, x, /)", v=_ORDER, x=_struve("struve", -1.0))
+elementwise("modstruve(v, x, /)", v=_ORDER, x=_struve("modstruve", 1.0))
+
+
+def _airy_z(g: Any, z: Any, out: Any, xp: Any) -> Any:
+    # DLMF 9.2.1: the second derivatives are z times the functions.
+    ai, aip, bi, bip = (conjugate_if_complex(each, xp) for each in out)
+    z = conjugate_if_complex(z, xp)
+    return g[0] * aip + g[1] * z * ai + g[2] * bip + g[3] * z * bi
+
+
+several("airy(z, /)", z=_airy_z)

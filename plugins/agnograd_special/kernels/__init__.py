@@ -1,0 +1,1 @@
+"""Each library's own special functions: a module per backend, imported when one is first called."""

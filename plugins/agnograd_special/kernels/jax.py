@@ -1,0 +1,55 @@
+"""JAX's functions, ``jax.scipy.special``; for others JAX calls SciPy on the host."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special as library
+import numpy as np
+
+from agnograd_special._set import FORMULAS
+from agnograd_special.kernels.host import compute
+
+__all__: list[str] = []
+
+# Those of JAX's functions that are as exact as SciPy's, for all arguments that SciPy's take.
+OWN = frozenset(
+    {
+        *("betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "exp1", "expi"),
+        *("expit", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1"),
+        *("i1e", "kl_div", "log_ndtr", "logit", "ndtr", "ndtri", "polygamma", "rel_entr"),
+        *("xlog1py", "xlogy", "zeta"),
+    }
+)
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    if name in ("psi", "digamma"):
+        return library.digamma
+    if name in OWN:
+        return getattr(library, name)
+    if name.startswith("_") or name in FORMULAS:
+        raise AttributeError(name)
+    return partial(_called_back, name)
+
+
+def _called_back(name: str, *args: Any, **options: Any) -> Any:
+    """Compute by SciPy: at once, or inside of ``jax.jit`` by a callback when the program runs."""
+    function = partial(_on_host, name, options)
+    if not any(isinstance(arg, jax.core.Tracer) for arg in args):
+        out = function(*args)
+        return tuple(map(jnp.asarray, out)) if isinstance(out, tuple) else jnp.asarray(out)
+    shape = jnp.broadcast_shapes(*(jnp.shape(arg) for arg in args))
+    tiny = [arg if isinstance(arg, int | float) else np.ones((), arg.dtype) for arg in args]
+    like = jax.tree.map(
+        lambda each: jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(each.dtype)),
+        function(*tiny),
+    )
+    return jax.pure_callback(function, like, *args, vmap_method="broadcast_all")
+
+
+def _on_host(name: str, options: dict[str, Any], *args: Any) -> Any:
+    host = [arg if isinstance(arg, int | float | complex) else np.asarray(arg) for arg in args]
+    return compute(name, *host, **options)

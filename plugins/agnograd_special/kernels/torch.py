@@ -1,0 +1,63 @@
+"""PyTorch's functions, ``torch.special``, with the standard's promotion of dtypes."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import array_api_compat.torch as xp
+import torch
+
+__all__: list[str] = []
+
+# SciPy's name, and that of torch.special.
+NAMES = {
+    **{
+        name: name
+        for name in (
+            *("digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1"),
+            *("gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr"),
+            *("logit", "ndtr", "ndtri", "psi", "sinc", "xlog1py", "xlogy", "zeta"),
+        )
+    },
+    "j0": "bessel_j0",
+    "j1": "bessel_j1",
+    "k0": "modified_bessel_k0",
+    "k0e": "scaled_modified_bessel_k0",
+    "k1": "modified_bessel_k1",
+    "k1e": "scaled_modified_bessel_k1",
+    "y0": "bessel_y0",
+    "y1": "bessel_y1",
+}
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    if name not in NAMES:
+        raise AttributeError(name)
+    return partial(_promoted, getattr(torch.special, NAMES[name]))
+
+
+def _promoted(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function with tensors of one floating-point dtype; ``None`` stands for no argument."""
+    given = [arg for arg in args if arg is not None]
+    dtype = xp.result_type(*given)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        dtype = torch.get_default_dtype()
+    device = next(arg.device for arg in given if isinstance(arg, torch.Tensor))
+    return function(*(torch.as_tensor(arg, dtype=dtype, device=device) for arg in given))
+
+
+def zeta(x: Any, q: Any = None, /) -> Any:
+    """Compute Hurwitz's zeta function, and Riemann's, which PyTorch has no name for."""
+    return _promoted(torch.special.zeta, x, 1.0 if q is None else q)
+
+
+def polygamma(n: Any, x: Any, /) -> Any:
+    """Compute the derivatives of digamma by Hurwitz's zeta function (A&S 6.4.10).
+
+    PyTorch's own takes an integer ``n`` alone.
+    """
+    n = torch.as_tensor(n, dtype=x.dtype, device=x.device)
+    sign = torch.where(n % 2 == 0, -1.0, 1.0).to(x.dtype)
+    positive = torch.where(n == 0, 1.0, n).to(x.dtype)
+    value = sign * torch.exp(torch.special.gammaln(n + 1)) * torch.special.zeta(positive + 1, x)
+    return torch.where(n == 0, torch.special.digamma(x), value)

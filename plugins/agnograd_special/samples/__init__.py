@@ -1,0 +1,2 @@
+"""Sample inputs of the special functions, away from singularities."""
+samples = []
