@@ -75,9 +75,7 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
     return kernel
 
 
-def _when_called(
-    name: str, module: str, forward: Callable[..., Any] | None
-) -> Callable[..., Any]:
+def _when_called(name: str, module: str, forward: Callable[..., Any] | None) -> Callable[..., Any]:
     """Return a kernel that is looked up in its module when it is first called."""
     found: Callable[..., Any] | None = None
 

@@ -17,23 +17,21 @@ _INEXACT = ("real floating", "complex floating")
 def floats(xp: Any, *values: Any) -> list[Any]:
     """Return values, at least one of them an array, as arrays of floating-point or complex dtypes.
 
-    Python scalars and integers get the dtype of the first array that has such a dtype, or the
+    Python scalars and integers get the precision of the first array that has such a dtype, or the
     default one.
     """
     arrays = [value for value in values if not is_python_scalar(value)]
     inexact = [value for value in arrays if xp.isdtype(value.dtype, _INEXACT)]
     if len(inexact) == len(values):
         return inexact
-    dtype = inexact[0].dtype if inexact else xp.asarray(1.0).dtype
+    dtype = (xp.abs(inexact[0]) if inexact else xp.asarray(1.0)).dtype
     device = array_api_compat.device(arrays[0])
     made = []
     for value in values:
         if is_python_scalar(value):
             made.append(xp.asarray(value, dtype=dtype, device=device))
         else:
-            made.append(
-                value if xp.isdtype(value.dtype, _INEXACT) else xp.astype(value, dtype)
-            )
+            made.append(value if xp.isdtype(value.dtype, _INEXACT) else xp.astype(value, dtype))
     return made
 
 

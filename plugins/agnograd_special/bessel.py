@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agnograd.extend import conjugate_if_complex
+from agnograd.errors import MissingRuleError
+from agnograd.extend import conjugate_if_complex, is_complex
 from agnograd_special._series import floats, polynomial
 from agnograd_special._set import elementwise, ops, several, through_host
 from agnograd_special.gamma import INTEGER
@@ -33,9 +34,7 @@ def _i1_by_x(x: Any, xp: Any) -> Any:
 def _over(x: Any, series: list[float], quotient: Any, xp: Any) -> Any:
     near = xp.abs(x) < _NEAR
     inside = xp.where(near, x, 0.0)
-    return xp.where(
-        near, polynomial(inside * inside, series), quotient(xp.where(near, _NEAR, x))
-    )
+    return xp.where(near, polynomial(inside * inside, series), quotient(xp.where(near, _NEAR, x)))
 
 
 def _i1e_by_x(x: Any, xp: Any) -> Any:
@@ -65,7 +64,7 @@ elementwise("k1e(x, /)", x=lambda x, out, xp: out - xp.special.k0e(x) - out / x)
 
 
 def _cylinder(name: str) -> Any:
-    """Return the derivative of J, Y, H1 or H2 (DLMF 10.6.1)."""
+    """Return the derivative of J, Y or a Hankel function (DLMF 10.6.1)."""
 
     def rule(v: Any, z: Any, xp: Any) -> Any:
         function = getattr(xp.special, name)
@@ -85,30 +84,46 @@ def _modified(name: str, sign: float) -> Any:
 
 
 # Any order
+_ive, _kve = _modified("ive", 1.0), _modified("kve", -1.0)
 elementwise("jv(v, z, /)", v=_ORDER, z=_cylinder("jv"))
 elementwise("yv(v, z, /)", v=_ORDER, z=_cylinder("yv"))
-elementwise("hankel1(v, z, /)", v=_ORDER, z=_cylinder("hankel1"))
-elementwise("hankel2(v, z, /)", v=_ORDER, z=_cylinder("hankel2"))
 elementwise("iv(v, z, /)", v=_ORDER, z=_modified("iv", 1.0))
 elementwise("kv(v, z, /)", v=_ORDER, z=_modified("kv", -1.0))
-elementwise(
-    "kve(v, z, /)", v=_ORDER, z=lambda v, z, out, xp: out + _modified("kve", -1.0)(v, z, xp)
-)
+elementwise("kve(v, z, /)", v=_ORDER, z=lambda v, z, out, xp: out + _kve(v, z, xp))
 
 
 def _ive_z(v: Any, z: Any, out: Any, xp: Any) -> Any:
     # The scale exp(-abs(re z)) is not analytic: real arguments alone have a derivative.
-    if xp.isdtype(z.dtype, "complex floating"):
-        raise TypeError("special.ive has no complex derivative: it is not analytic")
-    return _modified("ive", 1.0)(v, z, xp) - xp.sign(z) * out
+    if is_complex(z.dtype, xp):
+        raise MissingRuleError(
+            "special.ive has no derivative at complex arguments, as it is not analytic: multiply "
+            "special.iv with the scale that you want."
+        )
+    return _ive(v, z, xp) - xp.sign(z) * out
 
 
 elementwise("ive(v, z, /)", v=_ORDER, z=_ive_z)
 
+
+def _hankel(name: str) -> None:
+    """Register a Hankel function, whose result is complex where z is real, too."""
+    slope = _cylinder(name)
+    ops.vjp(
+        f"special.{name}(v, z, /)",
+        v=_ORDER,
+        z=lambda g, v, z, xp: g * xp.conj(slope(v, z, xp)),
+        forward=through_host(name),
+    )
+
+
+_hankel("hankel1")
+_hankel("hankel2")
+
 # Integer orders, of real arguments
-elementwise("jn(n, x, /)", n=INTEGER, x=lambda n, x, xp: _cylinder("jv")(n, x, xp))
-elementwise("yn(n, x, /)", n=INTEGER, x=lambda n, x, xp: _cylinder("yn")(n, x, xp))
-elementwise("kn(n, x, /)", n=INTEGER, x=lambda n, x, xp: _modified("kn", -1.0)(n, x, xp))
+_jn, _yn, _kn = _cylinder("jn"), _cylinder("yn"), _modified("kn", -1.0)
+elementwise("jn(n, x, /)", n=INTEGER, x=lambda n, x, xp: _jn(n, x, xp))
+elementwise("yn(n, x, /)", n=INTEGER, x=lambda n, x, xp: _yn(n, x, xp))
+elementwise("kn(n, x, /)", n=INTEGER, x=lambda n, x, xp: _kn(n, x, xp))
 
 
 def _spherical(name: str, sign: float) -> None:

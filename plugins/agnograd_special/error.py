@@ -7,7 +7,7 @@ from typing import Any
 
 from agnograd.extend import conjugate_if_complex
 from agnograd_special._series import floats
-from agnograd_special._set import elementwise, several
+from agnograd_special._set import elementwise, ops, several, through_host
 
 __all__: list[str] = []
 
@@ -33,7 +33,12 @@ elementwise("erfi(x, /)", x=lambda x, xp: SLOPE * xp.exp(x * x))
 elementwise("erfinv(y, /)", y=lambda out, xp: xp.exp(out * out) / SLOPE)
 elementwise("erfcinv(y, /)", y=lambda out, xp: -xp.exp(out * out) / SLOPE)
 elementwise("dawsn(x, /)", x=lambda x, out: 1.0 - 2.0 * x * out)
-elementwise("wofz(z, /)", z=lambda z, out: -2.0 * z * out + 1j * SLOPE)
+# The result is complex where z is real, too: then the gradient is that of the real part.
+ops.vjp(
+    "special.wofz(z, /)",
+    z=lambda g, z, out, xp: g * xp.conj(-2.0 * z * out + 1j * SLOPE),
+    forward=through_host("wofz"),
+)
 
 # The normal distribution (DLMF 7.18, 26.2 of A&S)
 elementwise("ndtr(x, /)", x=lambda x, xp: PEAK * xp.exp(-0.5 * x * x))

@@ -36,12 +36,11 @@ def log1prel(t: Any, xp: Any) -> Any:
 
 def log1prel_slope(t: Any, xp: Any) -> Any:
     """Return the derivative of ``log(1 + t) / t``."""
-    return patched(
-        t, 0.25, _LOG1PREL_SLOPE, lambda t: (t / (1.0 + t) - xp.log1p(t)) / (t * t), xp
-    )
+    return patched(t, 0.25, _LOG1PREL_SLOPE, lambda t: (t / (1.0 + t) - xp.log1p(t)) / (t * t), xp)
 
 
 def exprel(xp: Any, x: Any) -> Any:
+    """Return ``(exp(x) - 1) / x``."""
     (x,) = floats(xp, x)
     zero = x == 0.0
     safe = xp.where(zero, 1.0, x)
@@ -58,7 +57,7 @@ elementwise("exp2(x, /)", lambda xp, x: 2.0 ** floats(xp, x)[0], x=lambda out: _
 elementwise("exp10(x, /)", lambda xp, x: 10.0 ** floats(xp, x)[0], x=lambda out: _LN10 * out)
 elementwise("expm1(x, /)", lambda xp, x: xp.expm1(*floats(xp, x)), x=lambda out: out + 1.0)
 elementwise("log1p(x, /)", lambda xp, x: xp.log1p(*floats(xp, x)), x=lambda x: 1.0 / (1.0 + x))
-elementwise("exprel(x, /)", exprel, x=exprel_slope)
+elementwise("exprel(x, /)", exprel, x=lambda x, xp: exprel_slope(x, xp))
 elementwise("cbrt(x, /)", _cbrt, x=lambda out: 1.0 / (3.0 * out * out))
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from agnograd.errors import MissingRuleError
+from agnograd.extend import is_complex
 from agnograd_special._series import floats
 from agnograd_special._set import by_formula, elementwise, ops
 
@@ -26,7 +28,7 @@ def gamma_density(a: Any, x: Any, xp: Any) -> Any:
 def _rgamma_x(x: Any, xp: Any) -> Any:
     # -psi(x) / gamma(x); left of 1/2 by reflection (DLMF 5.5.3, 5.5.4), where psi has its poles.
     special = xp.special
-    left = xp.real(x) < 0.5 if xp.isdtype(x.dtype, "complex floating") else x < 0.5
+    left = xp.real(x) < 0.5 if is_complex(x.dtype, xp) else x < 0.5
     right = xp.where(left, 1.0, x)
     mirror = 1.0 - xp.where(left, x, 0.0)
     reflected = special.gamma(mirror) * (
@@ -35,14 +37,23 @@ def _rgamma_x(x: Any, xp: Any) -> Any:
     return xp.where(left, reflected, -special.psi(right) * special.rgamma(right))
 
 
+def _trigamma(x: Any, xp: Any) -> Any:
+    if is_complex(x.dtype, xp):
+        raise MissingRuleError(
+            "special.psi has no derivative at complex arguments: no library computes polygamma "
+            "there. Give real ones."
+        )
+    return xp.special.polygamma(1, x)
+
+
 # Gamma, its logarithm and derivatives (DLMF 5.2.2, 5.15)
 elementwise("gamma(x, /)", x=lambda x, out, xp: out * xp.special.psi(x))
 elementwise("gammaln(x, /)", x=lambda x, xp: xp.special.psi(x))
 elementwise("loggamma(x, /)", x=lambda x, xp: xp.special.psi(x))
 elementwise("rgamma(x, /)", x=_rgamma_x)
 elementwise("gammasgn(x, /)", x=0)
-elementwise("psi(x, /)", x=lambda x, xp: xp.special.polygamma(1, x))
-elementwise("digamma(x, /)", x=lambda x, xp: xp.special.polygamma(1, x))
+elementwise("psi(x, /)", x=_trigamma)
+elementwise("digamma(x, /)", x=_trigamma)
 elementwise("polygamma(n, x, /)", n=INTEGER, x=lambda n, x, xp: xp.special.polygamma(n + 1, x))
 
 

@@ -51,9 +51,9 @@ def _lpmv_x(m: Any, v: Any, x: Any, out: Any, xp: Any) -> Any:
 elementwise("lpmv(m, v, x, /)", m=_PARAMETER, v=_PARAMETER, x=_lpmv_x)
 
 # DLMF 4.13.4, in a form that holds at 0, too; the result is complex
-ops.elementwise(
+ops.vjp(
     "special.lambertw(z, /, k=0, tol=1e-8)",
-    z=lambda out, xp: xp.exp(-out) / (1.0 + out),
+    z=lambda g, out, xp: g * xp.conj(xp.exp(-out) / (1.0 + out)),
     forward=through_host("lambertw"),
 )
 # Corless and Jeffrey, "The Wright omega function", 2002, section 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from agnograd.extend import is_complex
 from agnograd_special._series import floats
 from agnograd_special._set import elementwise
 
@@ -29,7 +30,7 @@ def _xlog1py(xp: Any, x: Any, y: Any) -> Any:
 def _xlogy_x(x: Any, y: Any, xp: Any) -> Any:
     # Where x is 0 and the logarithm is none, the function is 0 by convention, and so is this.
     x, y = floats(xp, x, y)
-    if xp.isdtype(y.dtype, "complex floating"):
+    if is_complex(y.dtype, xp):
         return xp.log(y)
     nothing = xp.logical_and(x == 0.0, y <= 0.0)
     return xp.where(nothing, 0.0, xp.log(xp.where(nothing, 1.0, y)))
@@ -37,7 +38,7 @@ def _xlogy_x(x: Any, y: Any, xp: Any) -> Any:
 
 def _xlog1py_x(x: Any, y: Any, xp: Any) -> Any:
     x, y = floats(xp, x, y)
-    if xp.isdtype(y.dtype, "complex floating"):
+    if is_complex(y.dtype, xp):
         return xp.log1p(y)
     nothing = xp.logical_and(x == 0.0, y <= -1.0)
     return xp.where(nothing, 0.0, xp.log1p(xp.where(nothing, 0.0, y)))
@@ -49,9 +50,7 @@ def _quotient(x: Any, y: Any, xp: Any) -> Any:
     return x / xp.where(xp.logical_and(x == 0.0, y == 0.0), 1.0, y)
 
 
-elementwise(
-    "xlogy(x, y, /)", _xlogy, x=_xlogy_x, y=_quotient
-)
+elementwise("xlogy(x, y, /)", _xlogy, x=_xlogy_x, y=_quotient)
 elementwise(
     "xlog1py(x, y, /)", _xlog1py, x=_xlog1py_x, y=lambda x, y, xp: _quotient(x, 1.0 + y, xp)
 )
@@ -145,4 +144,6 @@ def _pseudo_huber_r(delta: Any, r: Any, xp: Any) -> Any:
 
 
 elementwise("huber(delta, r, /)", _huber, delta=_huber_delta, r=_huber_r)
-elementwise("pseudo_huber(delta, r, /)", _pseudo_huber, delta=_pseudo_huber_delta, r=_pseudo_huber_r)
+elementwise(
+    "pseudo_huber(delta, r, /)", _pseudo_huber, delta=_pseudo_huber_delta, r=_pseudo_huber_r
+)

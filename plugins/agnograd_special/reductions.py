@@ -56,8 +56,9 @@ def _log_abs_sum_exp(
 
 def _shares(x: Any, b: Any, out: Any, axis: Axis, xp: Any) -> Any:
     """Return ``exp(x)`` divided by the sum; 0 where the sum has no terms."""
-    shape = x.shape if b is None else xp.broadcast_arrays(x, b)[0].shape
-    log, sign = (keep_axes(each, shape, axis, xp) for each in out)
+    if b is not None:
+        x, _ = xp.broadcast_arrays(x, b)
+    log, sign = (keep_axes(each, x.shape, axis, xp) for each in out)
     nothing = log == -math.inf
     return xp.where(nothing, 0.0, sign * xp.exp(x - xp.where(nothing, 0.0, log)))
 
@@ -144,9 +145,7 @@ def _log_softmax_x(g: Any, out: Any, axis: Axis, xp: Any) -> Any:
     return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
 
 
-ops.vjp(
-    "special.softmax(x, /, axis=None)", x=_softmax_x, forward=by_formula("softmax", _softmax)
-)
+ops.vjp("special.softmax(x, /, axis=None)", x=_softmax_x, forward=by_formula("softmax", _softmax))
 ops.vjp(
     "special.log_softmax(x, /, axis=None)",
     x=_log_softmax_x,

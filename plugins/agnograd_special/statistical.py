@@ -88,7 +88,7 @@ def _poisson(k: Any, m: Any, xp: Any) -> Any:
     return gamma_density(xp.floor(k) + 1.0, m, xp)
 
 
-# -- distribution functions, what is left of them, and inverses -------------------------------------
+# -- distribution functions, what is left of them, and inverses ------------------------------------
 
 # The beta distribution
 elementwise("betainc(a, b, x, /)", a=_SHAPE, b=_SHAPE, x=_beta)

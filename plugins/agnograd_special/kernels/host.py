@@ -7,15 +7,9 @@ import numpy as np
 
 from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import Backend, is_python_scalar
-from agnograd_special.kernels.numpy import library
+from agnograd_special.kernels.numpy import compute
 
-__all__ = ["call", "compute"]
-
-
-def compute(name: str, *args: Any, **options: Any) -> Any:
-    """Return SciPy's result on NumPy's arrays: an array, or a tuple of arrays."""
-    out = getattr(library, name)(*args, **options)
-    return tuple(map(np.asarray, out)) if isinstance(out, tuple) else np.asarray(out)
+__all__ = ["call"]
 
 
 def call(name: str, xp: Any, backend: Backend, /, *args: Any, **options: Any) -> Any:
@@ -38,5 +32,5 @@ def call(name: str, xp: Any, backend: Backend, /, *args: Any, **options: Any) ->
     out = compute(name, *host, **options)
     device = array_api_compat.device(arrays[0]) if arrays else None
     if isinstance(out, tuple):
-        return tuple(xp.asarray(each, device=device) for each in out)
-    return xp.asarray(out, device=device)
+        return tuple(xp.asarray(np.asarray(each), device=device) for each in out)
+    return xp.asarray(np.asarray(out), device=device)

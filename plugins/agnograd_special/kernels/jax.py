@@ -10,7 +10,7 @@ import jax.scipy.special as library
 import numpy as np
 
 from agnograd_special._set import FORMULAS
-from agnograd_special.kernels.host import compute
+from agnograd_special.kernels.numpy import compute
 
 __all__: list[str] = []
 
