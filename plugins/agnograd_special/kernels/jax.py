@@ -12,7 +12,9 @@ import numpy as np
 from agnograd_special._set import FORMULAS
 from agnograd_special.kernels.numpy import compute
 
-__all__: list[str] = []
+__all__ = ["psi"]
+
+psi = library.digamma
 
 # Those of JAX's functions that are as exact as SciPy's, for all arguments that SciPy's take.
 OWN = frozenset(
@@ -26,10 +28,9 @@ OWN = frozenset(
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    if name in ("psi", "digamma"):
-        return library.digamma
     if name in OWN:
-        return getattr(library, name)
+        function: Callable[..., Any] = getattr(library, name)
+        return function
     if name.startswith("_") or name in FORMULAS:
         raise AttributeError(name)
     return partial(_called_back, name)
