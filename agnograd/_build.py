@@ -76,18 +76,28 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
 
 
 def _when_called(name: str, module: str, forward: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Return a kernel that is looked up in its module when it is first called."""
+    """Return a kernel that is looked up in its module when it is first called.
+
+    It leaves calls that it answers with NotImplemented to ``forward``.
+    """
     found: Callable[..., Any] | None = None
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         nonlocal found
         if found is None:
-            found = getattr(import_module(module), name.rpartition(".")[2], forward)
-            if found is None:
-                raise PluginError(f"{module} has no function for {name}, and {name} no `forward`")
-        return found(*args, **kwargs)
+            found = getattr(import_module(module), name.rpartition(".")[2], _not_implemented)
+        out = found(*args, **kwargs)
+        if out is not NotImplemented:
+            return out
+        if forward is None:
+            raise PluginError(f"{module} cannot compute this {name}, which has no `forward`")
+        return forward(*args, **kwargs)
 
     return kernel
+
+
+def _not_implemented(*_: Any, **__: Any) -> Any:
+    return NotImplemented
 
 
 def _composed(op: Op, domain: Domain, _: Callable[..., Any]) -> Callable[..., Any]:

@@ -153,9 +153,10 @@ class OpSet:
     kernels : mapping of str to str, optional
         Modules that have functions which compute ops of this set, by the name of the backend whose
         raw arrays they take and return. A function is found by what the op's name has after the
-        last dot. Each module is imported when one of the ops is first called on its backend; an op
-        that it has no function for is computed by ``forward``. What the backend itself gives for
-        the op in ``Backend.kernels()`` is preferred.
+        last dot. Each module is imported when one of the ops is first called on its backend. An op
+        that it has no function for, or a call that the function answers with NotImplemented, is
+        computed by ``forward``. What the backend itself gives for the op in ``Backend.kernels()``
+        is preferred.
 
     Examples
     --------

@@ -79,22 +79,25 @@ def _kl_div(xp: Any, x: Any, y: Any) -> Any:
     return _rel_entr(xp, x, y) - x + y
 
 
-def _log_ratio(x: Any, y: Any, xp: Any) -> Any:
+def _log_ratio(x: Any, y: Any, xp: Any, shift: float = 0.0) -> Any:
+    """Return ``log(x / y) + shift``; 0 where both are 0, as the function is there."""
     x, y = floats(xp, x, y)
-    return xp.log(x / y)
+    nothing = xp.logical_and(x == 0.0, y == 0.0)
+    ratio = xp.where(nothing, 1.0, x) / xp.where(nothing, 1.0, y)
+    return xp.log(ratio) + xp.where(nothing, 0.0, shift)
 
 
 elementwise("entr(x, /)", _entr, x=lambda x, xp: -1.0 - xp.log(x))
 elementwise(
     "rel_entr(x, y, /)",
     _rel_entr,
-    x=lambda x, y, xp: 1.0 + _log_ratio(x, y, xp),
+    x=lambda x, y, xp: _log_ratio(x, y, xp, 1.0),
     y=lambda x, y, xp: -_quotient(x, y, xp),
 )
 elementwise(
     "kl_div(x, y, /)",
     _kl_div,
-    x=_log_ratio,
+    x=lambda x, y, xp: _log_ratio(x, y, xp),
     y=lambda x, y, xp: 1.0 - _quotient(x, y, xp),
 )
 

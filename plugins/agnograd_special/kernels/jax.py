@@ -12,9 +12,7 @@ import numpy as np
 from agnograd_special._set import FORMULAS
 from agnograd_special.kernels.numpy import compute
 
-__all__ = ["psi"]
-
-psi = library.digamma
+__all__: list[str] = []
 
 # Those of JAX's functions that are as exact as SciPy's, for all arguments that SciPy's take.
 OWN = frozenset(
@@ -22,18 +20,30 @@ OWN = frozenset(
         *("betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "exp1", "expi"),
         *("expit", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1"),
         *("i1e", "kl_div", "log_ndtr", "logit", "ndtr", "ndtri", "polygamma", "rel_entr"),
-        *("xlog1py", "xlogy", "zeta"),
+        *("psi", "xlog1py", "xlogy"),
     }
 )
+NAMES = {"psi": "digamma"}  # of those that JAX calls otherwise
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
     if name in OWN:
-        function: Callable[..., Any] = getattr(library, name)
-        return function
+        return partial(_real, name)
     if name.startswith("_") or name in FORMULAS:
         raise AttributeError(name)
     return partial(_called_back, name)
+
+
+def zeta(x: Any, q: Any = None, /) -> Any:
+    """Compute Hurwitz's zeta function, and Riemann's, which JAX does not default to."""
+    return library.zeta(x, 1.0 if q is None else q)
+
+
+def _real(name: str, *args: Any) -> Any:
+    """Compute a function of real numbers by JAX; of complex ones it has none."""
+    if any(jnp.iscomplexobj(arg) for arg in args):
+        return NotImplemented if name in FORMULAS else _called_back(name, *args)
+    return getattr(library, NAMES.get(name, name))(*args)
 
 
 def _called_back(name: str, *args: Any, **options: Any) -> Any:

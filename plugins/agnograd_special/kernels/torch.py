@@ -37,10 +37,15 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def _promoted(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function with tensors of one floating-point dtype; ``None`` stands for no argument."""
+    """Call a function with tensors of one floating-point dtype; ``None`` stands for no argument.
+
+    SciPy computes those of complex numbers, of most of which PyTorch has none.
+    """
     given = [arg for arg in args if arg is not None]
     dtype = xp.result_type(*given)
-    if not (dtype.is_floating_point or dtype.is_complex):
+    if dtype.is_complex:
+        return NotImplemented
+    if not dtype.is_floating_point:
         dtype = torch.get_default_dtype()
     device = next(arg.device for arg in given if isinstance(arg, torch.Tensor))
     return function(*(torch.as_tensor(arg, dtype=dtype, device=device) for arg in given))
