@@ -84,7 +84,7 @@ def _log_ratio(x: Any, y: Any, xp: Any, shift: float = 0.0) -> Any:
     x, y = floats(xp, x, y)
     nothing = xp.logical_and(x == 0.0, y == 0.0)
     ratio = xp.where(nothing, 1.0, x) / xp.where(nothing, 1.0, y)
-    return xp.log(ratio) + xp.where(nothing, 0.0, shift)
+    return xp.where(nothing, 0.0, xp.log(ratio) + shift)
 
 
 elementwise("entr(x, /)", _entr, x=lambda x, xp: -1.0 - xp.log(x))

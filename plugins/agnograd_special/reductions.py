@@ -51,6 +51,7 @@ def _log_abs_sum_exp(
     log = xp.where(below, xp.log(xp.abs(1.0 + ratio)), xp.log1p(xp.where(below, 0.0, ratio)))
     log = xp.where(alone, xp.log(xp.abs(rest)) + shift, log + xp.log(xp.abs(largest)) + top)
     sign = xp.where(alone, xp.sign(rest), xp.sign(largest) * xp.sign(1.0 + ratio))
+    sign = xp.where(log == -math.inf, 0.0, sign)
     return (log, sign) if keepdims else (_dropped(log, axis, xp), _dropped(sign, axis, xp))
 
 
