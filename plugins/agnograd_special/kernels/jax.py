@@ -9,25 +9,15 @@ import jax.numpy as jnp
 import jax.scipy.special as library
 import numpy as np
 
+from agnograd_special._names import JAX
 from agnograd_special._set import FORMULAS
 from agnograd_special.kernels.numpy import compute
 
 __all__: list[str] = []
 
-# Those of JAX's functions that are as exact as SciPy's, for all arguments that SciPy's take.
-OWN = frozenset(
-    {
-        *("betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "exp1", "expi"),
-        *("expit", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1"),
-        *("i1e", "kl_div", "log_ndtr", "logit", "ndtr", "ndtri", "polygamma", "rel_entr"),
-        *("psi", "xlog1py", "xlogy"),
-    }
-)
-NAMES = {"psi": "digamma"}  # of those that JAX calls otherwise
-
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    if name in OWN:
+    if name in JAX:
         return partial(_real, name)
     if name.startswith("_") or name in FORMULAS:
         raise AttributeError(name)
@@ -43,24 +33,27 @@ def _real(name: str, *args: Any) -> Any:
     """Compute a function of real numbers by JAX; of complex ones it has none."""
     if any(jnp.iscomplexobj(arg) for arg in args):
         return NotImplemented if name in FORMULAS else _called_back(name, *args)
-    return getattr(library, NAMES.get(name, name))(*args)
+    return getattr(library, JAX[name])(*args)
 
 
 def _called_back(name: str, *args: Any, **options: Any) -> Any:
     """Compute by SciPy: at once, or inside of ``jax.jit`` by a callback when the program runs."""
-    function = partial(_on_host, name, options)
     if not any(isinstance(arg, jax.core.Tracer) for arg in args):
-        out = function(*args)
-        return tuple(map(jnp.asarray, out)) if isinstance(out, tuple) else jnp.asarray(out)
+        return jax.tree.map(jnp.asarray, _on_host(name, options, *args))
     shape = jnp.broadcast_shapes(*(jnp.shape(arg) for arg in args))
-    tiny = [arg if isinstance(arg, int | float) else np.ones((), arg.dtype) for arg in args]
+    one = [np.ones((), arg.dtype) if hasattr(arg, "dtype") else arg for arg in args]
     like = jax.tree.map(
-        lambda each: jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(each.dtype)),
-        function(*tiny),
+        lambda out: jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(out.dtype)),
+        _on_host(name, options, *one),
     )
+
+    def function(*args: Any) -> Any:
+        out = _on_host(name, options, *args)
+        return jax.tree.map(lambda out, like: np.asarray(out, like.dtype), out, like)
+
     return jax.pure_callback(function, like, *args, vmap_method="broadcast_all")
 
 
 def _on_host(name: str, options: dict[str, Any], *args: Any) -> Any:
-    host = [arg if isinstance(arg, int | float | complex) else np.asarray(arg) for arg in args]
+    host = [np.asarray(arg) if hasattr(arg, "dtype") else arg for arg in args]
     return compute(name, *host, **options)

@@ -7,33 +7,15 @@ from typing import Any
 import array_api_compat.torch as xp
 import torch
 
-__all__: list[str] = []
+from agnograd_special._names import TORCH
 
-# SciPy's name, and that of torch.special.
-NAMES = {
-    **{
-        name: name
-        for name in (
-            *("digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1"),
-            *("gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr"),
-            *("logit", "ndtr", "ndtri", "psi", "sinc", "xlog1py", "xlogy", "zeta"),
-        )
-    },
-    "j0": "bessel_j0",
-    "j1": "bessel_j1",
-    "k0": "modified_bessel_k0",
-    "k0e": "scaled_modified_bessel_k0",
-    "k1": "modified_bessel_k1",
-    "k1e": "scaled_modified_bessel_k1",
-    "y0": "bessel_y0",
-    "y1": "bessel_y1",
-}
+__all__: list[str] = []
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    if name not in NAMES:
+    if name not in TORCH:
         raise AttributeError(name)
-    return partial(_promoted, getattr(torch.special, NAMES[name]))
+    return partial(_promoted, getattr(torch.special, TORCH[name]))
 
 
 def _promoted(function: Callable[..., Any], *args: Any) -> Any:

@@ -106,5 +106,8 @@ samples += [
     Sample("special.lambertw", array(2, low=0.3, high=2.0)),
     Sample("special.lambertw", array(2, low=0.3, high=2.0, dtype="complex128"), 1),
     Sample("special.wofz", array(2, low=-1.0, high=1.0)),
+    Sample(
+        "special.wofz", array(values=[13.0 + 5.0j, -30.0 + 0.5j, 2.0 - 1.0j], dtype="complex128")
+    ),
     Sample("special.zetac", array(2, low=1.5, high=3.0), order=0),
 ]
