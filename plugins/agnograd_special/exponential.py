@@ -14,14 +14,13 @@ __all__ = ["exprel", "exprel_slope", "log1prel", "log1prel_slope"]
 
 _LN2, _LN10 = math.log(2.0), math.log(10.0)
 _DEGREE = math.pi / 180.0
-_TERMS = 28
 
-# Power series of the derivatives of (exp(t) - 1) / t and log(1 + t) / t, and of the latter.
-_EXPREL_SLOPE = [(k + 1) / math.factorial(k + 2) for k in range(_TERMS)]
-_LOG1PREL = [(-1) ** k / (k + 1) for k in range(_TERMS)]
-_LOG1PREL_SLOPE = [(-1) ** (k + 1) * (k + 1) / (k + 2) for k in range(_TERMS)]
+# Power series of log(1 + t) / t, of its derivative, and of that of (exp(t) - 1) / t.
+_LOG1PREL = [(-1) ** k / (k + 1) for k in range(28)]
+_LOG1PREL_SLOPE = [(-1) ** (k + 1) * (k + 1) / (k + 2) for k in range(28)]
+_EXPREL_SLOPE = [(k + 1) / math.factorial(k + 2) for k in range(20)]
 # That of the derivative of sin(t) / t, divided by t, in t**2.
-_SINC_SLOPE = [(-1) ** (k + 1) * 2 * (k + 1) / math.factorial(2 * k + 3) for k in range(_TERMS)]
+_SINC_SLOPE = [(-1) ** (k + 1) * 2 * (k + 1) / math.factorial(2 * k + 3) for k in range(14)]
 
 
 def exprel_slope(t: Any, xp: Any) -> Any:

@@ -29,6 +29,13 @@ def zeta(x: Any, q: Any = None, /) -> Any:
     return library.zeta(x, 1.0 if q is None else q)
 
 
+def polygamma(n: Any, x: Any, /) -> Any:
+    """Compute the derivatives of digamma; JAX's own takes integers alone for ``n``."""
+    if jnp.issubdtype(jnp.result_type(n), jnp.integer):
+        return library.polygamma(n, x)
+    return _called_back("polygamma", n, x)
+
+
 def _real(name: str, *args: Any) -> Any:
     """Compute a function of real numbers by JAX; of complex ones it has none."""
     if any(jnp.iscomplexobj(arg) for arg in args):
