@@ -24,6 +24,15 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "ellipeinc": ((0.3, 1.4), (0.2, 0.8)),
     "ellipj": ((0.3, 1.4), 0.6),
     "ellipkinc": ((0.3, 1.4), (0.2, 0.8)),
+    "eval_chebyt": (3, (-0.8, 0.8)),
+    "eval_chebyu": (3, (-0.8, 0.8)),
+    "eval_gegenbauer": (3, 1.5, (-0.8, 0.8)),
+    "eval_genlaguerre": (3, 1.5, (0.5, 2.0)),
+    "eval_hermite": (3, (-2.0, 2.0)),
+    "eval_hermitenorm": (3, (-2.0, 2.0)),
+    "eval_jacobi": (3, 1.5, 0.5, (-0.8, 0.8)),
+    "eval_laguerre": (3, (0.5, 2.0)),
+    "eval_legendre": (3, (-0.8, 0.8)),
     "expn": (2, (0.5, 2.0)),
     "fdtr": (3.5, 4.5, (0.5, 2.0)),
     "fdtrc": (3.5, 4.5, (0.5, 2.0)),
@@ -134,6 +143,10 @@ samples += [
     Sample("special.boxcox1p", array(values=[0.5, 1.0, 2.0]), 0.0),
     Sample("special.ellipeinc", array(values=0.8), array(values=[0.0, 0.04, 0.06, -0.5])),
     Sample("special.ellipkinc", array(values=0.8), array(values=[0.0, 0.04, 0.06, -0.5])),
+    *(
+        Sample(f"special.eval_{name}", array(values=[0, 1, 4], dtype="int64"), array(3, low=0.2))
+        for name in ("chebyt", "chebyu", "hermite", "hermitenorm", "laguerre", "legendre")
+    ),
     Sample("special.expn", array(values=[0, 1, 3], dtype="int64"), array(3, low=0.5, high=2.0)),
     Sample("special.huber", 1.5, array(2, low=-1.0, high=1.0)),
     Sample("special.huber", array(2, low=0.5, high=1.0), -2.0),
