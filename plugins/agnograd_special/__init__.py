@@ -5,6 +5,7 @@ Each library's own kernels compute them; SciPy's where a library on the host has
 
 from agnograd_special import (
     bessel,
+    bessel01,
     elliptic,
     error,
     exponential,
@@ -20,6 +21,7 @@ from agnograd_special._set import ops
 
 __all__ = [
     "bessel",
+    "bessel01",
     "elliptic",
     "error",
     "exponential",

@@ -1,4 +1,4 @@
-"""Bessel functions and their relatives (DLMF 10, 11.4, 9.2)."""
+"""Bessel functions of any order, and their relatives (DLMF 10, 11.4, 9.2)."""
 
 from __future__ import annotations
 
@@ -7,60 +7,13 @@ from typing import Any
 
 from agnograd.errors import MissingRuleError
 from agnograd.extend import conjugate_if_complex, is_complex
-from agnograd_special._series import floats, polynomial
+from agnograd_special._series import floats
 from agnograd_special._set import elementwise, ops, several, through_host
 from agnograd_special.gamma import INTEGER
 
 __all__: list[str] = []
 
 _ORDER = "the derivative with respect to the order has no closed form"
-
-# The coefficients in x**2 of J1(x) / x and I1(x) / x (DLMF 10.2.2, 10.25.2).
-_EVEN = [0.5 / (4.0**k * math.factorial(k) * math.factorial(k + 1)) for k in range(12)]
-_ALTERNATING = [(-1) ** k * each for k, each in enumerate(_EVEN)]
-_NEAR = 1.0
-
-
-def _j1_by_x(x: Any, xp: Any) -> Any:
-    """Return J1(x) / x."""
-    return _over(x, _ALTERNATING, lambda x: xp.special.j1(x) / x, xp)
-
-
-def _i1_by_x(x: Any, xp: Any) -> Any:
-    """Return I1(x) / x."""
-    return _over(x, _EVEN, lambda x: xp.special.i1(x) / x, xp)
-
-
-def _over(x: Any, series: list[float], quotient: Any, xp: Any) -> Any:
-    near = xp.abs(x) < _NEAR
-    inside = xp.where(near, x, 0.0)
-    return xp.where(near, polynomial(inside * inside, series), quotient(xp.where(near, _NEAR, x)))
-
-
-def _i1e_by_x(x: Any, xp: Any) -> Any:
-    """Return exp(-abs(x)) I1(x) / x."""
-    near = xp.abs(x) < _NEAR
-    inside = _i1_by_x(xp.where(near, x, 0.0), xp) * xp.exp(-xp.abs(xp.where(near, x, 0.0)))
-    far = xp.where(near, _NEAR, x)
-    return xp.where(near, inside, xp.special.i1e(far) / far)
-
-
-# Orders 0 and 1 (DLMF 10.6.2, 10.6.3, 10.29.2, 10.29.3)
-elementwise("j0(x, /)", x=lambda x, xp: -xp.special.j1(x))
-elementwise("j1(x, /)", x=lambda x, xp: xp.special.j0(x) - _j1_by_x(x, xp))
-elementwise("y0(x, /)", x=lambda x, xp: -xp.special.y1(x))
-elementwise("y1(x, /)", x=lambda x, out, xp: xp.special.y0(x) - out / x)
-elementwise("i0(x, /)", x=lambda x, xp: xp.special.i1(x))
-elementwise("i1(x, /)", x=lambda x, xp: xp.special.i0(x) - _i1_by_x(x, xp))
-elementwise("k0(x, /)", x=lambda x, xp: -xp.special.k1(x))
-elementwise("k1(x, /)", x=lambda x, out, xp: -xp.special.k0(x) - out / x)
-elementwise("i0e(x, /)", x=lambda x, out, xp: xp.special.i1e(x) - xp.sign(x) * out)
-elementwise(
-    "i1e(x, /)",
-    x=lambda x, out, xp: xp.special.i0e(x) - _i1e_by_x(x, xp) - xp.sign(x) * out,
-)
-elementwise("k0e(x, /)", x=lambda x, out, xp: out - xp.special.k1e(x))
-elementwise("k1e(x, /)", x=lambda x, out, xp: out - xp.special.k0e(x) - out / x)
 
 
 def _cylinder(name: str) -> Any:
