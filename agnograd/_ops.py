@@ -234,7 +234,8 @@ class OpSet:
         arrays = tuple(
             parameter.name
             for parameter in parameters.values()
-            if parameter.name in rules
+            if features.get("composed")  # any of them may
+            or parameter.name in rules
             or parameter.name in constants
             or parameter.name in SEQUENCES
             or (

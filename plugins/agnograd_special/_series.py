@@ -15,7 +15,7 @@ _INEXACT = ("real floating", "complex floating")
 
 
 def floats(xp: Any, *values: Any) -> list[Any]:
-    """Return values, at least one of them an array, as arrays of floating-point or complex dtypes.
+    """Return values as arrays of floating-point or complex dtypes.
 
     Python scalars and integers get the precision of the first array that has such a dtype, or the
     default one.
@@ -25,7 +25,7 @@ def floats(xp: Any, *values: Any) -> list[Any]:
     if len(inexact) == len(values):
         return inexact
     dtype = (xp.abs(inexact[0]) if inexact else xp.asarray(1.0)).dtype
-    device = array_api_compat.device(arrays[0])
+    device = array_api_compat.device(arrays[0]) if arrays else None
     made = []
     for value in values:
         if is_python_scalar(value):

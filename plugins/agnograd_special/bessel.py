@@ -92,7 +92,7 @@ def _spherical(name: str, sign: float) -> None:
         return (n * (n + 1.0) / (z * z) - sign) * function(n, z) - 2.0 / z * out
 
     ops.elementwise(
-        f"special.{name}(n, z, /, derivative=False)",
+        f"special.{name}(n, z, derivative=False)",
         n=INTEGER,
         z=rule,
         forward=through_host(name),

@@ -141,7 +141,7 @@ def _sinc(xp: Any, x: Any) -> Any:
     return xp.where(zero, 1.0, xp.sin(t) / t)
 
 
-elementwise("sinc(x, /)", _sinc, x=_sinc_x)
+elementwise("sinc(x)", _sinc, x=_sinc_x)
 
 
 def _cosm1(xp: Any, x: Any) -> Any:

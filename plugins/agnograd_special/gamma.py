@@ -54,7 +54,7 @@ elementwise("rgamma(x, /)", x=_rgamma_x)
 elementwise("gammasgn(x, /)", x=0)
 elementwise("psi(x, /)", x=_trigamma)
 elementwise("digamma(x, /)", x=_trigamma)
-elementwise("polygamma(n, x, /)", n=INTEGER, x=lambda n, x, xp: xp.special.polygamma(n + 1, x))
+elementwise("polygamma(n, x)", n=INTEGER, x=lambda n, x, xp: xp.special.polygamma(n + 1, x))
 
 
 def _poch_z(z: Any, m: Any, out: Any, xp: Any) -> Any:
@@ -140,5 +140,5 @@ def _zeta_q(x: Any, q: Any, xp: Any) -> Any:
     return -x * xp.special.zeta(x + 1, q)
 
 
-elementwise("zeta(x, q=None, /)", x=_NO_FORM, q=_zeta_q)
+elementwise("zeta(x, q=None)", x=_NO_FORM, q=_zeta_q)
 elementwise("zetac(x, /)", x=_NO_FORM)

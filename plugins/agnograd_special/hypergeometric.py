@@ -52,7 +52,7 @@ elementwise("lpmv(m, v, x, /)", m=_PARAMETER, v=_PARAMETER, x=_lpmv_x)
 
 # DLMF 4.13.4, in a form that holds at 0, too; the result is complex
 ops.vjp(
-    "special.lambertw(z, /, k=0, tol=1e-8)",
+    "special.lambertw(z, k=0, tol=1e-8)",
     z=lambda g, out, xp: g * xp.conj(xp.exp(-out) / (1.0 + out)),
     forward=through_host("lambertw"),
 )

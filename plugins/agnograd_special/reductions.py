@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agnograd.extend import keep_axes, reduced_axes
+from agnograd.errors import UnsupportedArrayError
+from agnograd.extend import conjugate_if_complex, is_complex, keep_axes, reduced_axes
 from agnograd_special._series import floats
 from agnograd_special._set import by_formula, ops
 
@@ -28,6 +29,10 @@ def _log_abs_sum_exp(
     counts (Blanchard, Higham and Higham, "Accurately computing the log-sum-exp and softmax
     functions", 2021, equation 2.6).
     """
+    if any(is_complex(each.dtype, xp) for each in (x, b) if hasattr(each, "dtype")):
+        raise UnsupportedArrayError(
+            "special.logsumexp is of real arrays, and was given complex ones"
+        )
     if b is None:
         (x,) = floats(xp, x)
         b = xp.ones_like(x)
@@ -87,7 +92,6 @@ ops.vjp(
 def _logsumexp(
     xp: Any,
     a: Any,
-    /,
     axis: Axis = None,
     b: Any = None,
     keepdims: bool = False,
@@ -116,11 +120,11 @@ def _logsumexp(
 
 
 ops.composed(
-    "special.logsumexp(a, /, axis=None, b=None, keepdims=False, return_sign=False)", _logsumexp
+    "special.logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False)", _logsumexp
 )
 
 
-def _softmax(xp: Any, x: Any, /, axis: Axis = None) -> Any:
+def _softmax(xp: Any, x: Any, axis: Axis = None) -> Any:
     (x,) = floats(xp, x)
     if 0 in x.shape:
         return x
@@ -128,7 +132,7 @@ def _softmax(xp: Any, x: Any, /, axis: Axis = None) -> Any:
     return power / xp.sum(power, axis=axis, keepdims=True)
 
 
-def _log_softmax(xp: Any, x: Any, /, axis: Axis = None) -> Any:
+def _log_softmax(xp: Any, x: Any, axis: Axis = None) -> Any:
     (x,) = floats(xp, x)
     if 0 in x.shape:
         return x
@@ -138,17 +142,18 @@ def _log_softmax(xp: Any, x: Any, /, axis: Axis = None) -> Any:
 
 
 def _softmax_x(g: Any, out: Any, axis: Axis, xp: Any) -> Any:
+    out = conjugate_if_complex(out, xp)
     weighted = g * out
     return weighted - out * xp.sum(weighted, axis=axis, keepdims=True)
 
 
 def _log_softmax_x(g: Any, out: Any, axis: Axis, xp: Any) -> Any:
-    return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
+    return g - conjugate_if_complex(xp.exp(out), xp) * xp.sum(g, axis=axis, keepdims=True)
 
 
-ops.vjp("special.softmax(x, /, axis=None)", x=_softmax_x, forward=by_formula("softmax", _softmax))
+ops.vjp("special.softmax(x, axis=None)", x=_softmax_x, forward=by_formula("softmax", _softmax))
 ops.vjp(
-    "special.log_softmax(x, /, axis=None)",
+    "special.log_softmax(x, axis=None)",
     x=_log_softmax_x,
     forward=by_formula("log_softmax", _log_softmax),
 )

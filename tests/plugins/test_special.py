@@ -276,6 +276,17 @@ def test_integers_become_floating_point_numbers(xp):
     assert not xp.special.gammaln(n).requires_grad
 
 
+def test_numbers_alone_are_arrays(xp):
+    for name, args in (("erf", (0.5,)), ("xlogy", (2.0, 3.0)), ("betainc", (1.5, 2.5, 0.5))):
+        found = getattr(xp.special, name)(*args)
+        assert found.item() == pytest.approx(getattr(scipy.special, name)(*args), rel=1e-6)
+
+
+def test_logsumexp_of_complex_arrays_is_an_error(xp):
+    with pytest.raises(UnsupportedArrayError, match="real"):
+        xp.special.logsumexp(xp.asarray([1.0 + 1.0j]))
+
+
 def test_nothing_at_all_and_not_a_number(xp):
     for name in ("erf", "gammaln", "expit", "entr", "j0"):
         f = getattr(xp.special, name)
@@ -295,8 +306,10 @@ def test_a_wrong_dtype_is_an_error_and_changes_nothing(xp):
 def test_signatures_are_scipys(xp):
     assert str(inspect.signature(xp.special.gammainc)) == "(a, x, /)"
     assert str(inspect.signature(xp.special.logsumexp)) == (
-        "(a, /, axis=None, b=None, keepdims=False, return_sign=False)"
+        "(a, axis=None, b=None, keepdims=False, return_sign=False)"
     )
+    found = xp.special.zeta(xp.asarray(2.5), q=1.5).item()
+    assert found == pytest.approx(scipy.special.zeta(2.5, q=1.5), rel=1e-6)
     assert "scipy.special.gammainc" in inspect.getdoc(xp.special.gammainc)
 
 

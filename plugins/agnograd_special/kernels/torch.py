@@ -19,18 +19,18 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def _promoted(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function with tensors of one floating-point dtype; ``None`` stands for no argument.
+    """Call a function with tensors of one floating-point dtype.
 
     SciPy computes those of complex numbers, of most of which PyTorch has none.
     """
-    given = [arg for arg in args if arg is not None]
-    dtype = xp.result_type(*given)
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    dtype = xp.result_type(*args) if tensors else torch.get_default_dtype()
     if dtype.is_complex:
         return NotImplemented
     if not dtype.is_floating_point:
         dtype = torch.get_default_dtype()
-    device = next(arg.device for arg in given if isinstance(arg, torch.Tensor))
-    return function(*(torch.as_tensor(arg, dtype=dtype, device=device) for arg in given))
+    device = tensors[0].device if tensors else None
+    return function(*(torch.as_tensor(arg, dtype=dtype, device=device) for arg in args))
 
 
 def zeta(x: Any, q: Any = None, /) -> Any:
@@ -43,6 +43,10 @@ def polygamma(n: Any, x: Any, /) -> Any:
 
     PyTorch's own takes an integer ``n`` alone.
     """
+    if not isinstance(x, torch.Tensor):
+        x = torch.as_tensor(x, dtype=torch.get_default_dtype(), device=getattr(n, "device", None))
+    elif not x.dtype.is_floating_point:
+        x = x.to(torch.get_default_dtype())
     n = torch.as_tensor(n, dtype=x.dtype, device=x.device)
     sign = torch.where(n % 2 == 0, -1.0, 1.0).to(x.dtype)
     positive = torch.where(n == 0, 1.0, n).to(x.dtype)

@@ -16,6 +16,7 @@ samples = [
     Sample("special.logsumexp", array(2, 3), axis=0, return_sign=True),
     Sample("special.logsumexp", array()),
     Sample("special.logsumexp", array(2, dtype="float32"), order=1),
+    Sample("special.logsumexp", array(2, 3), 1, array(2, 1, low=0.3, high=1.0)),
     *(
         sample
         for name in ("softmax", "log_softmax")
