@@ -12,7 +12,7 @@ from typing import Any
 from agnograd._asarray import make_asarray, make_astype, make_from_dlpack
 from agnograd._backends import backend_named
 from agnograd._compile import compile_op
-from agnograd._domain import Domain, bound
+from agnograd._domain import DTYPES, Domain, bound
 from agnograd._namespace import Namespace
 from agnograd._operators import add_operators
 from agnograd._ops import Op
@@ -22,10 +22,6 @@ from agnograd.errors import PluginError
 __all__ = ["build"]
 
 _CONSTANTS = ("e", "inf", "nan", "newaxis", "pi")
-_DTYPES = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float32", "float64", "complex64", "complex128"),
-)
 _INSPECTION = ("__array_api_version__", "__array_namespace_info__")
 
 
@@ -119,7 +115,7 @@ def _fill(
     target: Any, domain: Domain, functions: dict[str, Any], extension: Callable[[str], Any]
 ) -> None:
     """Give a namespace its constants, dtypes, functions and extensions."""
-    for name in (*_CONSTANTS, *_DTYPES, *_INSPECTION):
+    for name in (*_CONSTANTS, *DTYPES, *_INSPECTION):
         if hasattr(domain.library, name):
             setattr(target, name, getattr(domain.library, name))
     for name, function in functions.items():

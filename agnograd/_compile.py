@@ -16,19 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import array_api_compat
 
-from agnograd._call import Call
+from agnograd._backward import Manner, backward_source, multiplies
+from agnograd._call import SharedCall
 from agnograd._fit import conjugate, fit, fit_each, guarded, mismatch
 from agnograd._graph import FIRST, Leaf, Node, next_rank
 from agnograd._indexing import raw_key
 from agnograd._mode import current_mode
 from agnograd._ops import Op
-from agnograd._source import (
-    Form,
-    backward_source,
-    forward_source,
-    multiplies,
-    saved_values,
-)
+from agnograd._source import Form, forward_source, saved_values
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError
 
@@ -82,7 +77,7 @@ def compile_op(
     form : {"function", "operator", "reflected"}
         How the op is called.
     """
-    call = Call(op.name, op.chapter, domain)
+    call = SharedCall(op.name, op.chapter, domain)
     special = op.accumulate or op.overwrite or op.masks
     call.simple = op.outputs == "one" and not special
     scope = _SHARED | {
@@ -125,27 +120,23 @@ def compile_op(
     return function
 
 
-def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
-    """Give a call its backward functions, which are compiled when they are called first."""
+def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> None:
+    """Give a call its backward functions, each of which is compiled when it is called first."""
 
-    def compiled(guarded: bool) -> Callable[..., Any]:
-        function = _function(backward_source(op, guarded), scope)
-        function.__defaults__ = (call.domain.raw,)
-        return function
+    def put(attribute: str, manner: Manner) -> None:
+        @cache
+        def compiled() -> Callable[..., Any]:
+            function = _function(backward_source(op, manner), scope)
+            function.__defaults__ = (call.domain.raw,)
+            call.becomes(attribute, function)
+            return function
 
-    @cache
-    def usual() -> Callable[..., Any]:
-        call.backward = compiled(guarded=False)
-        return call.backward
+        setattr(call, attribute, lambda *arguments: compiled()(*arguments))
 
-    @cache
-    def guarded() -> Callable[..., Any]:
-        call.guarded = compiled(guarded=True) if multiplies(op) else usual()
-        return call.guarded
-
-    raw = call.domain.raw
-    call.backward = lambda g, node, xp=raw: usual()(g, node, xp)
-    call.guarded = lambda g, node, xp=raw: guarded()(g, node, xp)
+    put("backward", "plain")
+    put("guarded", "guarded" if multiplies(op) else "plain")
+    if multiplies(op):
+        put("adding", "adding")
 
 
 @cache

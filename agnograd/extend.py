@@ -2,6 +2,7 @@
 
 from agnograd._axes import inverse_permutation, keep_axes, reduced_axes
 from agnograd._backends import Backend
+from agnograd._bridges import Bridge, Flat, Program, Record
 from agnograd._call import Call
 from agnograd._fit import (
     adjoint,
@@ -19,8 +20,12 @@ from agnograd.testing._samples import Sample, array
 
 __all__ = [
     "Backend",
+    "Bridge",
     "Call",
+    "Flat",
     "OpSet",
+    "Program",
+    "Record",
     "Sample",
     "adjoint",
     "array",

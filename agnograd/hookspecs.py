@@ -52,14 +52,20 @@ class HookSpecs:
         Parameters
         ----------
         op : Call
-            The op: ``name``, ``chapter``, ``parameters`` and ``location``.
+            The op: ``name``, ``chapter``, ``parameters``, ``backend`` and ``location``.
         inputs : sequence
             The op's array arguments, raw; Python scalars as they are.
         """
 
     @hookspec
     def forward_postprocess(
-        self, op: "Call", inputs: Sequence[Any], outputs: Any, error: BaseException | None
+        self,
+        op: "Call",
+        inputs: Sequence[Any],
+        outputs: Any,
+        error: BaseException | None,
+        start: Any,
+        stop: Any,
     ) -> None:
         """Run after an op computed, or failed.
 
@@ -71,6 +77,9 @@ class HookSpecs:
             The raw results; empty if the op failed.
         error : BaseException or None
             What the op raised.
+        start, stop : mark or None
+            Marks in time (``Backend.mark``) right before and after the op computed, without any
+            hook; None if a hook before it failed. They are taken if a hook asks for them.
         """
 
     @hookspec
@@ -98,6 +107,8 @@ class HookSpecs:
         grad_outputs: Sequence[Any],
         grad_inputs: Sequence[Any],
         error: BaseException | None,
+        start: Any,
+        stop: Any,
     ) -> None:
         """Run after an op's rule, or after it failed.
 
@@ -109,6 +120,8 @@ class HookSpecs:
             The gradients of the inputs, raw; None where none was asked for; empty after failure.
         error : BaseException or None
             What the rule raised.
+        start, stop
+            As in ``forward_postprocess``, of the rule.
         """
 
     @hookspec

@@ -128,7 +128,7 @@ def test_exports_are_sorted_and_exist():
             assert hasattr(module, name), f"{module.__name__}.{name}"
 
 
-@pytest.mark.parametrize("module", [agnograd, agnograd.autodiff, agnograd.errors])
+@pytest.mark.parametrize("module", [agnograd, agnograd.autodiff, agnograd.bridge, agnograd.errors])
 def test_public_names_are_documented(module):
     for name in module.__all__:
         assert inspect.getdoc(getattr(module, name)), name

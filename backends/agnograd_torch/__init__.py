@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agnograd.errors import LostGradientError
-from agnograd.extend import Backend, hookimpl, is_basic
+from agnograd.extend import Backend, Bridge, hookimpl, is_basic
 from agnograd_torch._keys import forward_steps
 from agnograd_torch._operators import standard_operator
 
@@ -104,6 +105,18 @@ class TorchBackend(Backend):
         indices = torch.where(indices < 0, indices + into.shape[axis], indices)
         return into.index_add_(axis, indices, values)
 
+    def from_dlpack(self, x: Any, **options: Any) -> Any:
+        """Return a tensor; what has negative strides is copied: PyTorch would end the process."""
+        import numpy as np
+
+        # Not all arrays tell their strides, and NumPy's view of what is on the host does.
+        with contextlib.suppress(AttributeError, BufferError, RuntimeError, TypeError):
+            x = np.from_dlpack(x)
+        strides = getattr(x, "strides", ())
+        if isinstance(strides, tuple) and min(strides, default=0) < 0:
+            x = x.copy()
+        return self.namespace().from_dlpack(x, **options)
+
     def item(self, array: Any) -> Any:
         """Return PyTorch's own conversion to a Python scalar."""
         return array.item()
@@ -115,6 +128,12 @@ class TorchBackend(Backend):
         if copy is False and array.device.type != "cpu":
             raise ValueError(f"a tensor on {array.device} needs a copy to the host: copy=False")
         return np.asarray(array.numpy(force=True), dtype=dtype, copy=copy)
+
+    def bridge(self) -> Bridge:
+        """Return the bridge to PyTorch's own derivatives."""
+        from agnograd_torch._bridge import TorchBridge
+
+        return TorchBridge()
 
     def synchronize(self, array: Any = None) -> None:
         """Wait for the tensor's CUDA device, or for the current one."""

@@ -9,13 +9,11 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agnograd_timer._totals import Event, elapsed
+from agnograd_timer._totals import Event
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
-
-    from agnograd.extend import Backend
 
 __all__ = ["as_text", "chart", "table", "write_trace"]
 
@@ -58,32 +56,27 @@ def as_text(made: Table) -> str:
 
 def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
     """Write events in the Trace Event Format: each clock is a process of its own."""
-    clocks = list(dict.fromkeys(event[4] for event in events))
+    clocks = list(dict.fromkeys(clock for _, clock, *_ in events))
     names = ["host" if clock is None else clock.name for clock in clocks]
     rows: list[dict[str, Any]] = [
         {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": f"agnograd, {name}"}}
         for pid, name in enumerate(names)
     ]
-    origins: dict[Backend | None, Any] = {}
-    starts = [
-        elapsed(clock, origins.setdefault(clock, start), start)
-        for _, _, start, _, clock, _, _, _ in events
+    # What ended first did not begin first.
+    first = {c: min(start for _, clock, start, *_ in events if clock is c) for c in clocks}
+    rows += [
+        {
+            "name": row.name,
+            "cat": "pass" if row.kind == "passes" else row.kind,
+            "ph": "X",
+            "ts": (start - first[clock]) * 1e6,
+            "dur": (stop - start) * 1e6,
+            "pid": clocks.index(clock),
+            "tid": thread,
+            "args": {"shapes": str(tuple(map(tuple, row.shapes)))},
+        }
+        for row, clock, start, stop, thread in events
     ]
-    first = min(starts, default=0.0)  # what ended first did not begin first
-    for event, began in zip(events, starts, strict=True):
-        row, _, start, stop, clock, _, _, thread = event
-        rows.append(
-            {
-                "name": row.name,
-                "cat": "pass" if row.kind == "passes" else row.kind,
-                "ph": "X",
-                "ts": (began - first) * 1e6,
-                "dur": elapsed(clock, start, stop) * 1e6,
-                "pid": clocks.index(clock),
-                "tid": thread,
-                "args": {"shapes": str(row.shapes)},
-            }
-        )
     text = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
     Path(path).write_text(text, encoding="utf-8")
 
