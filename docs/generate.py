@@ -136,7 +136,8 @@ Functions take the complex arguments that SciPy's take, and the rules of analyti
 `psi` and `ive` have no complex derivative, and say so; of `gamma`, `loggamma` and `rgamma` there is
 the first one. The derivatives of `erfcx`, `dawsn`, `wofz` and `log_ndtr` keep their digits far from
 0, and those of `j1`, `i1`, `sinc`, `exprel` and the power transforms where formulas are 0/0.
-`logsumexp` is of real arrays.
+`ive` and `kve` of any order lose digits as their argument grows, about as many as it has;
+`i0e`, `i1e`, `k0e` and `k1e` do not. `logsumexp` is of real arrays.
 
 ## Conventions
 
