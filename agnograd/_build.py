@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from importlib import import_module
+from inspect import getdoc
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +17,7 @@ from agnograd._namespace import Namespace
 from agnograd._operators import add_operators
 from agnograd._ops import Op
 from agnograd._registry import registered
+from agnograd.errors import PluginError
 
 __all__ = ["build"]
 
@@ -37,7 +40,9 @@ def build(name: str) -> Domain:
     domain.namespace = Namespace(f"agnograd.{name}", Namespace.__doc__)
     functions: dict[str, Callable[..., Any]] = {}
     for op_name, kernel in kernels.items():
-        functions[op_name] = compile_op(ops[op_name], domain, kernel)
+        op = ops[op_name]
+        make = _composed if op.composed else compile_op
+        functions[op_name] = make(op, domain, kernel)
     domain.convert = functions["astype"]
     functions["astype"] = make_astype(domain)
     functions["asarray"] = make_asarray(domain)
@@ -51,13 +56,59 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
     """Return what computes an op on raw arrays, or None where the backend cannot."""
     if op.forward is operator.getitem:
         return domain.backend.operator(op.forward)
-    if op.forward is not None:
-        return bound(op.forward, xp=lambda: domain.raw, backend=lambda: domain.backend)
+    forward = op.forward and bound(
+        op.forward, xp=lambda: domain.raw, backend=lambda: domain.backend
+    )
+    module = op.kernels.get(domain.backend.name)
+    if module is not None and not op.composed:
+        return _when_called(op.name, module, forward)
+    if forward is not None:
+        return forward
     found: Any = domain.library
     for part in op.name.split("."):
         found = getattr(found, part, None)
     kernel: Callable[..., Any] | None = found
     return kernel
+
+
+def _when_called(name: str, module: str, forward: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Return a kernel that is looked up in its module when it is first called.
+
+    It leaves calls that it answers with NotImplemented to ``forward``.
+    """
+    found: Callable[..., Any] | None = None
+
+    def kernel(*args: Any, **kwargs: Any) -> Any:
+        nonlocal found
+        if found is None:
+            found = getattr(import_module(module), name.rpartition(".")[2], _not_implemented)
+        out = found(*args, **kwargs)
+        if out is not NotImplemented:
+            return out
+        if forward is None:
+            raise PluginError(f"{module} cannot compute this {name}, which has no `forward`")
+        return forward(*args, **kwargs)
+
+    return kernel
+
+
+def _not_implemented(*_: Any, **__: Any) -> Any:
+    return NotImplemented
+
+
+def _composed(op: Op, domain: Domain, _: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that users call of an op that is made of others."""
+    assert op.forward is not None
+    program = bound(op.forward, xp=lambda: domain.namespace)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return program(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = op.name.rpartition(".")[2]
+    function.__module__ = domain.namespace.__name__
+    function.__doc__ = getdoc(op.forward)
+    function.__signature__ = op.signature  # type: ignore[attr-defined]
+    return function
 
 
 def _fill(

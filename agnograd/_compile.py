@@ -140,21 +140,25 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
 
 
 @cache
-def _code(source: str) -> tuple[CodeType, CodeType]:
-    """Compile a function's source; ops and backends with the same text share the code."""
-    name = source[4 : source.index("(")]
-    filename = f"<agnograd {name} {_code.cache_info().currsize}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    module = compile(source, filename, "exec")
-    return module, next(each for each in module.co_consts if isinstance(each, CodeType))
+def _code(source: str) -> tuple[CodeType, CodeType, int]:
+    """Compile a function's source; all whose source is the same but for their name share it."""
+    module = compile(source, "<agnograd>", "exec")
+    code = next(each for each in module.co_consts if isinstance(each, CodeType))
+    return module, code, _code.cache_info().currsize
 
 
 def _function(source: str, scope: dict[str, Any]) -> FunctionType:
-    module, code = _code(source)
+    head, _, rest = source.partition("(")
+    name = head.removeprefix("def ")
+    module, code, number = _code(f"def function({rest}")
+    filename = f"<agnograd {name} {number}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     # Its globals are what it names and no more: the garbage collector visits them all, each time.
     own = {name: scope[name] for name in ("__name__", *code.co_names) if name in scope}
     exec(module, own)
     function: FunctionType = own.pop(code.co_name)
+    function.__code__ = code.replace(co_name=name, co_qualname=name, co_filename=filename)
+    function.__name__ = function.__qualname__ = name
     return function
 
 

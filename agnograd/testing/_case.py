@@ -43,7 +43,9 @@ class Case:
         self.places: list[int | str] = [
             place
             for place, name in given
-            if name in self.op.differentiable and self._holds_arrays(self._argument(place))
+            if name in self.op.differentiable
+            and not (name in self.op.rules and self.op.rules[name].reason)
+            and self._holds_arrays(self._argument(place))
         ]
 
     def _argument(self, place: Any) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 import agnograd as ag
 
-SAMPLES = import_module("agnograd_special.samples").samples
+SAMPLES = import_module("stranger_ops.samples").samples
 
 
 @pytest.fixture(params=["numpy", "strict", "rows"])
@@ -66,5 +66,5 @@ def test_second_derivatives_on_the_backend_of_this_distribution():
 def test_where_they_come_from():
     for name in ("erf", "logsumexp"):
         info = ag.ops()[name]
-        assert (info.chapter, info.status) == ("special", "rule")
-        assert info.distribution == "agnograd-special 0.1.0"
+        assert (info.chapter, info.status) == ("stranger", "rule")
+        assert info.distribution == "stranger-ops 0.1.0"
