@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,33 @@ class Namespace(ModuleType):
     if TYPE_CHECKING:
         # The functions are entries of __dict__: a method here would make each look-up slower.
         def __getattr__(self, name: str) -> Any: ...
+
+
+class Extension(Namespace):
+    """An extension of a namespace, such as ``xp.linalg``.
+
+    Its functions are made when one of them is first asked for: programs use few extensions.
+    """
+
+    def __init__(self, name: str, make: Callable[[], dict[str, Any]]) -> None:
+        super().__init__(name, Extension.__doc__)
+        self.__dict__["_make"] = make
+
+    def __getattr__(self, name: str) -> Any:
+        self._fill()
+        return object.__getattribute__(self, name)
+
+    def __dir__(self) -> list[str]:
+        self._fill()
+        return dir(self)
+
+    def _fill(self) -> None:
+        with _lock:
+            make = self.__dict__.get("_make")
+            if make is not None:
+                self.__dict__.update(make())
+                del self.__dict__["_make"]
+                self.__class__ = Namespace  # type: ignore[assignment]  # its look-ups are faster
 
 
 _lock = threading.RLock()
