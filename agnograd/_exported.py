@@ -150,5 +150,5 @@ class Recorded:
 
 
 def _owned(out: Variable) -> Any:
-    """Return a raw result that the other library's users may write to."""
-    return out._domain.backend.own(out.data)
+    """Return a copy of a raw result: the other library's users may write to it."""
+    return out._domain.copy(out.data)

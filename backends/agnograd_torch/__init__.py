@@ -52,9 +52,14 @@ class TorchBackend(Backend):
         return value
 
     def own(self, array: Any) -> torch.Tensor:
-        """Return a copy: which tensors share their memory PyTorch does not tell."""
-        copied: torch.Tensor = self.array(array).clone()
-        return copied
+        """Return the tensor, or a copy if it is a view or was imported.
+
+        PyTorch does not tell which tensors share memory that ``detach`` gave: no rule calls it.
+        """
+        tensor: torch.Tensor = self.array(array)
+        storage = tensor.untyped_storage()
+        whole = storage.nbytes() == tensor.nbytes and storage.resizable()
+        return tensor if whole and not tensor._is_view() else tensor.clone()
 
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return an operator whose operands are promoted as the standard has it.
