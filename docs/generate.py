@@ -79,6 +79,7 @@ This page is made by `python docs/generate.py`.
 # Ops that rules need and the standard lacks.
 BEYOND = (
     *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
+    "linalg.solve_triangular",
     *("scatter_add", "scatter_add_axis"),
 )
 

@@ -50,6 +50,7 @@ EDGES = [
 # Ops that the standard lacks and rules need; PyTorch has nothing to compare them with.
 OURS_ALONE = {
     *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
+    "linalg.solve_triangular",
     *("scatter_add", "scatter_add_axis", "to_device"),
 }
 

@@ -128,8 +128,13 @@ def with_singular_values(x, values):
     return (u * values[..., None, :]) @ vh
 
 
+def solve_triangular(x1, x2, lower=True):
+    return np.linalg.solve(np.tril(x1) if lower else np.triu(x1), x2)
+
+
 BY_NUMPY = {
     "linalg.adjugate": cofactors,
+    "linalg.solve_triangular": solve_triangular,
     "linalg.with_eigenvalues": with_eigenvalues,
     "linalg.with_singular_values": with_singular_values,
     "__getitem__": lambda x, key: x[key],
@@ -164,7 +169,11 @@ def test_values_are_the_librarys_and_gradients_fit_their_inputs(sample, backend)
         for value in case.inputs
     ]
     out = case.result(*wrapped)
-    rtol = 1e-13 if sample.op.startswith(("linalg.adjugate", "linalg.with_")) else 0.0
+    rtol = (
+        1e-13
+        if sample.op.startswith(("linalg.adjugate", "linalg.solve_triangular", "linalg.with_"))
+        else 0.0
+    )
     if sample.op.startswith("special."):  # each library has kernels of its own
         rtol = 1e-5 if "float32" in repr(sample) else 1e-12
     assert_equal(out, expected_values(sample, case), rtol)
