@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from agnograd._namespace import Namespace
 from agnograd._operators import add_operators
 from agnograd._ops import Op
 from agnograd._registry import registered
+from agnograd.errors import PluginError, PluginWarning
 
 __all__ = ["build"]
 
@@ -56,7 +58,14 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
     if op.forward is operator.getitem:
         return domain.backend.operator(op.forward)
     if op.forward is not None:
-        return bound(op.forward, xp=lambda: domain.raw, backend=lambda: domain.backend)
+        try:
+            forward = op.forward_on(domain.backend.name)
+        except PluginError as error:
+            warnings.warn(f"AGNOGRAD: an op is left out: {error}", PluginWarning, stacklevel=2)
+            return None
+        if forward is None:
+            return None
+        return bound(forward, xp=lambda: domain.raw, backend=lambda: domain.backend)
     found: Any = domain.library
     for part in op.name.split("."):
         found = getattr(found, part, None)

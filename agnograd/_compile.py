@@ -8,7 +8,7 @@ ops and backends that share it. ``inspect.getsource(xp.multiply)`` shows the res
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from inspect import getdoc, signature
 from types import CodeType, FunctionType
@@ -119,7 +119,8 @@ def compile_op(
         call.freed = call.when_freed()
     function = _function(forward_source(op, form, kernel), scope)
     function.__module__ = domain.namespace.__name__
-    function.__doc__ = (op.forward and getdoc(op.forward)) or (
+    forward = op.forward.get("") if isinstance(op.forward, Mapping) else op.forward
+    function.__doc__ = (callable(forward) and getdoc(forward)) or (
         f"Compute ``{op.name}`` ({op.chapter}), recorded for differentiation."
     )
     return function

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from agnograd.errors import RuleError
+from agnograd.errors import PluginError, RuleError
 
 __all__ = ["Op", "OpSet", "Rule", "Status"]
 
 Kind = Literal["elementwise", "linear", "multilinear", "vjp"]
 Status = Literal["rule", "no gradient", "missing"]
+Forward = Callable[..., Any] | Mapping[str, Callable[..., Any] | str] | None
 
 FACTS = ("shape", "dtype", "device")
 SEQUENCES = ("arrays", "arrays_and_dtypes")
@@ -56,10 +57,12 @@ class Op:
         Rules by the name of the input.
     status : {"rule", "no gradient", "missing"}
         Whether a derivative is known, is nothing by nature, or is missing.
-    forward : callable or None
+    forward : callable, mapping or None
         What computes the op on raw arrays, for ops beyond the standard: a library's function of
         the same name may mean something else. It may name ``xp`` and ``backend`` before the op's
-        own parameters. Without it the op is the function of the backend's namespace.
+        own parameters. Without it the op is the function of the backend's namespace. A mapping has
+        one for each backend that it names, and under ``""`` the one for all others; each is a
+        callable, or ``"module:function"``, which is imported when that backend is built.
     accumulate : callable or None
         ``accumulate(into, g, …)`` adds the gradient of the only differentiable input into an
         existing buffer and returns it. It may name ``backend`` and what rules may name.
@@ -89,12 +92,36 @@ class Op:
     arrays: tuple[str, ...]
     rules: Mapping[str, Rule]
     status: Status
-    forward: Callable[..., Any] | None = None
+    forward: Forward = None
     accumulate: Callable[..., Any] | None = None
     overwrite: Callable[..., Any] | None = None
     view: Callable[..., Any] | None = None
     outputs: Literal["one", "several", "optional"] = "one"
     masks: bool | Callable[..., bool] = False
+
+    def forward_on(self, backend: str) -> Callable[..., Any] | None:
+        """Return what computes the op on a backend, if the op says it.
+
+        Raises
+        ------
+        PluginError
+            If the module of a kernel, or what it needs, cannot be imported.
+        """
+        if not isinstance(self.forward, Mapping):
+            return self.forward
+        found = self.forward.get(backend) or self.forward.get("")
+        if not isinstance(found, str):
+            return found
+        from importlib.metadata import EntryPoint
+
+        try:
+            kernel: Callable[..., Any] = EntryPoint(self.name, found, self.chapter).load()
+        except Exception as error:
+            raise PluginError(
+                f"{self.name} ({self.chapter}) on backend {backend!r}: its kernel {found!r} does "
+                f"not load: {type(error).__name__}: {error}"
+            ) from error
+        return kernel
 
     @property
     def differentiable(self) -> tuple[str, ...]:

@@ -94,6 +94,39 @@ def test_element_wise_ops_may_take_any_number_of_arrays(stranger):
     assert stranger(module, OPS, code).stderr == ""
 
 
+def test_a_pack_may_bring_kernels_for_backends_and_a_namespace_of_its_own(stranger):
+    module = """
+        from agnograd.extend import OpSet
+
+        ops = OpSet("stranger")
+        on_all = {"": lambda xp, x: 2 * xp.exp(x), "strict": "stranger:by_name"}
+        ops.elementwise("mine.f(x, /)", x=lambda x, xp: xp.mine.f(x), forward=on_all)
+        ops.elementwise("mine.g(x, /)", x=1, forward={"strict": lambda x: x + 1})
+        ops.elementwise("mine.h(x, /)", x=1, forward={"strict": "stranger:absent", "": abs})
+
+        def by_name(backend, xp, x):
+            assert backend.name == "strict"
+            return xp.exp(x) + xp.exp(x)
+    """
+    code = """
+        import agnograd as ag
+
+        for name in ("numpy", "strict"):
+            xp = ag.namespace(name)
+            x = xp.asarray([0.5, 1.0], dtype=xp.float64).data
+            assert xp.mine.f.__name__ == "f"
+            ag.check_grad(xp.mine.f, x)
+        ag.check_grad(xp.mine.g, x)
+        assert not hasattr(xp.mine, "h")
+        numpy = ag.namespace("numpy")
+        assert not hasattr(numpy.mine, "g")
+        assert numpy.mine.h(numpy.asarray([-1.0])).item() == 1.0
+    """
+    said = stranger(module, OPS, code).stderr
+    assert "an op is left out: mine.h (stranger) on backend 'strict'" in said
+    assert "'stranger:absent' does not load: AttributeError" in said
+
+
 def test_a_broken_op_set_is_named_and_breaks_nothing_else(stranger):
     code = """
         import agnograd as ag
