@@ -1,0 +1,162 @@
+"""PyTorch's own kernels, without its autograd."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from agnograd_nn.windows import Window, cropped
+
+__all__ = [
+    "convolution",
+    "convolution_input",
+    "convolution_weight",
+    "log_softmax",
+    "max_picking",
+    "max_pooling",
+    "max_unpooling",
+    "ndtr",
+    "scaled_dot_product_attention",
+    "softmax",
+]
+
+Shape = tuple[int, ...]
+
+
+def _padding(window: Window) -> list[int] | None:
+    """Return the padding as PyTorch's functions take it, or None if its two ends differ."""
+    if any(before != after for before, after in window.padding):
+        return None
+    return [before for before, _ in window.padding]
+
+
+def _padded(x: Any, window: Window, value: float = 0.0) -> Any:
+    """Return an array with a window's padding; PyTorch names the last axis first."""
+    around = [length for pair in reversed(window.padding) for length in pair]
+    return functional.pad(x, around, value=value)
+
+
+def convolution(
+    x: Any, weight: Any, bias: Any = None, *, window: Window, groups: int = 1
+) -> torch.Tensor:
+    """Return PyTorch's ``conv1d`` to ``conv3d``."""
+    padding = _padding(window)
+    if padding is None:
+        x, padding = _padded(x, window), [0] * len(window.kernel)
+    dtype = torch.result_type(x, weight)
+    x, weight = x.to(dtype), weight.to(dtype)
+    none = [0] * len(padding)
+    out: torch.Tensor = torch.ops.aten.convolution(
+        x, weight, bias, window.stride, padding, window.dilation, False, none, groups
+    )
+    return out
+
+
+def _gradients(
+    y: Any, x: Any, weight: Any, window: Window, groups: int, padding: list[int], wanted: int
+) -> Any:
+    none = [0] * len(window.kernel)
+    return torch.ops.aten.convolution_backward(
+        y,
+        x,
+        weight,
+        None,
+        window.stride,
+        padding,
+        window.dilation,
+        False,
+        none,
+        groups,
+        [wanted == 0, wanted == 1, False],
+    )[wanted]
+
+
+def convolution_input(y: Any, weight: Any, *, shape: Shape, window: Window, groups: int = 1) -> Any:
+    """Return what ``conv2d``'s backward pass computes for its input."""
+    dtype = torch.result_type(y, weight)
+    y, weight = y.to(dtype), weight.to(dtype)
+    padding = _padding(window)
+    full = shape if padding is not None else (*shape[:2], *window.padded(shape[2:]))
+    x = y.new_empty(1).expand(full)  # of which the shape alone is used
+    none = [0] * len(window.kernel)
+    out = _gradients(y, x, weight, window, groups, none if padding is None else padding, 0)
+    return out if padding is not None else cropped(out, window)
+
+
+def convolution_weight(x: Any, y: Any, *, shape: Shape, window: Window, groups: int = 1) -> Any:
+    """Return what ``conv2d``'s backward pass computes for its weights."""
+    dtype = torch.result_type(x, y)
+    x, y = x.to(dtype), y.to(dtype)
+    padding = _padding(window)
+    if padding is None:
+        x, padding = _padded(x, window), [0] * len(window.kernel)
+    weight = y.new_empty(1).expand(shape)  # of which the shape alone is used
+    return _gradients(y, x, weight, window, groups, padding, 1)
+
+
+_POOLS = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)
+
+
+def _max_pool(x: Any, window: Window, indices: bool) -> Any:
+    """Return the largest elements, and with ``indices`` their places in the padded array, too."""
+    if indices or _padding(window) is None:
+        lowest = -math.inf if x.is_floating_point() else torch.iinfo(x.dtype).min
+        x, padding = _padded(x, window, lowest), [0] * len(window.kernel)
+    else:
+        padding = [before for before, _ in window.padding]
+    pool: Any = _POOLS[len(window.kernel) - 1]
+    options = {"dilation": window.dilation, "return_indices": indices}
+    return pool(x, window.kernel, window.stride, padding, **options)
+
+
+def max_pooling(x: Any, *, window: Window) -> Any:
+    """Return PyTorch's ``max_pool1d`` to ``max_pool3d``."""
+    return _max_pool(x, window, indices=False)
+
+
+def max_unpooling(y: Any, x: Any, top: Any, *, window: Window) -> Any:
+    """Return zeros of the shape of ``x`` with ``y`` added at the largest elements of windows."""
+    places = _max_pool(x, window, indices=True)[1].flatten(2)
+    full = (*x.shape[:2], *window.padded(x.shape[2:]))
+    into = y.new_zeros((*x.shape[:2], math.prod(full[2:])))
+    return cropped(into.scatter_add_(-1, places, y.flatten(2)).reshape(full), window)
+
+
+def max_picking(values: Any, x: Any, top: Any, *, window: Window) -> Any:
+    """Return the elements of ``values`` where those of ``x`` are the largest of windows."""
+    places = _max_pool(x, window, indices=True)[1]
+    return _padded(values, window).flatten(2).gather(-1, places.flatten(2)).reshape(places.shape)
+
+
+def softmax(x: Any, *, axis: int = -1) -> torch.Tensor:
+    """Return PyTorch's ``softmax``."""
+    return torch.softmax(x, axis)
+
+
+def log_softmax(x: Any, *, axis: int = -1) -> torch.Tensor:
+    """Return PyTorch's ``log_softmax``."""
+    return torch.log_softmax(x, axis)
+
+
+def ndtr(x: Any) -> torch.Tensor:
+    """Return PyTorch's ``special.ndtr``."""
+    out: torch.Tensor = torch.special.ndtr(x)
+    return out
+
+
+def scaled_dot_product_attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    attn_mask: Any = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> torch.Tensor:
+    """Return PyTorch's own, which chooses among several kernels."""
+    return functional.scaled_dot_product_attention(
+        q, k, v, attn_mask, is_causal=is_causal, scale=scale
+    )
