@@ -107,7 +107,7 @@ def dropout(xp: Any, x: Any, key: Any, p: float = 0.5, *, training: bool = True)
         raise ValueError(f"p is a probability, not {p!r}")
     # Of a random int32 word, the smaller half of the time it is negative.
     threshold = round((1.0 - p) * _WORD) - _WORD // 2
-    if not training or threshold == _WORD // 2:
+    if not training or threshold == _WORD // 2 or 0 in x.shape:
         return xp.asarray(x, copy=True)
     if p == 1.0:
         return xp.zeros_like(x)

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from agnograd.extend import Backend
+from agnograd_nn import convolution as standard
 from agnograd_nn.windows import Window, cropped
 
 __all__ = [
@@ -39,62 +41,68 @@ def _padded(x: Any, window: Window, value: float = 0.0) -> Any:
     return functional.pad(x, around, value=value)
 
 
+# PyTorch has no kernels for complex convolutions: these are computed by functions of the standard.
+
+
 def convolution(
-    x: Any, weight: Any, bias: Any = None, *, window: Window, groups: int = 1
-) -> torch.Tensor:
+    xp: Any, x: Any, weight: Any, bias: Any = None, *, window: Window, groups: int = 1
+) -> Any:
     """Return PyTorch's ``conv1d`` to ``conv3d``."""
+    dtype = torch.result_type(x, weight)
+    if dtype.is_complex:
+        return standard.convolution(xp, x, weight, bias, window=window, groups=groups)
     padding = _padding(window)
     if padding is None:
         x, padding = _padded(x, window), [0] * len(window.kernel)
-    dtype = torch.result_type(x, weight)
-    x, weight = x.to(dtype), weight.to(dtype)
-    none = [0] * len(padding)
-    out: torch.Tensor = torch.ops.aten.convolution(
-        x, weight, bias, window.stride, padding, window.dilation, False, none, groups
-    )
-    return out
+    options = window.stride, padding, window.dilation, False, [0] * len(padding), groups
+    return torch.ops.aten.convolution(x.to(dtype), weight.to(dtype), bias, *options)
 
 
-def _gradients(
-    y: Any, x: Any, weight: Any, window: Window, groups: int, padding: list[int], wanted: int
+def _gradients(y: Any, x: Any, weight: Any, options: Any, wanted: Any) -> Any:
+    """Return what the backward pass of a convolution computes for its input, weights and bias."""
+    stride, padding, dilation, groups = options
+    rest = stride, padding, dilation, False, [0] * len(padding), groups
+    return torch.ops.aten.convolution_backward(y, x, weight, None, *rest, wanted)
+
+
+def convolution_input(
+    xp: Any,
+    backend: Backend,
+    y: Any,
+    weight: Any,
+    *,
+    shape: Shape,
+    window: Window,
+    groups: int = 1,
 ) -> Any:
-    none = [0] * len(window.kernel)
-    return torch.ops.aten.convolution_backward(
-        y,
-        x,
-        weight,
-        None,
-        window.stride,
-        padding,
-        window.dilation,
-        False,
-        none,
-        groups,
-        [wanted == 0, wanted == 1, False],
-    )[wanted]
-
-
-def convolution_input(y: Any, weight: Any, *, shape: Shape, window: Window, groups: int = 1) -> Any:
     """Return what ``conv2d``'s backward pass computes for its input."""
     dtype = torch.result_type(y, weight)
-    y, weight = y.to(dtype), weight.to(dtype)
+    if dtype.is_complex:
+        return standard.convolution_input(
+            xp, backend, y, weight, shape=shape, window=window, groups=groups
+        )
     padding = _padding(window)
     full = shape if padding is not None else (*shape[:2], *window.padded(shape[2:]))
-    x = y.new_empty(1).expand(full)  # of which the shape alone is used
-    none = [0] * len(window.kernel)
-    out = _gradients(y, x, weight, window, groups, none if padding is None else padding, 0)
+    x = weight.new_empty(1, dtype=dtype).expand(full)  # of which the shape alone is used
+    options = window.stride, padding or [0] * len(window.kernel), window.dilation, groups
+    out, _, _ = _gradients(y.to(dtype), x, weight.to(dtype), options, [True, False, False])
     return out if padding is not None else cropped(out, window)
 
 
-def convolution_weight(x: Any, y: Any, *, shape: Shape, window: Window, groups: int = 1) -> Any:
+def convolution_weight(
+    xp: Any, x: Any, y: Any, *, shape: Shape, window: Window, groups: int = 1
+) -> Any:
     """Return what ``conv2d``'s backward pass computes for its weights."""
     dtype = torch.result_type(x, y)
-    x, y = x.to(dtype), y.to(dtype)
+    if dtype.is_complex:
+        return standard.convolution_weight(xp, x, y, shape=shape, window=window, groups=groups)
     padding = _padding(window)
     if padding is None:
         x, padding = _padded(x, window), [0] * len(window.kernel)
-    weight = y.new_empty(1).expand(shape)  # of which the shape alone is used
-    return _gradients(y, x, weight, window, groups, padding, 1)
+    weight = y.new_empty(1, dtype=dtype).expand(shape)  # of which the shape alone is used
+    options = window.stride, padding, window.dilation, groups
+    _, out, _ = _gradients(y.to(dtype), x.to(dtype), weight, options, [False, True, False])
+    return out
 
 
 _POOLS = (functional.max_pool1d, functional.max_pool2d, functional.max_pool3d)
