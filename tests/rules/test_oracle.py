@@ -49,6 +49,9 @@ EDGES = [
 OURS_ALONE = {
     *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
     *("scatter_add", "scatter_add_axis", "to_device"),
+    *("nn.convolution", "nn.convolution_input", "nn.convolution_weight"),  # nn.conv2d's rules
+    *("nn.max_pooling", "nn.max_unpooling", "nn.max_picking"),
+    *("nn.sum_pooling", "nn.sum_unpooling", "nn.dropout"),
 }
 
 

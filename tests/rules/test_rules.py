@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd._domain import bound
 from agnograd._registry import op_sets, registered
 from agnograd.extend import array
 from agnograd.testing._case import Case
@@ -19,6 +20,13 @@ SAMPLES = [
     for sample in importlib.import_module(op_set.samples).samples
 ]
 
+
+# Op packs have no functions of the library to be compared with.
+PACKS = {
+    op_set.chapter
+    for _, op_set in op_sets()
+    if not str(op_set.samples).startswith("agnograd.rules")
+}
 
 # Where differences would take an hour; NumPy's derivatives are checked by them.
 BY_NUMPYS_DERIVATIVES = ("dask", "jax")
@@ -50,7 +58,9 @@ def assert_equal(ours, expected, rtol=0.0):
 
 
 def expected_values(sample, case):
-    """Compute a sample by the raw library's function, or by NumPy's indexing."""
+    """Compute a sample by the raw library's function, or on NumPy's arrays."""
+    if case.op.chapter in PACKS:
+        return by_the_standard(sample, case)
     if sample.op not in BY_NUMPY:
         kernel = attrgetter(sample.op)(case.domain.library)
         given = list(case.args)
@@ -63,6 +73,17 @@ def expected_values(sample, case):
         return kernel(*given, **case.kwargs)
     args = [to_host(arg, case.domain.array_types) for arg in case.args]
     return case.domain.library.asarray(np.array(BY_NUMPY[sample.op](*args, **case.kwargs)))
+
+
+def by_the_standard(sample, case):
+    """Compute an op of a pack on NumPy's arrays, without kernels of libraries."""
+    numpy = Case(sample, "numpy")
+    raw, backend = numpy.domain.raw, numpy.domain.backend
+    forward = bound(case.op.forward_on(""), xp=lambda: raw, backend=lambda: backend)
+    out = forward(*numpy.args, **numpy.kwargs)
+    if isinstance(out, list | tuple):
+        return [case.domain.library.asarray(host(each)) for each in out]
+    return case.domain.library.asarray(host(out))
 
 
 def to_host(value, array_types):
@@ -144,6 +165,8 @@ def test_values_are_the_librarys_and_gradients_fit_their_inputs(sample, backend)
     ]
     out = case.result(*wrapped)
     rtol = 1e-13 if sample.op.startswith(("linalg.adjugate", "linalg.with_")) else 0.0
+    if case.op.chapter in PACKS:
+        rtol = 1e-5 if "float32" in repr(sample) else 1e-12
     assert_equal(out, expected_values(sample, case), rtol)
     for one, other in zip(before, copies(case), strict=True):
         np.testing.assert_array_equal(one, other, "an input was changed")
