@@ -40,16 +40,13 @@ def max_pooling(xp: Any, x: Any, *, window: Window) -> Any:
 def _first_largest(x: Any, top: Any, window: Window, xp: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the key of each element of windows, and where it is the first of the largest."""
     x = padded(x, window, xp, _lowest(x, xp))
-    found = None
+    left: Any = True  # the windows of which none is found yet
     for tap in window.taps():
         key = window.key(tap, top.shape[2:])
         part = x[key]
         here = xp.logical_or(part == top, part != part)  # NaN differs from itself
-        if found is None:
-            found = here
-        else:
-            here = xp.logical_and(here, xp.logical_not(found))
-            found = xp.logical_or(found, here)
+        here = here if left is True else xp.logical_and(here, left)
+        left = xp.logical_not(here) if left is True else xp.logical_xor(left, here)
         yield key, here
 
 
@@ -58,7 +55,7 @@ def max_unpooling(xp: Any, backend: Backend, y: Any, x: Any, top: Any, *, window
     full = (*x.shape[:2], *window.padded(x.shape[2:]))
     into = xp.zeros(full, dtype=y.dtype, device=array_api_compat.device(y))
     for key, here in _first_largest(x, top, window, xp):
-        into = backend.scatter_add(into, key, xp.where(here, y, xp.zeros_like(y)))
+        into = backend.scatter_add(into, key, xp.where(here, y, 0.0))
     return cropped(into, window)
 
 

@@ -1,16 +1,18 @@
 """Samples of activation functions and losses."""
 
+from typing import Any
+
 from agnograd.extend import Sample, array
 
-away = {"low": 0.2, "high": 2.0}  # from 0, where relu has no derivative
+_away: dict[str, Any] = {"low": 0.2, "high": 2.0}  # from 0, where relu has no derivative
 
 samples = [
-    Sample("nn.relu", array(2, 3, **away)),
+    Sample("nn.relu", array(2, 3, **_away)),
     Sample("nn.relu", array(2, 3, low=-2.0, high=-0.2, layout="strided")),
     Sample("nn.relu", array(values=[-1.5, 0.5, 2.0])),
-    Sample("nn.relu", array(**away)),
+    Sample("nn.relu", array(**_away)),
     Sample("nn.relu", array(0, 2)),
-    Sample("nn.relu", array(3, dtype="float32", **away)),
+    Sample("nn.relu", array(3, dtype="float32", **_away)),
     *(
         sample
         for op in ("sigmoid", "silu", "ndtr", "gelu")

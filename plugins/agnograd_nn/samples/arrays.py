@@ -1,8 +1,10 @@
 """Samples of einsum."""
 
+from typing import Any
+
 from agnograd.extend import Sample, array
 
-_complex = {"dtype": "complex128"}
+_complex: dict[str, Any] = {"dtype": "complex128"}
 
 samples = [
     Sample("einsum", "ij,jk->ik", array(2, 3), array(3, 2)),

@@ -1,9 +1,11 @@
 """Samples of convolutions."""
 
+from typing import Any
+
 from agnograd.extend import Sample, array
 from agnograd_nn.windows import Window
 
-_every = {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2), "groups": 2}
+_every: dict[str, Any] = {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2), "groups": 2}
 
 samples = [
     Sample("nn.conv1d", array(2, 2, 5), array(3, 2, 3)),
@@ -46,7 +48,7 @@ samples = [
 ]
 
 _window = Window((3, 2), (2, 1), ((1, 0), (0, 1)), (1, 2))
-_shape = {"window": _window, "groups": 2}
+_shape: dict[str, Any] = {"window": _window, "groups": 2}
 
 samples += [
     Sample("nn.convolution", array(1, 2, 4, 3), array(2, 1, 3, 2), **_shape),

@@ -1,17 +1,17 @@
 """Samples of poolings: values lie apart, so that no step of a difference makes another largest."""
 
+import math
 import random
+from typing import Any
 
 from agnograd.extend import Sample, array
 from agnograd_nn.windows import Window
 
 
-def _apart(*shape):
+def _apart(*shape: int) -> Any:
     """Describe an array of this shape, whose values are apart from each other."""
-    count = 1
-    for length in shape:
-        count *= length
-    values = [0.1 * each for each in random.Random(0).sample(range(count), count)]
+    count = math.prod(shape)
+    values: list[Any] = [0.1 * each for each in random.Random(0).sample(range(count), count)]
     for length in shape[:0:-1]:
         values = [values[i : i + length] for i in range(0, len(values), length)]
     return array(values=values)
