@@ -23,17 +23,14 @@ def _scale(q: Any, scale: float | None) -> float:
 def _weights(q: Any, k: Any, attn_mask: Any, is_causal: bool, scale: float | None, xp: Any) -> Any:
     """Return the softmax of each query's scores: 0 for all keys if all of them are masked."""
     scores = xp.matmul(q * _scale(q, scale), xp.matrix_transpose(k))
-    if is_causal:
-        if attn_mask is not None:
-            raise ValueError("give attn_mask or is_causal, not both")
-        device = array_api_compat.device(q)
-        shape = scores.shape[-2:]
-        attn_mask = xp.tril(xp.ones(shape, dtype=xp.bool, device=device))
-    if attn_mask is None:
+    if attn_mask is None and not is_causal:
         return xp.nn.softmax(scores, axis=-1)
-    if xp.isdtype(attn_mask.dtype, "bool"):
+    if is_causal:
+        every = xp.ones(scores.shape[-2:], dtype=xp.bool, device=array_api_compat.device(q))
+        scores = xp.where(xp.tril(every), scores, -math.inf)
+    if attn_mask is not None and xp.isdtype(attn_mask.dtype, "bool"):
         scores = xp.where(attn_mask, scores, -math.inf)
-    else:
+    elif attn_mask is not None:
         scores = scores + attn_mask
     none = xp.all(scores == -math.inf, axis=-1, keepdims=True)
     return xp.where(none, 0.0, xp.nn.softmax(xp.where(none, 0.0, scores), axis=-1))
@@ -67,11 +64,6 @@ def scaled_dot_product_attention(
     Returns
     -------
     array, shape (..., queries, values)
-
-    Raises
-    ------
-    ValueError
-        If both ``attn_mask`` and ``is_causal`` are given.
     """
     return xp.matmul(_weights(q, k, attn_mask, is_causal, scale, xp), v)
 

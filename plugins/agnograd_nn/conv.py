@@ -55,6 +55,7 @@ def conv(
             f"shape {x.shape}: they are (outputs, channels / groups, *kernel), and the array is "
             "(batch, channels, *lengths)"
         )
+    window.counts(x.shape[2:])  # an error if there is no window
     return xp.nn.convolution(x, weight, bias, window=window, groups=groups)
 
 

@@ -67,6 +67,15 @@ def layer_norm(x, shape, weight=None, bias=None, eps=1e-5):
     return functional.layer_norm(x, shape, weight, bias, eps)
 
 
+def attention(q, k, v, attn_mask=None, is_causal=False, scale=None):
+    """Join both masks: PyTorch takes one of them."""
+    if is_causal and attn_mask is not None:
+        attn_mask, is_causal = torch.tril(attn_mask), False
+    return functional.scaled_dot_product_attention(
+        q, k, v, attn_mask, is_causal=is_causal, scale=scale
+    )
+
+
 FUNCTIONS = {
     **{f"nn.conv{n}d": promoted(getattr(functional, f"conv{n}d")) for n in (1, 2, 3)},
     **{
@@ -87,7 +96,7 @@ FUNCTIONS = {
     "nn.log_softmax": softmax(functional.log_softmax),
     "nn.ndtr": torch.special.ndtr,
     "nn.relu": functional.relu,
-    "nn.scaled_dot_product_attention": functional.scaled_dot_product_attention,
+    "nn.scaled_dot_product_attention": attention,
     "nn.sigmoid": functional.sigmoid,
     "nn.silu": functional.silu,
     "nn.softmax": softmax(functional.softmax),

@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional
 
 from agnograd.extend import Backend
+from agnograd_nn import attention
 from agnograd_nn import convolution as standard
 from agnograd_nn.windows import Window, cropped
 
@@ -156,6 +157,7 @@ def ndtr(x: Any) -> torch.Tensor:
 
 
 def scaled_dot_product_attention(
+    xp: Any,
     q: Any,
     k: Any,
     v: Any,
@@ -163,8 +165,12 @@ def scaled_dot_product_attention(
     *,
     is_causal: bool = False,
     scale: float | None = None,
-) -> torch.Tensor:
-    """Return PyTorch's own, which chooses among several kernels."""
+) -> Any:
+    """Return PyTorch's own, which chooses among several kernels, and takes one mask."""
+    if attn_mask is not None and is_causal:
+        return attention.scaled_dot_product_attention(
+            xp, q, k, v, attn_mask, is_causal=is_causal, scale=scale
+        )
     return functional.scaled_dot_product_attention(
         q, k, v, attn_mask, is_causal=is_causal, scale=scale
     )

@@ -64,6 +64,7 @@ samples += [
     Sample("nn.scaled_dot_product_attention", _q, _k, _v, _mask),
     Sample("nn.scaled_dot_product_attention", _q, _k, _v, array(3, 4), scale=0.3),
     Sample("nn.scaled_dot_product_attention", _q, _k, _v, is_causal=True),
+    Sample("nn.scaled_dot_product_attention", _q, _k, _v, _mask, is_causal=True),
     Sample(
         "nn.scaled_dot_product_attention",
         array(2, 2, 3, 2, layout="strided"),
