@@ -67,8 +67,9 @@ OPS_INTRODUCTION = """\
 Every op that agnograd itself registers, by chapter of the standard. Those in *italics* have no
 gradient by nature; all others have a derivative rule, which can be differentiated itself.
 (`asarray` is made of other ops: Variables stay connected through it.) Functions marked with a
-dagger are beyond the standard. `agnograd ops` lists what is installed on your machine, the ops of
-other distributions included. This page is made by `python docs/generate.py`.
+dagger are beyond the standard, and so is the chapter `nn`, an op pack ([nn.md](nn.md)).
+`agnograd ops` lists what is installed on your machine, the ops of other distributions included.
+This page is made by `python docs/generate.py`.
 """
 
 # Ops that rules need and the standard lacks.

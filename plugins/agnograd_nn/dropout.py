@@ -117,7 +117,7 @@ def dropout(xp: Any, x: Any, key: Any, p: float = 0.5, *, training: bool = True)
 
 # Elements are multiplied with constants, which makes it its own transpose.
 ops.linear(
-    "nn.dropout(x, key, /, p=0.5, *, training=True)",
+    "nn.dropout(x, /, key, p=0.5, *, training=True)",
     x=lambda g, key, p, training, xp: xp.nn.dropout(g, key, p, training=training),
     forward=dropout,
 )
