@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agnograd_nn._ops import ops
+from agnograd_nn._ops import kernels, ops
 
 __all__ = ["gelu", "log_softmax", "ndtr", "relu", "sigmoid", "silu", "softmax"]
 
@@ -115,23 +115,16 @@ ops.elementwise("nn.silu(x, /)", x=_silu_slope, forward=silu)
 ops.elementwise(
     "nn.ndtr(x, /)",
     x=_density,
-    forward={
-        "": ndtr,
-        "cupy": "agnograd_nn.kernels.cupy:ndtr",
-        "dask": "agnograd_nn.kernels.scipy:ndtr_of_chunks",
-        "jax": "agnograd_nn.kernels.jax:ndtr",
-        "numpy": "agnograd_nn.kernels.scipy:ndtr",
-        "torch": "agnograd_nn.kernels.torch:ndtr",
-    },
+    forward=kernels(ndtr, "cupy", "dask", "jax", "torch", numpy="scipy"),
 )
 ops.elementwise('nn.gelu(x, /, *, approximate="none")', x=_gelu_slope, forward=gelu)
 ops.vjp(
     "nn.softmax(x, /, *, axis=-1)",
     x=_softmax_x,
-    forward={"": softmax, "torch": "agnograd_nn.kernels.torch:softmax"},
+    forward=kernels(softmax, "torch"),
 )
 ops.vjp(
     "nn.log_softmax(x, /, *, axis=-1)",
     x=_log_softmax_x,
-    forward={"": log_softmax, "torch": "agnograd_nn.kernels.torch:log_softmax"},
+    forward=kernels(log_softmax, "torch"),
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import array_api_compat
 
-from agnograd_nn._ops import ops
+from agnograd_nn._ops import kernels, ops
 
 __all__ = ["scaled_dot_product_attention"]
 
@@ -124,8 +124,5 @@ ops.vjp(
     k=_k,
     v=_v,
     attn_mask=_scores_gradient,
-    forward={
-        "": scaled_dot_product_attention,
-        "torch": "agnograd_nn.kernels.torch:scaled_dot_product_attention",
-    },
+    forward=kernels(scaled_dot_product_attention, "torch"),
 )

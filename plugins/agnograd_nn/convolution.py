@@ -19,7 +19,7 @@ from typing import Any
 import array_api_compat
 
 from agnograd.extend import Backend, conjugate_if_complex
-from agnograd_nn._ops import ops
+from agnograd_nn._ops import kernels, ops
 from agnograd_nn.windows import Window, cropped, padded
 
 __all__ = ["bias_gradient", "convolution", "convolution_input", "convolution_weight"]
@@ -96,11 +96,7 @@ def bias_gradient(g: Any, xp: Any) -> Any:
     return xp.sum(g, axis=(0, *range(2, g.ndim)))
 
 
-def _kernels(name: str, fallback: Any) -> dict[str, Any]:
-    modules = {"numpy": "columns", "cupy": "columns", "torch": "torch", "jax": "jax"}
-    named = {each: f"agnograd_nn.kernels.{module}:{name}" for each, module in modules.items()}
-    return {"": fallback, **named}
-
+_BY_COLUMNS = {"cupy": "columns", "numpy": "columns"}
 
 ops.vjp(
     "nn.convolution(x, weight, /, bias=None, *, window, groups=1)",
@@ -111,7 +107,7 @@ ops.vjp(
         conjugate_if_complex(x, xp), g, shape=weight_shape, window=window, groups=groups
     ),
     bias=bias_gradient,
-    forward=_kernels("convolution", convolution),
+    forward=kernels(convolution, "jax", "torch", **_BY_COLUMNS),
 )
 ops.multilinear(
     "nn.convolution_input(y, weight, /, *, shape, window, groups=1)",
@@ -121,7 +117,7 @@ ops.multilinear(
     weight=lambda g, y, weight_shape, window, groups, xp: xp.nn.convolution_weight(
         g, conjugate_if_complex(y, xp), shape=weight_shape, window=window, groups=groups
     ),
-    forward=_kernels("convolution_input", convolution_input),
+    forward=kernels(convolution_input, "jax", "torch", **_BY_COLUMNS),
 )
 ops.multilinear(
     "nn.convolution_weight(x, y, /, *, shape, window, groups=1)",
@@ -131,5 +127,5 @@ ops.multilinear(
     y=lambda g, x, window, groups, xp: xp.nn.convolution(
         conjugate_if_complex(x, xp), g, window=window, groups=groups
     ),
-    forward=_kernels("convolution_weight", convolution_weight),
+    forward=kernels(convolution_weight, "jax", "torch", **_BY_COLUMNS),
 )

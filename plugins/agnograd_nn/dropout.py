@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import array_api_compat
@@ -59,9 +60,8 @@ def threefry(key: Sequence[Any], first: Any, second: Any, xp: Any) -> tuple[Any,
 
 def _key_words(key: Any, device: Any, xp: Any) -> list[Any]:
     """Return the words of a key: an integer, two of them, or an array of two."""
-    if isinstance(key, int):
-        if not 0 <= key < _WORD**2:
-            raise ValueError(f"a key has 64 bits: {key} is negative or has more")
+    if isinstance(key, Integral):
+        key = int(key)
         words: Any = divmod(key, _WORD)
     elif isinstance(key, tuple | list) and len(key) == 2:
         words = key
@@ -69,7 +69,9 @@ def _key_words(key: Any, device: Any, xp: Any) -> list[Any]:
         return [xp.astype(key[i : i + 1], xp.int32) for i in range(2)]
     else:
         raise ValueError(f"a key is an integer, two of them, or an array of two, not {key!r}")
-    signed = [_signed(word) for word in words]
+    if not all(isinstance(word, Integral) and 0 <= int(word) < _WORD for word in words):
+        raise ValueError(f"a key has 64 bits, in two words of 32 bits: not {key!r}")
+    signed = [_signed(int(word)) for word in words]
     return [xp.asarray([word], dtype=xp.int32, device=device) for word in signed]
 
 

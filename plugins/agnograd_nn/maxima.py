@@ -15,7 +15,7 @@ from typing import Any
 import array_api_compat
 
 from agnograd.extend import Backend
-from agnograd_nn._ops import ops
+from agnograd_nn._ops import kernels, ops
 from agnograd_nn.windows import Window, cropped, padded
 
 __all__ = ["max_picking", "max_pooling", "max_unpooling"]
@@ -68,22 +68,18 @@ def max_picking(xp: Any, values: Any, x: Any, top: Any, *, window: Window) -> An
     return out
 
 
-def _kernels(name: str, fallback: Any, *backends: str) -> dict[str, Any]:
-    return {"": fallback} | {each: f"agnograd_nn.kernels.{each}:{name}" for each in backends}
-
-
 ops.vjp(
     "nn.max_pooling(x, /, *, window)",
     x=lambda g, x, out, window, xp: xp.nn.max_unpooling(g, x, out, window=window),
-    forward=_kernels("max_pooling", max_pooling, "torch", "jax"),
+    forward=kernels(max_pooling, "torch", "jax"),
 )
 ops.linear(
     "nn.max_unpooling(y, x, top, /, *, window)",
     y=lambda g, x, top, window, xp: xp.nn.max_picking(g, x, top, window=window),
-    forward=_kernels("max_unpooling", max_unpooling, "torch"),
+    forward=kernels(max_unpooling, "torch"),
 )
 ops.linear(
     "nn.max_picking(values, x, top, /, *, window)",
     values=lambda g, x, top, window, xp: xp.nn.max_unpooling(g, x, top, window=window),
-    forward=_kernels("max_picking", max_picking, "torch"),
+    forward=kernels(max_picking, "torch"),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import array_api_compat
@@ -82,10 +83,10 @@ class Window:
 
 def per_axis(value: Sizes, rank: int, what: str) -> Lengths:
     """Return an option as a tuple with a whole number for each spatial axis."""
-    sizes = (value,) * rank if isinstance(value, int) else tuple(value)
-    if len(sizes) != rank or not all(isinstance(each, int) for each in sizes):
+    sizes = (value,) * rank if isinstance(value, Integral) else tuple(value)  # type: ignore[arg-type]
+    if len(sizes) != rank or not all(isinstance(each, Integral) for each in sizes):
         raise ValueError(f"{what} must be an integer, or {rank} of them, not {value!r}")
-    return sizes
+    return tuple(map(int, sizes))
 
 
 def window_of(

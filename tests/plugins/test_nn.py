@@ -136,6 +136,10 @@ def test_a_key_has_one_mask_on_every_backend(xp):
     for key in (2**32 * 3 + 4, (3, 4), [3, 4], made(xp, [3, 4], "int64"), xp.asarray([3, 4])):
         np.testing.assert_array_equal(host(xp.nn.dropout(x, key, 0.3)), host(expected))
     assert not np.array_equal(host(xp.nn.dropout(x, (4, 3), 0.3)), host(expected))
+    large = (2**32 - 1, 2**31)
+    found = host(xp.nn.dropout(x, made(xp, large, "int64"), 0.3))
+    np.testing.assert_array_equal(found, host(xp.nn.dropout(x, large, 0.3)))
+    np.testing.assert_array_equal(found, host(xp.nn.dropout(x, np.uint64(2**64 - 2**31), 0.3)))
 
 
 def test_the_share_of_zeros_is_p_and_the_mean_stays(xp):
@@ -302,6 +306,7 @@ X, W = (1, 2, 5, 5), (4, 2, 3, 3)
         (lambda nn, x: nn.dropout(x, 1, 1.5), (X,), "p is a probability"),
         (lambda nn, x: nn.dropout(x, -1), (X,), "a key has 64 bits"),
         (lambda nn, x: nn.dropout(x, 0.5), (X,), "a key is an integer"),
+        (lambda nn, x: nn.dropout(x, (0.5, 1)), (X,), "in two words of 32 bits"),
         (lambda nn, x: nn.gelu(x, approximate="erf"), (X,), "must be 'none' or 'tanh'"),
         (lambda nn, x, t: nn.cross_entropy(x, t), (X, (2,)), "does not belong to scores of shape"),
         (lambda nn, x: nn.cross_entropy(x, x, reduction="max"), (X,), "one of mean, sum, none"),

@@ -107,7 +107,7 @@ def convolution_input(
 ) -> Any:
     """Return the transpose of ``convolution`` in its input, which has this shape."""
     counts, batch, channels = y.shape[2:], shape[0], shape[1]
-    matrix = _by_group(weight, groups).mT
+    matrix = xp.matrix_transpose(_by_group(weight, groups))
     rows = y.reshape(batch, groups, y.shape[1] // groups, math.prod(counts))
     dtype = xp.result_type(y, weight)
     size = channels * math.prod(window.kernel) * math.prod(counts)
@@ -137,5 +137,5 @@ def convolution_weight(
     rows = y.reshape(batch, groups, y.shape[1] // groups, math.prod(y.shape[2:]))
     total = xp.zeros((groups, shape[0] // groups, math.prod(shape[1:])), dtype=xp.result_type(x, y))
     for part, columns in _columns(xp, backend, x, window, groups):
-        total += xp.matmul(rows[part], columns.mT).sum(axis=0)
+        total += xp.matmul(rows[part], xp.matrix_transpose(columns)).sum(axis=0)
     return total.reshape(shape)

@@ -1,14 +1,12 @@
-"""SciPy's special functions, on NumPy's arrays and on the chunks of Dask's."""
+"""SciPy's special functions, on NumPy's arrays."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from agnograd_nn.activations import ndtr as by_series
 
-__all__ = ["ndtr", "ndtr_of_chunks"]
+__all__ = ["ndtr"]
 
 
 def ndtr(xp: Any, x: Any) -> Any:
@@ -18,8 +16,3 @@ def ndtr(xp: Any, x: Any) -> Any:
     except ImportError:
         return by_series(xp, x)
     return special.ndtr(x)
-
-
-def ndtr_of_chunks(x: Any) -> Any:
-    """Return SciPy's ``special.ndtr`` of each chunk."""
-    return x.map_blocks(lambda chunk: ndtr(np, chunk), dtype=x.dtype)
