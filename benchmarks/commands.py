@@ -222,12 +222,13 @@ def imports(rounds: int, json_path: str | None) -> None:
 
 def watched(function: Any, plan: Plan) -> Any:
     """Return what a function makes of a plan, while the terminal shows how far it is."""
-    if unused := set(plan.pythons) - {HAND, OURS, *plan.against}:
+    if unused := set(plan.pythons) - {plan.reference, OURS, *plan.against}:
         raise click.UsageError(f"--python names {', '.join(unused)}, which --against does not")
     with Console(stderr=True).status("starting") as status:
         try:
             return function(plan, status.update)
         except ChildError as error:
+            needed = " and ".join(dict.fromkeys((plan.reference, OURS)))
             raise click.ClickException(
-                f"{error}; without {HAND} and {OURS} there is nothing to compare"
+                f"{error}; without {needed} there is nothing to compare"
             ) from error
