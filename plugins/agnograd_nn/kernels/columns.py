@@ -21,7 +21,7 @@ Shape = tuple[int, ...]
 
 # Bytes of columns that are made at a time, at least those of one sample. More make fewer products,
 # and more traffic between the processor and its memory; on a device the launches count.
-_BYTES = {"numpy": 2**23, "cupy": 2**28}
+_BYTES = {"numpy": 2**24, "cupy": 2**28}
 
 
 def _parts(backend: Backend, batch: int, columns: int, itemsize: int) -> Iterator[slice]:
