@@ -85,6 +85,9 @@ matrix_transpose: {m}.mT
 tensordot linalg.tensordot: xp.OP({low}, {other}, axes=0)
 tensordot linalg.tensordot: xp.OP({r}, {alike}, axes=(({axis},), ({axis},)))
 vecdot linalg.vecdot: xp.OP({r}, {alike}, axis=-1) | xp.OP({m}, {alike}, axis=-2)
+einsum: xp.einsum("...i,...i->...", {r}, {alike})
+einsum: xp.einsum("...i,...i,...i->i...", {r}, {alike}, {same})
+einsum: xp.einsum("...ij->...ji", {m}) | xp.einsum("...ij,...ij->...i", {m}, {alike})
 
 linalg.adjugate linalg.det linalg.inv: xp.OP({regular})
 linalg.cholesky: xp.linalg.cholesky({positive}, upper={flag})
