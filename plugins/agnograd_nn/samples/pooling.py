@@ -39,14 +39,14 @@ samples = [
 
 _window = Window((2, 3), (2, 1), ((1, 0), (1, 1)), (2, 1))
 
+# An array, and the largest elements of its windows.
+_x = array(values=[[[[0.1, -0.7, 0.4], [0.9, -0.2, 0.3], [-0.5, 0.8, -0.9], [0.6, -0.4, 0.2]]]])
+_top = array(values=[[[[0.9, 0.9, 0.3], [0.9, 0.9, 0.3]]]])
+
 samples += [
     Sample("nn.max_pooling", _apart(1, 2, 4, 3), window=_window),
-    Sample(
-        "nn.max_unpooling", array(1, 1, 2, 3), array(1, 1, 4, 3), array(1, 1, 2, 3), window=_window
-    ),
-    Sample(
-        "nn.max_picking", array(1, 1, 4, 3), array(1, 1, 4, 3), array(1, 1, 2, 3), window=_window
-    ),
+    Sample("nn.max_unpooling", array(1, 1, 2, 3), _x, _top, window=_window),
+    Sample("nn.max_picking", array(1, 1, 4, 3), _x, _top, window=_window),
     Sample("nn.sum_pooling", array(1, 2, 4, 3), window=_window),
     Sample("nn.sum_unpooling", array(1, 2, 2, 3), shape=(1, 2, 4, 3), window=_window),
 ]
