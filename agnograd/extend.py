@@ -3,6 +3,7 @@
 from agnograd._axes import inverse_permutation, keep_axes, reduced_axes
 from agnograd._backends import Backend
 from agnograd._call import Call
+from agnograd._capabilities import Capabilities
 from agnograd._fit import (
     adjoint,
     conjugate_if_complex,
@@ -20,6 +21,7 @@ from agnograd.testing._samples import Sample, array
 __all__ = [
     "Backend",
     "Call",
+    "Capabilities",
     "OpSet",
     "Sample",
     "adjoint",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import array_api_compat
@@ -28,36 +29,42 @@ class ArraySpec(NamedTuple):
         """Return the array, a raw one of namespace ``xp``; the same one for the same seed."""
         dtype = getattr(xp, self.dtype)
         if self.values is not None:
-            return xp.asarray(self.values, dtype=dtype)
-        shape = self.shape
-        if self.layout == "strided":
-            shape = tuple(2 * length for length in shape)
-        elif self.layout == "transposed":
-            shape = shape[::-1]
-        made = self._filled(xp, shape, dtype, random.Random(seed))
-        if self.layout == "strided" and shape:
-            return made[(slice(None, None, 2),) * len(shape)]
-        if self.layout == "reversed" and shape:
-            return xp.flip(made)
-        if self.layout == "transposed" and shape:
-            return xp.permute_dims(made, tuple(range(len(shape)))[::-1])
-        return made
+            return laid_out(xp.asarray(self.values, dtype=dtype), self.layout, xp)
+        flat = xp.asarray(self.drawn(seed), dtype=dtype)
+        return laid_out(xp.reshape(flat, self.shape), self.layout, xp)
 
-    def _filled(self, xp: Any, shape: tuple[int, ...], dtype: Any, rng: random.Random) -> Any:
-        count = math.prod(shape)
+    def drawn(self, seed: int) -> list[Any]:
+        """Return the elements that are drawn for a seed."""
+        rng = random.Random(seed)
+        count = math.prod(self.shape)
         if self.dtype == "bool":
-            values: list[Any] = [rng.random() < 0.5 for _ in range(count)]
-        elif self.dtype.startswith(("int", "uint")):
-            values = [rng.randrange(int(self.low), int(self.high)) for _ in range(count)]
-        elif self.dtype.startswith("complex"):
-            uniform = rng.uniform
-            values = [
-                complex(uniform(self.low, self.high), uniform(self.low, self.high))
-                for _ in range(count)
-            ]
-        else:
-            values = [rng.uniform(self.low, self.high) for _ in range(count)]
-        return xp.reshape(xp.asarray(values, dtype=dtype), shape)
+            return [rng.random() < 0.5 for _ in range(count)]
+        if self.dtype.startswith(("int", "uint")):
+            return [rng.randrange(int(self.low), int(self.high)) for _ in range(count)]
+        uniform, low, high = rng.uniform, self.low, self.high
+        if self.dtype.startswith("complex"):
+            return [complex(uniform(low, high), uniform(low, high)) for _ in range(count)]
+        return [uniform(low, high) for _ in range(count)]
+
+
+def laid_out(x: Any, layout: Layout, xp: Any) -> Any:
+    """Return a raw array with the values of ``x`` that lies in memory as a layout says."""
+    axes = tuple(range(x.ndim))
+    if layout == "contiguous" or not axes:
+        return x
+    if layout == "reversed":
+        return xp.flip(_copied(xp.flip(x), xp))
+    if layout == "transposed":
+        return xp.permute_dims(_copied(xp.permute_dims(x, axes[::-1]), xp), axes[::-1])
+    for axis in axes:  # each element twice, of which the first is taken
+        shape = tuple(n * (1 + (i == axis)) for i, n in enumerate(x.shape))
+        x = xp.reshape(xp.stack([x, x], axis=axis + 1), shape)
+    return x[(slice(None, None, 2),) * len(axes)]
+
+
+def _copied(x: Any, xp: Any) -> Any:
+    """Return a contiguous copy, which ``asarray(x, copy=True)`` need not be."""
+    return xp.reshape(xp.concat([xp.reshape(x, (-1,))]), x.shape)
 
 
 def array(
@@ -133,11 +140,49 @@ class Sample:
         self.kwargs = kwargs
         self.order = order
 
-    def make(self, xp: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments with raw arrays of namespace ``xp``."""
-        seeds = iter(range(1, 1000))
+    def make(self, xp: Any, seed: int = 0) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments with raw arrays of namespace ``xp``; other ones for each seed."""
+        seeds = itertools.count(1 + 1000 * seed)
         args = tuple(realized(arg, xp, seeds) for arg in self.args)
         return args, {name: realized(arg, xp, seeds) for name, arg in self.kwargs.items()}
+
+    def items(self) -> Iterator[Any]:
+        """Yield every argument, and what is in lists and tuples, in order."""
+        stack = [*reversed([*self.args, *self.kwargs.values()])]
+        while stack:
+            value = stack.pop()
+            if isinstance(value, list | tuple) and not isinstance(value, ArraySpec):
+                stack += reversed(value)
+            else:
+                yield value
+
+    def specs(self) -> list[ArraySpec]:
+        """Return the descriptions of all arrays, in order."""
+        return [item for item in self.items() if isinstance(item, ArraySpec)]
+
+    def mapped(self, change: Callable[[Any], Any]) -> Sample:
+        """Return a sample with arguments that ``change`` makes of these, item by item."""
+
+        def changed(value: Any) -> Any:
+            if isinstance(value, list | tuple) and not isinstance(value, ArraySpec):
+                return type(value)(changed(each) for each in value)
+            return change(value)
+
+        return Sample(
+            self.op,
+            *(changed(arg) for arg in self.args),
+            order=self.order,
+            backends=self.backends,
+            before=self.before,
+            after=self.after,
+            **{name: changed(arg) for name, arg in self.kwargs.items()},
+        )
+
+    def code(self, backend: str, seed: int = 0) -> str:
+        """Return a script that makes the call on a backend, and checks its derivatives."""
+        from agnograd.testing._script import script
+
+        return script(self, backend, seed)
 
     def __repr__(self) -> str:
         parts = [_short(arg) for arg in self.args]

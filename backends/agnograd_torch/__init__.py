@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agnograd.errors import LostGradientError
-from agnograd.extend import Backend, hookimpl, is_basic
+from agnograd.extend import Backend, Capabilities, hookimpl, is_basic
 from agnograd_torch._keys import forward_steps
 from agnograd_torch._operators import standard_operator
 
@@ -28,6 +28,7 @@ class TorchBackend(Backend):
     name = "torch"
     modules = ("torch",)
     extra = "torch"
+    capabilities = Capabilities(devices=("cpu", "cuda"))
 
     def namespace(self) -> ModuleType:
         """Return ``array_api_compat.torch``."""
