@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agnograd._mode import no_grad
-from agnograd._namespace import domain_of
+from agnograd._namespace import domain_named, domain_of
 from agnograd._transforms import vjp
 from agnograd._trees import flatten, unflatten
 from agnograd._trees import leaves as tree_leaves
 from agnograd._trees import paths as tree_paths
 from agnograd._variable import Variable
 from agnograd.errors import UnsupportedArrayError
+from agnograd.testing._samples import nested
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -110,8 +111,14 @@ def drawn(like: Variable, rng: random.Random) -> Variable:
     numbers: list[Any] = [rng.uniform(0.5, 1.5) * rng.choice((-1, 1)) for _ in range(count)]
     if domain.is_complex(like.dtype):
         numbers = [complex(each, rng.uniform(0.5, 1.5)) for each in numbers]
-    flat = domain.library.asarray(numbers, dtype=like.dtype, device=domain.device(like.data))
-    made: Variable = domain.Variable._make(domain.raw.reshape(flat, like.shape), None)
+    shape, options = tuple(like.shape), {"dtype": like.dtype, "device": domain.device(like.data)}
+    library: Any = domain.library
+    array = (
+        library.asarray(nested(numbers, shape), **options)
+        if count
+        else library.zeros(shape, **options)
+    )
+    made: Variable = domain.Variable._make(array, None)
     return made
 
 
@@ -129,10 +136,10 @@ def _evaluated(function: Function, values: Sequence[Variable]) -> list[Variable]
 def inner(ones: Sequence[Variable], others: Sequence[Variable]) -> float:
     """Return the real inner product of two lists of arrays."""
     total = 0.0
+    np = domain_named("numpy").library
     for one, other in zip(ones, others, strict=True):
-        domain, a, b = one._domain, one.data, other.data
-        product = domain.raw.conj(a) * b if domain.is_complex(one.dtype) else a * b
-        total += complex(domain.item(domain.raw.sum(product))).real
+        a, b = (each._domain.backend.to_host(each.data) for each in (one, other))
+        total += float(np.sum(np.real(np.conj(a) * b)))
     return total
 
 

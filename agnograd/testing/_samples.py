@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import math
 import random
@@ -10,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import array_api_compat
 
-__all__ = ["ArraySpec", "Sample", "array", "realized"]
+__all__ = ["ArraySpec", "Sample", "all_samples", "array", "nested", "realized"]
 
 Layout = Literal["contiguous", "strided", "reversed", "transposed"]
 
@@ -27,11 +28,36 @@ class ArraySpec(NamedTuple):
 
     def make(self, xp: Any, seed: int) -> Any:
         """Return the array, a raw one of namespace ``xp``; the same one for the same seed."""
+        numbers, shape = self.in_memory(seed)
         dtype = getattr(xp, self.dtype)
-        if self.values is not None:
-            return laid_out(xp.asarray(self.values, dtype=dtype), self.layout, xp)
-        flat = xp.asarray(self.drawn(seed), dtype=dtype)
-        return laid_out(xp.reshape(flat, self.shape), self.layout, xp)
+        made = xp.zeros(shape, dtype=dtype) if numbers is None else xp.asarray(numbers, dtype=dtype)
+        if self.layout == "strided" and shape:
+            return made[(slice(None, None, 2),) * len(shape)]
+        if self.layout == "reversed" and shape:
+            return xp.flip(made)
+        if self.layout == "transposed" and shape:
+            return xp.permute_dims(made, tuple(range(len(shape)))[::-1])
+        return made
+
+    def in_memory(self, seed: int) -> tuple[Any, tuple[int, ...]]:
+        """Return nested lists as the array lies in memory (None if it is empty), and their shape.
+
+        The array is every second element along each axis, the transpose, or the reverse of it.
+        """
+        flat, shape = self._elements(seed)
+        memory, places = _in_memory(shape, self.layout)
+        numbers = None if 0 in memory else nested([flat[place] for place in places], memory)
+        return numbers, memory
+
+    def _elements(self, seed: int) -> tuple[list[Any], tuple[int, ...]]:
+        """Return the elements, row by row, and the shape."""
+        if self.values is None:
+            return self.drawn(seed), self.shape
+        flat, shape = [self.values], []
+        while isinstance(flat[0] if flat else None, list):
+            shape.append(len(flat[0]))
+            flat = [each for row in flat for each in row]
+        return flat, tuple(shape)
 
     def drawn(self, seed: int) -> list[Any]:
         """Return the elements that are drawn for a seed."""
@@ -47,24 +73,27 @@ class ArraySpec(NamedTuple):
         return [uniform(low, high) for _ in range(count)]
 
 
-def laid_out(x: Any, layout: Layout, xp: Any) -> Any:
-    """Return a raw array with the values of ``x`` that lies in memory as a layout says."""
-    axes = tuple(range(x.ndim))
-    if layout == "contiguous" or not axes:
-        return x
-    if layout == "reversed":
-        return xp.flip(_copied(xp.flip(x), xp))
-    if layout == "transposed":
-        return xp.permute_dims(_copied(xp.permute_dims(x, axes[::-1]), xp), axes[::-1])
-    for axis in axes:  # each element twice, of which the first is taken
-        shape = tuple(n * (1 + (i == axis)) for i, n in enumerate(x.shape))
-        x = xp.reshape(xp.stack([x, x], axis=axis + 1), shape)
-    return x[(slice(None, None, 2),) * len(axes)]
+def nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
+    """Return elements that are given row by row as nested lists of a shape without zeros."""
+    for length in reversed(shape):
+        flat = [flat[k : k + length] for k in range(0, len(flat), length)]
+    return flat[0]
 
 
-def _copied(x: Any, xp: Any) -> Any:
-    """Return a contiguous copy, which ``asarray(x, copy=True)`` need not be."""
-    return xp.reshape(xp.concat([xp.reshape(x, (-1,))]), x.shape)
+def _in_memory(shape: tuple[int, ...], layout: Layout) -> tuple[tuple[int, ...], list[int]]:
+    """Return the shape that an array has in memory, and which element stands in each place."""
+    if layout == "strided":  # beside each element there is one that is skipped
+        memory = tuple(2 * length for length in shape)
+    else:
+        memory = shape[::-1] if layout == "transposed" else shape
+    places = []
+    for index in itertools.product(*map(range, memory)):
+        at: Any = [k // 2 for k in index] if layout == "strided" else index
+        place = 0
+        for k, length in zip(at[::-1] if layout == "transposed" else at, shape, strict=True):
+            place = place * length + k
+        places.append(place)
+    return memory, places[::-1] if layout == "reversed" else places
 
 
 def array(
@@ -190,6 +219,16 @@ class Sample:
         if self.before is not None:
             parts[0] = f"{self.before.__name__}({parts[0]})"
         return f"{self.op}({', '.join(parts)})"
+
+
+def all_samples() -> Iterator[tuple[str, int, Sample]]:
+    """Yield the samples of all op sets, each with its module and its place in the list there."""
+    from agnograd._registry import op_sets
+
+    for _, op_set in op_sets():
+        if op_set.samples is not None:
+            for index, sample in enumerate(importlib.import_module(op_set.samples).samples):
+                yield op_set.samples, index, sample
 
 
 def realized(value: Any, xp: Any, seeds: Any) -> Any:

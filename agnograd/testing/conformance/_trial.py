@@ -61,7 +61,7 @@ class Trial:
     def single(self) -> bool:
         """Whether an array is of single precision."""
         return any(
-            getattr(item, "dtype", item) in (name, f"dtype:{name}")
+            str(item.dtype if isinstance(item, ArraySpec) else item) in (name, f"dtype:{name}")
             for item in self.sample.items()
             for name in DOUBLE
         )
@@ -70,6 +70,10 @@ class Trial:
     def tolerance(self) -> float:
         """How far values that are computed in another way may be apart."""
         return 1e-3 if self.single else 1e-9
+
+    def runs_on(self, backend: str) -> bool:
+        """Return whether the sample is for a backend."""
+        return self.given.backends is None or backend in self.given.backends
 
     def case(self) -> Case:
         """Return the sample's call, with fresh arrays."""
@@ -86,13 +90,10 @@ class Trial:
     def reference(self) -> Trial:
         """The trial whose differences the derivatives are compared with: in double precision.
 
-        A lazy backend, on which each of them would be a graph, and one without float64 leave them
-        to NumPy.
+        They are taken on NumPy, whose values the others must have, too: a library that compiles
+        every op for every shape, or builds graphs, would take an hour.
         """
-        capabilities = self.domain.backend.capabilities
-        elsewhere = self.sample.backends is None or "numpy" in self.sample.backends
-        other = elsewhere and (capabilities.lazy or not capabilities.float64)
-        backend = "numpy" if other else self.backend
+        backend = "numpy" if self.runs_on("numpy") else self.backend
         if not self.single and backend == self.backend:
             return self
         wide = self.sample.mapped(_to_double)
@@ -178,7 +179,7 @@ class Recorded:
 
 def precisions(sample: Sample) -> list[str]:
     """Return the dtypes that a sample is tried in; one without inexact arrays in its own."""
-    dtypes = [spec.dtype for spec in sample.specs()]
+    dtypes: list[str] = [spec.dtype for spec in sample.specs()]
     inexact = [dtype for dtype in dtypes if dtype in SINGLE or dtype in DOUBLE]
     if not inexact:
         return dtypes[:1] or ["float64"]
@@ -192,7 +193,8 @@ def _wrapped(value: Any, domain: Domain, tracked: bool) -> Any:
     """Return arrays as Variables of a backend; two backends may serve one library."""
     if isinstance(value, list | tuple):
         return [_wrapped(each, domain, tracked) for each in value]
-    if isinstance(value, domain.array_types) and domain.is_inexact(value.dtype):
+    types: Any = domain.array_types
+    if isinstance(value, types) and domain.is_inexact(value.dtype):
         return domain.Variable(value, tracked)
     return value
 

@@ -50,7 +50,7 @@ def _compare(trial: Trial, order: int) -> None:
     tolerance = _SINGLE if trial.single else _TOLERANCE
     if abs(found - numeric) <= tolerance * (1 + terms):
         return
-    _localise(trial, order, gradients, problem)
+    _localise(trial, order, gradients)
     raise AssertionError(
         f"order {order}, along a line through all inputs: the derivative is {found}, finite "
         f"differences give {numeric}"
@@ -98,17 +98,17 @@ def _sizes(variables: Sequence[Variable]) -> list[Variable]:
     return [v._domain.Variable(v._domain.raw.abs(v.data), False) for v in variables]
 
 
-def _localise(trial: Trial, order: int, gradients: list[Variable], problem: Problem) -> None:
+def _localise(trial: Trial, order: int, gradients: list[Variable]) -> None:
     """Raise with the argument, the element and both values, where they can be told."""
-    if trial.single:
-        function, weights, wide = _of_order(trial.reference, order)
-        expected = vjp(function, *wide.values)[1](weights)
-        for name, one, other in zip(problem.names, gradients, expected, strict=True):
-            what = f"order {order}, {name}: the derivative"
-            assert_close(what, on_host(one), on_host(other), _SINGLE, "in double precision")
-    else:
-        case = trial.case()
-        check_grad(case, *problem.arguments, order=order)
+    reference = trial.reference
+    function, weights, wide = _of_order(reference, order)
+    check_grad(reference.case(), *wide.arguments, order=order)
+    expected = vjp(function, *wide.values)[1](weights)
+    tolerance = _SINGLE if trial.single else _TOLERANCE
+    source = f"in {reference.dtype} on {reference.backend}, as differences confirm"
+    for name, one, other in zip(wide.names, gradients, expected, strict=True):
+        what = f"order {order}, {name}: the derivative"
+        assert_close(what, on_host(one), on_host(other), tolerance, source)
 
 
 def forward_mode(trial: Trial) -> None:
@@ -116,9 +116,9 @@ def forward_mode(trial: Trial) -> None:
     trial.needs_derivative(1)
     problem = trial.problem()
     direction = _direction(problem.values)
+    trial.needs_sizes(problem(*problem.values))
     with no_grad():  # what is pushed is not to be differentiated itself
         value, tangent = jvp(problem, tuple(problem.values), tuple(direction))
-    trial.needs_sizes(value)
     rng = random.Random(1)
     weights = [drawn(each, rng) for each in value]
     for out, along in zip(value, tangent, strict=True):

@@ -61,7 +61,7 @@ def freed(trial: Trial) -> None:
     watched += [("a result", _reference(each)) for each in call.raw_outputs]
     watched += [("a cotangent", _reference(each.data)) for each in given]
     watched += [("a gradient", _reference(each.data)) for each in gradients]
-    arrays = each = None  # type: ignore[assignment]
+    arrays = each = None
     del call, given, gradients, arrays, each
     _expect_gone(watched, "is alive after the pass, although nothing refers to it")
 

@@ -47,7 +47,7 @@ def misuse(trial: Trial) -> None:
     short = case.op.name.rpartition(".")[2]
     _expect(MixedBackendsError, short, "an array of no backend", foreign)
     _expect(TypeError, "misspelt", "a misspelt argument", lambda: function(*case.args, misspelt=1))
-    _expect(GradientError, "(7,", "a cotangent of the wrong shape", misshapen)
+    _expect(GradientError, "shape", "a cotangent of the wrong shape", misshapen)
     _expect(NoGradientError, "", "a pass where nothing needs a gradient", untracked)
     call.gradients(given)
     _expect(FreedGraphError, short, "a second pass", lambda: call.gradients(given))

@@ -76,8 +76,9 @@ def _gradients(call: Recorded, change: Callable[..., Any]) -> dict[int, Variable
 
 def layouts(trial: Trial) -> None:
     """Arrays that lie in memory in another way give the same results and gradients."""
-    if trial.domain.backend.capabilities.immutable:
-        raise NotApplicable("a library of immutable arrays lays them out as it likes")
+    capabilities = trial.domain.backend.capabilities
+    if capabilities.immutable or capabilities.lazy:
+        raise NotApplicable("a library of immutable or lazy arrays lays them out as it likes")
     if trial.sample.kwargs.get("copy") is False:
         raise NotApplicable("the sample asks for what one layout alone allows")
     if not any(_may_lie_otherwise(spec) for spec in trial.sample.specs()):
