@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +157,13 @@ class TorchBackend(Backend):
             "peak": torch.cuda.max_memory_allocated(),
             "reserved": torch.cuda.memory_reserved(),
         }
+
+    @contextmanager
+    def conformance(self) -> Iterator[None]:
+        """Leave out what PyTorch says, once in a process, of copies that it makes."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "torch.searchsorted.*non-contiguous", UserWarning)
+            yield
 
 
 @hookimpl

@@ -57,7 +57,7 @@ class Reporter:
         self._report = report(self._selection, self._results, time.perf_counter() - self._start)
         target = self._config.getoption("agnograd_json")
         if target is not None:
-            _write(target, json.dumps(self._report, indent=1) + "\n")
+            _write(target, json.dumps(self._report) + "\n")
         target = self._config.getoption("agnograd_html")
         if target is not None:
             _write(target, page([self._report]))
