@@ -58,8 +58,8 @@ class Suite(pytest.Directory):
         try:
             found = cells(selection)
             gaps = _gaps(self.config, selection, found)
-        except (SelectionError, GapError, AgnogradError) as error:
-            raise pytest.UsageError(f"agnograd conformance: {error}") from error
+        except (SelectionError, GapError, AgnogradError, OSError) as error:
+            raise self.CollectError(f"agnograd conformance: {error}") from error
         for op, group in groupby(found, key=lambda cell: cell.op):
             yield Op.from_parent(self, name=op, cells=list(group), gaps=gaps, selection=selection)
 

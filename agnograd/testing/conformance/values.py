@@ -19,6 +19,7 @@ def forward(trial: Trial) -> None:
     """The op gives what the library's own function gives: values, shapes and dtypes."""
     case = trial.case()
     domain = case.domain
+    _has_function(trial)
     found = arrays_in(case.result(*(_variables(value, case) for value in case.inputs)))
     expected = arrays_in(_by_the_library(trial))
     if len(found) != len(expected):
@@ -37,6 +38,17 @@ def forward(trial: Trial) -> None:
         assert_close(
             what, on_host(one), on_host(domain.Variable(other, False)), 0.0, "by the library"
         )
+
+
+def _has_function(trial: Trial) -> None:
+    try:
+        attrgetter(trial.sample.op)(trial.domain.namespace)
+    except AttributeError:
+        name, backend = trial.sample.op, type(trial.domain.backend).__name__
+        raise AssertionError(
+            f"the backend's namespace has no function {name!r}: let {backend}.namespace() give "
+            f"one, or say in {backend}.ops which ops there are"
+        ) from None
 
 
 def _variables(value: Any, case: Case) -> Any:
