@@ -12,6 +12,7 @@ import pytest
 
 from agnograd._backends import backend_named
 from agnograd.errors import AgnogradError
+from agnograd.testing.conformance._declared import CapabilityError
 from agnograd.testing.conformance._gaps import Gap, GapError, read_gaps
 from agnograd.testing.conformance._report import result
 from agnograd.testing.conformance._suite import (
@@ -58,7 +59,7 @@ class Suite(pytest.Directory):
         try:
             found = cells(selection)
             gaps = _gaps(self.config, selection, found)
-        except (SelectionError, GapError, AgnogradError, OSError) as error:
+        except (SelectionError, CapabilityError, GapError, AgnogradError, OSError) as error:
             raise self.CollectError(f"agnograd conformance: {error}") from error
         for op, group in groupby(found, key=lambda cell: cell.op):
             yield Op.from_parent(self, name=op, cells=list(group), gaps=gaps, selection=selection)

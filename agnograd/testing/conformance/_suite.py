@@ -12,6 +12,7 @@ from agnograd._backends import backend_named
 from agnograd._registry import ops as known_ops
 from agnograd.testing._samples import Sample, all_samples
 from agnograd.testing.conformance._checks import CHECKS
+from agnograd.testing.conformance._declared import check_capabilities
 from agnograd.testing.conformance._gaps import Gap
 from agnograd.testing.conformance._mend import mend
 from agnograd.testing.conformance._trial import NotApplicable, Trial, precisions
@@ -90,8 +91,11 @@ def cells(selection: Selection) -> list[Cell]:
     ------
     SelectionError
         If a pattern, the backend's list of ops included, names nothing.
+    CapabilityError
+        If the backend's capabilities are not so.
     """
     backend = backend_named(selection.backend)
+    check_capabilities(backend)
     names = list(known_ops())
     listed = matching(backend.ops, names, f"{type(backend).__name__}.ops")
     chosen = matching(selection.ops or None, names, "the selection of ops")

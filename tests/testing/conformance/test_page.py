@@ -7,7 +7,7 @@ import pytest
 
 from agnograd.testing.conformance._page import page
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),

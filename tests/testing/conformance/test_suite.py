@@ -149,6 +149,7 @@ def missing(x, /):
 class YoungBackend(Backend):
     name = "young"
     modules = ("numpy",)
+    hidden = ()
     {body}
 
     def namespace(self):
@@ -157,7 +158,8 @@ class YoungBackend(Backend):
         young = types.ModuleType("young")
         vars(young).update(vars(xp))
         young.log10 = missing
-        del young.trunc
+        for name in ("trunc", *self.hidden):
+            delattr(young, name)
         return young
 
     def array_types(self):
@@ -264,6 +266,11 @@ def test_a_misspelt_capability_is_an_error(young):
     with pytest.raises(TypeError, match="lazzy"):
         Capabilities(lazzy=True)
     assert "lazzy" in young(body="capabilities = Capabilities(lazzy=True)", code=2)
+
+
+def test_a_capability_that_is_not_so_is_an_error(young):
+    out = young(body='hidden = ("complex64",)', code=2)
+    assert "the namespace has no dtype 'complex64'; declare complex=False" in out
 
 
 def test_capabilities_are_those_of_the_libraries(backend):
