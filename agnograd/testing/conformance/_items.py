@@ -12,7 +12,7 @@ import pytest
 
 from agnograd._backends import backend_named
 from agnograd.errors import AgnogradError
-from agnograd.testing.conformance._declared import CapabilityError
+from agnograd.testing.conformance._basics import BackendError
 from agnograd.testing.conformance._gaps import Gap, GapError, read_gaps
 from agnograd.testing.conformance._report import result
 from agnograd.testing.conformance._suite import (
@@ -59,7 +59,7 @@ class Suite(pytest.Directory):
         try:
             found = cells(selection)
             gaps = _gaps(self.config, selection, found)
-        except (SelectionError, CapabilityError, GapError, AgnogradError, OSError) as error:
+        except (SelectionError, BackendError, GapError, AgnogradError, OSError) as error:
             raise self.CollectError(f"agnograd conformance: {error}") from error
         for op, group in groupby(found, key=lambda cell: cell.op):
             yield Op.from_parent(self, name=op, cells=list(group), gaps=gaps, selection=selection)
@@ -128,14 +128,15 @@ class Item(pytest.Item):
             pytest.skip("; ".join(dict.fromkeys(each.message for each in outcomes)))
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
-        """Print each sample with what was found and where to look, the first ones as scripts."""
+        """Print samples with what was found and where to look, and the first one as a script."""
         if not isinstance(excinfo.value, Failures):
             return super().repr_failure(excinfo, style)
-        return "\n".join(described(self.cell, each) for each in excinfo.value.outcomes[:_SHOWN]) + (
-            f"\n... and {len(excinfo.value.outcomes) - _SHOWN} more samples"
-            if len(excinfo.value.outcomes) > _SHOWN
-            else ""
-        )
+        first, *others = excinfo.value.outcomes
+        lines = [described(self.cell, first), *(f"    {line}" for line in first.code.splitlines())]
+        lines += [described(self.cell, each) for each in others[: _SHOWN - 1]]
+        if len(others) >= _SHOWN:
+            lines.append(f"... and {len(others) - _SHOWN + 1} more samples")
+        return "\n".join(lines)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return where the item is from, and what it is called."""
@@ -143,10 +144,6 @@ class Item(pytest.Item):
 
 
 def described(cell: Cell, outcome: Outcome) -> str:
-    """Return a failure as text: what, where, where to mend, and the code."""
-    lines = [
-        f"{outcome.sample} [{cell.dtype}] fails {cell.check}: {outcome.message}",
-        f"    look at {outcome.mend}" if outcome.mend else "",
-        *(f"        {line}" for line in outcome.code.splitlines()),
-    ]
-    return "\n".join(line for line in lines if line)
+    """Return a failure as text: what, on which sample, and where to mend."""
+    where = f"\n  look at {outcome.mend}" if outcome.mend else ""
+    return f"{outcome.sample} [{cell.dtype}] fails {cell.check}: {outcome.message}{where}"

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from agnograd._backends import backend_named
 from agnograd._registry import ops as known_ops
 from agnograd.testing._samples import Sample, all_samples
+from agnograd.testing.conformance._basics import check_basics
 from agnograd.testing.conformance._checks import CHECKS
-from agnograd.testing.conformance._declared import check_capabilities
 from agnograd.testing.conformance._gaps import Gap
 from agnograd.testing.conformance._mend import mend
 from agnograd.testing.conformance._trial import NotApplicable, Trial, precisions
@@ -91,11 +91,11 @@ def cells(selection: Selection) -> list[Cell]:
     ------
     SelectionError
         If a pattern, the backend's list of ops included, names nothing.
-    CapabilityError
-        If the backend's capabilities are not so.
+    BackendError
+        If the backend is not what it says.
     """
     backend = backend_named(selection.backend)
-    check_capabilities(backend)
+    check_basics(backend)
     names = list(known_ops())
     listed = matching(backend.ops, names, f"{type(backend).__name__}.ops")
     chosen = matching(selection.ops or None, names, "the selection of ops")
@@ -179,7 +179,7 @@ def run(check: str, trial: Trial, gaps: Sequence[Gap] = ()) -> Outcome:
             return Outcome("skipped", sample, "the op itself fails: see its check `forward`")
         message = str(error) if isinstance(error, AssertionError) else f"{kind}: {error}"
         code = trial.sample.code(trial.backend, trial.seed)
-        return Outcome("failed", sample, message, kind, mend(check, trial, error), code)
+        return Outcome("failed", sample, message, kind, mend(CHECKS[check], trial, error), code)
     if gap is not None:
         message = f"a known gap that is none any more, take it out of the list: {gap.reason}"
         return Outcome("failed", sample, message, "", "", "")

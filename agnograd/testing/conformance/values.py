@@ -120,6 +120,6 @@ def inputs_unchanged(trial: Trial) -> None:
         autodiff.grad(further, call.leaves, further, allow_unused=True)
     for what, variables in watched.items():
         for one, other in zip(before[what], variables, strict=True):
-            assert_close(f"{what} has changed: it", one, on_host(other), 0.0, "after the pass")
+            assert_close(f"{what} has changed", one, on_host(other), 0.0, "after the pass")
     for one, other in zip(first, again, strict=True):
         assert_close("the gradient of a second pass", on_host(other), one, 0.0, "by the first")
