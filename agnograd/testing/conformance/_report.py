@@ -14,7 +14,7 @@ from agnograd._backends import backend_named
 from agnograd._info import library_of, versions
 from agnograd._registry import ops as known_ops
 from agnograd.testing.conformance._checks import CHECKS, summary
-from agnograd.testing.conformance._suite import Cell, Outcome, Selection
+from agnograd.testing.conformance._suite import Cell, Outcome, Selection, unsampled
 
 __all__ = ["ReportError", "counts", "read", "report", "result"]
 
@@ -81,6 +81,7 @@ def report(
             name: {"chapter": known[name].chapter, "distribution": known[name].distribution}
             for name in dict.fromkeys(each["op"] for each in ordered)
         },
+        "unsampled": unsampled(),
         "results": ordered,
     }
 

@@ -74,6 +74,8 @@ class Reporter:
             terminal.line(f"{op}: {check} fails on {number} samples", red=True)
         if self._selection.explore:
             self._explored(terminal)
+        for op in self._report["unsampled"]:
+            terminal.line(f"{op}: not checked: it has a rule and no samples", yellow=True)
         total = counts(self._results)
         terminal.line(
             f"{self._report['library']}: {len(self._report['ops'])} ops; {total['passed']} checks "

@@ -15,9 +15,9 @@ from agnograd.testing.conformance._basics import check_basics
 from agnograd.testing.conformance._checks import CHECKS
 from agnograd.testing.conformance._gaps import Gap
 from agnograd.testing.conformance._mend import mend
-from agnograd.testing.conformance._trial import NotApplicable, Trial, precisions
+from agnograd.testing.conformance._trial import DOUBLE, NotApplicable, Trial, precisions
 
-__all__ = ["Cell", "Outcome", "Selection", "SelectionError", "cells", "run"]
+__all__ = ["Cell", "Outcome", "Selection", "SelectionError", "cells", "run", "unsampled"]
 
 Status = Literal["passed", "failed", "gap", "skipped"]
 
@@ -105,9 +105,18 @@ def cells(selection: Selection) -> list[Cell]:
         if sample.op in listed and sample.op in chosen:
             for trial in _trials(sample, selection):
                 by_dtype.setdefault((sample.op, trial.dtype), []).append(trial)
+    missing = unsampled(chosen & listed)
+    if selection.ops and missing:
+        raise SelectionError(
+            f"op {missing[0]!r} has a rule and no samples: name a module that has some, as "
+            "OpSet(..., samples='my_package.samples')"
+        )
     if selection.quick:
-        for key, trials in by_dtype.items():
-            by_dtype[key] = [trials[k] for k in sorted({0, len(trials) - 1})]
+        by_dtype = {
+            (op, dtype): [trials[k] for k in sorted({0, len(trials) - 1})]
+            for (op, dtype), trials in by_dtype.items()
+            if (op, DOUBLE.get(dtype)) not in by_dtype
+        }
     ordered = sorted(by_dtype.items(), key=lambda item: names.index(item[0][0]))
     return [
         Cell(op, check, dtype, trials)
@@ -115,6 +124,14 @@ def cells(selection: Selection) -> list[Cell]:
         for check in CHECKS
         if check in checks
     ]
+
+
+def unsampled(ops: Iterable[str] | None = None) -> list[str]:
+    """Return the ops (of those that are given) that have a rule and no sample to check it on."""
+    sampled = {sample.op for _, _, sample in all_samples()}
+    known = known_ops()
+    chosen = known if ops is None else ops
+    return sorted(op for op in chosen if known[op].status == "rule" and op not in sampled)
 
 
 def matching(patterns: Iterable[str] | None, names: Sequence[str], what: str) -> set[str]:

@@ -18,7 +18,7 @@ from agnograd.testing._samples import ArraySpec, Sample
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["NotApplicable", "Recorded", "Trial", "precisions"]
+__all__ = ["DOUBLE", "NotApplicable", "Recorded", "Trial", "precisions"]
 
 SINGLE = {"float64": "float32", "complex128": "complex64"}
 DOUBLE = {single: double for double, single in SINGLE.items()}

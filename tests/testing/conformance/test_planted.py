@@ -96,6 +96,19 @@ def test_what_is_sound_passes_everything(on_numpy):
     assert set(found) == set(DEFECTS)
 
 
+def test_an_op_without_samples_is_named(on_numpy, site):
+    _, printed = on_numpy
+    assert "unsampled: not checked: it has a rule and no samples" in printed
+    done = subprocess.run(
+        [PROGRAM, "conformance", "--ops=unsampled"],
+        env=os.environ | {"PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "op 'unsampled' has a rule and no samples" in done.stdout
+
+
 def test_a_rule_that_waits_for_the_device_is_caught_where_it_is_counted(results):
     pytest.importorskip("array_api_strict", reason="pip install 'agnograd[strict]'")
     found, _ = results("waiting")

@@ -1,7 +1,9 @@
 """The suite as its users run it: by command and by pytest, with what it selects and reports."""
 
+import contextlib
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -362,6 +364,23 @@ def test_a_report_says_what_was_run_and_on_what(tmp_path):
     assert found["selection"]["ops"] == ["sin"]
     assert found["capabilities"]["float64"] is True
     assert json.dumps(found["results"][0]["op"]) in html.read_text()
+
+
+def test_a_terminal_gets_a_bar():
+    ours, theirs = pty.openpty()
+    command = [PROGRAM, "conformance", "--ops=sin", "--quick"]
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of it
+            while part := os.read(ours, 4096):
+                shown += part
+    os.close(ours)
+    assert process.returncode == 0
+    text = re.sub(rb"\x1b\[[0-9;?]*[a-zA-Z]", b"", shown).decode()
+    assert re.search(r"numpy .*\d+/30", text)
+    assert "[100%]" not in text
+    assert " 0 failed" in text
 
 
 def test_checks_are_functions_that_anyone_can_call():
