@@ -32,6 +32,7 @@ class Reporter:
         self._config = config
         self._selection = selection_of(config)
         self._results: list[dict[str, Any]] = []
+        self._failing = 0
         self._start = time.perf_counter()
         self._bar: Any = None
         if sys.stdout.isatty() and config.get_verbosity() < 1:
@@ -45,9 +46,10 @@ class Reporter:
     def note(self, found: dict[str, Any]) -> None:
         """Note what came of an item."""
         self._results.append(found)
+        self._failing += bool(found["failed"])
         if self._bar is not None:
-            failures = sum(bool(each["failed"]) for each in self._results)
-            what = f"{found['op']}: {found['check']}" + (f", {failures} fail" if failures else "")
+            failing = f", {self._failing} fail" if self._failing else ""
+            what = f"{found['op']}: {found['check']}{failing}"
             self._bar.update(self._task, advance=1, what=what)
 
     def finish(self) -> None:
