@@ -16,8 +16,9 @@ from agnograd.testing.conformance._trial import NotApplicable, Trial
 
 __all__ = ["mend"]
 
-# What these find is rather in the op's function than in its rules.
-OF_THE_FUNCTION = ("forward", "layouts", "misuse", "hooks")
+# What these find is in the op's function, or in its rules; what others find may be in both.
+OF_FUNCTIONS = ("forward", "layouts", "misuse", "hooks")
+OF_RULES = ("first_derivative", "second_derivative", "forward_mode", "gradient_form", "shapes")
 # What the suite itself asks of a backend.
 OF_THE_SUITE = ("array_types", "array", "conformance", "item", "namespace", "own", "to_host")
 
@@ -30,10 +31,9 @@ def mend(check: Callable[[Trial], None], trial: Trial, error: BaseException) -> 
     places = [] if isinstance(error, AssertionError) else list(_raised(trial, error))
     if _passes_on_numpy(check, trial):
         places += [*_ran(check, trial), *_function(trial)]
-    elif check.__name__ in OF_THE_FUNCTION:
-        places += _function(trial)
     else:
-        places += _rules(trial)
+        places += [] if check.__name__ in OF_RULES else _function(trial)
+        places += [] if check.__name__ in OF_FUNCTIONS else _rules(trial)
     return "; ".join(dict.fromkeys(places))
 
 
