@@ -1,6 +1,6 @@
 """Differentiate code written against the Python array API standard, on any array library."""
 
-from agnograd import autodiff
+from agnograd import autodiff, bridge
 from agnograd._activation import activate_process_plugins, hooks
 from agnograd._backends import backends
 from agnograd._checkpoint import checkpoint
@@ -8,6 +8,7 @@ from agnograd._function import Function
 from agnograd._jacobian import jacobian
 from agnograd._manager import GradManager
 from agnograd._mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from agnograd._moving import asarray
 from agnograd._namespace import namespace
 from agnograd._plugins import plugins
 from agnograd._registry import ops
@@ -21,8 +22,10 @@ __all__ = [
     "GradManager",
     "LostGradientWarning",
     "Variable",
+    "asarray",
     "autodiff",
     "backends",
+    "bridge",
     "check_grad",
     "checkpoint",
     "enable_grad",

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heappush
-from typing import Any
+from math import prod
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any
 
 from agnograd._call import Call, Pairs
 from agnograd._elements import Elements
 from agnograd._graph import RANK, Edge, Node
 
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
+
 __all__ = ["Arrivals", "are_different"]
+
+
+def _references_to_what_arrived() -> int:
+    gradients = {0: object()}
+    total = gradients.get(0)
+    return getrefcount(total)
+
+
+# Those of a gradient that nothing refers to but the dictionary, seen as in `add`.
+_ALONE = _references_to_what_arrived()
 
 
 class Arrivals:
@@ -25,6 +40,9 @@ class Arrivals:
     owned : set
         Those of them whose gradient was made here: it is changed in place. All other gradients
         are kept as the rules gave them, and may be shared.
+    large : bool
+        Whether gradients were added that are so large that products are better added without
+        making an array of them.
     in_place : bool
         Whether there are such gradients: Variables are never changed.
     """
@@ -33,10 +51,11 @@ class Arrivals:
         self.gradients: dict[int, Any] = {}
         self.queue: list[Edge] = []
         self.owned: set[int] = set()
+        self.large = False
         self.in_place = in_place
 
-    def add(self, node: Edge, g: Any) -> None:
-        """Add a gradient to what has arrived at a node."""
+    def add(self, node: Edge, g: Any, domain: Domain | None = None) -> None:
+        """Add a gradient to what has arrived at a node: in place, if its domain says how."""
         rank = node[RANK]
         total = self.gradients.get(rank)
         if total is None:
@@ -45,10 +64,32 @@ class Arrivals:
         elif rank in self.owned:
             total += g
             self.gradients[rank] = total
-        else:
+        elif not self.in_place:
             self.gradients[rank] = total + g
-            if self.in_place:
-                self.owned.add(rank)
+        else:
+            self.owned.add(rank)
+            if domain is not None and domain.large and prod(total.shape) >= domain.large:
+                self.large = True
+                if getrefcount(total) == _ALONE and domain.backend.alone(total):
+                    total += g
+                    return
+            self.gradients[rank] = total + g
+
+    def takes_product(self, edge: Edge, op: Call, g: Any) -> bool:
+        """Return whether a product with ``g`` is to be added to what has arrived at a node."""
+        least = op.domain.large
+        if least is None or edge[RANK] not in self.owned:
+            return False
+        total = self.gradients[edge[RANK]]
+        if type(total) is Elements or prod(total.shape) < least:
+            return False
+        fits: bool = total.shape == g.shape and total.dtype == g.dtype
+        return fits
+
+    def add_product(self, edge: Edge, op: Call, g: Any, partial: Any) -> None:
+        """Add the product of a cotangent and a partial derivative, without an array of it."""
+        total = self.gradients[edge[RANK]]
+        self.gradients[edge[RANK]] = op.domain.backend.add_product(total, g, partial)
 
     def own(self, node: Edge, g: Any) -> None:
         """Put a gradient that may be changed in place where a node's gradient is."""
@@ -65,17 +106,18 @@ class Arrivals:
             return total.gathered()
         return total if total is None or node[RANK] in self.owned else op.domain.copy(total)
 
-    def elements(self, node: Edge, reading: Node) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """Return how to add to the gradient of an array that is read element by element.
+    def elements(self, reading: Node) -> tuple[Node, Callable[..., Any], Callable[..., Any]]:
+        """Return what a node reads element by element, and how to add to the gradient of that.
 
         The functions take the key of an element and its cotangent. They go there at once: a node
         that reads an element needs no turn.
         """
+        node = reading[-1]
         found = self.gradients.get(node[RANK])
         if type(found) is not Elements:
             found = Elements(reading, found, node[RANK] in self.owned)
             self.own(node, found)
-        return found.keys.append, found.cotangents.append
+        return node, found.keys.append, found.cotangents.append
 
     def gather(self, op: Call, node: Node, g: Any) -> None:
         """Let an op add its gradient to a buffer, instead of making a full-size array for it."""

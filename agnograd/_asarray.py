@@ -32,8 +32,8 @@ def make_asarray(domain: Domain) -> Callable[..., Variable]:
             if obj._domain is not domain:
                 raise MixedBackendsError(
                     f"asarray: the Variable is on backend {obj._domain.backend.name!r}, not on "
-                    f"{domain.backend.name!r}; copy it there without its gradient with "
-                    "from_dlpack(x.detach())"
+                    f"{domain.backend.name!r}; move it there, with its gradient, by "
+                    f"ag.asarray(x, backend={domain.backend.name!r})"
                 )
             return _converted(obj, domain, dtype, device, copy)
         if isinstance(obj, list | tuple) and _holds_variable(obj):
@@ -116,7 +116,7 @@ def make_from_dlpack(domain: Domain) -> Callable[..., Variable]:
         """
         options = {"device": device, "copy": copy}
         given = {name: value for name, value in options.items() if value is not None}
-        made: Variable = domain.Variable._make(domain.library.from_dlpack(x, **given), None)
+        made: Variable = domain.Variable._make(domain.backend.from_dlpack(x, **given), None)
         return made
 
     return from_dlpack

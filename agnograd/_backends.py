@@ -18,6 +18,8 @@ from agnograd.errors import PluginError, UnknownBackendError, UnsupportedArrayEr
 if TYPE_CHECKING:
     import pluggy
 
+    from agnograd._bridges import Bridge
+
 __all__ = ["Backend", "backend_named", "backend_of", "backends"]
 
 
@@ -42,6 +44,8 @@ class Backend:
     ops : tuple of str or None
         The ops that the conformance suite checks, as names and patterns such as ``linalg.*``; by
         default all. A backend that is not finished lists what it has.
+    large : int or None
+        From how many elements on ``add_product`` is to be used; None for never.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Backend:
     extra: str = ""
     capabilities: Capabilities = Capabilities()
     ops: tuple[str, ...] | None = None
+    large: int | None = None
 
     def namespace(self) -> ModuleType:
         """Return the library's array-API namespace (array-api-compat's, where it has one)."""
@@ -125,6 +130,15 @@ class Backend:
         """
         return False
 
+    def add_product(self, total: Any, g: Any, partial: Any) -> Any:
+        """Add the product of a cotangent and a partial derivative to a gradient; return the sum.
+
+        ``g`` has its shape and dtype; ``partial`` is an array that broadcasts to it, or a scalar.
+        ``total`` may be changed in place. This is called where it has ``large`` elements or more.
+        """
+        total += g * partial
+        return total
+
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add ``values`` to ``into`` at ``key``, repeated positions adding up.
 
@@ -151,6 +165,13 @@ class Backend:
         """Return a context in which the library does not warn of infinite and undefined results."""
         return nullcontext()
 
+    def from_dlpack(self, x: Any, **options: Any) -> Any:
+        """Return an array over what an array of any library exports through DLPack.
+
+        ``options`` are the standard's ``device`` and ``copy``, where they were given.
+        """
+        return self.namespace().from_dlpack(x, **options)
+
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return what NumPy's ``__array__`` protocol expects of the array."""
         return array.__array__(dtype) if copy is None else array.__array__(dtype, copy=copy)
@@ -168,11 +189,18 @@ class Backend:
                 return convert(array)
         raise UnsupportedArrayError(f"dtype {array.dtype} has no Python scalar")
 
+    def bridge(self) -> Bridge | None:
+        """Return how functions cross over, if the library computes derivatives itself."""
+        return None
+
     def synchronize(self, array: Any = None) -> None:
         """Wait until the device has computed the array (or everything); the host by default."""
 
     def mark(self) -> Any:
-        """Return a mark in time, on the device if the library has device timers."""
+        """Return a mark in time, on the device if the library has device timers.
+
+        A float is a time of the host's clock, ``time.perf_counter``.
+        """
         return time.perf_counter()
 
     def elapsed(self, start: Any, stop: Any) -> float:

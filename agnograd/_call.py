@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from inspect import isfunction
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ from agnograd._graph import FIRST, OP, Node
 from agnograd.errors import FreedGraphError
 
 if TYPE_CHECKING:
+    from agnograd._backends import Backend
     from agnograd._domain import Domain
     from agnograd._hooks import ActiveHooks
 
-__all__ = ["Backward", "Call", "Pairs", "Source"]
+__all__ = ["Backward", "Call", "Pairs", "SharedCall", "Source"]
 
 # For each edge of a node: the edge, and the gradient for it or None.
 Pairs = Sequence[tuple[Any, Any]]
@@ -36,22 +38,109 @@ class Call:
     location : str or None
         ``file:line in function`` of the user's code that called the op. It is found when a hook
         reads it during the forward call, and kept for the backward pass; else it is None.
+    backend : Backend
+        The backend that it runs on; of a call that moves arrays, the one of its results.
+    """
+
+    __slots__ = ()
+
+    name: str
+    chapter: str
+    domain: Domain
+    parameters: Mapping[str, Any]
+    backward: Backward
+    # As backward, but a cotangent of 0 gives 0 where the derivative is not finite.
+    guarded: Backward
+    # As backward, but products are added to gradients that have arrived already.
+    adding: Backward | None
+    # How gradients are added to what is there: that of the only input, or those of several.
+    add: Callable[..., Any] | None
+    accumulate: Callable[..., Any] | None
+    # How a cotangent is changed, in place, into the gradient of the first input.
+    overwrite: Callable[..., Any] | None
+    # Whether it reads an array at a key, and can add at many keys as at one.
+    reads: bool
+    # Whether a call with these saved values leaves elements of its inputs out.
+    masks: Callable[[Node], bool] | None
+    # Whether an output that nothing depends on has None for its cotangent, and not zeros.
+    optional: bool
+    # One output, and nothing but a backward function: the engine's usual case.
+    simple: bool
+    saved_names: tuple[str, ...]
+    sources: tuple[Source, ...]
+    # Where a node's edges begin, and what takes the place of its op and saved values when they
+    # are freed: an op whose derivative is an error, which knows the op that it stands for.
+    first: int
+    freed: tuple[Any, ...] | None
+    origin: Call | None
+    # The plugins that packed saved values.
+    hooks: ActiveHooks | None
+    # While the forward call runs, its place can be found.
+    location_sought: bool
+    found_location: str | None
+
+    def observed(self, parameters: Mapping[str, Any]) -> Call:
+        """Return what stands for one call that hooks observe."""
+        raise NotImplementedError
+
+    def packed_by(self, hooks: ActiveHooks) -> None:
+        """Become a call whose node has saved values that plugins packed."""
+        raise NotImplementedError
+
+    def when_freed(self) -> tuple[Any, ...]:
+        """Return what takes the place of a node's op and saved values when they are freed."""
+        raise NotImplementedError
+
+    @property
+    def location(self) -> str | None:
+        """Where the user's code called the op, or None if no hook asked for it in time."""
+        if self.location_sought and self.found_location is None:
+            self.found_location = _caller(sys._getframe(1))  # type: ignore[misc]
+        return self.found_location
+
+    @property
+    def backend(self) -> Backend:
+        """The backend that the op runs on."""
+        return self.domain.backend
+
+    def unpack(self, saved: Sequence[Any]) -> Sequence[Any]:
+        """Return saved values as they were before a ``save_value`` hook packed them."""
+        if self.hooks is None:
+            return saved
+        return self.hooks.restore(saved)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name} on {self.backend.name}>"
+
+
+class SharedCall(Call):
+    """All calls of an op on one backend, as far as no hook observes them.
+
+    Parameters
+    ----------
+    name, chapter : str
+        The op's name and chapter.
+    domain : Domain
+        The backend's types and namespaces.
+    single : bool
+        Whether this stands for one call, and not for all calls of an op.
     """
 
     __slots__ = (
-        "_freed_kind",
-        "_location",
         "_observed_kind",
-        "_seeking",
+        "_single",
         "accumulate",
         "add",
+        "adding",
         "backward",
         "chapter",
         "domain",
         "first",
+        "found_location",
         "freed",
         "guarded",
         "hooks",
+        "location_sought",
         "masks",
         "name",
         "optional",
@@ -61,7 +150,6 @@ class Call:
         "reads",
         "saved_names",
         "simple",
-        "single",
         "sources",
     )
 
@@ -69,37 +157,19 @@ class Call:
         self.name = name
         self.chapter = chapter
         self.domain = domain
-        self.parameters: Mapping[str, Any] = {}
-        self.backward: Backward = _no_backward
-        # As backward, but a cotangent of 0 gives 0 where the derivative is not finite.
-        self.guarded: Backward = _no_backward
-        # How gradients are added to what is there: that of the only input, or those of several.
-        self.add: Callable[..., Any] | None = None
-        self.accumulate: Callable[..., Any] | None = None
-        # How a cotangent is changed, in place, into the gradient of the first input.
-        self.overwrite: Callable[..., Any] | None = None
-        # Whether it reads an array at a key, and can add at many keys as at one.
-        self.reads = False
-        # Whether a call with these saved values leaves elements of its inputs out.
-        self.masks: Callable[[Node], bool] | None = None
-        # Whether an output that nothing depends on has None for its cotangent, and not zeros.
-        self.optional = False
-        # One output, and nothing but a backward function: the engine's usual case.
+        self.parameters = {}
+        self.backward = self.guarded = _no_backward
+        self.adding = self.add = self.accumulate = self.overwrite = self.masks = None
+        self.reads = self.optional = False
         self.simple = True
         self.saved_names: tuple[str, ...] = ()
         self.sources: tuple[Source, ...] = ()
-        # Where a node's edges begin, and what takes the place of its op and saved values when they
-        # are freed: an op whose derivative is an error, which knows the op that it stands for.
         self.first = FIRST
-        self.freed: tuple[Any, ...] | None = None
-        self.origin: Call | None = None
-        # Whether this stands for one call, and not for all calls of an op.
-        self.single = single
-        self.hooks: ActiveHooks | None = None
-        self._location: str | None = None
-        self._seeking = False
-        self._observed_kind: type[Call] | None = None
-        self._freed_kind: type[Call] | None = None
+        self.freed = self.origin = self.hooks = None
+        self.location_sought = False
+        self.found_location = None
+        self._single = single
+        self._observed_kind: type[ObservedCall] | None = None
 
     def saves(self, names: Sequence[str], sources: Sequence[Source]) -> None:
         """Say what nodes of this op save: names, and what each value is."""
@@ -107,62 +177,82 @@ class Call:
         self.sources = tuple(sources)
         self.first = FIRST + len(self.saved_names)
 
-    # Copies share everything with this call as attributes of a class, which is made when the first
-    # one is needed: they are made for each op while a plugin looks at ops, and have to be cheap.
+    def becomes(self, attribute: str, function: Callable[..., Any]) -> None:
+        """Set a function of this call and of those that hooks observe."""
+        setattr(self, attribute, function)
+        if self._observed_kind is not None:
+            setattr(self._observed_kind, attribute, staticmethod(function))
 
     def observed(self, parameters: Mapping[str, Any]) -> Call:
-        """Return a copy for one call that hooks observe; it is freed by a name of its own."""
-        if self.single:
-            call = self
-        else:
-            if self._observed_kind is None:
-                self._freed_kind = self._kind(**_FREED)
-                self._observed_kind = self._kind(freed=None)
-            call = object.__new__(self._observed_kind)
+        """Return what stands for one call that hooks observe."""
+        kind = self._observed_kind
+        if kind is None:
+            if self._single:
+                self.parameters = parameters
+                self.location_sought = True
+                return self
+            kind = self._observed_kind = ObservedCall.of(self)
+        call = _new(kind)
         call.parameters = parameters
-        call._seeking = True
+        call.location_sought = True
+        call.found_location = call.hooks = None
         return call
+
+    def packed_by(self, hooks: ActiveHooks) -> None:
+        """Become a call whose node has saved values that plugins packed."""
+        self.hooks = hooks
+        self.simple = False
 
     def when_freed(self) -> tuple[Any, ...]:
         """Return what takes the place of a node's op and saved values when they are freed."""
         if self.freed is not None:
             return self.freed
-        if self._freed_kind is None:
-            freed = Call(self.name, self.chapter, self.domain)
-            freed.saved_names, freed.sources = self.saved_names, self.sources
-            freed.backward, freed.guarded, freed.first = _was_freed, _was_freed, self.first
-        else:
-            freed = object.__new__(self._freed_kind)
+        freed = SharedCall(self.name, self.chapter, self.domain)
+        freed.saved_names, freed.sources = self.saved_names, self.sources
+        freed.backward, freed.guarded, freed.first = _was_freed, _was_freed, self.first
         freed.origin = self
         return freed, *(None,) * len(self.saved_names)
 
-    def _kind(self, **changes: Any) -> type[Call]:
-        shared = {name: getattr(self, name) for name in Call.__slots__} | changes
-        body = {
-            name: staticmethod(value) if callable(value) else value
-            for name, value in shared.items()
-        }
-        return type("Call", (Call,), body)
 
-    def returned(self) -> None:
-        """Note that the forward call is over: its location can no longer be found."""
-        self._seeking = False
+class ObservedCall(Call):
+    """One call that hooks observe. All that it shares with other calls is in its class.
 
-    @property
-    def location(self) -> str | None:
-        """Where the user's code called the op, or None if no hook asked for it in time."""
-        if self._seeking and self._location is None:
-            self._location = _caller(sys._getframe(1))
-        return self._location
+    One is made for each op while a plugin looks at ops: they have to be small, and cheap to make.
+    """
 
-    def unpack(self, saved: Sequence[Any]) -> Sequence[Any]:
-        """Return saved values as they were before a ``save_value`` hook packed them."""
-        if self.hooks is None:
-            return saved
-        return self.hooks.restore(saved)
+    __slots__ = ("found_location", "hooks", "location_sought", "parameters")
 
-    def __repr__(self) -> str:
-        return f"<op {self.name} on {self.domain.backend.name}>"
+    _freed_kind: type[ObservedCall]
+    _packed_kind: type[ObservedCall]
+    _nothing: tuple[None, ...]
+
+    @staticmethod
+    def of(call: SharedCall) -> type[ObservedCall]:
+        """Return the class of the calls of an op."""
+        own = {*ObservedCall.__slots__, *("_observed_kind", "_single")}
+        shared = {name: getattr(call, name) for name in SharedCall.__slots__ if name not in own}
+        shared |= {"freed": None, "_nothing": (None,) * len(call.saved_names)}
+        freed = shared | _FREED | {"origin": property(lambda self: self)}
+        shared["_freed_kind"] = _kind(freed)
+        return _kind(shared | {"_packed_kind": _kind(shared | {"simple": False})})
+
+    def packed_by(self, hooks: ActiveHooks) -> None:
+        """Become a call whose node has saved values that plugins packed."""
+        self.hooks = hooks
+        self.__class__ = self._packed_kind
+
+    def when_freed(self) -> tuple[Any, ...]:
+        """Become a call whose derivative is an error: it is in one node alone."""
+        self.__class__ = self._freed_kind
+        return self, *self._nothing
+
+
+def _kind(shared: Mapping[str, Any]) -> type[ObservedCall]:
+    body = {n: staticmethod(value) if isfunction(value) else value for n, value in shared.items()}
+    return type("Call", (ObservedCall,), {"__slots__": (), **body})
+
+
+_new = object.__new__
 
 
 def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:
@@ -175,6 +265,7 @@ def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:
 _FREED = {
     "backward": _was_freed,
     "guarded": _was_freed,
+    "adding": None,
     "masks": None,
     "add": None,
     "accumulate": None,

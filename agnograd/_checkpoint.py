@@ -6,12 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agnograd._call import Call, Pairs, Source
+from agnograd._call import Pairs, SharedCall, Source
 from agnograd._engine import run_pass
 from agnograd._graph import (
     FIRST,
     OP,
-    RANK,
     Edge,
     Node,
     Output,
@@ -21,6 +20,7 @@ from agnograd._graph import (
 )
 from agnograd._mode import current_mode, enable_grad, entered, is_grad_enabled
 from agnograd._namespace import domain_of
+from agnograd._paths import older
 from agnograd._trees import flatten, unflatten
 from agnograd._variable import Variable
 from agnograd.errors import RuleError
@@ -102,7 +102,7 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
         for place, out in enumerate(outputs)
         if isinstance(out, Variable) and out.requires_grad
     ]
-    edges = _outside([outputs[place]._node for place in tracked], start)
+    edges = sorted(older([outputs[place]._node for place in tracked], start))
     if not edges:
         return unflatten(structure, outputs)
     run.expect(tracked, outputs)
@@ -113,38 +113,22 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     several = len(tracked) > 1
     for index, place in enumerate(tracked):
         out = outputs[place]
-        end = Output(node, index, run.facts) if several else node
+        end = Output(node, index, run.facts, out._domain) if several else node
         outputs[place] = out._domain.Variable._make(out._data, end)
     return unflatten(structure, outputs)
 
 
 def _node(run: Run, inputs: list[Variable], edges: list[Edge], domain: Domain) -> Node:
     """Return the node of a checkpoint, which saves the arguments."""
-    call = Call(getattr(run.f, "__name__", "checkpoint"), "checkpoint", domain, single=True)
+    call = SharedCall(getattr(run.f, "__name__", "checkpoint"), "checkpoint", domain, single=True)
     call.simple = False
+    call.optional = True  # results may be on several backends: zeros would have to be, too
     call.backward = call.guarded = run.backward
     run.sources = tuple(
         edges.index(each._node) if each._node in edges else "constant" for each in inputs
     )
     call.saves([f"argument {place}" for place in run.places], run.sources)
     return [next_rank(), None, call, *(each._data for each in inputs), *edges]
-
-
-def _outside(nodes: list[Edge], start: int) -> list[Edge]:
-    """Return the nodes from before the start that others depend on."""
-    found: list[Edge] = []
-    stack = list(nodes)
-    seen = {node[RANK] for node in stack}
-    while stack:
-        node = stack.pop()
-        if node[RANK] > start:  # newer nodes rank lower
-            found.append(node)
-            continue
-        for edge in edges_of(node):
-            if edge is not None and edge[RANK] not in seen:
-                seen.add(edge[RANK])
-                stack.append(edge)
-    return sorted(found)
 
 
 class Run:
@@ -188,7 +172,7 @@ class Run:
         seeds = [
             (outputs[place]._node, cotangent)
             for place, cotangent in zip(self.tracked, cotangents, strict=True)
-            if outputs[place]._node is not None
+            if outputs[place]._node is not None and cotangent is not None
         ]
         found = run_pass(
             seeds,

@@ -16,19 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import array_api_compat
 
-from agnograd._call import Call
+from agnograd._backward import Manner, backward_source, multiplies
+from agnograd._call import SharedCall
 from agnograd._fit import conjugate, fit, fit_each, guarded, mismatch
 from agnograd._graph import FIRST, Leaf, Node, next_rank
 from agnograd._indexing import raw_key
 from agnograd._mode import current_mode
 from agnograd._ops import Op
-from agnograd._source import (
-    Form,
-    backward_source,
-    forward_source,
-    multiplies,
-    saved_values,
-)
+from agnograd._source import Form, forward_source, saved_values
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError
 
@@ -82,7 +77,7 @@ def compile_op(
     form : {"function", "operator", "reflected"}
         How the op is called.
     """
-    call = Call(op.name, op.chapter, domain)
+    call = SharedCall(op.name, op.chapter, domain)
     special = op.accumulate or op.overwrite or op.masks
     call.simple = op.outputs == "one" and not special
     scope = _SHARED | {
@@ -125,45 +120,45 @@ def compile_op(
     return function
 
 
-def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
-    """Give a call its backward functions, which are compiled when they are called first."""
+def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> None:
+    """Give a call its backward functions, each of which is compiled when it is called first."""
 
-    def compiled(guarded: bool) -> Callable[..., Any]:
-        function = _function(backward_source(op, guarded), scope)
-        function.__defaults__ = (call.domain.raw,)
-        return function
+    def put(attribute: str, manner: Manner) -> None:
+        @cache
+        def compiled() -> Callable[..., Any]:
+            function = _function(backward_source(op, manner), scope)
+            function.__defaults__ = (call.domain.raw,)
+            call.becomes(attribute, function)
+            return function
 
-    @cache
-    def usual() -> Callable[..., Any]:
-        call.backward = compiled(guarded=False)
-        return call.backward
+        setattr(call, attribute, lambda *arguments: compiled()(*arguments))
 
-    @cache
-    def guarded() -> Callable[..., Any]:
-        call.guarded = compiled(guarded=True) if multiplies(op) else usual()
-        return call.guarded
-
-    raw = call.domain.raw
-    call.backward = lambda g, node, xp=raw: usual()(g, node, xp)
-    call.guarded = lambda g, node, xp=raw: guarded()(g, node, xp)
+    put("backward", "plain")
+    put("guarded", "guarded" if multiplies(op) else "plain")
+    if multiplies(op):
+        put("adding", "adding")
 
 
 @cache
-def _code(source: str) -> tuple[CodeType, CodeType]:
-    """Compile a function's source; ops and backends with the same text share the code."""
-    name = source[4 : source.index("(")]
-    filename = f"<agnograd {name} {_code.cache_info().currsize}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    module = compile(source, filename, "exec")
-    return module, next(each for each in module.co_consts if isinstance(each, CodeType))
+def _code(source: str) -> tuple[CodeType, CodeType, int]:
+    """Compile a function's source; all whose source is the same but for their name share it."""
+    module = compile(source, "<agnograd>", "exec")
+    code = next(each for each in module.co_consts if isinstance(each, CodeType))
+    return module, code, _code.cache_info().currsize
 
 
 def _function(source: str, scope: dict[str, Any]) -> FunctionType:
-    module, code = _code(source)
+    head, _, rest = source.partition("(")
+    name = head.removeprefix("def ")
+    module, code, number = _code(f"def function({rest}")
+    filename = f"<agnograd {name} {number}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     # Its globals are what it names and no more: the garbage collector visits them all, each time.
     own = {name: scope[name] for name in ("__name__", *code.co_names) if name in scope}
     exec(module, own)
     function: FunctionType = own.pop(code.co_name)
+    function.__code__ = code.replace(co_name=name, co_qualname=name, co_filename=filename)
+    function.__name__ = function.__qualname__ = name
     return function
 
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from sys import getrefcount
+from time import perf_counter
 from typing import Any
 
 import array_api_compat
@@ -20,7 +21,16 @@ from agnograd._variable import Variable
 from agnograd._views import View, replace, view_of
 from agnograd.errors import MixedBackendsError, UnsupportedArrayError
 
-__all__ = ["Domain", "bound"]
+__all__ = ["DTYPES", "Domain", "bound"]
+
+# The standard's names of dtypes.
+DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "float64", "complex64", "complex128"),
+)
+
+
+_NAMES = (*DTYPES, "float16", "bfloat16")
 
 
 class _Holder:
@@ -55,6 +65,10 @@ class Domain:
         The op ``astype``, which always makes a Variable of its own.
     put : callable
         The op ``__setitem__``, writing in place.
+    mark : callable
+        ``Backend.mark``.
+    large : int or None
+        From how many elements on products are added by ``Backend.add_product``, if ever.
     """
 
     raw: Any
@@ -66,6 +80,10 @@ class Domain:
         self.backend = backend
         self.library = require(backend)
         self._one: dict[Any, Any] = {}
+        self._named: dict[str, Any] = {}
+        self.large = backend.large
+        own_clock = type(backend).mark is not Backend.mark
+        self.mark: Callable[[], Any] = backend.mark if own_clock else perf_counter
         self.scalar_types = backend.scalar_types()
         self.array_types = backend.array_types() + self.scalar_types
         SCALAR_TYPES.update(self.scalar_types)
@@ -79,7 +97,7 @@ class Domain:
         self.View: Any = type("View", (View, self.Variable), body | {"__doc__": View.__doc__})
 
     def _dtypes(self, *names: str) -> frozenset[Any]:
-        found = (self.backend.dtype(name) for name in names)
+        found = (self.dtype_or_none(name) for name in names)
         return frozenset(dtype for dtype in found if dtype is not None)
 
     # -- into and out of Variables ---------------------------------------------------------------
@@ -90,7 +108,8 @@ class Domain:
             if value._domain is not self:
                 raise MixedBackendsError(
                     f"a Variable on backend {value._domain.backend.name!r} was given where one on "
-                    f"{self.backend.name!r} is needed"
+                    f"{self.backend.name!r} is needed: move it there by "
+                    f"ag.asarray(x, backend={self.backend.name!r})"
                 )
             return value.data
         if isinstance(value, self.array_types):
@@ -113,9 +132,9 @@ class Domain:
     def wrap_outputs(self, out: Any, node: Node) -> Any:
         """Return the results of an op that has several, each connected to its node."""
         siblings = [(each.shape, each.dtype) for each in out]
-        make = self.Variable._make
+        make, inexact = self.Variable._make, self.inexact_dtypes
         results = [
-            make(each, Output(node, i, siblings) if each.dtype in self.inexact_dtypes else None)
+            make(each, Output(node, i, siblings, self) if each.dtype in inexact else None)
             for i, each in enumerate(out)
         ]
         return _rebuilt(out, results)
@@ -183,6 +202,24 @@ class Domain:
     def is_complex(self, dtype: Any) -> bool:
         """Return whether a dtype is complex."""
         return dtype in self.complex_dtypes
+
+    def dtype_or_none(self, name: str) -> Any:
+        """Return the dtype of this name as arrays have it, or None if the library has none."""
+        if name not in self._named:
+            self._named[name] = self.backend.dtype(name)
+        return self._named[name]
+
+    def dtype_named(self, name: str) -> Any:
+        """Return the dtype of this name; that there is none is an error."""
+        dtype = self.dtype_or_none(name)
+        if dtype is None:
+            raise UnsupportedArrayError(f"backend {self.backend.name!r} has no dtype {name!r}")
+        return dtype
+
+    def name_of(self, dtype: Any) -> str | None:
+        """Return the name that libraries share for a dtype, or None if it has none."""
+        names = (name for name in _NAMES if self.dtype_or_none(name) == dtype)
+        return next(names, None)
 
     def size(self, data: Any) -> int | None:
         """Return the number of elements, or None if unknown."""

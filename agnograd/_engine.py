@@ -142,69 +142,65 @@ class Pass(Arrivals):
         self.awaited: dict[int, int] | None = None
         self.plain = not create_graph
 
-    @property
-    def quick(self) -> bool:
-        """Whether most nodes need nothing but a call of their backward function."""
-        return self.plain and self.observers is None
-
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, owned = self.gradients, self.queue, self.owned
-        quick, keeping, source = self.quick, self.retain_graph, None
+        plain, observed, keeping, source = self.plain, self.observers, self.retain_graph, None
+        special = observed or self.large
         node: Any = heappop(queue) if queue else None
         while node is not None:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
             g, op = gradients.pop(node[RANK]), node[OP]
             try:
-                if quick and op.simple and node[WATCH] is None and type(g) is not Elements:
-                    pairs = op.backward(g, node)
+                if plain and op.simple and node[WATCH] is None and type(g) is not Elements:
+                    pairs = op.backward(g, node) if not special else self.call(op, node, g)
                     if not keeping:
                         node[OP : op.first] = op.freed or op.when_freed()
                 else:
                     pairs = self.visit(node, g)
-                    quick, source = self.quick, None
+                    plain, source = self.plain, None
             except BaseException as error:
                 error.add_note(f"agnograd: in the backward pass, at op {op.name!r}")
                 raise
 
+            quick = plain and observed is None
             nearest = None  # the first that is reached: most often it is the newest of all
             for edge, part in pairs:
                 if part is None:
                     continue
                 if quick and edge[OP].reads and edge[WATCH] is None and type(part) in SCALAR_TYPES:
                     if edge[-1] is not source:  # another array than the last one
-                        source = edge[-1]
-                        add_key, add_cotangent = self.elements(source, edge)
+                        source, add_key, add_cotangent = self.elements(edge)
                     add_key(edge[FIRST])
                     add_cotangent(part)
                     continue
-                total = gradients.get(rank := edge[RANK])
-                if total is None:
+                if (rank := edge[RANK]) not in gradients:
                     gradients[rank] = part
                     if nearest is None:
                         nearest = edge
                     else:
                         heappush(queue, edge)
                 elif rank in owned:
-                    total += part
-                    gradients[rank] = total
+                    gradients[rank] += part
                 else:
-                    self.add(edge, part)
-            if nearest is None:
-                node = heappop(queue) if queue else None
-            else:
+                    self.add(edge, part, op.domain)
+                    special = observed or self.large
+            if nearest is not None:
                 node = heappushpop(queue, nearest)
+            else:
+                node = heappop(queue) if queue else None
+
+    def call(self, op: Call, node: Node, g: Any) -> Pairs:
+        """Call a backward function that is observed, or in a pass with large gradients."""
+        if self.observers is not None:
+            return self.observers.backward(partial(op.backward, g, node), node, g)
+        return op.backward(g, node) if op.adding is None else op.adding(g, node, self)
 
     def visit(self, node: Edge, g: Any) -> Pairs:
         """Visit a node that is no plain op, or in a pass of which more is asked."""
         op = node[OP]
         if type(g) is Elements:
             g = g.gathered()
-        elif self.plain and op.simple and node[WATCH] is None and self.observers is not None:
-            pairs = self.observers.backward(partial(op.backward, g, node), node, g)
-            if not self.retain_graph:
-                node[OP : op.first] = op.freed or op.when_freed()
-            return pairs
         if self.noticing or node[WATCH] is not None or not isinstance(op, Call):
             g = self.meet(node, g)
         taken = node if self.path is None else within(self.path, node)

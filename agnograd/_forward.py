@@ -23,6 +23,7 @@ from agnograd._graph import (
     Output,
     connected,
     edges_of,
+    home_of,
     maker_of,
     next_rank,
     saved_of,
@@ -139,6 +140,8 @@ def _constants(node: Node, values: Sequence[Any]) -> list[Any]:
     """Return saved values as Variables that are connected to nothing."""
     domain = node[OP].domain
     return [
-        value if source is None or value is None or is_python_scalar(value) else domain.wrap(value)
+        value
+        if source is None or value is None or is_python_scalar(value)
+        else (home_of(value, domain) or domain).wrap(value)
         for value, source in zip(values, node[OP].sources, strict=True)
     ]

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agnograd._call import Call, Pairs, Source
+from agnograd._call import Pairs, SharedCall, Source
 from agnograd._fit import is_python_scalar
-from agnograd._graph import FIRST, OP, Edge, Node, next_rank
+from agnograd._graph import FIRST, OP, Edge, Node, home_of, next_rank
 from agnograd._mode import current_mode
-from agnograd._namespace import domain_of
+from agnograd._namespace import domain_named, domain_of, is_array
 from agnograd._unwrap import unwrap
 from agnograd._variable import Variable
 from agnograd.errors import NoGradientError, RuleError, UnsupportedArrayError
@@ -39,6 +39,10 @@ class Function:
     sums; ``g`` is the cotangent, or a list of them. It spares full-size arrays in first-order
     passes.
 
+    A function whose results are on another backend than its arguments has an attribute ``backend``,
+    the name of that backend. ``backward`` then gets the namespace and cotangents of that backend,
+    and returns gradients on the backend of the arguments.
+
     Arguments that are no arrays are passed on as they are, and have no gradient; neither have
     arrays in keyword arguments. One instance can be called many times: each call has its own copy.
 
@@ -63,6 +67,7 @@ class Function:
     """
 
     accumulate: Callable[..., Any] | None = None
+    backend: str | None = None
     _saved: tuple[Any, ...] = ()
 
     def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
@@ -91,9 +96,10 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     """Run a function's forward, and record the call if an argument is tracked."""
     name = type(function).__name__
     domain = _common_domain(args, name)
-    call = Call(name, "function", domain, single=True)
-    found = [unwrap(call, f"argument {i}", x) if _is_array(x) else None for i, x in enumerate(args)]
+    call = SharedCall(name, "function", domain, single=True)
+    found = [unwrap(call, f"argument {i}", x) if is_array(x) else None for i, x in enumerate(args)]
     found = _told_apart(found, domain)
+    there = call.domain = domain if function.backend is None else domain_named(function.backend)
     raw = [x if pair is None else pair[0] for x, pair in zip(args, found, strict=True)]
     inputs = [pair[0] for pair in found if pair is not None]
     edges = tuple(pair[1] for pair in found if pair is not None)
@@ -103,19 +109,19 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     if state is None or state.observers is None:
         out = compute()
     else:
-        call, out = state.observers.forward(call, compute, tuple(inputs), options)
+        call, out = state.observers.forward(call, compute, (), tuple(inputs), options)
     outputs = out if isinstance(out, tuple | list) else (out,)
-    _check_outputs(outputs, name, domain)
+    _check_outputs(outputs, name, there)
     if state is not None and state.kept is not None:
         edges = state.kept(*edges)
     if not any(edges) or not (state is None or state.recording):
-        return domain.wrap(out)
-    node = _recorded(function, call, inputs, edges, out)
+        return there.wrap(out)
+    node = _recorded(function, call, domain, inputs, edges, out)
     if state is not None and state.watches:
         state.recorded(node, out)
     if outputs is out:
-        return domain.wrap_outputs(out, node)
-    return domain.Variable._make(out, node if domain.is_inexact(out.dtype) else None)
+        return there.wrap_outputs(out, node)
+    return there.Variable._make(out, node if there.is_inexact(out.dtype) else None)
 
 
 def _told_apart(found: list[Any], domain: Domain) -> list[Any]:
@@ -128,25 +134,32 @@ def _told_apart(found: list[Any], domain: Domain) -> list[Any]:
 
 
 def _recorded(
-    function: Function, call: Call, inputs: Sequence[Any], edges: tuple[Edge | None, ...], out: Any
+    function: Function,
+    call: SharedCall,
+    domain: Domain,
+    inputs: Sequence[Any],
+    edges: tuple[Edge | None, ...],
+    out: Any,
 ) -> Node:
     """Return the node of a call: its saved values, and how its gradients are computed."""
     saved = function.saved
     function._saved = ()  # the node keeps them, and frees them
-    rule = Rule(function, call.domain, inputs, isinstance(out, tuple | list))
+    rule = Rule(function, domain, inputs, isinstance(out, tuple | list))
     call.simple = False
     call.saves(
         [f"saved[{index}]" for index in range(len(saved))],
         [_source(value, inputs, out, call.domain) for value in saved],
     )
     call.backward = call.guarded = rule.backward
-    call.accumulate = None if function.accumulate is None else rule.accumulate
+    if function.accumulate is not None and call.domain is domain:
+        call.accumulate = rule.accumulate
     return [next_rank(), None, call, *saved, *edges]
 
 
 def _source(value: Any, inputs: Sequence[Any], out: Any, domain: Domain) -> Source:
     """Return what a saved value is connected to, when it is needed as a Variable."""
-    if is_python_scalar(value) or not isinstance(value, domain.array_types):
+    home = None if is_python_scalar(value) else home_of(value, domain)
+    if home is None:
         return None
     for index, x in enumerate(inputs):
         if value is x:
@@ -158,8 +171,7 @@ def _source(value: Any, inputs: Sequence[Any], out: Any, domain: Domain) -> Sour
         for index, each in enumerate(out):
             if value is each:
                 return "out", index, siblings
-    array: Any = value
-    return "unknown" if domain.is_inexact(array.dtype) else "constant"
+    return "unknown" if home.is_inexact(value.dtype) else "constant"
 
 
 class Rule:
@@ -175,10 +187,10 @@ class Rule:
 
     def backward(self, g: Any, node: Node, xp: Any = None) -> Pairs:
         """Return the gradients of the array arguments."""
-        xp = self.domain.raw if xp is None else xp
+        names = node[OP].domain.raw if xp is None else xp
         grads = g if self.several else (g,)
-        found = self._checked("backward", self._running(node).backward(xp, *grads))
-        if xp is not self.domain.raw:
+        found = self._checked("backward", self._running(node).backward(names, *grads))
+        if xp is not None:
             found = tuple(self.domain.wrap(each) for each in found)
         edges = node[node[OP].first :]
         return [
@@ -242,19 +254,10 @@ def _check_outputs(outputs: Sequence[Any], name: str, domain: Domain) -> None:
             )
 
 
-def _is_array(value: Any) -> bool:
-    if is_python_scalar(value) or value is None:
-        return False
-    kind = type(value)
-    return isinstance(value, Variable) or (
-        hasattr(kind, "__array_namespace__") or hasattr(kind, "__dlpack__")
-    )
-
-
 def _common_domain(args: Sequence[Any], name: str) -> Domain:
     """Return the domain of the first Variable, or else of the first raw array."""
     variables = [arg for arg in args if isinstance(arg, Variable)]
-    for arg in (*variables, *filter(_is_array, args)):
+    for arg in (*variables, *filter(is_array, args)):
         domain: Domain = domain_of(arg)
         return domain
     raise UnsupportedArrayError(f"{name} was called without any array")

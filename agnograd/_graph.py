@@ -31,6 +31,7 @@ from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
     from agnograd._call import Source
+    from agnograd._domain import Domain
     from agnograd._variable import Variable
 
 __all__ = [
@@ -45,8 +46,10 @@ __all__ = [
     "Output",
     "Watch",
     "connected",
+    "domain_at",
     "edges_of",
     "forget",
+    "home_of",
     "maker_of",
     "next_rank",
     "saved_of",
@@ -92,12 +95,17 @@ class Leaf(list[Any]):
 class Output(list[Any]):
     """One output of an op that has several; its gradient joins those of its siblings."""
 
-    __slots__ = ("number", "siblings")
+    __slots__ = ("domain", "number", "siblings")
 
     def __init__(
-        self, node: Node, number: int, siblings: Sequence[tuple[tuple[int, ...], Any]]
+        self,
+        node: Node,
+        number: int,
+        siblings: Sequence[tuple[tuple[int, ...], Any]],
+        domain: Domain,
     ) -> None:
         super().__init__((next_rank(), None, _NO_OP, node))
+        self.domain = domain
         self.number = number
         self.siblings = siblings  # the shape and dtype of every output
 
@@ -124,6 +132,12 @@ def maker_of(edge: Edge) -> Edge:
     """Return the op's own node for one of its outputs; any other node as it is."""
     maker: Edge = edge[FIRST] if isinstance(edge, Output) else edge
     return maker
+
+
+def domain_at(node: Edge) -> Domain:
+    """Return the domain of the value that a node made."""
+    domain: Domain = node.domain if isinstance(node, Leaf | Output) else node[OP].domain
+    return domain
 
 
 class ByNode(Generic[T]):
@@ -195,7 +209,8 @@ def _connect(value: Any, source: Source, node: Node) -> Any:
     if source == "each":
         return [make(each, edge) for each, edge in zip(value, edges_of(node), strict=True)]
     if source == "constant":
-        return make(value, None) if isinstance(value, domain.array_types) else value
+        home = home_of(value, domain)
+        return value if home is None else home.Variable._make(value, None)
     if source == "unknown":
         raise GradientError(
             f"{node[OP].name} saved an array that is neither an argument nor a result, so that "
@@ -204,7 +219,23 @@ def _connect(value: Any, source: Source, node: Node) -> Any:
         )
     if isinstance(source, tuple):  # one of several results
         _, index, siblings = source
-        return make(value, Output(node, index, siblings))
+        return make(value, Output(node, index, siblings, domain))
     if isinstance(value, tuple | list):
         return domain.wrap_outputs(value, node)
-    return make(value, node if source == "out" else edges_of(node)[source])  # type: ignore[index]
+    if source == "out":
+        return make(value, node)
+    edge = edges_of(node)[source]  # type: ignore[index]
+    home = home_of(value, domain) if edge is None else domain_at(edge)
+    return value if home is None else home.Variable._make(value, edge)
+
+
+def home_of(value: Any, domain: Domain) -> Domain | None:
+    """Return the domain of a saved value, None if it is no array: its op's, or another one.
+
+    An op that moves arrays saves some of another backend than that of its results.
+    """
+    if isinstance(value, domain.array_types):
+        return domain
+    from agnograd._namespace import owner_of  # which needs this module
+
+    return owner_of(value)

@@ -16,7 +16,7 @@ import pluggy
 
 from agnograd._call import Call, Pairs
 from agnograd._discovery import PLUGINS, installed, origin
-from agnograd._dispatch import compiled
+from agnograd._dispatch import Dispatch
 from agnograd._graph import FIRST, OP, Node, saved_of
 from agnograd._watching import raw_gradient
 from agnograd.errors import PluginError
@@ -47,6 +47,11 @@ class ActiveHooks:
     specs : type
         The hook specifications.
 
+    Attributes
+    ----------
+    forward, backward : callable
+        They run an op, and a rule, between its hooks; see ``Dispatch``.
+
     Raises
     ------
     PluginError
@@ -74,20 +79,19 @@ class ActiveHooks:
         self._implementations = {
             name: found for name, caller in callers.items() if (found := caller.get_hookimpls())
         }
-        self._run = {name: compiled(callers[name], self._blame) for name in self._implementations}
-        self._before_op = self._run.get("forward_preprocess")
-        self._after_op = self._run.get("forward_postprocess")
-        self._before_rule = self._run.get("backward_preprocess")
-        self._after_rule = self._run.get("backward_postprocess")
-        self._asked = {name for hook in RULES for name in self._arguments(hook)}
+        dispatch = Dispatch({name: callers[name] for name in self._implementations}, self._blame)
+        self._run = {name: dispatch.function(name) for name in self._implementations}
+        self.forward = dispatch.around_op()
+        self.backward: Callable[..., Pairs] = dispatch.around_rule(_raw_inputs, raw_gradient)
         # Whether any plugin looks at rules, and at calls of ops: what none looks at costs nothing.
         self.observe_rules = not RULES.isdisjoint(self._run)
-        self.observe_ops = "op" in self._asked or not OPS.isdisjoint(self._run)
-
-    def _arguments(self, hook: str) -> Iterator[str]:
-        """Yield the arguments that implementations of a hook ask for."""
-        for each in self._implementations.get(hook, ()):
-            yield from each.argnames
+        asked = {
+            a
+            for hook in RULES
+            for each in self._implementations.get(hook, ())
+            for a in each.argnames
+        }
+        self.observe_ops = "op" in asked or not OPS.isdisjoint(self._run)
 
     def has(self, name: str) -> bool:
         """Return whether any plugin implements a hook."""
@@ -122,57 +126,6 @@ class ActiveHooks:
             traceback = traceback.tb_next
         return found
 
-    def forward(
-        self,
-        call: Call,
-        compute: Callable[[], Any],
-        inputs: Sequence[Any],
-        parameters: Mapping[str, Any],
-    ) -> tuple[Call, Any]:
-        """Run an op between its hooks; return the call as hooks saw it, and the result."""
-        op = call.observed(parameters)
-        if self._before_op is None and self._after_op is None:
-            op.returned()
-            return op, compute()
-        outputs: Sequence[Any] = ()
-        failure = None
-        try:
-            if self._before_op is not None:
-                self._before_op(op, inputs)
-            out = compute()
-            outputs = tuple(out) if isinstance(out, tuple | list) else (out,)
-        except BaseException as error:
-            failure = error
-            raise
-        finally:
-            try:
-                if self._after_op is not None:
-                    self._after_op(op, inputs, outputs, failure)
-            finally:
-                op.returned()
-        return op, out
-
-    def backward(self, compute: Callable[[], Pairs], node: Node, g: Any) -> Pairs:
-        """Run a node's rule between its hooks, which see raw arrays."""
-        op, asked = node[OP], self._asked
-        inputs = _inputs(node) if "inputs" in asked else ()
-        cotangents = _each_raw(g if isinstance(g, list) else [g]) if "grad_outputs" in asked else ()
-        grad_inputs: tuple[Any, ...] = ()
-        failure = None
-        try:
-            if self._before_rule is not None:
-                self._before_rule(op, inputs, cotangents)
-            pairs = compute()
-            if "grad_inputs" in asked:
-                grad_inputs = _each_raw([g for _, g in pairs])
-        except BaseException as error:
-            failure = error
-            raise
-        finally:
-            if self._after_rule is not None:
-                self._after_rule(op, inputs, cotangents, grad_inputs, failure)
-        return pairs
-
     @contextmanager
     def around_pass(self, outputs: Sequence[Any]) -> Iterator[None]:
         """Run a backward pass between its hooks."""
@@ -198,8 +151,7 @@ class ActiveHooks:
                 if packed is not None:
                     values[index] = Packed(packed)
         node[FIRST : op.first] = values
-        op.hooks = self
-        op.simple = False
+        op.packed_by(self)
 
     def restore(self, saved: Sequence[Any]) -> list[Any]:
         """Return saved values with everything that was packed restored."""
@@ -215,11 +167,7 @@ class ActiveHooks:
         return value
 
 
-def _each_raw(gradients: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple([raw_gradient(g) for g in gradients])
-
-
-def _inputs(node: Node) -> tuple[Any, ...]:
+def _raw_inputs(node: Node) -> tuple[Any, ...]:
     """Return the raw inputs of a node, None for those that it did not save."""
     op = node[OP]
     known = dict(zip(op.sources, node[FIRST : op.first], strict=True))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agnograd._forward import Tape
 from agnograd._mode import enable_grad
+from agnograd._moving import asarray
+from agnograd._namespace import domain_of
 from agnograd._trace import ArgNums, Function, Trace, outputs_of
 from agnograd._trees import map_leaves, unflatten
 from agnograd._variable import Variable
 from agnograd.errors import NoGradientError
+
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
 
 __all__ = ["jacobian"]
 
@@ -72,14 +77,14 @@ def _size(variables: list[Variable]) -> int:
 
 def _pulled(trace: Trace, output: Variable) -> tuple[Any, ...]:
     """Return the derivative of one output array, for each differentiated argument."""
-    raw = output._domain.raw
+    reshape = output._domain.raw.reshape
     rows = [
-        trace.pull([output], [raw.reshape(unit, output.shape)], retain=True)
-        for unit in _units(output)
+        trace.pull([output], [reshape(unit, output.shape)], retain=True) for unit in _units(output)
     ]
 
     def stacked(like: Any, *parts: Any) -> Any:
-        xp = output._domain.namespace if isinstance(like, Variable) else raw
+        domain = domain_of(like)
+        xp = domain.namespace if isinstance(like, Variable) else domain.raw
         shape = (*output.shape, *like.shape)
         if not parts:
             return xp.zeros(shape, dtype=like.dtype)
@@ -118,7 +123,7 @@ def _columns(
     """Return the derivatives of all outputs for one input array."""
     variable = inputs[index]
     domain = variable._domain
-    tangents = [domain.Variable._make(domain.raw.zeros_like(v._data), None) for v in inputs]
+    tangents = [v._make(v._domain.raw.zeros_like(v._data), None) for v in inputs]
 
     def push(unit: Any) -> list[Any]:
         moved = domain.Variable._make(domain.raw.reshape(unit, variable.shape), None)
@@ -126,14 +131,20 @@ def _columns(
 
     along = [push(unit) for unit in _units(variable)]
     across = [push(1j * unit) for unit in _units(variable)] if _is_complex(variable) else []
-    xp = domain.namespace if trace.as_variables else domain.raw
+
+    def names(of: Domain) -> Any:
+        return of.namespace if trace.as_variables else of.raw
 
     def joined(parts: list[list[Any]], place: int, output: Variable) -> Any:
         shape = (*output.shape, *variable.shape)
         if not parts:
-            return xp.zeros(shape, dtype=variable.dtype, device=variable.device)
+            return names(domain).zeros(shape, dtype=variable.dtype, device=variable.device)
+        xp = names(output._domain)
         stacked = xp.reshape(xp.stack([part[place] for part in parts], axis=-1), shape)
-        return xp.astype(stacked, variable.dtype, copy=False)
+        if output._domain is domain:
+            return xp.astype(stacked, variable.dtype, copy=False)
+        moved = asarray(stacked, backend=variable, dtype=variable.dtype, device=variable.device)
+        return moved if trace.as_variables else moved.data
 
     with enable_grad():
         blocks = [joined(along, place, output) for place, output in enumerate(outputs)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from agnograd.errors import UnsupportedArrayError
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["Namespace", "domain_named", "domain_of", "namespace"]
+__all__ = ["Namespace", "domain_named", "domain_of", "is_array", "namespace", "owner_of"]
 
 
 class Namespace(ModuleType):
@@ -37,6 +38,33 @@ class Namespace(ModuleType):
         def __getattr__(self, name: str) -> Any: ...
 
 
+class Extension(Namespace):
+    """An extension of a namespace, such as ``xp.linalg``.
+
+    Its functions are made when one of them is first asked for: programs use few extensions.
+    """
+
+    def __init__(self, name: str, make: Callable[[], dict[str, Any]]) -> None:
+        super().__init__(name, Extension.__doc__)
+        self.__dict__["_make"] = make
+
+    def __getattr__(self, name: str) -> Any:
+        self._fill()
+        return object.__getattribute__(self, name)
+
+    def __dir__(self) -> list[str]:
+        self._fill()
+        return dir(self)
+
+    def _fill(self) -> None:
+        with _lock:
+            make = self.__dict__.get("_make")
+            if make is not None:
+                self.__dict__.update(make())
+                del self.__dict__["_make"]
+                self.__class__ = Namespace  # type: ignore[assignment]  # its look-ups are faster
+
+
 _lock = threading.RLock()
 _domains: dict[str, Domain] = {}
 _owners: dict[type, Domain] = {}
@@ -56,6 +84,30 @@ def domain_named(name: str) -> Domain:
     return domain
 
 
+def owner_of(value: object) -> Domain | None:
+    """Return the domain of a Variable, or of a raw array of an installed backend; else None."""
+    if isinstance(value, Variable):
+        return value._domain
+    kind = type(value)
+    domain = _owners.get(kind)
+    if domain is None and kind.__module__ != "builtins":
+        backend = backend_of(kind)
+        if backend is not None and isinstance(value, domain_named(backend.name).array_types):
+            domain = _owners[kind] = domain_named(backend.name)
+    return domain
+
+
+def is_array(value: object) -> bool:
+    """Return whether a value is an array of any library, a Variable included.
+
+    Some libraries' arrays have none of the standard's methods: those of backends are known all the
+    same, and without importing any library.
+    """
+    kind = type(value)
+    standard = hasattr(kind, "__array_namespace__") or hasattr(kind, "__dlpack__")
+    return standard or owner_of(value) is not None
+
+
 def domain_of(value: object) -> Domain:
     """Return the domain that an array belongs to; scalars and lists are the default backend's.
 
@@ -64,24 +116,19 @@ def domain_of(value: object) -> Domain:
     UnsupportedArrayError
         If the value is an array of no installed backend.
     """
-    if isinstance(value, Variable):
-        return value._domain
+    domain = owner_of(value)
+    if domain is not None:
+        return domain
+    if isinstance(value, list | tuple):
+        first = next((each for each in value if isinstance(each, Variable)), None)
+        return domain_of(first) if first is not None else domain_named(default_name())
+    if is_python_scalar(value):
+        return domain_named(default_name())
     kind = type(value)
-    domain = _owners.get(kind)
-    if domain is None:
-        if isinstance(value, list | tuple):
-            first = next((each for each in value if isinstance(each, Variable)), None)
-            return domain_of(first) if first is not None else domain_named(default_name())
-        if is_python_scalar(value):
-            return domain_named(default_name())
-        backend = backend_of(kind)
-        if backend is None or not isinstance(value, domain_named(backend.name).array_types):
-            raise UnsupportedArrayError(
-                f"{kind.__module__}.{kind.__qualname__} is no array of an installed backend "
-                f"({', '.join(backends())})"
-            )
-        domain = _owners[kind] = domain_named(backend.name)
-    return domain
+    raise UnsupportedArrayError(
+        f"{kind.__module__}.{kind.__qualname__} is no array of an installed backend "
+        f"({', '.join(backends())})"
+    )
 
 
 def namespace(backend: object = None) -> Namespace:

@@ -6,9 +6,9 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
-from agnograd.errors import RuleError
+from agnograd.errors import MissingRuleError, RuleError
 
 __all__ = ["Op", "OpSet", "Rule", "Status"]
 
@@ -31,11 +31,15 @@ class Rule:
         The rule; elementwise rules may be the constants 1, -1 and 0.
     names : tuple of str
         What the rule asks for, in the order of its own parameters.
+    reason : str
+        Why there is no derivative with respect to this input, if there is none: then the rule is
+        an error that says it.
     """
 
     kind: Kind
     function: Callable[..., Any] | int
     names: tuple[str, ...]
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +57,20 @@ class Op:
     arrays : tuple of str
         Parameters that take arrays.
     rules : mapping
-        Rules by the name of the input.
+        Rules by the name of the input. A composed op has none: those of the ops that it calls
+        apply.
     status : {"rule", "no gradient", "missing"}
         Whether a derivative is known, is nothing by nature, or is missing.
     forward : callable or None
         What computes the op on raw arrays, for ops beyond the standard: a library's function of
         the same name may mean something else. It may name ``xp`` and ``backend`` before the op's
         own parameters. Without it the op is the function of the backend's namespace.
+    kernels : mapping
+        By the name of a backend, the module that may have a function of the op's name (what comes
+        after the last dot) which is used instead of ``forward``. It is imported when the op is
+        first called on that backend.
+    composed : bool
+        Whether ``forward`` is a program that calls other ops, with Variables as with raw arrays.
     accumulate : callable or None
         ``accumulate(into, g, …)`` adds the gradient of the only differentiable input into an
         existing buffer and returns it. It may name ``backend`` and what rules may name.
@@ -90,6 +101,8 @@ class Op:
     rules: Mapping[str, Rule]
     status: Status
     forward: Callable[..., Any] | None = None
+    kernels: Mapping[str, str] = field(default_factory=dict)
+    composed: bool = False
     accumulate: Callable[..., Any] | None = None
     overwrite: Callable[..., Any] | None = None
     view: Callable[..., Any] | None = None
@@ -99,7 +112,7 @@ class Op:
     @property
     def differentiable(self) -> tuple[str, ...]:
         """The inputs that a graph node has edges for."""
-        if self.status == "missing":
+        if self.status == "missing" or self.composed:
             return self.arrays
         return tuple(name for name in self.arrays if name in self.rules)
 
@@ -122,7 +135,8 @@ class OpSet:
     keyword arguments by input; a rule's own parameters say what it needs, and the graph saves
     exactly that: inputs by name, ``out`` (the output), options by name, ``xp`` (the namespace)
     and, which cost no array, ``x_shape``, ``x_dtype`` and ``x_device`` of an input ``x`` (or of
-    ``out``).
+    ``out``). A text instead of a rule says why there is no derivative with respect to that input:
+    to ask for it is an error with this reason.
 
     Besides rules, every method takes ``forward``, ``accumulate``, ``overwrite``, ``view``,
     ``outputs`` and ``masks`` (see ``Op``). Positional-only parameters, and those with a rule, take
@@ -136,6 +150,13 @@ class OpSet:
         The chapter of the standard that the ops belong to, or a name of your own.
     samples : str, optional
         The module whose ``samples`` list holds sample inputs for these ops; imported by tests.
+    kernels : mapping of str to str, optional
+        Modules that have functions which compute ops of this set, by the name of the backend whose
+        raw arrays they take and return. A function is found by what the op's name has after the
+        last dot. Each module is imported when one of the ops is first called on its backend. An op
+        that it has no function for, or a call that the function answers with NotImplemented, is
+        computed by ``forward``. What the backend itself gives for the op in ``Backend.kernels()``
+        is preferred.
 
     Examples
     --------
@@ -151,6 +172,7 @@ class OpSet:
     chapter: str
     samples: str | None = None
     ops: dict[str, Op] = field(default_factory=dict)
+    kernels: Mapping[str, str] = field(default_factory=dict)
 
     def elementwise(self, signature: str, /, **rules: Any) -> None:
         """Register an element-wise op by its partial derivatives.
@@ -172,6 +194,15 @@ class OpSet:
         """Register an op by its vector-Jacobian products, one per differentiable input."""
         self._add(signature, "vjp", rules)
 
+    def composed(self, signature: str, /, function: Callable[..., Any]) -> None:
+        """Register an op that is made of others: their rules give its derivative.
+
+        ``function`` may name ``xp`` before the op's own parameters. It is called with the raw
+        namespace and raw arrays, or with the differentiable namespace and whatever the user gives;
+        it uses ``xp`` alone, and may return anything.
+        """
+        self._add(signature, "vjp", {"forward": function, "composed": True}, status="rule")
+
     def constant(self, *signatures: str, **options: Any) -> None:
         """Register ops that have no gradient by nature (comparisons, indices, dtypes)."""
         for signature in signatures:
@@ -189,7 +220,10 @@ class OpSet:
     ) -> None:
         features = {
             key: rules.pop(key)
-            for key in ("forward", "accumulate", "overwrite", "view", "outputs", "masks")
+            for key in (
+                *("forward", "composed"),
+                *("accumulate", "overwrite", "view", "outputs", "masks"),
+            )
             if key in rules
         }
         constants, options = rules.pop("constants", ()), rules.pop("options", ())
@@ -200,7 +234,8 @@ class OpSet:
         arrays = tuple(
             parameter.name
             for parameter in parameters.values()
-            if parameter.name in rules
+            if features.get("composed")  # any of them may
+            or parameter.name in rules
             or parameter.name in constants
             or parameter.name in SEQUENCES
             or (
@@ -212,7 +247,9 @@ class OpSet:
         if unknown:
             raise RuleError(_unknown(f"{name}: a rule for", unknown[0], parameters))
         made = {
-            key: Rule(kind, function, _names(name, key, kind, function, parameters, arrays))
+            key: _refusal(name, key, kind, function)
+            if isinstance(function, str)
+            else Rule(kind, function, _names(name, key, kind, function, parameters, arrays))
             for key, function in rules.items()
         }
         self.ops[name] = Op(
@@ -223,6 +260,7 @@ class OpSet:
             arrays=arrays,
             rules=made,
             status=status or ("rule" if made else "no gradient"),
+            kernels=self.kernels,
             **features,
         )
 
@@ -236,6 +274,18 @@ def _parse(text: str) -> tuple[str, inspect.Signature]:
     except SyntaxError as error:
         raise RuleError(f"{text!r} is no signature such as 'sum(x, /, *, axis=None)'") from error
     return name, inspect.signature(scope["function"])
+
+
+def _refusal(op: str, key: str, kind: Kind, reason: str) -> Rule:
+    """Return a rule that says why there is none."""
+
+    def refuse() -> NoReturn:
+        raise MissingRuleError(
+            f"{op} has no derivative with respect to {key!r}: {reason}. If no gradient shall flow "
+            f"through {key!r}, give ag.stop_gradient({key})."
+        )
+
+    return Rule(kind, refuse, (), reason)
 
 
 def _names(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from agnograd._graph import RANK, Edge, Leaf, edges_of
 
-__all__ = ["on_path", "uses", "within"]
+__all__ = ["older", "on_path", "uses", "within"]
 
 
 def on_path(roots: Iterable[Edge], targets: Iterable[Edge]) -> set[int] | None:
@@ -64,3 +64,18 @@ def uses(roots: Iterable[Edge], path: set[int] | None) -> dict[int, int]:
                 reached.add(rank)
                 stack.append(edge)
     return counts
+
+
+def older(nodes: Iterable[Edge | None], start: int) -> Iterator[Edge]:
+    """Yield the nodes from before a start, a rank, that others depend on; none is searched."""
+    stack = [node for node in nodes if node is not None]
+    seen = {node[RANK] for node in stack}
+    while stack:
+        node = stack.pop()
+        if node[RANK] > start:  # newer nodes rank lower
+            yield node
+            continue
+        for edge in edges_of(node):
+            if edge is not None and edge[RANK] not in seen:
+                seen.add(edge[RANK])
+                stack.append(edge)

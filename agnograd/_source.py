@@ -1,4 +1,4 @@
-"""The source of an op's functions, written from its signature and from what its rules name."""
+"""The source of an op's function, written from its signature and from what its rules name."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from inspect import Parameter
 from textwrap import indent
 from typing import Any, Literal
 
-from agnograd._ops import Op, Rule
+from agnograd._ops import Op
 
-__all__ = ["Form", "backward_source", "forward_source", "multiplies", "saved_values"]
+__all__ = ["Form", "broadcasts", "forward_source", "indented", "saved_values"]
 
 # How an op is called: as a function of the namespace, or as an operator of arrays, where an
 # operand that is no array gets its chance to answer (Python's NotImplemented), also reflected.
@@ -72,9 +72,14 @@ def _observed(op: Op, arguments: str, inputs: str, options: str) -> Iterator[str
     yield "    _op = _call"
     yield f"    _out = _kernel({arguments})"
     yield "else:"
-    yield "    _op, _out = _state.observers.forward("
-    yield f"        _call, _partial(_kernel, {arguments}), ({inputs}), {{{options}}}"
-    yield "    )"
+    # What takes the inputs alone needs no function that binds options.
+    if arguments == inputs.removesuffix(", "):
+        yield f"    _inputs = ({inputs})"
+        yield "    _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})"
+    else:
+        yield "    _op, _out = _state.observers.forward("
+        yield f"        _call, _partial(_kernel, {arguments}), (), ({inputs}), {{{options}}}"
+        yield "    )"
     if not op.differentiable:
         return
     nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
@@ -146,7 +151,7 @@ def _recording(op: Op) -> Iterator[str]:
     yield f"if {constant}:"
     yield "    _result = _wrap(_out)" if several else "    _result._node = None"
     yield "else:"
-    if _broadcasts(op):
+    if broadcasts(op):
         yield from indented(_matching(op))
     if _reads(op):
         yield from indented(_known_facts())
@@ -239,12 +244,12 @@ def saved_values(op: Op) -> list[tuple[str, str, int | str | None]]:
             tracked = " or ".join(f"_{user}_node is not None" for user in users)
             expression = f"({expression} if {tracked} else None)"
         saved.append((value, expression, source))
-    if _broadcasts(op):
+    if broadcasts(op):
         saved.append(("match", "_match", None))
     return saved
 
 
-def _broadcasts(op: Op) -> bool:
+def broadcasts(op: Op) -> bool:
     """Whether an element-wise op combines arrays, whose shapes and dtypes may differ."""
     return len(op.arrays) > 1 and next(iter(op.rules.values())).kind == "elementwise"
 
@@ -274,87 +279,3 @@ def _expression(op: Op, value: str) -> tuple[str, int | str | None]:
 
 def _fact(array: str, what: str) -> str:
     return f"_device({array})" if what == "device" else f"{array}.{what}"
-
-
-# -- the backward function -----------------------------------------------------------------------
-
-
-def backward_source(op: Op, guarded: bool = False) -> str:
-    """Write ``(g, node, xp) -> pairs``: each edge of the node and its gradient, or None.
-
-    On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
-    under ``create_graph`` they are Variables and the differentiable namespace. A guarded function
-    does not multiply cotangents that are 0 with derivatives that are not finite.
-    """
-    name = op.name.rpartition(".")[2].strip("_")
-    body = "\n".join(_backward_lines(op, guarded))
-    return f"def {name}_backward(g, node, xp):\n{indent(body, '    ')}\n"
-
-
-def _backward_lines(op: Op, guarded: bool) -> Iterator[str]:
-    inputs = op.differentiable
-    saved = [name for name, _, _ in saved_values(op)]
-    edges = ["*_edges"] if op.sequence else [f"_{name}_edge" for name in inputs]
-    yield f"{', '.join(['_', '_', '_', *saved, *edges])} = node"
-    if op.sequence:
-        (rule,) = op.rules.values()
-        name = op.sequence
-        gradients = f"_rule_{name}({', '.join(rule.names)})"
-        fitted = f"_fit_each({gradients}, _edges, {name}_shape, {name}_dtype, xp)"
-        yield f"return tuple(zip(_edges, {fitted}))"
-        return
-    if multiplies(op):
-        yield "_conjugated = g.dtype in _complex"
-    for name in inputs:
-        lines = list(_gradient(op, name, guarded))
-        if len(inputs) == 1:
-            yield from lines
-        else:
-            yield f"if _{name}_edge is None:"
-            yield f"    _{name}_grad = None"
-            yield "else:"
-            yield from indented(lines)
-    yield f"return {_tuple(f'(_{name}_edge, _{name}_grad)' for name in inputs)}"
-
-
-def multiplies(op: Op) -> bool:
-    """Return whether a cotangent is multiplied with a derivative."""
-    return any(_multiplies(rule) for rule in op.rules.values())
-
-
-def _multiplies(rule: Rule) -> bool:
-    return rule.kind == "elementwise" and callable(rule.function)
-
-
-def _returns_its_argument(rule: Rule) -> bool:
-    """Whether a rule is ``lambda v: v``, for some name: then there is nothing to call."""
-    code = getattr(rule.function, "__code__", None)
-    return len(rule.names) == 1 and code is not None and code.co_code == _ITSELF
-
-
-_ITSELF = (lambda v: v).__code__.co_code
-
-
-def _gradient(op: Op, name: str, guarded: bool) -> Iterator[str]:
-    """Compute the gradient with respect to one input."""
-    rule = op.rules[name]
-    result = f"_{name}_grad"
-    value = f"_rule_{name}({', '.join(rule.names)})"
-    if _returns_its_argument(rule):
-        (value,) = rule.names
-    if rule.kind != "elementwise":
-        yield f"{result} = _fit({value}, {name}_shape, {name}_dtype, xp)"
-        return
-    if _multiplies(rule):
-        # In one expression: NumPy multiplies into a large array that nothing else refers to.
-        product = "_guarded(g, {}, xp)" if guarded else "g * {}"
-        yield "if _conjugated:"
-        yield f"    {result} = {product.format(f'_conjugate({value}, xp)')}"
-        yield "else:"
-        yield f"    {result} = {product.format(value)}"
-    else:
-        yield f"{result} = " + {1: "g", -1: "-g", 0: "xp.zeros_like(g)"}[rule.function]  # type: ignore[index]
-    if _broadcasts(op):
-        index = op.differentiable.index(name)
-        yield "if match is not None:"
-        yield f"    {result} = _fit({result}, *match[{index}], xp)"

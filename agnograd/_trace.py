@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agnograd._engine import run_pass
 from agnograd._fit import is_python_scalar
 from agnograd._forward import Tape, place
-from agnograd._graph import RANK, ByNode, Edge, Leaf, edges_of, next_rank
+from agnograd._graph import ByNode, Edge, Leaf, next_rank
 from agnograd._mode import enable_grad, is_grad_enabled, recording_since
 from agnograd._namespace import domain_of
+from agnograd._paths import older
 from agnograd._seeds import Owner, raw_seed, seed_of
 from agnograd._trees import flatten, leaves, map_leaves, unflatten
 from agnograd._variable import Variable
@@ -160,17 +161,7 @@ class Trace:
         What depends on this run's own inputs alone is cut loose: otherwise every result would
         hold the graph that made it, and so would all that is computed from it.
         """
-        stack = [variable._node for variable in variables if variable._node is not None]
-        seen = {node[RANK] for node in stack}
-        while stack:
-            node = stack.pop()
-            if node[RANK] > self.start:  # newer nodes rank lower
-                return True
-            for edge in edges_of(node):
-                if edge is not None and edge[RANK] not in seen:
-                    seen.add(edge[RANK])
-                    stack.append(edge)
-        return False
+        return any(older([variable._node for variable in variables], self.start))
 
 
 def _position(argnum: int, count: int) -> int:

@@ -7,6 +7,7 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 from agnograd._graph import Edge
+from agnograd._namespace import is_array
 from agnograd._variable import Variable
 from agnograd.errors import MixedBackendsError
 
@@ -37,7 +38,7 @@ def unwrap(call: Call, name: str, value: Any) -> tuple[Any, Edge | None]:
         return value, None
     if isinstance(value, Number) and hasattr(value, "item"):
         return value.item(), None
-    if _is_array(value):
+    if is_array(value):
         kind = type(value)
         raise _mixed(call, name, f"an array of type {kind.__module__}.{kind.__qualname__}")
     return value, None
@@ -65,18 +66,12 @@ def is_operand(call: Call, value: Any) -> bool:
     """Return whether a binary operator takes this operand, or leaves it to the operand's type."""
     if isinstance(value, (Variable, Number, *call.domain.array_types)):
         return True
-    return _is_array(value) or call.domain.backend.accepts(value)
-
-
-def _is_array(value: Any) -> bool:
-    kind = type(value)
-    return hasattr(kind, "__array_namespace__") or hasattr(kind, "__dlpack__")
+    return is_array(value) or call.domain.backend.accepts(value)
 
 
 def _mixed(call: Call, name: str, what: str) -> MixedBackendsError:
     backend = call.domain.backend.name
     return MixedBackendsError(
         f"{call.name}: argument {name!r} is {what}, but the op runs on backend {backend!r}; "
-        f"copy it there first, with ag.namespace({backend!r}).from_dlpack(...) or "
-        f"ag.namespace({backend!r}).asarray(...)"
+        f"move it there first, with its gradient, by ag.asarray(x, backend={backend!r})"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from agnograd._graph import OP, Edge, Leaf, Watch, maker_of
+from agnograd._graph import Edge, Leaf, Watch, domain_at
 from agnograd._mode import enable_grad, no_grad
 from agnograd._variable import Variable
 from agnograd.errors import GradientError
@@ -13,7 +13,7 @@ from agnograd.errors import GradientError
 if TYPE_CHECKING:
     from agnograd._hooks import ActiveHooks
 
-__all__ = ["announce", "domain_at", "raw_gradient", "replaced", "watched"]
+__all__ = ["announce", "raw_gradient", "replaced", "watched"]
 
 
 def watched(node: Edge, watch: Watch, g: Any, create_graph: bool) -> Any:
@@ -39,11 +39,6 @@ def replaced(hook: Callable[[Any], Any], g: Any, domain: Any, create_graph: bool
         )
     new._refresh()
     return new if create_graph else new._data
-
-
-def domain_at(node: Edge) -> Any:
-    """Return the domain of the value that a node made."""
-    return node.domain if isinstance(node, Leaf) else maker_of(node)[OP].domain
 
 
 def announce(leaf: Leaf, g: Any, hooks: ActiveHooks) -> None:

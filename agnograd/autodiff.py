@@ -9,12 +9,11 @@ from itertools import repeat
 from typing import Any
 
 from agnograd._engine import run_pass
-from agnograd._graph import ByNode, Leaf, watch
+from agnograd._graph import ByNode, Leaf, domain_at, watch
 from agnograd._inspection import Graph, graph_of
 from agnograd._mode import enable_grad, no_grad
 from agnograd._seeds import Owner, cotangent_list, nodes_of, seeds_of
 from agnograd._variable import Variable
-from agnograd._watching import domain_at
 from agnograd.errors import NoGradientError
 
 __all__ = ["Graph", "backward", "grad", "graph"]

@@ -2,6 +2,7 @@
 
 from agnograd._axes import inverse_permutation, keep_axes, reduced_axes
 from agnograd._backends import Backend
+from agnograd._bridges import Bridge, Flat, Program, Record
 from agnograd._call import Call
 from agnograd._capabilities import Capabilities
 from agnograd._fit import (
@@ -20,9 +21,13 @@ from agnograd.testing._samples import Sample, array
 
 __all__ = [
     "Backend",
+    "Bridge",
     "Call",
     "Capabilities",
+    "Flat",
     "OpSet",
+    "Program",
+    "Record",
     "Sample",
     "adjoint",
     "array",

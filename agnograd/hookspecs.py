@@ -46,36 +46,46 @@ class HookSpecs:
     """What a function-hook plugin may implement (entry points ``agnograd.plugins``)."""
 
     @hookspec
-    def forward_preprocess(self, op: "Call", inputs: Sequence[Any]) -> None:
+    def forward_preprocess(self, op: "Call", kind: "Call", inputs: Sequence[Any]) -> None:
         """Run before an op computes.
 
         Parameters
         ----------
         op : Call
-            The op: ``name``, ``chapter``, ``parameters`` and ``location``.
+            The op: ``name``, ``chapter``, ``parameters``, ``backend`` and ``location``.
         inputs : sequence
             The op's array arguments, raw; Python scalars as they are.
         """
 
     @hookspec
     def forward_postprocess(
-        self, op: "Call", inputs: Sequence[Any], outputs: Any, error: BaseException | None
+        self,
+        op: "Call",
+        kind: "Call",
+        inputs: Sequence[Any],
+        outputs: Any,
+        error: BaseException | None,
+        start: Any,
+        stop: Any,
     ) -> None:
         """Run after an op computed, or failed.
 
         Parameters
         ----------
-        op, inputs
+        op, kind, inputs
             As in ``forward_preprocess``.
         outputs : tuple of array
             The raw results; empty if the op failed.
         error : BaseException or None
             What the op raised.
+        start, stop : mark or None
+            Marks in time (``Backend.mark``) right before and after the op computed, without any
+            hook; None if a hook before it failed. They are taken if a hook asks for them.
         """
 
     @hookspec
     def backward_preprocess(
-        self, op: "Call", inputs: Sequence[Any], grad_outputs: Sequence[Any]
+        self, op: "Call", kind: "Call", inputs: Sequence[Any], grad_outputs: Sequence[Any]
     ) -> None:
         """Run before an op's rule.
 
@@ -84,6 +94,8 @@ class HookSpecs:
         op : Call
             The op as its forward hooks saw it, the same object; without ``parameters`` and
             ``location`` if no hook observed that call.
+        kind : Call
+            As in ``forward_preprocess``.
         inputs : sequence
             The op's differentiable inputs, raw; None for those that the graph did not save.
         grad_outputs : sequence
@@ -94,21 +106,26 @@ class HookSpecs:
     def backward_postprocess(
         self,
         op: "Call",
+        kind: "Call",
         inputs: Sequence[Any],
         grad_outputs: Sequence[Any],
         grad_inputs: Sequence[Any],
         error: BaseException | None,
+        start: Any,
+        stop: Any,
     ) -> None:
         """Run after an op's rule, or after it failed.
 
         Parameters
         ----------
-        op, inputs, grad_outputs
+        op, kind, inputs, grad_outputs
             As in ``backward_preprocess``.
         grad_inputs : tuple
             The gradients of the inputs, raw; None where none was asked for; empty after failure.
         error : BaseException or None
             What the rule raised.
+        start, stop
+            As in ``forward_postprocess``, of the rule.
         """
 
     @hookspec

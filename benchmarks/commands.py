@@ -140,6 +140,29 @@ def memory(json_path: str | None, quick: bool, **options: Any) -> None:
 
 
 @main.command()
+@machinery
+@click.option("--rounds", default=9, show_default=True, help="How often each is timed, in turn.")
+@click.option("--quick", is_flag=True, help="Small sizes, one round: do all run, and agree?")
+def backends(json_path: str | None, quick: bool, **options: Any) -> None:
+    """Time agnograd on PyTorch's and JAX's arrays, against these libraries' own derivatives."""
+    from benchmarks.backends import PAIRS, rows
+
+    if options.pop("against"):
+        raise click.UsageError("backends has its peers: " + ", ".join(PAIRS))
+    if quick:
+        options.update(sizes="small", rounds=1, budget=0.0)
+    comparison: Comparison = watched(compare, Plan(against=(*PAIRS, *PAIRS.values()), **options))
+    header = [column for name in PAIRS for column in (f"{name}, ms", f"agnograd on {name}")]
+    report.print_table(["workload", *header], rows(comparison))
+    for line in (*comparison.left_out, *comparison.failures):
+        click.echo(line)
+    if json_path:
+        report.write_json(report.to_dict(comparison), json_path)
+    if comparison.failures:
+        raise SystemExit(1)
+
+
+@main.command()
 @click.option("--quick", is_flag=True, help="Few calls.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
 def overhead(quick: bool, json_path: str | None) -> None:

@@ -1,6 +1,6 @@
 """Write what pages have as tables of what the code says.
 
-These are conventions.md, ops.md, and the capabilities in backends.md.
+These are conventions.md, ops.md, special.md, and the capabilities in backends.md.
 
 Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
 """
@@ -17,6 +17,10 @@ import agnograd as ag
 from agnograd._backends import backend_named
 from agnograd.extend import Capabilities
 from agnograd.testing import CONVENTIONS, Convention
+from agnograd_special import ops as special_ops
+from agnograd_special._names import JAX, TORCH
+from agnograd_special._set import FORMULAS
+from agnograd_special.samples.conventions import ROWS
 
 FOLDER = Path(__file__).parent
 
@@ -72,8 +76,9 @@ OPS_INTRODUCTION = """\
 Every op that agnograd itself registers, by chapter of the standard. Those in *italics* have no
 gradient by nature; all others have a derivative rule, which can be differentiated itself.
 (`asarray` is made of other ops: Variables stay connected through it.) Functions marked with a
-dagger are beyond the standard. `agnograd ops` lists what is installed on your machine, the ops of
-other distributions included. This page is made by `python docs/generate.py`.
+dagger are beyond the standard; [special functions](special.md) have a page of their own.
+`agnograd ops` lists what is installed on your machine, the ops of other distributions included.
+This page is made by `python docs/generate.py`.
 """
 
 CAPABILITIES_BEGIN = "<!-- made by docs/generate.py -->"
@@ -84,6 +89,93 @@ BEYOND = (
     *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
     *("scatter_add", "scatter_add_axis"),
 )
+
+
+SPECIAL = """\
+# Special functions
+
+The op pack `agnograd_special` puts `scipy.special` into every namespace, as `xp.special`, with
+derivatives: its functions, their names and their arguments, element by element, and `logsumexp`,
+`softmax` and `log_softmax`. It needs SciPy: `pip install 'agnograd[special]'`. This page is made by
+`python docs/generate.py`.
+
+```python
+import agnograd as ag
+
+xp = ag.namespace("numpy")
+x = xp.asarray([0.5, 1.5]).data
+print(ag.grad(lambda x: xp.sum(xp.special.gammaln(x)))(x))  # digamma: [-1.96351003  0.03648998]
+ag.check_grad(lambda x: xp.special.log_ndtr(x), x)  # to second order
+```
+
+With `SCIPY_ARRAY_API=1` in the environment, SciPy's own `scipy.special.gammaln(x)` calls
+`xp.special.gammaln` when `x` is a Variable. That holds for every function that SciPy dispatches,
+and so for what SciPy computes with them.
+
+## Where they are computed
+
+| backend | by |
+| --- | --- |
+| `numpy` | `scipy.special`, imported when the first special function is called |
+| `cupy` | `cupyx.scipy.special`, else a formula |
+| `torch` | `torch.special`, else a formula; else SciPy, for tensors on the CPU |
+| `jax` | `jax.scipy.special`, else a formula; else SciPy, which programs of `jax.jit` call back |
+| `dask` | a formula, else SciPy in each chunk: nothing is computed before it is asked for |
+| others | a formula; else SciPy, for arrays on the host |
+
+A formula is a program of the standard's functions, on any device. Where there is neither a function
+of the library nor a formula, and the arrays lie on another device than the host, the call is an
+error that says so: no array is copied to the host without a word. Results have the dtype of the
+arrays, where SciPy gives double precision because an argument is a Python number.
+
+## Functions
+
+Each with the inputs that it has a derivative for. Derivatives have derivatives themselves, to any
+order. To ask for one that there is not is an error, raised in the backward pass, that says why. The
+two columns at the end say where the library has the function itself; *formula* where it is computed
+by the standard's functions.
+
+| function | derivative | without one | PyTorch | JAX |
+| --- | --- | --- | --- | --- |
+"""
+
+SPECIAL_NOTES = """
+Functions take the complex arguments that SciPy's take, and the rules of analytic ones hold there.
+`psi` and `ive` have no complex derivative, and say so; of `gamma`, `loggamma` and `rgamma` there is
+the first one. The derivatives of `erfcx`, `dawsn`, `wofz` and `log_ndtr` keep their digits far from
+0, and those of `j1`, `i1`, `sinc`, `exprel` and the power transforms where formulas are 0/0.
+`ive` and `kve` of any order lose digits as their argument grows, about as many as it has;
+`i0e`, `i1e`, `k0e` and `k1e` do not. `logsumexp` is of real arrays.
+
+## Conventions
+
+What a gradient is where there is no derivative, or only a limit from one side:
+
+| program | at | gradient |
+| --- | --- | --- |
+"""
+
+
+def special() -> str:
+    """Return the page of special functions."""
+    parts = [SPECIAL]
+    for name, op in sorted(special_ops.ops.items()):
+        short = name.removeprefix("special.")
+        having = [key for key, rule in op.rules.items() if not rule.reason]
+        lacking = {key: rule.reason for key, rule in op.rules.items() if rule.reason}
+        derivative = ", ".join(f"`{key}`" for key in having or (op.arrays if op.composed else ()))
+        without = "; ".join(f"`{key}`: {reason}" for key, reason in lacking.items())
+        other = "*formula*" if short in FORMULAS or op.composed else ""
+        columns = (
+            f"`{op.text.removeprefix('special.')}`",
+            *(derivative, without),
+            *("yes" if short in own else other for own in (TORCH, JAX)),
+        )
+        parts.append(f"| {' | '.join(columns)} |\n")
+    parts.append(SPECIAL_NOTES)
+    for row in ROWS:
+        parts.append(f"| {' | '.join(_cells(Convention('', *row))[:3])} |\n")
+    return "".join(parts)
 
 
 def conventions() -> str:
@@ -122,6 +214,7 @@ def ops() -> str:
     """Return the page of ops."""
     own = [op for op in ag.ops().values() if op.distribution.startswith("agnograd ")]
     parts = [OPS_INTRODUCTION]
+    own = [op for op in own if op.chapter != "special"]
     chapters = sorted(own, key=lambda op: (op.chapter, op.name))
     for chapter, found in groupby(chapters, key=lambda op: op.chapter):
         names = ", ".join(_marked(op) for op in found)
@@ -165,6 +258,7 @@ def main() -> None:
     """Write all pages."""
     (FOLDER / "conventions.md").write_text(conventions())
     (FOLDER / "ops.md").write_text(ops())
+    (FOLDER / "special.md").write_text(special())
     (FOLDER / "backends.md").write_text(backends())
 
 

@@ -23,12 +23,16 @@ BATCH = 16
 
 
 def initial_parameters(xp: Any, rng: random.Random) -> list[dict[str, Any]]:
-    """Return weights, scaled to keep the variance of the values that pass through, and biases."""
+    """Return weights, scaled to keep the variance of the values that pass through, and biases.
+
+    They are the library's own arrays, as the batches are: then their gradients are such arrays,
+    too, and nothing of what is computed with them is recorded.
+    """
     parameters = []
     for rows, columns in itertools.pairwise(LAYERS):
         weight = [[rng.gauss(0.0, rows**-0.5) for _ in range(columns)] for _ in range(rows)]
-        layer = {"weight": xp.asarray(weight, dtype=xp.float32)}
-        parameters.append(layer | {"bias": xp.zeros((columns,), dtype=xp.float32)})
+        layer = {"weight": xp.asarray(weight, dtype=xp.float32).data}
+        parameters.append(layer | {"bias": xp.zeros((columns,), dtype=xp.float32).data})
     return parameters
 
 
@@ -62,13 +66,14 @@ def step(
 
 
 def settle(*trees: list[dict[str, Any]]) -> None:
-    """Compute what a lazy backend has put off: its graph must not grow from step to step."""
-    values = [value for layers in trees for layer in layers for value in layer.values()]
-    if hasattr(values[0].data, "persist"):
+    """Compute what a lazy library has put off: its graph must not grow from step to step."""
+    places = [(layer, name) for layers in trees for layer in layers for name in layer]
+    if hasattr(places[0][0][places[0][1]], "persist"):
         import dask
 
-        for value, computed in zip(values, dask.persist(*(v.data for v in values)), strict=True):
-            value.data = computed
+        values = dask.persist(*(layer[name] for layer, name in places))
+        for (layer, name), value in zip(places, values, strict=True):
+            layer[name] = value
 
 
 def accuracy(xp: Any, parameters: list[dict[str, Any]], images: Any, digits: Any) -> float:
@@ -85,7 +90,8 @@ def batches(xp: Any, data: dict[str, Any], rng: random.Random) -> Iterator[tuple
     order = rng.sample(range(count), count)
     for start in range(0, count, BATCH):
         indices = xp.asarray(order[start : start + BATCH])
-        yield xp.take(data["images"], indices, axis=0), xp.take(data["targets"], indices, axis=0)
+        images, targets = (xp.take(data[name], indices, axis=0) for name in ("images", "targets"))
+        yield images.data, targets.data
 
 
 def train(
@@ -93,7 +99,7 @@ def train(
 ) -> tuple[list[dict[str, Any]], list[float]]:
     """Return the trained parameters, and the mean loss of each epoch."""
     parameters = initial_parameters(xp, rng)
-    velocities = [{name: xp.zeros_like(p) for name, p in layer.items()} for layer in parameters]
+    velocities = [{name: 0.0 * p for name, p in layer.items()} for layer in parameters]
     value_and_grad = ag.value_and_grad(lambda p, images, targets: loss(xp, p, images, targets))
     losses = []
     with tqdm(range(epochs), unit="epoch") as progress:
@@ -103,7 +109,7 @@ def train(
                 value, gradients = value_and_grad(parameters, images, targets)
                 step(parameters, velocities, gradients, rate=0.1 * 0.5 ** (4 * epoch / epochs))
                 settle(parameters, velocities)
-                values.append(value.item())
+                values.append(float(value))
             losses.append(sum(values) / len(values))
             progress.set_postfix(loss=f"{losses[-1]:.4f}")
     return parameters, losses

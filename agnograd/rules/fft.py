@@ -50,25 +50,28 @@ def _axes(axes: Sequence[int] | None, s: Sequence[int] | None, rank: int) -> lis
     return list(range(rank - len(s), rank)) if s is not None else list(range(rank))
 
 
-def _half_weights(g: Any, n: int, axis: int, xp: Any) -> Any:
-    """Return 2 for frequencies that stand for their conjugates too, and 1 for the others."""
+def _weighted(half: Any, n: int, axis: int, weight: float, xp: Any) -> Any:
+    """Multiply the frequencies that stand for their conjugates, too, with a weight."""
     count = n // 2 + 1
-    index = xp.arange(count, device=array_api_compat.device(g))
+    index = xp.arange(count, device=array_api_compat.device(half))
     alone = xp.logical_or(index == 0, 2 * index == n)
-    weights = 2 - xp.astype(alone, g.dtype)
-    return xp.reshape(weights, (count, *(1,) * (g.ndim - axis % g.ndim - 1)))
+    weights = weight + (1.0 - weight) * xp.astype(alone, half.dtype)
+    return half * xp.reshape(weights, (count, *(1,) * (half.ndim - axis % half.ndim - 1)))
 
 
 def _to_half(g: Any, axis: int, norm: str, xp: Any) -> Any:
     """Return the adjoint of the real inverse transform."""
-    n = g.shape[axis]
     half = xp.fft.rfft(g, axis=axis, norm=_OTHER[norm])
-    return half * xp.astype(_half_weights(g, n, axis, xp), half.dtype)
+    return _weighted(half, g.shape[axis], axis, 2.0, xp)
 
 
 def _from_half(g: Any, n: int, axis: int, norm: str, xp: Any) -> Any:
-    """Return the adjoint of the real forward transform, whose real part is the gradient."""
-    return xp.fft.ifft(_resized(g, n, axis, xp), axis=axis, norm=_OTHER[norm])
+    """Return the adjoint of the real forward transform.
+
+    It is the real part of the sum over the half that there is, and the real inverse transform is
+    that over all frequencies, the left out ones being the conjugates.
+    """
+    return xp.fft.irfft(_weighted(g, n, axis, 0.5, xp), n=n, axis=axis, norm=_OTHER[norm])
 
 
 def _fft(g: Any, x_shape: Shape, axis: int, norm: str, xp: Any) -> Any:
@@ -111,9 +114,9 @@ def _ifftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any
 
 def _rfftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
     *others, last = over = _axes(axes, s, len(x_shape))
-    g = _from_half(g, x_shape[last] if s is None else s[-1], last, norm, xp)
     if others:
         g = xp.fft.ifftn(g, axes=tuple(others), norm=_OTHER[norm])
+    g = _from_half(g, x_shape[last] if s is None else s[-1], last, norm, xp)
     return _fitted(g, x_shape, over, xp)
 
 

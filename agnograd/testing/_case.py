@@ -54,7 +54,9 @@ class Case:
         self.places: list[int | str] = [
             place
             for place, name in self.names.items()
-            if name in self.op.differentiable and self._holds_arrays(self.argument(place))
+            if name in self.op.differentiable
+            and not (name in self.op.rules and self.op.rules[name].reason)
+            and self._holds_arrays(self.argument(place))
         ]
 
     def argument(self, place: Any) -> Any:

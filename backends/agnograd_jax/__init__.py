@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Backend, Capabilities, hookimpl
+from agnograd.extend import Backend, Bridge, Capabilities, hookimpl
 
 if TYPE_CHECKING:
     import jax
@@ -93,6 +93,12 @@ class JaxBackend(Backend):
         import numpy as np
 
         return np.asarray(array, dtype=dtype, copy=copy)
+
+    def bridge(self) -> Bridge:
+        """Return the bridge to JAX's own derivatives."""
+        from agnograd_jax._bridge import JaxBridge
+
+        return JaxBridge()
 
     def synchronize(self, array: Any = None) -> None:
         """Wait for the array, or for all arrays that there are."""

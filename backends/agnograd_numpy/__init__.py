@@ -13,6 +13,9 @@ from agnograd.extend import Backend, hookimpl, is_basic
 
 __all__ = ["NumpyBackend", "backend"]
 
+# Elements of arrays that are multiplied at once: few enough that their product stays in the cache.
+_BLOCK = 2**15
+
 
 class NumpyBackend(Backend):
     """NumPy's arrays, through the namespace of array-api-compat.
@@ -23,6 +26,7 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     modules = ("numpy",)
+    large = 4 * _BLOCK
 
     @cached_property
     def _np(self) -> Any:
@@ -107,6 +111,21 @@ class NumpyBackend(Backend):
         np = self._np
         whole: bool = type(x) is np.ndarray and x.base is None and x.flags.owndata
         return whole and bool(x.flags.writeable)
+
+    def add_product(self, total: Any, g: Any, partial: Any) -> Any:
+        """Multiply and add block by block: the products stay in the cache."""
+        np = self._np
+        partial = np.asarray(partial, dtype=total.dtype)
+        products = np.empty(_BLOCK, dtype=total.dtype)
+        with np.nditer(
+            [total, g, partial],
+            flags=["external_loop", "buffered", "zerosize_ok"],
+            op_flags=[["readwrite"], ["readonly"], ["readonly"]],
+            buffersize=_BLOCK,
+        ) as blocks:
+            for into, one, other in blocks:
+                into += np.multiply(one, other, out=products[: into.size])
+        return total
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add in place; positions that may repeat go through ``numpy.add.at``."""

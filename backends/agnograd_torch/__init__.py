@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agnograd.errors import LostGradientError
-from agnograd.extend import Backend, Capabilities, hookimpl, is_basic
+from agnograd.extend import Backend, Bridge, Capabilities, hookimpl, is_basic
 from agnograd_torch._keys import forward_steps
 from agnograd_torch._operators import standard_operator
 
@@ -54,9 +54,14 @@ class TorchBackend(Backend):
         return value
 
     def own(self, array: Any) -> torch.Tensor:
-        """Return a copy: which tensors share their memory PyTorch does not tell."""
-        copied: torch.Tensor = self.array(array).clone()
-        return copied
+        """Return the tensor, or a copy if it is a view or was imported.
+
+        PyTorch does not tell which tensors share memory that ``detach`` gave: no rule calls it.
+        """
+        tensor: torch.Tensor = self.array(array)
+        storage = tensor.untyped_storage()
+        whole = storage.nbytes() == tensor.nbytes and storage.resizable()
+        return tensor if whole and not tensor._is_view() else tensor.clone()
 
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return an operator whose operands are promoted as the standard has it.
@@ -107,6 +112,18 @@ class TorchBackend(Backend):
         indices = torch.where(indices < 0, indices + into.shape[axis], indices)
         return into.index_add_(axis, indices, values)
 
+    def from_dlpack(self, x: Any, **options: Any) -> Any:
+        """Return a tensor; what has negative strides is copied: PyTorch would end the process."""
+        import numpy as np
+
+        # Not all arrays tell their strides, and NumPy's view of what is on the host does.
+        with contextlib.suppress(AttributeError, BufferError, RuntimeError, TypeError):
+            x = np.from_dlpack(x)
+        strides = getattr(x, "strides", ())
+        if isinstance(strides, tuple) and min(strides, default=0) < 0:
+            x = x.copy()
+        return self.namespace().from_dlpack(x, **options)
+
     def item(self, array: Any) -> Any:
         """Return PyTorch's own conversion to a Python scalar."""
         return array.item()
@@ -118,6 +135,12 @@ class TorchBackend(Backend):
         if copy is False and array.device.type != "cpu":
             raise ValueError(f"a tensor on {array.device} needs a copy to the host: copy=False")
         return np.asarray(array.numpy(force=True), dtype=dtype, copy=copy)
+
+    def bridge(self) -> Bridge:
+        """Return the bridge to PyTorch's own derivatives."""
+        from agnograd_torch._bridge import TorchBridge
+
+        return TorchBridge()
 
     def synchronize(self, array: Any = None) -> None:
         """Wait for the tensor's CUDA device, or for the current one."""
@@ -158,7 +181,7 @@ class TorchBackend(Backend):
             "reserved": torch.cuda.memory_reserved(),
         }
 
-    @contextmanager
+    @contextlib.contextmanager
     def conformance(self) -> Iterator[None]:
         """Leave out what PyTorch says, once in a process, of copies that it makes."""
         with warnings.catch_warnings():

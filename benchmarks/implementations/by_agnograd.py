@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 import agnograd as ag
 from benchmarks.workloads import Case
 
@@ -20,14 +18,14 @@ def version() -> str:
     return ag.__version__
 
 
-def prepare(case: Case) -> Callable[[], Any]:
-    """Return what computes the derivatives once."""
-    xp = ag.namespace("numpy")
+def prepare(case: Case, backend: str = "numpy") -> Callable[[], Any]:
+    """Return what computes the derivatives once; the case has arrays of the backend."""
+    xp = ag.namespace(backend)
 
     def gradients() -> Any:
         leaves: list[Any] = [ag.Variable(each) for each in case.variables]
         out = case.value(xp, *leaves, *case.constants)
-        out.backward(np.ones(out.shape, out.dtype))
+        out.backward(xp.ones_like(out))
         return [leaf.grad.data for leaf in leaves]
 
     def function(*variables: Any) -> Any:

@@ -24,9 +24,7 @@ def prepare(case: Case) -> Callable[[], Any]:
     """Return what computes the derivatives once, and waits for them; its first call compiles."""
     jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_enable_x64", True)
-    variables, constants, vectors = jax.tree.map(
-        jnp.asarray, (case.variables, case.constants, case.vectors)
-    )
+    variables, constants, vectors = case.on(jnp.asarray)[2:]
 
     def gradients(variables: Any, constants: Any, vectors: Any) -> Any:
         def function(*variables: Any) -> Any:

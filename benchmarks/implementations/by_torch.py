@@ -31,13 +31,7 @@ def prepare(case: Case) -> Callable[[], Any]:
     """Return what computes the derivatives once."""
     torch.set_num_threads(1)
     xp = namespace()
-    variables, vectors = (
-        [torch.asarray(a) for a in each] for each in (case.variables, case.vectors)
-    )
-    constants = [
-        [torch.asarray(a) for a in each] if isinstance(each, list) else torch.asarray(each)
-        for each in case.constants
-    ]
+    variables, constants, vectors = case.on(torch.asarray)[2:]
 
     def forward() -> Any:
         leaves = [each.detach().requires_grad_() for each in variables]

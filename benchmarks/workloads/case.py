@@ -34,6 +34,20 @@ class Case(NamedTuple):
     constants: tuple[Any, ...] = ()
     vectors: tuple[Any, ...] = ()
 
+    def on(self, asarray: Callable[[Any], Any]) -> Case:
+        """Return the case with its arrays converted to another library's."""
+
+        def converted(each: Any) -> Any:
+            if isinstance(each, tuple | list):
+                return type(each)(converted(part) for part in each)
+            return asarray(each)
+
+        return self._replace(
+            variables=converted(self.variables),
+            constants=converted(self.constants),
+            vectors=converted(self.vectors),
+        )
+
 
 class Workload(NamedTuple):
     """What makes cases of any size.

@@ -84,7 +84,7 @@ class Memory:
         except TypeError:
             return packed  # nobody can tell when bytes, for example, are let go
         self._ledger.add(array, size, Holder(op.name, name, op.location))
-        self._look(op.domain.backend)
+        self._look(op.backend)
         return kept
 
     @hookimpl
@@ -95,7 +95,7 @@ class Memory:
     @hookimpl
     def backward_postprocess(self, op: Call) -> None:
         """Look at the device's memory, which is fullest in the backward pass."""
-        self._look(op.domain.backend)
+        self._look(op.backend)
 
     def _look(self, backend: Backend) -> None:
         if type(backend).memory is Backend.memory:

@@ -125,7 +125,7 @@ class Offload:
         if self.to == "device":
             packed.content, packed.nbytes = value, nbytes(value)
             return packed
-        host = op.domain.backend.to_host(value)
+        host = op.backend.to_host(value)
         if self.to == "host":
             packed.content, packed.nbytes = host, host.nbytes
         elif self.to == "compressed":

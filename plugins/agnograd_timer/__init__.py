@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections.abc import Iterable
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import hookimpl
-from agnograd_timer._running import Local, clock_of
-from agnograd_timer._totals import Row, Totals, events_of
+from agnograd_timer._running import Running
+from agnograd_timer._totals import as_tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,8 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Timer"]
 
-# Fields of events that wait to be added up: that may wait for the device.
-_WAITING = 50_000
+
+class _Threads(threading.local):
+    """One thread's ``Running``, which joins those of all threads when it is made."""
+
+    def __init__(self, all_of_them: list[Running], kept: int) -> None:
+        self.running = Running(kept)
+        all_of_them.append(self.running)
 
 
 class Timer:
@@ -36,7 +40,7 @@ class Timer:
     Parameters
     ----------
     events : int
-        How many ops and passes to keep one by one, for ``trace``: the latest ones.
+        How many ops and passes of each thread ``trace`` writes: the latest ones.
 
     Examples
     --------
@@ -47,74 +51,47 @@ class Timer:
     2
     """
 
-    def __init__(self, *, events: int = 100_000) -> None:
+    def __init__(self, *, events: int = 10_000) -> None:
         self._kept = events
-        self._local = Local()
-        self._numbers = itertools.count(1)
-        self._lock = threading.Lock()
-        self._events: list[Any] = []  # flat
-        self.reset()
+        self._all: list[Running] = []
+        self._threads = _Threads(self._all, events)
 
     def reset(self) -> None:
         """Forget all that was measured; what still runs counts when it ends."""
-        with self._lock:
-            self._events.clear()
-            self._totals = Totals(self._kept)
+        for running in list(self._all):
+            running.reset()
 
-    # A hook that starts a span runs after those of other plugins, one that ends it before them.
-
-    @hookimpl(trylast=True)
-    def forward_preprocess(self, op: Call) -> None:
-        """Start to measure an op."""
-        self._local.running.start(op, next(self._numbers), clock_of(op))
-
-    @hookimpl(tryfirst=True)
-    def forward_postprocess(self, op: Call, inputs: Iterable[Any]) -> None:
+    @hookimpl
+    def forward_postprocess(self, kind: Call, inputs: Sequence[Any], start: Any, stop: Any) -> None:
         """Note an op's time."""
-        self._stop(op, "forward", op.name, inputs)
+        running = self._threads.running
+        key = "forward", kind.name, tuple([getattr(array, "shape", ()) for array in inputs])
+        if type(start) is float:
+            running.host.add(key, start, stop)
+        else:
+            running.on_device(kind.backend, key, start, stop)
 
-    @hookimpl(trylast=True)
-    def backward_preprocess(self, op: Call) -> None:
-        """Start to measure an op's rule."""
-        clock = clock_of(op)
-        running = self._local.running
-        if clock is not None:
-            running.on_device(clock)
-        running.start(op, next(self._numbers), clock)
-
-    @hookimpl(tryfirst=True)
-    def backward_postprocess(self, op: Call, grad_outputs: Iterable[Any]) -> None:
+    @hookimpl
+    def backward_postprocess(
+        self, kind: Call, grad_outputs: Sequence[Any], start: Any, stop: Any
+    ) -> None:
         """Note the time of an op's rule."""
-        self._stop(op, "backward", op.name, grad_outputs)
+        running = self._threads.running
+        key = "backward", kind.name, tuple([getattr(array, "shape", ()) for array in grad_outputs])
+        if type(start) is float:
+            running.host.add(key, start, stop)
+        else:
+            running.on_device(kind.backend, key, start, stop)
 
     @hookimpl(trylast=True)
     def backward_start(self, outputs: Any) -> None:
-        """Start to measure a pass."""
-        self._local.running.start(outputs, next(self._numbers), None)
+        """Note that a pass begins."""
+        self._threads.running.begin_pass(outputs)
 
     @hookimpl(tryfirst=True)
     def backward_finish(self, outputs: Any) -> None:
-        """Note a pass's time."""
-        self._stop(outputs, "passes", "backward pass", outputs)
-
-    def _stop(self, key: object, kind: str, name: str, arrays: Iterable[Any]) -> None:
-        running = self._local.running
-        times = running.stop(key)
-        if times is None:
-            return
-        key = kind, name, tuple([getattr(array, "shape", ()) for array in arrays])
-        rows = self._totals.rows
-        row = rows.get(key) or rows.setdefault(key, Row(key))
-        self._events.extend((row, *times, running.thread))
-        if len(self._events) > _WAITING:
-            self._added_up()
-
-    def _added_up(self) -> Totals:
-        with self._lock:
-            events = self._events[:]
-            del self._events[: len(events)]  # other threads may have added some
-            self._totals.add(events)
-            return self._totals
+        """Note that a pass ended."""
+        self._threads.running.end_pass(outputs)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return what was measured, as plain data; times are in seconds.
@@ -127,7 +104,12 @@ class Timer:
             of its outputs). ``passes`` is one row. ``preparation``, in the rows of ``backward``
             and in ``passes``, is the time around rules: before those of this op, and in all.
         """
-        return self._added_up().to_dict()
+        return as_tables(
+            row
+            for running in list(self._all)
+            for _, timeline in running.timelines()
+            for row in list(timeline.rows.values())
+        )
 
     def summary(self) -> str:
         """Return what was measured as a table, the longest total first.
@@ -136,21 +118,24 @@ class Timer:
         """
         from agnograd_timer._report import as_text
 
-        return as_text(self.__rich__())
+        return as_text(self.to_dict())
 
     def __rich__(self) -> Table:
         """Return the table for ``rich.print``."""
-        from agnograd_timer._report import table
+        from agnograd_timer._report import as_table
 
-        return table(self.to_dict())
+        return as_table(self.to_dict())
 
     def trace(self, path: str | PathLike[str]) -> None:
         """Write the latest ops and passes to a file for Perfetto or ``chrome://tracing``."""
         from agnograd_timer._report import write_trace
 
-        totals = self._added_up()
-        with self._lock:
-            events = list(events_of(totals.latest))
+        events = [
+            (row, clock, start, stop, running.thread)
+            for running in list(self._all)
+            for clock, timeline in running.timelines()
+            for row, start, stop in timeline.latest(self._kept)
+        ]
         write_trace(path, events)
 
     def plot(self, top: int = 12) -> Figure:

@@ -4,39 +4,33 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from io import StringIO
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agnograd_timer._totals import Event, elapsed
+from agnograd_timer._totals import Event
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.table import Table
 
-    from agnograd.extend import Backend
-
-__all__ = ["as_text", "chart", "table", "write_trace"]
+__all__ = ["as_table", "as_text", "chart", "write_trace"]
 
 
-def table(tables: dict[str, dict[str, Any]]) -> Table:
-    """Return a table of rich, the longest totals first."""
-    from rich.table import Table
+_HEADER = ["op", "calls", "total ms", "mean us", "share", "preparation ms"]
 
-    made = Table("op", box=None, pad_edge=False)
-    for column in ("calls", "total ms", "mean us", "share", "preparation ms"):
-        made.add_column(column, justify="right")
+
+def _rows(tables: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
+    """Yield the rows of the table, the longest totals first; those of a kind are indented."""
     ops = ("forward", "backward")
     everything = sum(row["seconds"] for kind in ops for row in tables[kind].values())
     for kind in ops:
-        made.add_row(kind, style="bold")
+        yield [kind, "", "", "", "", ""]
         rows = tables[kind]
         for name in sorted(rows, key=lambda name: -rows[name]["seconds"]):
             share = rows[name]["seconds"] / everything if everything else 0.0
-            made.add_row(f"  {name}", *_figures(rows[name], f"{share:.1%}"))
-    made.add_row("passes", *_figures(tables["passes"], ""), style="bold")
-    return made
+            yield [f"  {name}", *_figures(rows[name], f"{share:.1%}")]
+    yield ["passes", *_figures(tables["passes"], "")]
 
 
 def _figures(row: dict[str, Any], share: str) -> list[str]:
@@ -45,45 +39,54 @@ def _figures(row: dict[str, Any], share: str) -> list[str]:
     return [str(row["calls"]), f"{row['seconds'] * 1e3:.3f}", f"{mean * 1e6:.2f}", share, around]
 
 
-def as_text(made: Table) -> str:
-    """Return a table as plain text; no line is broken, however narrow the terminal."""
-    from rich.console import Console
+def as_table(tables: dict[str, dict[str, Any]]) -> Table:
+    """Return a table of rich."""
+    from rich.table import Table
 
-    width = Console(width=1000).measure(made).maximum
-    console = Console(file=StringIO(), width=width, color_system=None)
-    with console.capture() as capture:
-        console.print(made)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+    made = Table(_HEADER[0], box=None, pad_edge=False)
+    for column in _HEADER[1:]:
+        made.add_column(column, justify="right")
+    for name, *figures in _rows(tables):
+        made.add_row(name, *figures, style=None if name.startswith(" ") else "bold")
+    return made
+
+
+def as_text(tables: dict[str, dict[str, Any]]) -> str:
+    """Return the table as plain text.
+
+    To import rich for it would take longer than many programs that are timed.
+    """
+    rows = [_HEADER, *_rows(tables)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        [name.ljust(widths[0]), *map(str.rjust, figures, widths[1:])] for name, *figures in rows
+    )
+    return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
 def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
     """Write events in the Trace Event Format: each clock is a process of its own."""
-    clocks = list(dict.fromkeys(event[4] for event in events))
+    clocks = list(dict.fromkeys(clock for _, clock, *_ in events))
     names = ["host" if clock is None else clock.name for clock in clocks]
     rows: list[dict[str, Any]] = [
         {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": f"agnograd, {name}"}}
         for pid, name in enumerate(names)
     ]
-    origins: dict[Backend | None, Any] = {}
-    starts = [
-        elapsed(clock, origins.setdefault(clock, start), start)
-        for _, _, start, _, clock, _, _, _ in events
+    # What ended first did not begin first.
+    first = {c: min(start for _, clock, start, *_ in events if clock is c) for c in clocks}
+    rows += [
+        {
+            "name": row.name,
+            "cat": "pass" if row.kind == "passes" else row.kind,
+            "ph": "X",
+            "ts": (start - first[clock]) * 1e6,
+            "dur": (stop - start) * 1e6,
+            "pid": clocks.index(clock),
+            "tid": thread,
+            "args": {"shapes": str(tuple(map(tuple, row.shapes)))},
+        }
+        for row, clock, start, stop, thread in events
     ]
-    first = min(starts, default=0.0)  # what ended first did not begin first
-    for event, began in zip(events, starts, strict=True):
-        row, _, start, stop, clock, _, _, thread = event
-        rows.append(
-            {
-                "name": row.name,
-                "cat": "pass" if row.kind == "passes" else row.kind,
-                "ph": "X",
-                "ts": (began - first) * 1e6,
-                "dur": elapsed(clock, start, stop) * 1e6,
-                "pid": clocks.index(clock),
-                "tid": thread,
-                "args": {"shapes": str(row.shapes)},
-            }
-        )
     text = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
     Path(path).write_text(text, encoding="utf-8")
 

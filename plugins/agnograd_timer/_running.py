@@ -1,72 +1,126 @@
-"""What runs in a thread, and the marks in time at its start and at its stop."""
+"""What runs in one thread, by the clock that times it."""
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agnograd.extend import Backend
+from agnograd_timer._timeline import Timeline
+from agnograd_timer._totals import Key
 
-if TYPE_CHECKING:
-    from agnograd.extend import Call
+__all__ = ["Device", "Running"]
 
-__all__ = ["Local", "Running", "clock_of"]
-
-# The marks before something, at its start and at its stop; their clock; its number, and that of
-# what it ran in.
-Times = tuple[Any, Any, Any, Backend | None, int, int]
+# How much may wait for a device.
+_MANY = 10_000
+_PASS: Key = ("passes", "backward pass", ())
 
 
-def clock_of(op: Call) -> Backend | None:
-    """Return the backend of an op if it has a clock of its own; None for the host's."""
-    backend: Backend = op.domain.backend
-    return None if type(backend).mark is Backend.mark else backend
+class Device:
+    """What a device's clock timed in one thread.
+
+    Its marks are no numbers, and to compare them may wait for the device. So they are added up
+    later: when someone asks, perhaps in another thread, or when there are many.
+    """
+
+    def __init__(self, clock: Backend, kept: int) -> None:
+        self.timeline = Timeline(kept)
+        self.clock = clock
+        self._waiting: deque[tuple[Any, ...]] = deque()
+        self._settling = threading.Lock()
+        self._last: tuple[Any, float] | None = None  # a mark, and its seconds since the first one
+
+    def note(self, method: Any, *arguments: Any) -> None:
+        """Let a method of the timeline be called later, its marks being the last arguments."""
+        self._waiting.append((method, *arguments))
+        if len(self._waiting) > _MANY:
+            self.settle()
+
+    def settle(self) -> None:
+        """Add up what waits for the device."""
+        with self._settling:
+            while self._waiting:
+                method, *arguments = self._waiting.popleft()
+                method(
+                    *[each if type(each) is tuple else self._seconds(each) for each in arguments]
+                )
+
+    def reset(self) -> None:
+        """Forget what ended."""
+        self.settle()
+        self.timeline.reset()
+
+    def _seconds(self, mark: Any) -> float:
+        """Return the seconds from the first mark to this one.
+
+        The way goes by the last mark: clocks of devices lose digits over long times.
+        """
+        if self._last is None:
+            self._last = mark, 0.0
+        last, seconds = self._last
+        if mark is not last:
+            self._last = mark, seconds + self.clock.elapsed(last, mark)
+        return self._last[1]
 
 
 class Running:
-    """What runs in one thread, the innermost last, and when the last of them began or ended."""
+    """What runs in one thread: on the host, and on devices."""
 
-    __slots__ = ("clock", "last", "spans", "thread")
-
-    def __init__(self) -> None:
-        # Of each: what it is known by, its number, the marks before it and at its start, its clock.
-        self.spans: list[tuple[object, int, Any, Any, Backend | None]] = []
-        self.last: Any = None
-        self.clock: Backend | None = None  # of that last mark
+    def __init__(self, kept: int) -> None:
         self.thread = threading.get_ident()
+        self.host = Timeline(kept)
+        self.devices: dict[Backend, Device] = {}
+        # The passes that run, the innermost last: what each is known by, and the device, if any.
+        self._passes: list[tuple[object, Device | None]] = []
+        self._kept = kept
 
-    def start(self, key: object, number: int, clock: Backend | None) -> None:
-        """Note that something starts."""
-        before = self.last if self.clock is clock else None
-        self.clock = clock
-        self.last = start = perf_counter() if clock is None else clock.mark()
-        self.spans.append((key, number, before, start, clock))
+    def on_device(self, clock: Backend, key: Key, start: Any, stop: Any) -> None:
+        """Note what ended and was timed by a device's clock.
 
-    def on_device(self, clock: Backend) -> None:
-        """Give the pass that runs a device's clock: it knows none before its first op."""
-        if self.spans and isinstance(self.spans[-1][0], tuple) and self.spans[-1][4] is None:
-            key, number, *_ = self.spans[-1]
-            self.last, self.clock = clock.mark(), clock
-            self.spans[-1] = key, number, None, self.last, clock
+        The pass that it is the first rule of is timed by that clock, too.
+        """
+        if start is None:
+            return  # a hook of another plugin failed before it
+        device = self.devices.get(clock) or self.devices.setdefault(
+            clock, Device(clock, self._kept)
+        )
+        timeline = device.timeline
+        if self._passes and self._passes[-1][1] is None and self.host.inside == 0.0:
+            self.host.forget_pass()
+            self._passes[-1] = self._passes[-1][0], device
+            device.note(timeline.begin_pass, start)
+        device.note(timeline.add, key, start, stop)
 
-    def stop(self, key: object) -> Times | None:
-        """Note that something stopped; return its times, or None if it never started."""
-        spans = self.spans
-        if not spans or spans[-1][0] is not key:
-            if not any(span[0] is key for span in spans):
-                return None  # another plugin's hook failed before
-            while spans[-1][0] is not key:
-                spans.pop()  # it never ended: another plugin's hook failed
-        _, number, before, start, clock = spans[-1]
-        self.last = stop = perf_counter() if clock is None else clock.mark()
-        self.clock = clock
-        spans.pop()
-        return before, start, stop, clock, number, spans[-1][1] if spans else 0
+    def begin_pass(self, outputs: object) -> None:
+        """Note that a pass begins."""
+        self._passes.append((outputs, None))
+        self.host.begin_pass(perf_counter())
 
+    def end_pass(self, outputs: object) -> None:
+        """Note that a pass ended."""
+        if not any(key is outputs for key, _ in self._passes):
+            return  # a hook of another plugin failed before it began here
+        ended = False
+        while not ended:  # those inside of it never ended: a hook of another plugin failed
+            key, device = self._passes.pop()
+            ended = key is outputs
+            if device is None:
+                self.host.end_pass(_PASS, perf_counter())
+            else:
+                device.note(device.timeline.end_pass, _PASS, device.clock.mark())
 
-class Local(threading.local):
-    """One thread's ``Running``."""
+    def timelines(self) -> list[tuple[Backend | None, Timeline]]:
+        """Return all timelines, with their clocks, after what waits has been added up."""
+        found: list[tuple[Backend | None, Timeline]] = [(None, self.host)]
+        for clock, device in list(self.devices.items()):
+            device.settle()
+            found.append((clock, device.timeline))
+        return found
 
-    def __init__(self) -> None:
-        self.running = Running()
+    def reset(self) -> None:
+        """Forget what ended; what still runs counts when it ends."""
+        self.host.reset()
+        for device in list(self.devices.values()):
+            device.reset()

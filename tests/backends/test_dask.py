@@ -130,8 +130,9 @@ def test_single_matrices_of_several_chunks_go_to_dasks_own_algorithms(xp):
         lambda x: xp.sum(xp.linalg.cholesky(x @ x.T) ** 2),
         lambda x: xp.linalg.det(x),
     ):
-        found, expected = ag.grad(f)(spread).compute(), ag.grad(f)(whole).compute()
-        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
+        # Some of the gradients are 0 but for rounding.
+        expected = ag.grad(f)(whole).compute()
+        np.testing.assert_allclose(ag.grad(f)(spread).compute(), expected, atol=1e-14)
     tall = da.from_array(np.random.default_rng(1).uniform(size=(8, 2)), chunks=(4, 2))
     triangle = lambda x: xp.sum(xp.abs(xp.linalg.qr(x)[1]))  # noqa: E731
     values = lambda x: xp.sum(xp.linalg.svd(x, full_matrices=False)[1])  # noqa: E731

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.backends import PAIRS
 from benchmarks.growth import SHAPES
 from benchmarks.hooks import PLUGINS
 from benchmarks.imports import STATEMENTS
@@ -61,6 +62,19 @@ def test_a_peer_agrees_where_it_is_installed(peer, tmp_path):
     for name, runs in found["runs"].items():
         assert runs[peer]["lacks"] == (WORKLOADS[name].needs if runs[peer]["lacks"] else "")
         assert len(runs[peer]["rounds"]) == (WORKLOADS[name].needs not in lacks)
+
+
+def test_backends_compares_with_the_libraries_that_are_there(tmp_path):
+    data = tmp_path / "found.json"
+    done = run("backends", "--quick", "--workloads", "chain,large-mlp", "--json", str(data))
+    found = json.loads(data.read_text())
+    assert found["failures"] == []
+    for library, ours in PAIRS.items():
+        there = importlib.util.find_spec(library) is not None
+        assert f"agnograd on {library}" in done.stdout
+        assert (f"{ours} is left out" in done.stdout) != there
+        assert (ours in found["runs"]["chain"]) == there
+    run("backends", "--against", "torch", status=2)
 
 
 def test_some_workloads_by_an_interpreter_of_their_own(tmp_path):

@@ -237,6 +237,77 @@ def test_a_failed_op_and_a_failed_rule_reach_the_hooks_that_run_after(xp, create
     assert errors == [("exp", (), caught.value), ("pass", (), caught.value)]
 
 
+def test_a_kind_is_all_calls_of_an_op(xp, backend):
+    class Kinds:
+        def __init__(self):
+            self.seen = []
+
+        @hookimpl
+        def forward_preprocess(self, kind):
+            self.seen.append(kind)
+
+        @hookimpl
+        def backward_postprocess(self, kind):
+            self.seen.append(kind)
+
+    x = variable(xp)
+    with ag.hooks(Kinds()) as (kinds,):
+        (xp.sin(x) + xp.sin(2.0 * x)).backward()
+    sines = [kind for kind in kinds.seen if kind.name == "sin"]
+    assert len(sines) == 4
+    assert len(set(map(id, sines))) == 1
+    assert sines[0].chapter == "elementwise"
+    assert sines[0].backend.name == backend
+    # Where someone asks for the op, each call has one of its own; the kind is still there.
+    log = Log()
+    with ag.hooks(kinds, log):
+        xp.sin(x).backward()
+    assert [kind.name for kind in kinds.seen[-2:]] == ["sin", "sin"]
+
+
+class Marks:
+    """Note when ops and rules ran."""
+
+    def __init__(self):
+        self.seen = []
+
+    @hookimpl
+    def forward_postprocess(self, op, start, stop):
+        self.seen.append((op.name, start, stop))
+
+    @hookimpl
+    def backward_postprocess(self, op, start, stop):
+        self.seen.append((f"{op.name} rule", start, stop))
+
+
+def test_marks_in_time_are_those_of_the_op_alone(xp, monkeypatch):
+    x = variable(xp)
+    ticks = itertools.count()
+    monkeypatch.setattr(x._domain, "mark", ticks.__next__)
+    with ag.hooks(plugin("forward_preprocess", lambda self: next(ticks)), Marks()) as (_, marks):
+        xp.sin(x).backward()
+    assert marks.seen == [("sin", 1, 2), ("sin rule", 3, 4)]
+    with ag.hooks(Log()):
+        xp.sin(x).backward()
+    assert next(ticks) == 5  # nobody asked
+
+
+def test_marks_of_ops_that_fail_and_of_ops_that_never_ran(xp):
+    marks = Marks()
+    refused = pytest.raises(Exception, match=r"(?i)shape|broadcast|dimension|mismatch|size")
+    zeros = xp.zeros((2, 3)).data
+    with refused, ag.hooks(marks):
+        xp.matmul(zeros, zeros)
+    ((name, start, stop),) = marks.seen
+    assert name == "matmul"
+    assert start is not None
+    assert stop is not None
+    marks = Marks()
+    with pytest.raises(ValueError, match="planted"), ag.hooks(marks, failing("forward_preprocess")):
+        xp.sin(variable(xp))
+    assert marks.seen == [("sin", None, None)]
+
+
 def test_what_hooks_compute_is_neither_recorded_nor_observed(xp):
     seen = []
 
@@ -400,7 +471,7 @@ def test_the_order_is_pluggy_s(wrapped):
         manager.add_hookspecs(HookSpecs)
         for each in plugins:
             manager.register(each)
-        manager.hook.forward_preprocess(op=None, inputs=())
+        manager.hook.forward_preprocess(op=None, kind=None, inputs=())
         expected = order[:]
         order.clear()
         with ag.hooks(*plugins):

@@ -71,7 +71,7 @@ def test_new_arguments_and_hooks_break_no_old_plugin(wrapping):
     old, new = Old(), New()
     active = ActiveHooks(dict(enumerate([old, new, *wrapping])), Grown)
     active.run("forward_preprocess", "sin", (1.0,), "device")
-    active.run("forward_postprocess", "sin", (1.0,), (2.0,), None)
+    active.run("forward_postprocess", "sin", "kind", (1.0,), (2.0,), None, None, None)
     active.run("pass_paused", "why")
     after = ("sin", (1.0,), (2.0,), None)
     assert old.seen == [("sin", (1.0,)), after]

@@ -3,6 +3,8 @@
 import copy
 import inspect
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -49,7 +51,7 @@ def test_names_are_real_entries_and_absent_ones_raise(xp):
     assert xp.__name__.removeprefix("agnograd.") in ag.backends()
     with pytest.raises(AttributeError, match="no attribute 'arcsin'"):
         _ = xp.arcsin
-    assert not hasattr(xp, "special")
+    assert not hasattr(xp, "nothing")
     assert hasattr(xp.linalg, "det")
     assert hasattr(xp.fft, "fft")
 
@@ -167,3 +169,31 @@ def test_ops_tells_what_is_known():
     assert ops["sin"].chapter == "elementwise"
     assert ops["argmax"].status == "no gradient"
     assert ops["sin"].distribution.startswith("agnograd ")
+
+
+def test_extensions_are_made_when_they_are_looked_at():
+    code = """
+import threading
+import agnograd as ag
+
+xp = ag.namespace("numpy")
+made = lambda: "det" in vars(xp.linalg)
+assert not made()
+assert not hasattr(xp.linalg, "no_such_function")
+assert made()
+found, together = [], threading.Barrier(8)
+
+def look():
+    together.wait()
+    found.append(xp.fft.fft)
+
+threads = [threading.Thread(target=look) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(set(map(id, found))) == 1
+assert "erf" in dir(xp.special)
+assert xp.special.erf is vars(xp.special)["erf"]
+"""
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -65,6 +65,115 @@ def test_an_op_set_brings_ops_and_missing_rules(stranger):
     assert stranger(module, OPS + "strangest = stranger:rules\n", code).stderr == ""
 
 
+def test_an_op_set_brings_kernels_that_are_imported_when_they_are_called(stranger, tmp_path):
+    (tmp_path / "fast.py").write_text(
+        textwrap.dedent("""
+            def twice(x):
+                return x + x if x.ndim else NotImplemented
+        """)
+    )
+    module = """
+        from agnograd.extend import OpSet
+
+        ops = OpSet("stranger", kernels={"numpy": "fast"})
+        forward = lambda backend, x: 2 * x if backend.name == "strict" or not x.ndim else None
+        ops.elementwise("my.twice(x, /)", x=lambda: 2, forward=forward)
+        ops.elementwise("my.thrice(x, /)", x=lambda: 3, forward=lambda x: 3 * x)
+        ops.elementwise("my.bare(x, /)", x=1)
+    """
+    code = """
+        import sys
+        import agnograd as ag
+
+        for name in ("numpy", "strict"):
+            xp = ag.namespace(name)
+            assert "fast" not in sys.modules or name == "strict"
+            for shape in ((2,), ()):
+                x = xp.ones(shape, dtype=xp.float64).data
+                ag.check_grad(xp.my.twice, x)
+                ag.check_grad(xp.my.thrice, x)
+        xp = ag.namespace("numpy")
+        try:
+            xp.my.bare(xp.ones(2))
+        except ImportError as error:
+            assert "fast cannot compute this my.bare" in str(error)
+        else:
+            raise AssertionError("nothing computes this op")
+        assert not hasattr(ag.namespace("strict").my, "bare")
+    """
+    assert stranger(module, OPS, code).stderr == ""
+
+
+def test_a_reason_instead_of_a_rule_is_an_error_when_the_gradient_is_asked_for(stranger):
+    module = """
+        from agnograd.extend import OpSet
+
+        ops = OpSet("stranger")
+        ops.elementwise(
+            "power(x, n, /)",
+            x=lambda x, n: n * x ** (n - 1),
+            n="nobody knows",
+            forward=lambda x, n: x**n,
+        )
+        ops.vjp("scaled(x, n, /)", x=lambda g, n: g * n, n="no way", forward=lambda x, n: n * x)
+    """
+    code = """
+        import agnograd as ag
+        from agnograd.errors import MissingRuleError
+
+        xp = ag.namespace("numpy")
+        for function, reason in ((xp.power, "nobody knows"), (xp.scaled, "no way")):
+            x, n = ag.Variable([2.0]), ag.Variable([3.0])
+            y = xp.sum(function(x, n))
+            ag.autodiff.grad(y, [x], retain_graph=True)
+            ag.jvp(lambda x: function(x, n), (x.data,), (x.data,))
+            for ask in (y.backward, lambda: ag.jvp(function, (x.data,) * 2, (x.data,) * 2)):
+                try:
+                    ask()
+                except MissingRuleError as error:
+                    assert f"with respect to 'n': {reason}" in str(error), error
+                else:
+                    raise AssertionError("there is no such derivative")
+            assert x.grad is None
+            assert n.grad is None
+        xp.power(ag.Variable([2.0]), 3).backward(gradient=xp.ones(1))
+    """
+    assert stranger(module, OPS, code).stderr == ""
+
+
+def test_an_op_may_be_made_of_others(stranger):
+    module = """
+        from agnograd.extend import OpSet
+
+        ops = OpSet("stranger")
+
+        def norm(xp, x, /, *, both=False):
+            "Return the norm, and the squared one."
+            square = xp.sum(x * x)
+            return (xp.sqrt(square), square) if both else xp.sqrt(square)
+
+        ops.composed("norm(x, /, *, both=False)", norm)
+        ops.elementwise("unit(x, /)", x=lambda x, xp: xp.norm(x) * 0, forward=lambda xp, x: x)
+    """
+    code = """
+        import inspect, pickle
+        import agnograd as ag
+
+        for name in ("numpy", "strict"):
+            xp = ag.namespace(name)
+            assert str(inspect.signature(xp.norm)) == "(x, /, *, both=False)"
+            assert (xp.norm.__name__, xp.norm.__module__) == ("norm", xp.__name__)
+            assert inspect.getdoc(xp.norm) == "Return the norm, and the squared one."
+            x = xp.asarray([3.0, 4.0]).data
+            ag.check_grad(xp.norm, x)
+            ag.check_grad(lambda x: xp.norm(x, both=True)[1], x)
+            assert [each.item() for each in xp.norm(x, both=True)] == [5.0, 25.0]
+            ag.grad(lambda x: xp.sum(xp.unit(x)))(x)
+        assert ag.ops()["norm"].status == "rule"
+    """
+    assert stranger(module, OPS, code).stderr == ""
+
+
 def test_element_wise_ops_may_take_any_number_of_arrays(stranger):
     module = """
         from agnograd.extend import OpSet

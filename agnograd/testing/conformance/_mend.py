@@ -87,6 +87,8 @@ def _raised(trial: Trial, error: BaseException) -> Iterator[str]:
 
 def _rules(trial: Trial) -> Iterator[str]:
     op = _op(trial)
+    if op.composed:
+        yield from _function(trial)
     for name, rule in op.rules.items():
         where = _where(rule.function)
         yield f"{where} (the rule for {name!r})" if where else _of_the_set(trial)

@@ -133,6 +133,8 @@ class Recorded:
     def __init__(self, trial: Trial) -> None:
         self.trial = trial
         self.case = case = trial.case()
+        if case.op.composed:
+            raise NotApplicable("the op is made of others, which are checked by themselves")
         if not case.places:
             raise NotApplicable("no input has a gradient")
         case.args = tuple(self._prepared(case))
@@ -175,6 +177,12 @@ class Recorded:
         """Return the gradients of the leaves."""
         found = autodiff.grad(self.outputs, self.leaves, cotangents, **options)
         return list(found)  # type: ignore[arg-type]
+
+    def differentiate_again(self, gradients: Sequence[Variable]) -> None:
+        """Run a pass over recorded gradients, if the sample has a second derivative."""
+        further = [g for g in gradients if g.requires_grad]
+        if further and self.trial.sample.order > 1:
+            autodiff.grad(further, self.leaves, further, allow_unused=True)
 
 
 def precisions(sample: Sample) -> list[str]:

@@ -9,7 +9,7 @@ from agnograd.extend import Backend, OpSet, keep_axes, reduced_axes
 
 __all__ = ["ops"]
 
-ops = OpSet("special", samples="agnograd_special.samples")
+ops = OpSet("stranger", samples="stranger_ops.samples")
 
 _SLOPE = 2.0 / math.sqrt(math.pi)  # of erf at 0
 _LAST = 6.0  # from here on erf is 1 in double precision

@@ -1,0 +1,119 @@
+"""The source of an op's backward functions, written from its signature and its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from textwrap import indent
+from typing import Literal
+
+from agnograd._ops import Op, Rule
+from agnograd._source import broadcasts, indented, saved_values
+
+__all__ = ["Manner", "backward_source", "multiplies"]
+
+# How a backward function multiplies: cotangents of 0 with derivatives that are not finite give 0
+# where it is guarded; where it adds, products go straight to gradients that have arrived before.
+Manner = Literal["plain", "guarded", "adding"]
+
+
+def backward_source(op: Op, manner: Manner = "plain") -> str:
+    """Write ``(g, node, xp) -> pairs``: each edge of the node and its gradient, or None.
+
+    On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
+    under ``create_graph`` they are Variables and the differentiable namespace. One that adds takes
+    the gradients that have arrived as ``arrivals``, and gives None for those it added itself.
+    """
+    name = op.name.rpartition(".")[2].strip("_")
+    body = "\n".join(_backward_lines(op, manner))
+    more = ", arrivals" if manner == "adding" else ""
+    return f"def {name}_backward(g, node{more}, xp):\n{indent(body, '    ')}\n"
+
+
+def _backward_lines(op: Op, manner: Manner) -> Iterator[str]:
+    inputs = op.differentiable
+    saved = [name for name, _, _ in saved_values(op)]
+    edges = ["*_edges"] if op.sequence else [f"_{name}_edge" for name in inputs]
+    yield f"{', '.join(['_', '_', '_', *saved, *edges])} = node"
+    if op.sequence:
+        (rule,) = op.rules.values()
+        name = op.sequence
+        gradients = f"_rule_{name}({', '.join(rule.names)})"
+        fitted = f"_fit_each({gradients}, _edges, {name}_shape, {name}_dtype, xp)"
+        yield f"return tuple(zip(_edges, {fitted}))"
+        return
+    if multiplies(op):
+        yield "_conjugated = g.dtype in _complex"
+    for name in inputs:
+        lines = list(_gradient(op, name, manner == "guarded"))
+        if manner == "adding" and _multiplies(op.rules[name]):
+            lines = list(_added(op, name, lines))
+        if len(inputs) == 1:
+            yield from lines
+        else:
+            yield f"if _{name}_edge is None:"
+            yield f"    _{name}_grad = None"
+            yield "else:"
+            yield from indented(lines)
+    pairs = "".join(f"(_{name}_edge, _{name}_grad), " for name in inputs)
+    yield f"return ({pairs})"
+
+
+def multiplies(op: Op) -> bool:
+    """Return whether a cotangent is multiplied with a derivative."""
+    return any(_multiplies(rule) for rule in op.rules.values())
+
+
+def _multiplies(rule: Rule) -> bool:
+    return rule.kind == "elementwise" and callable(rule.function)
+
+
+def _returns_its_argument(rule: Rule) -> bool:
+    """Whether a rule is ``lambda v: v``, for some name: then there is nothing to call."""
+    code = getattr(rule.function, "__code__", None)
+    return len(rule.names) == 1 and code is not None and code.co_code == _ITSELF
+
+
+_ITSELF = (lambda v: v).__code__.co_code
+
+
+def _added(op: Op, name: str, otherwise: Iterable[str]) -> Iterator[str]:
+    """Add a product to the gradient with respect to one input, if that has an array for it."""
+    value = _value(op.rules[name], name)
+    yield f"if arrivals.takes_product(_{name}_edge, _call, g):"
+    yield f"    _partial = {value}"
+    yield "    if _conjugated:"
+    yield "        _partial = _conjugate(_partial, xp)"
+    yield f"    arrivals.add_product(_{name}_edge, _call, g, _partial)"
+    yield f"    _{name}_grad = None"
+    yield "else:"
+    yield from indented(otherwise)
+
+
+def _value(rule: Rule, name: str) -> str:
+    """Return the expression of a rule's result for one input."""
+    if _returns_its_argument(rule):
+        return rule.names[0]
+    return f"_rule_{name}({', '.join(rule.names)})"
+
+
+def _gradient(op: Op, name: str, guarded: bool) -> Iterator[str]:
+    """Compute the gradient with respect to one input."""
+    rule = op.rules[name]
+    result = f"_{name}_grad"
+    value = _value(rule, name)
+    if rule.kind != "elementwise":
+        yield f"{result} = _fit({value}, {name}_shape, {name}_dtype, xp)"
+        return
+    if _multiplies(rule):
+        # In one expression: NumPy multiplies into a large array that nothing else refers to.
+        product = "_guarded(g, {}, xp)" if guarded else "g * {}"
+        yield "if _conjugated:"
+        yield f"    {result} = {product.format(f'_conjugate({value}, xp)')}"
+        yield "else:"
+        yield f"    {result} = {product.format(value)}"
+    else:
+        yield f"{result} = " + {1: "g", -1: "-g", 0: "xp.zeros_like(g)"}[rule.function]  # type: ignore[index]
+    if broadcasts(op):
+        index = op.differentiable.index(name)
+        yield "if match is not None:"
+        yield f"    {result} = _fit({result}, *match[{index}], xp)"

@@ -1,0 +1,161 @@
+"""Moving arrays from one backend to another, with their gradients."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from agnograd._function import Function
+from agnograd._namespace import domain_named, domain_of, is_array
+from agnograd._variable import Variable
+from agnograd.errors import NoGradientError, UnsupportedArrayError
+
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
+
+__all__ = ["asarray"]
+
+# What libraries raise when they cannot give or take an array through DLPack.
+_REFUSALS = (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
+
+
+def asarray(
+    obj: Any, /, *, backend: object = None, dtype: Any = None, device: Any = None
+) -> Variable:
+    """Return ``obj`` as a Variable on a backend, connected to what it was computed from.
+
+    An array of another backend is moved there through DLPack, without a copy where both libraries
+    can share the memory, and else through a copy on the host. The move is recorded: the gradient
+    moves back in the same way, in every order, and in forward mode.
+
+    Parameters
+    ----------
+    obj : Variable, array, scalar, or nested list of them
+        What to move. A Variable that is on the backend already is returned as it is.
+    backend : str, array or Variable, optional
+        The name of a backend, or an array whose backend is meant; by default that of ``obj``, and
+        for scalars and lists of them the default backend.
+    dtype : dtype or str, optional
+        The backend's dtype, or the standard's name of one; by default that of ``obj``.
+    device : optional
+        The backend's device; by default where the library puts what it imports.
+
+    Returns
+    -------
+    Variable
+        Of the shape of ``obj``; it requires a gradient if ``obj`` does.
+
+    Raises
+    ------
+    UnsupportedArrayError
+        If the backend has no such dtype, as JAX has no float64 unless it is told to: nothing is
+        narrowed but by ``dtype``.
+    NoGradientError
+        If an array that requires a gradient has a shape that is not known.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> x = ag.Variable([1.0, 2.0])
+    >>> y = ag.asarray(x, backend="strict")
+    >>> (y * y).__array_namespace__().sum(y * y).backward()
+    >>> x.grad.data.tolist()
+    [2.0, 4.0]
+    """
+    of = obj if backend is None else backend
+    target = domain_named(of) if isinstance(of, str) else domain_of(of)
+    dtype = target.dtype_named(dtype) if isinstance(dtype, str) else dtype
+    moved: Variable = target.namespace.asarray(_moved(obj, target, dtype), dtype=dtype)
+    return moved if device is None else moved.to_device(device)
+
+
+def _moved(obj: Any, target: Domain, dtype: Any) -> Any:
+    """Return an object with every array in it on the target."""
+    if isinstance(obj, list | tuple):
+        return [_moved(each, target, dtype) for each in obj]
+    if not is_array(obj):
+        return obj
+    x = obj if isinstance(obj, Variable) else _constant(obj)
+    source = x._domain
+    if source is target:
+        return obj
+    if dtype is not None:
+        x = _narrowed(x, target, dtype)
+    if x.requires_grad and x.size is None:
+        raise NoGradientError(
+            f"asarray: an array of shape {x.shape} on backend {source.backend.name!r} cannot be "
+            "moved with its gradient, whose shape would not be known: compute its shape first "
+            "(compute_chunk_sizes() of a Dask array), or pass x.detach()"
+        )
+    return Move(source, target)(x)
+
+
+def _constant(raw: Any) -> Variable:
+    domain = domain_of(raw)
+    constant: Variable = domain.Variable._make(domain.to_raw(raw), None)
+    return constant
+
+
+def _narrowed(x: Variable, target: Domain, dtype: Any) -> Variable:
+    """Convert to the target's dtype what the target may not be able to hold before."""
+    source = x._domain
+    name, wanted = source.name_of(x.dtype), target.name_of(dtype)
+    if wanted is None or source.dtype_or_none(wanted) is None or name == wanted:
+        return x
+    if name is None or target.dtype_or_none(name) is None or _bits(name) > _bits(wanted):
+        narrowed: Variable = source.namespace.astype(x, source.dtype_named(wanted))
+        return narrowed
+    return x
+
+
+def _bits(name: str) -> int:
+    return int(re.sub(r"\D", "", name) or 8)
+
+
+class Move(Function):
+    """The move of an array, whose derivative is the move back."""
+
+    def __init__(self, source: Domain, target: Domain) -> None:
+        self.source = source
+        self.target = target
+        self.backend = target.backend.name
+
+    def forward(self, xp: Any, x: Any) -> Any:
+        """Return the array on the target."""
+        self.device = self.source.device(x)
+        return carried(x, self.source, self.target)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        """Return the cotangent on the source, on the device of the argument."""
+        if isinstance(g, Variable):
+            return Move(self.target, self.source)(g).to_device(self.device)
+        back = carried(g, self.target, self.source)
+        if self.source.device(back) == self.device:
+            return back
+        return self.source.raw.to_device(back, self.device)
+
+
+def carried(array: Any, source: Domain, target: Domain) -> Any:
+    """Return a raw array of one backend as one of another, of the same shape and dtype."""
+    array = source.backend.array(array)
+    name = source.name_of(array.dtype)
+    wanted = None if name is None else target.dtype_or_none(name)
+    if wanted is None:
+        raise _unsupported(source, target, array.dtype)
+    try:
+        moved = target.backend.from_dlpack(array)
+        if target.backend.alone(moved):  # it is not: writes would reach the other library's array
+            moved = target.copy(moved)
+    except _REFUSALS:
+        moved = target.library.asarray(source.backend.to_host(array, copy=True))
+    if moved.dtype != wanted:
+        raise _unsupported(source, target, array.dtype)
+    return moved
+
+
+def _unsupported(source: Domain, target: Domain, dtype: Any) -> UnsupportedArrayError:
+    return UnsupportedArrayError(
+        f"asarray: an array of dtype {dtype} cannot be moved from backend {source.backend.name!r} "
+        f"to {target.backend.name!r}, which has no such dtype as it is set up; pass one that it "
+        "has, dtype='float32' say, to convert the array and its gradient"
+    )

@@ -1,0 +1,24 @@
+"""Derivatives by agnograd on other libraries' arrays, against those by the libraries themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.measuring import Comparison
+
+__all__ = ["PAIRS", "rows"]
+
+# A library, and agnograd on its arrays: names of implementations.
+PAIRS = {"torch": "agnograd_torch", "jax": "agnograd_jax"}
+
+
+def rows(comparison: Comparison) -> Iterator[list[str]]:
+    """Yield, for each workload, the time of each library, and the ratio of agnograd's to it."""
+    for workload, runs in comparison.runs.items():
+        row = [workload]
+        for library, ours in PAIRS.items():
+            own = runs[library].seconds if library in runs else None
+            there = runs[ours].seconds if ours in runs else None
+            row.append(f"{own * 1e3:.3g}" if own else "-")
+            row.append(f"{there / own:.2f}" if own and there else "-")
+        yield row

@@ -1,0 +1,36 @@
+"""Special functions in every namespace, ``xp.special``, with derivatives.
+
+Each library's own kernels compute them; SciPy's where a library on the host has none.
+"""
+
+from agnograd_special import (
+    bessel,
+    bessel01,
+    elliptic,
+    error,
+    exponential,
+    gamma,
+    hypergeometric,
+    information,
+    polynomials,
+    power,
+    reductions,
+    statistical,
+)
+from agnograd_special._set import ops
+
+__all__ = [
+    "bessel",
+    "bessel01",
+    "elliptic",
+    "error",
+    "exponential",
+    "gamma",
+    "hypergeometric",
+    "information",
+    "ops",
+    "polynomials",
+    "power",
+    "reductions",
+    "statistical",
+]

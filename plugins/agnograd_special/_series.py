@@ -1,0 +1,55 @@
+"""What rules are made of: parameters as arrays, and formulas that a removable singularity needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import array_api_compat
+
+from agnograd.extend import is_python_scalar
+
+__all__ = ["floats", "patched", "polynomial"]
+
+_INEXACT = ("real floating", "complex floating")
+
+
+def floats(xp: Any, *values: Any) -> list[Any]:
+    """Return values as arrays of floating-point or complex dtypes.
+
+    Python scalars and integers get the precision of the first array that has such a dtype, or the
+    default one.
+    """
+    arrays = [value for value in values if not is_python_scalar(value)]
+    inexact = [value for value in arrays if xp.isdtype(value.dtype, _INEXACT)]
+    if len(inexact) == len(values):
+        return inexact
+    dtype = (xp.abs(inexact[0]) if inexact else xp.asarray(1.0)).dtype
+    device = array_api_compat.device(arrays[0]) if arrays else None
+    made = []
+    for value in values:
+        if is_python_scalar(value):
+            made.append(xp.asarray(value, dtype=dtype, device=device))
+        else:
+            made.append(value if xp.isdtype(value.dtype, _INEXACT) else xp.astype(value, dtype))
+    return made
+
+
+def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    """Return the sum of ``coefficients[k] * x**k``, by Horner's rule."""
+    *rest, total = coefficients
+    for coefficient in reversed(rest):
+        total = total * x + coefficient
+    return total
+
+
+def patched(
+    x: Any, bound: float, series: Sequence[float], formula: Callable[[Any], Any], xp: Any
+) -> Any:
+    """Return a function that a formula gives but near 0, where its power series does.
+
+    Each is computed where it holds alone, so that derivatives are right to the order of the series.
+    """
+    near = xp.abs(x) < bound
+    inside = polynomial(xp.where(near, x, 0.0), series)
+    return xp.where(near, inside, formula(xp.where(near, 1.0, x)))

@@ -1,0 +1,152 @@
+"""Products with logarithms, entropies and losses, by the standard's functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from agnograd.extend import is_complex
+from agnograd_special._series import floats
+from agnograd_special._set import elementwise
+
+__all__: list[str] = []
+
+
+# -- x log(y), which is 0 where x is 0 -------------------------------------------------------------
+
+
+def _xlogy(xp: Any, x: Any, y: Any) -> Any:
+    x, y = floats(xp, x, y)
+    nothing = xp.logical_and(x == 0.0, xp.logical_not(xp.isnan(y)))
+    return xp.where(nothing, 0.0, x * xp.log(xp.where(nothing, 1.0, y)))
+
+
+def _xlog1py(xp: Any, x: Any, y: Any) -> Any:
+    x, y = floats(xp, x, y)
+    nothing = xp.logical_and(x == 0.0, xp.logical_not(xp.isnan(y)))
+    return xp.where(nothing, 0.0, x * xp.log1p(xp.where(nothing, 0.0, y)))
+
+
+def _xlogy_x(x: Any, y: Any, xp: Any) -> Any:
+    # Where x is 0 and the logarithm is none, the function is 0 by convention, and so is this.
+    x, y = floats(xp, x, y)
+    if is_complex(y.dtype, xp):
+        return xp.log(y)
+    nothing = xp.logical_and(x == 0.0, y <= 0.0)
+    return xp.where(nothing, 0.0, xp.log(xp.where(nothing, 1.0, y)))
+
+
+def _xlog1py_x(x: Any, y: Any, xp: Any) -> Any:
+    x, y = floats(xp, x, y)
+    if is_complex(y.dtype, xp):
+        return xp.log1p(y)
+    nothing = xp.logical_and(x == 0.0, y <= -1.0)
+    return xp.where(nothing, 0.0, xp.log1p(xp.where(nothing, 0.0, y)))
+
+
+def _quotient(x: Any, y: Any, xp: Any) -> Any:
+    """Return x / y, which is 0 where x is 0, whatever y is."""
+    x, y = floats(xp, x, y)
+    return x / xp.where(xp.logical_and(x == 0.0, y == 0.0), 1.0, y)
+
+
+elementwise("xlogy(x, y, /)", _xlogy, x=_xlogy_x, y=_quotient)
+elementwise(
+    "xlog1py(x, y, /)", _xlog1py, x=_xlog1py_x, y=lambda x, y, xp: _quotient(x, 1.0 + y, xp)
+)
+
+# -- entropies -------------------------------------------------------------------------------------
+
+
+def _entr(xp: Any, x: Any) -> Any:
+    (x,) = floats(xp, x)
+    positive = x > 0.0
+    value = -x * xp.log(xp.where(positive, x, 1.0))
+    return xp.where(positive, value, xp.where(x < 0.0, -math.inf, x))
+
+
+def _rel_entr(xp: Any, x: Any, y: Any) -> Any:
+    x, y = floats(xp, x, y)
+    both = xp.logical_and(x > 0.0, y > 0.0)
+    safe_x, safe_y = xp.where(both, x, 1.0), xp.where(both, y, 1.0)
+    value = xp.where(both, safe_x * (xp.log(safe_x) - xp.log(safe_y)), math.inf)
+    value = xp.where(xp.logical_and(x == 0.0, y >= 0.0), 0.0, value)
+    return xp.where(xp.logical_or(xp.isnan(x), xp.isnan(y)), math.nan, value)
+
+
+def _kl_div(xp: Any, x: Any, y: Any) -> Any:
+    x, y = floats(xp, x, y)
+    return _rel_entr(xp, x, y) - x + y
+
+
+def _log_ratio(x: Any, y: Any, xp: Any, shift: float = 0.0) -> Any:
+    """Return ``log(x / y) + shift``; 0 where both are 0, as the function is there."""
+    x, y = floats(xp, x, y)
+    nothing = xp.logical_and(x == 0.0, y == 0.0)
+    ratio = xp.where(nothing, 1.0, x) / xp.where(nothing, 1.0, y)
+    return xp.where(nothing, 0.0, xp.log(ratio) + shift)
+
+
+elementwise("entr(x, /)", _entr, x=lambda x, xp: -1.0 - xp.log(x))
+elementwise(
+    "rel_entr(x, y, /)",
+    _rel_entr,
+    x=lambda x, y, xp: _log_ratio(x, y, xp, 1.0),
+    y=lambda x, y, xp: -_quotient(x, y, xp),
+)
+elementwise(
+    "kl_div(x, y, /)",
+    _kl_div,
+    x=lambda x, y, xp: _log_ratio(x, y, xp),
+    y=lambda x, y, xp: 1.0 - _quotient(x, y, xp),
+)
+
+# -- losses ----------------------------------------------------------------------------------------
+
+
+def _huber(xp: Any, delta: Any, r: Any) -> Any:
+    delta, r = floats(xp, delta, r)
+    size = xp.abs(r)
+    value = xp.where(size <= delta, 0.5 * r * r, delta * (size - 0.5 * delta))
+    return xp.where(delta < 0.0, math.inf, value)
+
+
+def _huber_delta(delta: Any, r: Any, xp: Any) -> Any:
+    delta, r = floats(xp, delta, r)
+    size = xp.abs(r)
+    return xp.where(size <= delta, 0.0, size - delta)
+
+
+def _huber_r(delta: Any, r: Any, xp: Any) -> Any:
+    delta, r = floats(xp, delta, r)
+    return xp.where(xp.abs(r) <= delta, r, delta * xp.sign(r))
+
+
+def _root(delta: Any, r: Any, xp: Any) -> Any:
+    """Return sqrt(1 + (r / delta)**2)."""
+    return xp.hypot(xp.ones_like(r), r / delta)
+
+
+def _pseudo_huber(xp: Any, delta: Any, r: Any) -> Any:
+    delta, r = floats(xp, delta, r)
+    zero = xp.logical_or(delta == 0.0, r == 0.0)
+    ratio = xp.where(zero, 1.0, r) / xp.where(zero, 1.0, delta)
+    square = ratio * ratio
+    value = xp.where(zero, 0.0, delta * delta * square / (1.0 + xp.sqrt(1.0 + square)))
+    return xp.where(delta < 0.0, math.inf, value)
+
+
+def _pseudo_huber_delta(delta: Any, r: Any, out: Any, xp: Any) -> Any:
+    delta, r = floats(xp, delta, r)
+    return (2.0 * out - r * r / _root(delta, r, xp)) / delta
+
+
+def _pseudo_huber_r(delta: Any, r: Any, xp: Any) -> Any:
+    delta, r = floats(xp, delta, r)
+    return r / _root(delta, r, xp)
+
+
+elementwise("huber(delta, r, /)", _huber, delta=_huber_delta, r=_huber_r)
+elementwise(
+    "pseudo_huber(delta, r, /)", _pseudo_huber, delta=_pseudo_huber_delta, r=_pseudo_huber_r
+)

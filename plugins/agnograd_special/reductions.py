@@ -1,0 +1,159 @@
+"""Functions of a whole axis: the logarithm of a sum of exponentials, and softmax."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from agnograd.errors import UnsupportedArrayError
+from agnograd.extend import conjugate_if_complex, is_complex, keep_axes, reduced_axes
+from agnograd_special._series import floats
+from agnograd_special._set import by_formula, ops
+
+__all__: list[str] = []
+
+Axis = int | tuple[int, ...] | None
+
+
+def _dropped(kept: Any, axis: Axis, xp: Any) -> Any:
+    """Return an array without the axes that were reduced to one element each."""
+    return xp.squeeze(kept, axis=reduced_axes(axis, kept.ndim))
+
+
+def _log_abs_sum_exp(
+    xp: Any, x: Any, b: Any, /, *, axis: Axis = None, keepdims: bool = False
+) -> tuple[Any, Any]:
+    """Compute the logarithm of the absolute value, and the sign, of a weighted sum of exponentials.
+
+    The largest term is left out of the sum and put back by ``log1p``: what is much smaller still
+    counts (Blanchard, Higham and Higham, "Accurately computing the log-sum-exp and softmax
+    functions", 2021, equation 2.6).
+    """
+    if any(is_complex(each.dtype, xp) for each in (x, b) if hasattr(each, "dtype")):
+        raise UnsupportedArrayError(
+            "special.logsumexp is of real arrays, and was given complex ones"
+        )
+    if b is None:
+        (x,) = floats(xp, x)
+        b = xp.ones_like(x)
+    else:
+        x, b = floats(xp, x, b)
+        x, b = xp.broadcast_arrays(x, b)
+        x = xp.where(b == 0.0, -math.inf, x)
+    axes = reduced_axes(axis, x.ndim)
+    if 0 in (x.shape[each] for each in axes):  # a sum of nothing is 0
+        total = xp.sum(x * b, axis=axes, keepdims=keepdims)
+        return total - math.inf, total
+    top = xp.max(x, axis=axes, keepdims=True)
+    is_top = x == top
+    shift = xp.where(xp.isfinite(top), top, 0.0)
+    largest = xp.sum(xp.where(is_top, b, 0.0), axis=axes, keepdims=True)
+    rest = xp.where(is_top, 0.0, b * xp.exp(x - shift))
+    rest = xp.sum(rest, axis=axes, keepdims=True)
+    alone = largest == 0.0  # the weights of the largest terms cancel
+    ratio = rest / xp.where(alone, 1.0, largest)
+    below = ratio <= -1.0
+    log = xp.where(below, xp.log(xp.abs(1.0 + ratio)), xp.log1p(xp.where(below, 0.0, ratio)))
+    log = xp.where(alone, xp.log(xp.abs(rest)) + shift, log + xp.log(xp.abs(largest)) + top)
+    sign = xp.where(alone, xp.sign(rest), xp.sign(largest) * xp.sign(1.0 + ratio))
+    sign = xp.where(log == -math.inf, 0.0, sign)
+    return (log, sign) if keepdims else (_dropped(log, axis, xp), _dropped(sign, axis, xp))
+
+
+def _shares(x: Any, b: Any, out: Any, axis: Axis, xp: Any) -> Any:
+    """Return ``exp(x)`` divided by the sum; 0 where the sum has no terms."""
+    if b is not None:
+        x, _ = xp.broadcast_arrays(x, b)
+    log, sign = (keep_axes(each, x.shape, axis, xp) for each in out)
+    nothing = log == -math.inf
+    return xp.where(nothing, 0.0, sign * xp.exp(x - xp.where(nothing, 0.0, log)))
+
+
+def _log_abs_sum_exp_x(g: Any, x: Any, b: Any, out: Any, axis: Axis, xp: Any) -> Any:
+    shares = _shares(x, b, out, axis, xp)
+    shares = shares if b is None else xp.where(b == 0.0, 0.0, shares) * b
+    return keep_axes(g[0], shares.shape, axis, xp) * shares
+
+
+def _log_abs_sum_exp_b(g: Any, x: Any, b: Any, out: Any, axis: Axis, xp: Any) -> Any:
+    shares = _shares(x, b, out, axis, xp)
+    return keep_axes(g[0], shares.shape, axis, xp) * shares
+
+
+ops.vjp(
+    "special.log_abs_sum_exp(x, b=None, /, *, axis=None, keepdims=False)",
+    x=_log_abs_sum_exp_x,
+    b=_log_abs_sum_exp_b,
+    forward=by_formula("log_abs_sum_exp", _log_abs_sum_exp),
+    outputs="several",
+)
+
+
+def _logsumexp(
+    xp: Any,
+    a: Any,
+    axis: Axis = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+) -> Any:
+    """Compute ``scipy.special.logsumexp``, of real arrays.
+
+    Parameters
+    ----------
+    a : real array
+        The exponents.
+    axis : int or tuple of int, optional
+        The axes that are summed over; by default all.
+    b : real array, optional
+        Factors of the exponentials; ``b`` and ``a`` are broadcast.
+    keepdims : bool
+        Whether the axes stay, with one element each.
+    return_sign : bool
+        Whether to return the logarithm of the sum's absolute value, and its sign; otherwise the
+        result is NaN where the sum is negative.
+    """
+    log, sign = xp.special.log_abs_sum_exp(a, b, axis=axis, keepdims=keepdims)
+    if return_sign:
+        return log, sign
+    return log if b is None else xp.where(sign < 0.0, math.nan, log)
+
+
+ops.composed(
+    "special.logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False)", _logsumexp
+)
+
+
+def _softmax(xp: Any, x: Any, axis: Axis = None) -> Any:
+    (x,) = floats(xp, x)
+    if 0 in x.shape:
+        return x
+    power = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    return power / xp.sum(power, axis=axis, keepdims=True)
+
+
+def _log_softmax(xp: Any, x: Any, axis: Axis = None) -> Any:
+    (x,) = floats(xp, x)
+    if 0 in x.shape:
+        return x
+    top = xp.max(x, axis=axis, keepdims=True)
+    shifted = x - xp.where(xp.isfinite(top), top, 0.0)
+    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
+
+
+def _softmax_x(g: Any, out: Any, axis: Axis, xp: Any) -> Any:
+    out = conjugate_if_complex(out, xp)
+    weighted = g * out
+    return weighted - out * xp.sum(weighted, axis=axis, keepdims=True)
+
+
+def _log_softmax_x(g: Any, out: Any, axis: Axis, xp: Any) -> Any:
+    return g - conjugate_if_complex(xp.exp(out), xp) * xp.sum(g, axis=axis, keepdims=True)
+
+
+ops.vjp("special.softmax(x, axis=None)", x=_softmax_x, forward=by_formula("softmax", _softmax))
+ops.vjp(
+    "special.log_softmax(x, axis=None)",
+    x=_log_softmax_x,
+    forward=by_formula("log_softmax", _log_softmax),
+)

@@ -1,0 +1,170 @@
+"""Samples of functions of several arrays."""
+
+from typing import Any
+
+from agnograd.extend import Sample, array
+
+# Each function with bounds of what is differentiated, and numbers for what is not.
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "bdtr": (2, 5, (0.2, 0.8)),
+    "bdtrc": (2, 5, (0.2, 0.8)),
+    "bdtri": (2, 5, (0.2, 0.8)),
+    "beta": ((0.5, 2.0), (0.5, 2.0)),
+    "betainc": (1.5, 2.5, (0.2, 0.8)),
+    "betaincc": (1.5, 2.5, (0.2, 0.8)),
+    "betainccinv": (1.5, 2.5, (0.2, 0.8)),
+    "betaincinv": (1.5, 2.5, (0.2, 0.8)),
+    "betaln": ((0.5, 2.0), (0.5, 2.0)),
+    "binom": ((4.0, 6.0), (1.2, 2.8)),
+    "boxcox": ((0.5, 2.0), (-1.0, 1.0)),
+    "boxcox1p": ((0.5, 2.0), (-1.0, 1.0)),
+    "chdtr": (3.5, (0.5, 5.0)),
+    "chdtrc": (3.5, (0.5, 5.0)),
+    "chdtri": (3.5, (0.2, 0.8)),
+    "ellipeinc": ((0.3, 1.4), (0.2, 0.8)),
+    "ellipj": ((0.3, 1.4), 0.6),
+    "ellipkinc": ((0.3, 1.4), (0.2, 0.8)),
+    "eval_chebyt": (3, (-0.8, 0.8)),
+    "eval_chebyu": (3, (-0.8, 0.8)),
+    "eval_gegenbauer": (3, 1.5, (-0.8, 0.8)),
+    "eval_genlaguerre": (3, 1.5, (0.5, 2.0)),
+    "eval_hermite": (3, (-2.0, 2.0)),
+    "eval_hermitenorm": (3, (-2.0, 2.0)),
+    "eval_jacobi": (3, 1.5, 0.5, (-0.8, 0.8)),
+    "eval_laguerre": (3, (0.5, 2.0)),
+    "eval_legendre": (3, (-0.8, 0.8)),
+    "expn": (2, (0.5, 2.0)),
+    "fdtr": (3.5, 4.5, (0.5, 2.0)),
+    "fdtrc": (3.5, 4.5, (0.5, 2.0)),
+    "fdtri": (3.5, 4.5, (0.2, 0.8)),
+    "gammainc": (2.5, (0.5, 5.0)),
+    "gammaincc": (2.5, (0.5, 5.0)),
+    "gammainccinv": (2.5, (0.2, 0.8)),
+    "gammaincinv": (2.5, (0.2, 0.8)),
+    "gdtr": ((0.5, 2.0), 2.5, (0.5, 2.0)),
+    "gdtrc": ((0.5, 2.0), 2.5, (0.5, 2.0)),
+    "gdtrix": ((0.5, 2.0), 2.5, (0.2, 0.8)),
+    "hankel1": (1.5, (0.5, 3.0)),
+    "hankel2": (1.5, (0.5, 3.0)),
+    "huber": ((0.5, 0.9), (1.0, 2.0)),
+    "hyp0f1": (1.5, (-1.0, 2.0)),
+    "hyp1f1": (1.5, 2.5, (-1.0, 2.0)),
+    "hyp2f1": (1.5, 0.5, 2.5, (-0.9, 0.8)),
+    "hyperu": (1.5, 2.5, (0.5, 2.0)),
+    "inv_boxcox": ((0.5, 2.0), (0.3, 1.0)),
+    "inv_boxcox1p": ((0.5, 2.0), (0.3, 1.0)),
+    "iv": (1.5, (0.5, 3.0)),
+    "ive": (1.5, (0.5, 3.0)),
+    "jn": (2, (0.5, 3.0)),
+    "jv": (1.5, (0.5, 3.0)),
+    "kl_div": ((0.3, 2.0), (0.3, 2.0)),
+    "kn": (2, (0.5, 3.0)),
+    "kv": (1.5, (0.5, 3.0)),
+    "kve": (1.5, (0.5, 3.0)),
+    "lpmv": (1, 2.5, (-0.8, 0.8)),
+    "modstruve": (1.5, (0.5, 2.0)),
+    "nbdtr": (2, 5, (0.2, 0.8)),
+    "nbdtrc": (2, 5, (0.2, 0.8)),
+    "nbdtri": (2, 5, (0.2, 0.8)),
+    "owens_t": ((-1.0, 1.0), (0.3, 2.0)),
+    "pdtr": (2, (0.5, 3.0)),
+    "pdtrc": (2, (0.5, 3.0)),
+    "pdtri": (2, (0.2, 0.8)),
+    "poch": ((0.5, 2.0), (0.5, 2.0)),
+    "polygamma": (2, (0.5, 3.0)),
+    "powm1": ((0.5, 2.0), (-1.0, 1.0)),
+    "pseudo_huber": ((0.5, 2.0), (-2.0, 2.0)),
+    "radian": ((0.0, 90.0), (0.0, 60.0), (0.0, 60.0)),
+    "rel_entr": ((0.3, 2.0), (0.3, 2.0)),
+    "spherical_in": (2, (0.5, 3.0)),
+    "spherical_jn": (2, (0.5, 3.0)),
+    "spherical_kn": (2, (0.5, 3.0)),
+    "spherical_yn": (2, (0.5, 3.0)),
+    "stdtr": (3.5, (-2.0, 2.0)),
+    "stdtrit": (3.5, (0.2, 0.8)),
+    "struve": (1.5, (0.5, 3.0)),
+    "xlog1py": ((-1.0, 2.0), (0.3, 2.0)),
+    "xlogy": ((-1.0, 2.0), (0.3, 2.0)),
+    "yn": (2, (0.5, 3.0)),
+    "yv": (1.5, (0.5, 3.0)),
+    "zeta": (2.5, (0.5, 3.0)),
+}
+
+
+def _made(name: str, *shapes: tuple[int, ...], order: int = 2, **options: Any) -> Sample:
+    """Return a sample with arrays of these shapes, one for each bounds, and numbers as they are."""
+    given = iter(shapes)
+    args = [
+        array(*next(given), low=each[0], high=each[1], **options)
+        if isinstance(each, tuple)
+        else each
+        for each in ARGUMENTS[name]
+    ]
+    return Sample(f"special.{name}", *args, order=order)
+
+
+def _with_arrays(name: str) -> Sample:
+    """Return a sample whose parameters are arrays that are broadcast."""
+    args = [
+        array(2, 1, low=each[0], high=each[1])
+        if isinstance(each, tuple)
+        else array(
+            values=[each, each + 1] if isinstance(each, int) else [each, each + 0.25],
+            dtype="int64" if isinstance(each, int) else "float64",
+        )
+        for each in ARGUMENTS[name]
+    ]
+    return Sample(f"special.{name}", *args, order=1)
+
+
+def _count(name: str) -> int:
+    return sum(isinstance(each, tuple) for each in ARGUMENTS[name])
+
+
+_BROADCAST = [(2, 1), (3,), ()]
+samples = [
+    sample
+    for name in ARGUMENTS
+    for sample in (
+        _made(name, *_BROADCAST[: _count(name)]),
+        _made(name, *[()] * _count(name)),
+        _made(name, *[(0, 2)] * _count(name)),
+        _made(name, *[(2, 2)] * _count(name), layout="transposed", order=1),
+    )
+]
+samples += [
+    _made(name, *[(2,)] * _count(name), dtype="float32", order=1)
+    for name in ARGUMENTS
+    if name not in ("bdtr", "bdtrc", "bdtri")  # SciPy has integers for them in float64 alone
+]
+samples += [_with_arrays(name) for name in ARGUMENTS if _count(name) < len(ARGUMENTS[name])]
+samples += [
+    Sample("special.boxcox", array(values=[0.5, 1.0, 2.0]), array(values=[0.0, 0.3, 1e-3])),
+    Sample("special.boxcox1p", array(values=[0.5, 1.0, 2.0]), 0.0),
+    Sample("special.ellipeinc", array(values=0.8), array(values=[0.0, 0.04, 0.06, -0.5])),
+    Sample("special.ellipkinc", array(values=0.8), array(values=[0.0, 0.04, 0.06, -0.5])),
+    *(
+        Sample(f"special.eval_{name}", array(values=[0, 1, 4], dtype="int64"), array(3, low=0.2))
+        for name in ("chebyt", "chebyu", "hermite", "hermitenorm", "laguerre", "legendre")
+    ),
+    Sample("special.expn", array(values=[0, 1, 3], dtype="int64"), array(3, low=0.5, high=2.0)),
+    Sample("special.huber", 1.5, array(2, low=-1.0, high=1.0)),
+    Sample("special.huber", array(2, low=0.5, high=1.0), -2.0),
+    Sample("special.inv_boxcox", array(values=[0.5, 1.0]), array(values=[0.0, 1e-3])),
+    Sample("special.inv_boxcox1p", array(values=[0.5, 1.0]), 0.0),
+    Sample("special.multigammaln", array(2, low=2.5, high=4.0), 3),
+    Sample("special.multigammaln", array(low=1.5, high=4.0), d=1),
+    Sample("special.polygamma", 0, array(2, low=0.5, high=3.0)),
+    Sample("special.xlogy", array(2, low=0.3), 2.0),
+    Sample("special.xlogy", 2, array(2, low=0.3)),
+    Sample("special.xlogy", array(values=[0.0, 1.0]), array(values=[2.0, 3.0])),
+    Sample("special.zeta", array(2, low=1.5, high=3.0), order=0),
+    *(
+        Sample(f"special.{name}", 2, array(2, low=0.5, high=3.0), derivative=True)
+        for name in ("spherical_in", "spherical_jn", "spherical_kn", "spherical_yn")
+    ),
+    *(
+        Sample(f"special.{name}", 1.5, array(2, low=0.5, high=2.0, dtype="complex128"))
+        for name in ("hankel1", "hankel2", "hyp0f1", "iv", "jv", "kv", "kve", "yv")
+    ),
+]

@@ -1,0 +1,116 @@
+"""Samples of functions of one array."""
+
+from agnograd.extend import Sample, array
+
+# Each function with bounds inside of which it, and its derivatives, are smooth.
+BOUNDS = {
+    "airy": (-2.0, 2.0),
+    "cbrt": (0.3, 2.0),
+    "cosdg": (-80.0, 80.0),
+    "cosm1": (-2.0, 2.0),
+    "cotdg": (20.0, 160.0),
+    "dawsn": (-2.0, 2.0),
+    "digamma": (0.5, 3.0),
+    "ellipe": (-1.0, 0.9),
+    "ellipk": (-1.0, 0.9),
+    "ellipkm1": (0.2, 0.45),
+    "entr": (0.3, 2.0),
+    "erf": (-2.0, 2.0),
+    "erfc": (-2.0, 2.0),
+    "erfcinv": (0.2, 1.8),
+    "erfcx": (-1.0, 3.0),
+    "erfi": (-1.0, 1.0),
+    "erfinv": (-0.8, 0.8),
+    "exp1": (0.5, 2.0),
+    "exp10": (-1.0, 1.0),
+    "exp2": (-1.0, 2.0),
+    "expi": (0.5, 2.0),
+    "expit": (-3.0, 3.0),
+    "expm1": (-2.0, 2.0),
+    "exprel": (-2.0, 2.0),
+    "fresnel": (-1.5, 1.5),
+    "gamma": (0.5, 3.0),
+    "gammaln": (0.5, 3.0),
+    "gammasgn": (-0.9, -0.1),
+    "i0": (-2.0, 2.0),
+    "i0e": (0.3, 3.0),
+    "i1": (-2.0, 2.0),
+    "i1e": (0.3, 3.0),
+    "j0": (-3.0, 3.0),
+    "j1": (-3.0, 3.0),
+    "k0": (0.5, 3.0),
+    "k0e": (0.5, 3.0),
+    "k1": (0.5, 3.0),
+    "k1e": (0.5, 3.0),
+    "log1p": (-0.5, 2.0),
+    "log_expit": (-3.0, 3.0),
+    "log_ndtr": (-5.0, 3.0),
+    "loggamma": (0.5, 3.0),
+    "logit": (0.2, 0.8),
+    "ndtr": (-3.0, 3.0),
+    "ndtri": (0.2, 0.8),
+    "ndtri_exp": (-8.0, -0.3),
+    "psi": (0.5, 3.0),
+    "rgamma": (-1.3, 2.0),
+    "shichi": (0.3, 2.0),
+    "sici": (0.3, 2.0),
+    "sinc": (-1.5, 1.5),
+    "sindg": (-80.0, 80.0),
+    "spence": (0.3, 2.5),
+    "tandg": (-70.0, 70.0),
+    "wrightomega": (-1.0, 2.0),
+    "y0": (0.5, 3.0),
+    "y1": (0.5, 3.0),
+}
+# Where formulas change, or a singularity is removed.
+POINTS = {
+    "ellipe": [0.0, 0.5, 0.95],
+    "ellipk": [0.0, 0.5, 0.95],
+    "ellipkm1": [0.05, 0.55, 1.0],
+    "exprel": [0.0, 0.4, -0.7],
+    "i1": [0.0, 0.9, -1.2],
+    "i0e": [-35.0, -0.5, 29.0, 31.0],
+    "i1e": [-35.0, -0.5, 0.9, 1.2, 29.0, 31.0],
+    "j1": [0.0, 0.9, -1.2],
+    "k0e": [0.1, 29.0, 31.0],
+    "k1e": [0.1, 29.0, 31.0],
+    "log_ndtr": [-30.0, -0.1, 0.1, 8.0],
+    "ndtri_exp": [-300.0, -0.6, -0.8],
+    "rgamma": [0.0, -1.0, 0.6],
+    "sinc": [0.0, 0.2, 0.3],
+    "spence": [1.0, 0.76, 1.3],
+}
+# Functions that are analytic, as their rules are, and the order to which their rules are.
+ANALYTIC = {
+    **dict.fromkeys(
+        ("airy", "dawsn", "erf", "erfc", "erfcx", "erfi", "exp1", "expm1", "fresnel"), 2
+    ),
+    **dict.fromkeys(("lambertw", "log1p", "sici", "sinc", "spence", "wofz", "wrightomega"), 2),
+    **dict.fromkeys(("gamma", "loggamma", "rgamma"), 1),
+}
+
+samples = [
+    sample
+    for name, (low, high) in BOUNDS.items()
+    for sample in (
+        Sample(f"special.{name}", array(2, 2, low=low, high=high, layout="strided")),
+        Sample(f"special.{name}", array(low=low, high=high)),
+        Sample(f"special.{name}", array(0, 2, low=low, high=high)),
+        Sample(f"special.{name}", array(2, low=low, high=high, dtype="float32"), order=1),
+    )
+]
+samples += [Sample(f"special.{name}", array(values=values)) for name, values in POINTS.items()]
+samples += [
+    Sample(f"special.{name}", array(2, low=0.3, high=0.8, dtype="complex128"), order=order)
+    for name, order in ANALYTIC.items()
+]
+samples += [
+    Sample("special.gamma", array(2, low=-0.9, high=-0.2)),
+    Sample("special.lambertw", array(2, low=0.3, high=2.0)),
+    Sample("special.lambertw", array(2, low=0.3, high=2.0, dtype="complex128"), 1),
+    Sample("special.wofz", array(2, low=-1.0, high=1.0)),
+    Sample(
+        "special.wofz", array(values=[13.0 + 5.0j, -30.0 + 0.5j, 2.0 - 1.0j], dtype="complex128")
+    ),
+    Sample("special.zetac", array(2, low=1.5, high=3.0), order=0),
+]

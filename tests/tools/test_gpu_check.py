@@ -1,0 +1,48 @@
+"""The check on a GPU, as far as it goes without one; a whole run of it takes minutes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "tools" / "gpu_check.sh"
+
+
+def run(*arguments):
+    # Its environment names this Python, which has what the script looks for.
+    return subprocess.run(
+        ["bash", str(SCRIPT), *arguments],
+        capture_output=True,
+        text=True,
+        env={"PYTHON": sys.executable, "PATH": "/usr/bin:/bin"},
+    )
+
+
+def test_its_syntax():
+    subprocess.run(["bash", "-n", str(SCRIPT)], check=True)
+
+
+def test_a_dry_run_says_what_would_run():
+    done = run("--backend", "numpy", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    commands = [line for line in done.stdout.splitlines() if line.startswith("+ ")]
+    assert len(commands) == 5  # everything is installed already
+    assert all("--backend numpy" in command for command in commands)
+    named = {word for line in commands for word in line.split() if word.startswith("tests/")}
+    assert {"tests/plugins", "tests/core/test_moving.py"} <= named
+    assert all((ROOT / path).exists() for path in named)
+
+
+def test_every_backend_has_the_tests_that_it_names():
+    done = run("--dry-run")
+    assert "tests/backends/test_cupy.py" in done.stdout
+    assert (ROOT / "tests" / "backends" / "test_cupy.py").exists()
+
+
+@pytest.mark.parametrize("arguments", [["--bakcend", "cupy"], ["--backend"]])
+def test_unknown_options_are_answered(arguments):
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert arguments[0] in done.stderr
