@@ -10,6 +10,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from agnograd._capabilities import Capabilities
 from agnograd._discovery import BACKENDS, installed, load, origin
 from agnograd._scatter import scatter_add, scatter_add_axis
 from agnograd.errors import PluginError, UnknownBackendError, UnsupportedArrayError
@@ -38,6 +39,11 @@ class Backend:
         an array is found without importing any library.
     extra : str
         The optional dependency of agnograd, or the requirement, that installs the library.
+    capabilities : Capabilities
+        What the library can do and cannot.
+    ops : tuple of str or None
+        The ops that the conformance suite checks, as names and patterns such as ``linalg.*``; by
+        default all. A backend that is not finished lists what it has.
     large : int or None
         From how many elements on ``add_product`` is to be used; None for never.
     """
@@ -45,6 +51,8 @@ class Backend:
     name: str
     modules: tuple[str, ...]
     extra: str = ""
+    capabilities: Capabilities = Capabilities()
+    ops: tuple[str, ...] | None = None
     large: int | None = None
 
     def namespace(self) -> ModuleType:
@@ -203,6 +211,21 @@ class Backend:
     def memory(self) -> dict[str, int]:
         """Return figures of device memory in bytes by name; empty where nothing is known."""
         return {}
+
+    def counting_waits(self) -> AbstractContextManager[Callable[[], int]] | None:
+        """Return a context that counts how often values are waited for, or None if it cannot.
+
+        The context gives a function that returns the number so far. A lazy library counts how
+        often it computes.
+        """
+        return None
+
+    def conformance(self) -> AbstractContextManager[Any]:
+        """Return a context with the settings that the conformance suite runs in.
+
+        They are those that programs make at their start: that there are 64-bit numbers, say.
+        """
+        return nullcontext()
 
 
 @cache

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agnograd._backends import backends as backend_names
+from agnograd._conformance_cli import conformance, scoreboard
 from agnograd._discovery import BACKENDS, installed, origin
 from agnograd._info import BackendRow, PluginRow, active_plugins, backend_rows, versions
 from agnograd._plugins import plugins as known_plugins
@@ -35,6 +36,10 @@ _into = click.option(
 @click.version_option(package_name="agnograd")
 def main() -> None:
     """Differentiate array-API code: what is installed, and a start for what is not."""
+
+
+main.add_command(conformance)
+main.add_command(scoreboard)
 
 
 @main.command()

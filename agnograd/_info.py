@@ -15,7 +15,14 @@ from agnograd._mode import PROCESS_PLUGINS, initial_mode
 from agnograd._plugins import plugin_named
 from agnograd.errors import AgnogradError
 
-__all__ = ["BackendRow", "PluginRow", "active_plugins", "backend_rows", "versions"]
+__all__ = [
+    "BackendRow",
+    "PluginRow",
+    "active_plugins",
+    "backend_rows",
+    "library_of",
+    "versions",
+]
 
 
 class BackendRow(NamedTuple):
@@ -54,13 +61,13 @@ def backend_rows() -> Iterator[BackendRow]:
         default = " (default)" if name == default_name() else ""
         source = origin(installed(BACKENDS)[name])
         try:
-            library, devices = _library_of(name)
+            library, devices = library_of(name)
         except Exception as error:  # a library may fail as it likes: this is where one looks why
             library, devices = f"{type(error).__name__}: {error}", ""
         yield BackendRow(name + default, source, library, devices)
 
 
-def _library_of(name: str) -> tuple[str, str]:
+def library_of(name: str) -> tuple[str, str]:
     """Return a library with its version, and its devices."""
     backend = backend_named(name)
     xp = require(backend)

@@ -4,6 +4,7 @@ from agnograd._axes import inverse_permutation, keep_axes, reduced_axes
 from agnograd._backends import Backend
 from agnograd._bridges import Bridge, Flat, Program, Record
 from agnograd._call import Call
+from agnograd._capabilities import Capabilities
 from agnograd._fit import (
     adjoint,
     conjugate_if_complex,
@@ -22,6 +23,7 @@ __all__ = [
     "Backend",
     "Bridge",
     "Call",
+    "Capabilities",
     "Flat",
     "OpSet",
     "Program",

@@ -1,8 +1,11 @@
-"""Write the pages that are tables of what the code says: conventions.md, ops.md, special.md.
+"""Write what pages have as tables of what the code says.
+
+These are conventions.md, ops.md, special.md, and the capabilities in backends.md.
 
 Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
 """
 
+import dataclasses
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -11,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import agnograd as ag
+from agnograd._backends import backend_named
+from agnograd.extend import Capabilities
 from agnograd.testing import CONVENTIONS, Convention
 from agnograd_special import ops as special_ops
 from agnograd_special._names import JAX, TORCH
@@ -76,6 +81,9 @@ dagger are beyond the standard; [special functions](special.md) and the operatio
 `agnograd ops` lists what is installed on your machine, the ops of other distributions included.
 This page is made by `python docs/generate.py`.
 """
+
+CAPABILITIES_BEGIN = "<!-- made by docs/generate.py -->"
+CAPABILITIES_END = "<!-- end -->"
 
 # Ops that rules need and the standard lacks.
 BEYOND = (
@@ -226,11 +234,34 @@ def _marked(op: Any) -> str:
     return f"*{name}*" if op.status == "no gradient" else name
 
 
+def backends() -> str:
+    """Return the page of backends, with what each library can do between two marks."""
+    text = (FOLDER / "backends.md").read_text()
+    before, rest = text.split(CAPABILITIES_BEGIN)
+    after = rest.split(CAPABILITIES_END)[1]
+    fields = [field.name for field in dataclasses.fields(Capabilities)]
+    head = " | ".join(field.replace("_", " ") for field in fields)
+    lines = [f"| backend | {head} |", "| --- " * (len(fields) + 1) + "|"]
+    for name in ("numpy", "torch", "jax", "dask", "cupy", "strict"):
+        found = backend_named(name).capabilities
+        cells = (_capability(getattr(found, field)) for field in fields)
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    table = "\n".join(lines)
+    return f"{before}{CAPABILITIES_BEGIN}\n{table}\n{CAPABILITIES_END}{after}"
+
+
+def _capability(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value)
+
+
 def main() -> None:
-    """Write the pages."""
+    """Write all pages."""
     (FOLDER / "conventions.md").write_text(conventions())
     (FOLDER / "ops.md").write_text(ops())
     (FOLDER / "special.md").write_text(special())
+    (FOLDER / "backends.md").write_text(backends())
 
 
 if __name__ == "__main__":

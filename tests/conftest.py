@@ -1,12 +1,11 @@
 """Backends to test on; one whose library is missing is skipped, and says how to install it."""
 
-import contextlib
 import importlib
-import warnings
 
 import pytest
 
 import agnograd as ag
+from agnograd._backends import backend_named
 from agnograd.errors import PluginError
 from gaps import gaps
 
@@ -27,27 +26,8 @@ def backend(request):
         ag.namespace(request.param)
     except PluginError as error:
         pytest.skip(str(error))
-    with SETTINGS.get(request.param, contextlib.nullcontext)():
+    with backend_named(request.param).conformance():
         yield request.param
-
-
-def jax_settings():
-    """Let JAX compute with 64 bits, as programs that want it do at their start."""
-    return importlib.import_module("jax").enable_x64(True)
-
-
-@contextlib.contextmanager
-def dask_settings():
-    """Let Dask compute in this thread; NumPy warns there and then, not in a context of ours."""
-    with (
-        importlib.import_module("dask").config.set(scheduler="synchronous"),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield
-
-
-SETTINGS = {"dask": dask_settings, "jax": jax_settings}
 
 
 @pytest.fixture
@@ -63,21 +43,11 @@ def library(backend):
 
 
 def pytest_generate_tests(metafunc):
-    """Run a test that takes a backend on all that were asked for, and on a sample's own ones."""
+    """Run a test that takes a backend on all that were asked for."""
     own = metafunc.definition.iter_markers("parametrize")
-    if "backend" not in metafunc.fixturenames or any("backend" in mark.args[0] for mark in own):
-        return
-    chosen = metafunc.config.getoption("backend") or ["numpy", "strict"]
-    if "sample" not in metafunc.fixturenames:
+    if "backend" in metafunc.fixturenames and not any("backend" in mark.args[0] for mark in own):
+        chosen = metafunc.config.getoption("backend") or ["numpy", "strict"]
         metafunc.parametrize("backend", chosen, indirect=True)
-        return
-    pairs = [
-        pytest.param(sample, backend, id=f"{sample!r}-{backend}")
-        for sample in metafunc.module.SAMPLES
-        for backend in chosen
-        if sample.backends is None or backend in sample.backends
-    ]
-    metafunc.parametrize(("sample", "backend"), pairs, indirect=["backend"])
 
 
 def pytest_collection_modifyitems(config, items):
@@ -97,8 +67,8 @@ def pytest_collection_modifyitems(config, items):
     files = {item.nodeid.partition("::")[0] for item in items}
     for backend, of_backend in known.items():
         for gap, tests in of_backend.items():
-            if not (tests or selected) and gap.test.partition("::")[0] in files:
-                raise pytest.UsageError(f"a gap of {backend} names no test: {gap.test}")
+            if not (tests or selected) and gap.pattern.partition("::")[0] in files:
+                raise pytest.UsageError(f"a gap of {backend} names no test: {gap.pattern}")
 
 
 def pytest_addoption(parser):

@@ -101,7 +101,10 @@ fi
 own=tests/backends/test_$backend.py
 [ -e "$own" ] || own=
 pytest=("$python" -m pytest -q --backend "$backend")
-check "rules and conventions" "${pytest[@]}" tests/rules/test_rules.py tests/rules/test_conventions.py
+suite=(--pyargs agnograd.testing.conformance "--agnograd-backend=$backend")
+[ ! -e "tests/gaps/$backend.txt" ] || suite+=("--agnograd-gaps=tests/gaps/$backend.txt")
+check "conformance" "$python" -m pytest -q "${suite[@]}"
+check "conventions" "${pytest[@]}" tests/rules/test_conventions.py
 # shellcheck disable=SC2086  # nothing, where the backend has no tests of its own
 check "the backend" "${pytest[@]}" tests/backends/test_backend.py $own
 check "moving arrays" "${pytest[@]}" tests/core/test_moving.py

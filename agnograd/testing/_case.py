@@ -9,7 +9,14 @@ from agnograd._namespace import domain_named
 from agnograd._registry import registered
 from agnograd.testing._samples import Sample
 
-__all__ = ["Case"]
+__all__ = ["Case", "arrays_in"]
+
+
+def arrays_in(value: Any) -> list[Any]:
+    """Return the items of nested lists and tuples, in order."""
+    if isinstance(value, list | tuple):
+        return [array for each in value for array in arrays_in(each)]
+    return [value]
 
 
 class Case:
@@ -21,34 +28,39 @@ class Case:
         The sample.
     backend : str
         The name of the backend.
+    seed : int
+        Which arrays are drawn.
 
     Attributes
     ----------
     args, kwargs
         The op's arguments: raw arrays of the backend, and options.
+    names : dict
+        The parameter that each argument is given for, by its position or keyword.
     places : list of int or str
         Which of them are differentiated: those with a rule and a floating-point or complex dtype.
     """
 
-    def __init__(self, sample: Sample, backend: str) -> None:
+    def __init__(self, sample: Sample, backend: str, seed: int = 0) -> None:
         self.sample = sample
         self.domain = domain_named(backend)
         self.op = registered()[sample.op][0]
-        self.args, self.kwargs = sample.make(self.domain.library)
-        names = list(self.op.signature.parameters)
-        given: list[tuple[int | str, str]] = [
-            *((place, names[min(place, len(names) - 1)]) for place in range(len(self.args))),
-            *((name, name) for name in self.kwargs),
-        ]
+        self.args, self.kwargs = sample.make(self.domain.library, seed)
+        parameters = list(self.op.signature.parameters)
+        self.names: dict[int | str, str] = {
+            place: parameters[min(place, len(parameters) - 1)] for place in range(len(self.args))
+        }
+        self.names |= {name: name for name in self.kwargs}
         self.places: list[int | str] = [
             place
-            for place, name in given
+            for place, name in self.names.items()
             if name in self.op.differentiable
             and not (name in self.op.rules and self.op.rules[name].reason)
-            and self._holds_arrays(self._argument(place))
+            and self._holds_arrays(self.argument(place))
         ]
 
-    def _argument(self, place: Any) -> Any:
+    def argument(self, place: Any) -> Any:
+        """Return the argument at a position or keyword."""
         return self.args[place] if isinstance(place, int) else self.kwargs[place]
 
     def _holds_arrays(self, arg: Any) -> bool:
@@ -61,7 +73,13 @@ class Case:
     @property
     def inputs(self) -> list[Any]:
         """The raw arrays (or lists of them) that are differentiated."""
-        return [self._argument(place) for place in self.places]
+        return [self.argument(place) for place in self.places]
+
+    @property
+    def arrays(self) -> list[Any]:
+        """All raw arrays among the arguments, indices and masks included."""
+        given = arrays_in([list(self.args), list(self.kwargs.values())])
+        return [each for each in given if isinstance(each, self.domain.array_types)]
 
     def result(self, *inputs: Any) -> Any:
         """Return what the op gives with other arrays in these places."""

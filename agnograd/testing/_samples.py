@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import itertools
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import array_api_compat
 
-__all__ = ["ArraySpec", "Sample", "array", "realized"]
+__all__ = ["ArraySpec", "Sample", "all_samples", "array", "nested", "realized"]
 
 Layout = Literal["contiguous", "strided", "reversed", "transposed"]
 
@@ -26,15 +28,9 @@ class ArraySpec(NamedTuple):
 
     def make(self, xp: Any, seed: int) -> Any:
         """Return the array, a raw one of namespace ``xp``; the same one for the same seed."""
+        numbers, shape = self.in_memory(seed)
         dtype = getattr(xp, self.dtype)
-        if self.values is not None:
-            return xp.asarray(self.values, dtype=dtype)
-        shape = self.shape
-        if self.layout == "strided":
-            shape = tuple(2 * length for length in shape)
-        elif self.layout == "transposed":
-            shape = shape[::-1]
-        made = self._filled(xp, shape, dtype, random.Random(seed))
+        made = xp.zeros(shape, dtype=dtype) if numbers is None else xp.asarray(numbers, dtype=dtype)
         if self.layout == "strided" and shape:
             return made[(slice(None, None, 2),) * len(shape)]
         if self.layout == "reversed" and shape:
@@ -43,21 +39,61 @@ class ArraySpec(NamedTuple):
             return xp.permute_dims(made, tuple(range(len(shape)))[::-1])
         return made
 
-    def _filled(self, xp: Any, shape: tuple[int, ...], dtype: Any, rng: random.Random) -> Any:
-        count = math.prod(shape)
+    def in_memory(self, seed: int) -> tuple[Any, tuple[int, ...]]:
+        """Return nested lists as the array lies in memory (None if it is empty), and their shape.
+
+        The array is every second element along each axis, the transpose, or the reverse of it.
+        """
+        flat, shape = self._elements(seed)
+        memory, places = _in_memory(shape, self.layout)
+        numbers = None if 0 in memory else nested([flat[place] for place in places], memory)
+        return numbers, memory
+
+    def _elements(self, seed: int) -> tuple[list[Any], tuple[int, ...]]:
+        """Return the elements, row by row, and the shape."""
+        if self.values is None:
+            return self.drawn(seed), self.shape
+        flat, shape = [self.values], []
+        while isinstance(flat[0] if flat else None, list):
+            shape.append(len(flat[0]))
+            flat = [each for row in flat for each in row]
+        return flat, tuple(shape)
+
+    def drawn(self, seed: int) -> list[Any]:
+        """Return the elements that are drawn for a seed."""
+        rng = random.Random(seed)
+        count = math.prod(self.shape)
         if self.dtype == "bool":
-            values: list[Any] = [rng.random() < 0.5 for _ in range(count)]
-        elif self.dtype.startswith(("int", "uint")):
-            values = [rng.randrange(int(self.low), int(self.high)) for _ in range(count)]
-        elif self.dtype.startswith("complex"):
-            uniform = rng.uniform
-            values = [
-                complex(uniform(self.low, self.high), uniform(self.low, self.high))
-                for _ in range(count)
-            ]
-        else:
-            values = [rng.uniform(self.low, self.high) for _ in range(count)]
-        return xp.reshape(xp.asarray(values, dtype=dtype), shape)
+            return [rng.random() < 0.5 for _ in range(count)]
+        if self.dtype.startswith(("int", "uint")):
+            return [rng.randrange(int(self.low), int(self.high)) for _ in range(count)]
+        uniform, low, high = rng.uniform, self.low, self.high
+        if self.dtype.startswith("complex"):
+            return [complex(uniform(low, high), uniform(low, high)) for _ in range(count)]
+        return [uniform(low, high) for _ in range(count)]
+
+
+def nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
+    """Return elements that are given row by row as nested lists of a shape without zeros."""
+    for length in reversed(shape):
+        flat = [flat[k : k + length] for k in range(0, len(flat), length)]
+    return flat[0]
+
+
+def _in_memory(shape: tuple[int, ...], layout: Layout) -> tuple[tuple[int, ...], list[int]]:
+    """Return the shape that an array has in memory, and which element stands in each place."""
+    if layout == "strided":  # beside each element there is one that is skipped
+        memory = tuple(2 * length for length in shape)
+    else:
+        memory = shape[::-1] if layout == "transposed" else shape
+    places = []
+    for index in itertools.product(*map(range, memory)):
+        at: Any = [k // 2 for k in index] if layout == "strided" else index
+        place = 0
+        for k, length in zip(at[::-1] if layout == "transposed" else at, shape, strict=True):
+            place = place * length + k
+        places.append(place)
+    return memory, places[::-1] if layout == "reversed" else places
 
 
 def array(
@@ -133,11 +169,49 @@ class Sample:
         self.kwargs = kwargs
         self.order = order
 
-    def make(self, xp: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments with raw arrays of namespace ``xp``."""
-        seeds = iter(range(1, 1000))
+    def make(self, xp: Any, seed: int = 0) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments with raw arrays of namespace ``xp``; other ones for each seed."""
+        seeds = itertools.count(1 + 1000 * seed)
         args = tuple(realized(arg, xp, seeds) for arg in self.args)
         return args, {name: realized(arg, xp, seeds) for name, arg in self.kwargs.items()}
+
+    def items(self) -> Iterator[Any]:
+        """Yield every argument, and what is in lists and tuples, in order."""
+        stack = [*reversed([*self.args, *self.kwargs.values()])]
+        while stack:
+            value = stack.pop()
+            if isinstance(value, list | tuple) and not isinstance(value, ArraySpec):
+                stack += reversed(value)
+            else:
+                yield value
+
+    def specs(self) -> list[ArraySpec]:
+        """Return the descriptions of all arrays, in order."""
+        return [item for item in self.items() if isinstance(item, ArraySpec)]
+
+    def mapped(self, change: Callable[[Any], Any]) -> Sample:
+        """Return a sample with arguments that ``change`` makes of these, item by item."""
+
+        def changed(value: Any) -> Any:
+            if isinstance(value, list | tuple) and not isinstance(value, ArraySpec):
+                return type(value)(changed(each) for each in value)
+            return change(value)
+
+        return Sample(
+            self.op,
+            *(changed(arg) for arg in self.args),
+            order=self.order,
+            backends=self.backends,
+            before=self.before,
+            after=self.after,
+            **{name: changed(arg) for name, arg in self.kwargs.items()},
+        )
+
+    def code(self, backend: str, seed: int = 0) -> str:
+        """Return a script that makes the call on a backend, and checks its derivatives."""
+        from agnograd.testing._script import script
+
+        return script(self, backend, seed)
 
     def __repr__(self) -> str:
         parts = [_short(arg) for arg in self.args]
@@ -145,6 +219,16 @@ class Sample:
         if self.before is not None:
             parts[0] = f"{self.before.__name__}({parts[0]})"
         return f"{self.op}({', '.join(parts)})"
+
+
+def all_samples() -> Iterator[tuple[str, int, Sample]]:
+    """Yield the samples of all op sets, each with its module and its place in the list there."""
+    from agnograd._registry import op_sets
+
+    for _, op_set in op_sets():
+        if op_set.samples is not None:
+            for index, sample in enumerate(importlib.import_module(op_set.samples).samples):
+                yield op_set.samples, index, sample
 
 
 def realized(value: Any, xp: Any, seeds: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from agnograd.extend import Backend, hookimpl, is_basic
+from agnograd.extend import Backend, Capabilities, hookimpl, is_basic
 
 __all__ = ["CupyBackend", "backend"]
 
@@ -20,6 +20,7 @@ class CupyBackend(Backend):
     name = "cupy"
     modules = ("cupy",)
     extra = "cupy"
+    capabilities = Capabilities(devices=("cuda",))
 
     def namespace(self) -> ModuleType:
         """Return ``array_api_compat.cupy``."""

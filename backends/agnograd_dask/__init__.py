@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 from agnograd.errors import UnsupportedArrayError
-from agnograd.extend import Backend, hookimpl, is_basic, without_newaxis
+from agnograd.extend import Backend, Capabilities, hookimpl, is_basic, without_newaxis
 
 __all__ = ["DaskBackend", "backend"]
 
@@ -24,6 +26,7 @@ class DaskBackend(Backend):
     name = "dask"
     modules = ("dask",)
     extra = "dask"
+    capabilities = Capabilities(lazy=True, unknown_shapes=True)
 
     def namespace(self) -> ModuleType:
         """Return array-api-compat's namespace of ``dask.array``, and what that lacks."""
@@ -96,6 +99,24 @@ class DaskBackend(Backend):
         import numpy as np
 
         return np.asarray(array.compute(), dtype=dtype, copy=copy)
+
+    @contextmanager
+    def counting_waits(self) -> Iterator[Callable[[], int]]:
+        """Count how often something is computed."""
+        from dask.callbacks import Callback
+
+        started: list[Any] = []
+        with Callback(start=started.append):
+            yield lambda: len(started)
+
+    @contextmanager
+    def conformance(self) -> Iterator[None]:
+        """Compute in this thread; NumPy warns there and then, not in a context of agnograd's."""
+        import dask
+
+        with dask.config.set(scheduler="synchronous"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            yield
 
 
 def _get(x: Any, key: Any) -> Any:

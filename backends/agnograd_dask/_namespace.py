@@ -19,6 +19,7 @@ from agnograd_dask import _linalg as linalg
 __all__ = [
     "broadcast_shapes",
     "broadcast_to",
+    "diff",
     "eye",
     "fft",
     "linalg",
@@ -68,6 +69,14 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
             f"{shape}: call compute_chunk_sizes() on the Dask array that has them"
         )
     return da.broadcast_to(x, shape)
+
+
+def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
+    """Return differences: Dask's own computes what it is to put before and behind the array."""
+    parts = [each for each in (prepend, x, append) if each is not None]
+    if n > 0 and len(parts) > 1:
+        x = da.concatenate(parts, axis=axis)
+    return da.diff(x, n=n, axis=axis)
 
 
 def eye(

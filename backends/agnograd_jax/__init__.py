@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Backend, Bridge, hookimpl
+from agnograd.extend import Backend, Bridge, Capabilities, hookimpl
 
 if TYPE_CHECKING:
     import jax
@@ -20,6 +21,7 @@ class JaxBackend(Backend):
     name = "jax"
     modules = ("jax", "jaxlib")
     extra = "jax"
+    capabilities = Capabilities(immutable=True, devices=("cpu", "gpu", "tpu"))
 
     def namespace(self) -> ModuleType:
         """Return ``jax.numpy``."""
@@ -127,6 +129,13 @@ class JaxBackend(Backend):
         import jax
 
         return dict(jax.local_devices()[0].memory_stats() or {})
+
+    def conformance(self) -> AbstractContextManager[Any]:
+        """Return JAX's context in which there are 64-bit numbers."""
+        import jax
+
+        settings: AbstractContextManager[Any] = jax.enable_x64(True)
+        return settings
 
 
 @hookimpl

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agnograd.errors import LostGradientError
-from agnograd.extend import Backend, Bridge, hookimpl, is_basic
+from agnograd.extend import Backend, Bridge, Capabilities, hookimpl, is_basic
 from agnograd_torch._keys import forward_steps
 from agnograd_torch._operators import standard_operator
 
@@ -29,6 +30,7 @@ class TorchBackend(Backend):
     name = "torch"
     modules = ("torch",)
     extra = "torch"
+    capabilities = Capabilities(devices=("cpu", "cuda"))
 
     def namespace(self) -> ModuleType:
         """Return ``array_api_compat.torch``."""
@@ -188,6 +190,13 @@ class TorchBackend(Backend):
             "peak": torch.cuda.max_memory_allocated(),
             "reserved": torch.cuda.memory_reserved(),
         }
+
+    @contextlib.contextmanager
+    def conformance(self) -> Iterator[None]:
+        """Leave out what PyTorch says, once in a process, of copies that it makes."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "torch.searchsorted.*non-contiguous", UserWarning)
+            yield
 
 
 @hookimpl

@@ -17,6 +17,8 @@ except ImportError as error:
 
 __all__ = ["compute", "function_of"]
 
+# SciPy's loops of single precision have no integers, and warn of counts that are none.
+_COUNTING = ("bdtr", "bdtrc", "bdtri")
 _SINGLE = {np.dtype("float64"): np.float32, np.dtype("complex128"): np.complex64}
 
 
@@ -38,6 +40,8 @@ def compute(name: str, *args: Any, **options: Any) -> Any:
 
     It gives double precision where one of the arguments is an integer or a Python number.
     """
+    if name in _COUNTING:
+        args = tuple(np.int64(arg) if type(arg) is int else arg for arg in args)
     out = function_of(name)(*args, **options)
     kinds = [arg.dtype for arg in args if hasattr(arg, "dtype") and arg.dtype.kind in "fc"]
     if not kinds or any(kind not in ("float32", "complex64") for kind in kinds):

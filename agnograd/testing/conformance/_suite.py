@@ -1,0 +1,213 @@
+"""What is run: every check of every op in every precision; and what comes of one sample."""
+
+from __future__ import annotations
+
+import difflib
+import random
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Literal, NamedTuple
+
+from agnograd._backends import backend_named
+from agnograd._registry import ops as known_ops
+from agnograd.testing._samples import Sample, all_samples
+from agnograd.testing.conformance._basics import check_basics
+from agnograd.testing.conformance._checks import CHECKS
+from agnograd.testing.conformance._gaps import Gap
+from agnograd.testing.conformance._mend import mend
+from agnograd.testing.conformance._trial import DOUBLE, NotApplicable, Trial, precisions
+
+__all__ = ["Cell", "Outcome", "Selection", "SelectionError", "cells", "run", "unsampled"]
+
+Status = Literal["passed", "failed", "gap", "skipped"]
+
+
+class SelectionError(ValueError):
+    """A pattern names no op or check that there is."""
+
+
+class Selection(NamedTuple):
+    """What is to be run.
+
+    Attributes
+    ----------
+    backend : str
+        The name of the backend.
+    ops, checks : tuple of str
+        Names and patterns; all if there are none.
+    quick : bool
+        The first and the last sample of each dtype of an op, in double precision alone.
+    explore : int
+        How often arrays are drawn anew; 0 for the samples as they are.
+    """
+
+    backend: str
+    ops: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    quick: bool = False
+    explore: int = 0
+
+
+class Cell(NamedTuple):
+    """One check of one op in one precision, with its samples."""
+
+    op: str
+    check: str
+    dtype: str
+    trials: Sequence[Trial]
+
+
+class Outcome(NamedTuple):
+    """What came of one check on one sample.
+
+    Attributes
+    ----------
+    status : {"passed", "failed", "gap", "skipped"}
+        A gap is a failure that was known.
+    sample : str
+        The sample, as it is printed.
+    message : str
+        What was found, or why it was skipped, or the reason of a gap.
+    error : str
+        The name of the exception.
+    mend : str
+        Where to look.
+    code : str
+        The sample as a script.
+    """
+
+    status: Status
+    sample: str
+    message: str = ""
+    error: str = ""
+    mend: str = ""
+    code: str = ""
+
+
+def cells(selection: Selection) -> list[Cell]:
+    """Return all that is selected, in a fixed order.
+
+    Raises
+    ------
+    SelectionError
+        If a pattern, the backend's list of ops included, names nothing.
+    BackendError
+        If the backend is not what it says.
+    """
+    backend = backend_named(selection.backend)
+    check_basics(backend)
+    names = list(known_ops())
+    listed = matching(backend.ops, names, f"{type(backend).__name__}.ops")
+    chosen = matching(selection.ops or None, names, "the selection of ops")
+    checks = matching(selection.checks or None, list(CHECKS), "the selection of checks")
+    by_dtype: dict[tuple[str, str], list[Trial]] = {}
+    for _, _, sample in all_samples():
+        if sample.op in listed and sample.op in chosen:
+            for trial in _trials(sample, selection):
+                by_dtype.setdefault((sample.op, trial.dtype), []).append(trial)
+    missing = unsampled(chosen & listed)
+    if selection.ops and missing:
+        raise SelectionError(
+            f"op {missing[0]!r} has a rule and no samples: name a module that has some, as "
+            "OpSet(..., samples='my_package.samples')"
+        )
+    if selection.quick:
+        by_dtype = {
+            (op, dtype): [trials[k] for k in sorted({0, len(trials) - 1})]
+            for (op, dtype), trials in by_dtype.items()
+            if (op, DOUBLE.get(dtype)) not in by_dtype
+        }
+    ordered = sorted(by_dtype.items(), key=lambda item: names.index(item[0][0]))
+    return [
+        Cell(op, check, dtype, trials)
+        for (op, dtype), trials in ordered
+        for check in CHECKS
+        if check in checks
+    ]
+
+
+def unsampled(ops: Iterable[str] | None = None) -> list[str]:
+    """Return the ops (of those that are given) that have a rule and no sample to check it on."""
+    sampled = {sample.op for _, _, sample in all_samples()}
+    known = known_ops()
+    chosen = known if ops is None else ops
+    return sorted(op for op in chosen if known[op].status == "rule" and op not in sampled)
+
+
+def matching(patterns: Iterable[str] | None, names: Sequence[str], what: str) -> set[str]:
+    """Return the names that patterns stand for; all, if there are no patterns."""
+    if patterns is None:
+        return set(names)
+    found: set[str] = set()
+    for pattern in patterns:
+        matched = {name for name in names if fnmatchcase(name, pattern)}
+        if not matched:
+            close = difflib.get_close_matches(pattern, names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise SelectionError(f"{what}: {pattern!r} names none{hint}")
+        found |= matched
+    return found
+
+
+def _trials(sample: Sample, selection: Selection) -> list[Trial]:
+    """Return a sample in every precision that is wanted, and that the backend has."""
+    capabilities = backend_named(selection.backend).capabilities
+    if sample.backends is not None and selection.backend not in sample.backends:
+        return []
+    dtypes = precisions(sample)
+    if not capabilities.float64:
+        dtypes = [each for each in dtypes if each not in ("float64", "complex128")]
+    if not capabilities.complex:
+        dtypes = [each for each in dtypes if not each.startswith("complex")]
+    if selection.quick:
+        dtypes = dtypes[:1]
+    seeds = [0]
+    if selection.explore:
+        drawn = any(spec.values is None and spec.shape != (0,) for spec in sample.specs())
+        rng = random.SystemRandom()
+        seeds = [rng.randrange(1, 10**6) for _ in range(selection.explore)] if drawn else []
+    found = []
+    for seed in seeds:
+        wide = None
+        for dtype in dtypes:
+            trial = Trial(sample, dtype, selection.backend, seed)
+            if wide is not None:  # differences are taken once for all precisions
+                trial.reference = wide.reference
+            wide = trial
+            found.append(trial)
+    return found
+
+
+def run(check: str, trial: Trial, gaps: Sequence[Gap] = ()) -> Outcome:
+    """Run one check on one sample."""
+    sample = repr(trial.given)
+    name = f"{sample}::{check}[{trial.dtype}]"
+    gap = next((gap for gap in gaps if gap.is_of(name)), None)
+    try:
+        CHECKS[check](trial)
+    except NotApplicable as reason:
+        return Outcome("skipped", sample, str(reason))
+    except Exception as error:
+        kind = type(error).__name__
+        if gap is not None and isinstance(error, gap.error):
+            return Outcome("gap", sample, gap.reason, kind)
+        blocked = check != "forward" and not isinstance(error, AssertionError) and _fails(trial)
+        if blocked:
+            return Outcome("skipped", sample, "the op itself fails: see its check `forward`")
+        message = str(error) if isinstance(error, AssertionError) else f"{kind}: {error}"
+        code = trial.sample.code(trial.backend, trial.seed)
+        return Outcome("failed", sample, message, kind, mend(CHECKS[check], trial, error), code)
+    if gap is not None:
+        message = f"a known gap that is none any more, take it out of the list: {gap.reason}"
+        return Outcome("failed", sample, message, "", "", "")
+    return Outcome("passed", sample)
+
+
+def _fails(trial: Trial) -> bool:
+    try:
+        CHECKS["forward"](trial)
+    except NotApplicable:
+        return False
+    except Exception:
+        return True
+    return False

@@ -1,0 +1,60 @@
+"""Ops with one defect each, named after it; ``sound`` has none."""
+
+import agnograd as ag
+from agnograd._hooks import ActiveHooks
+from agnograd.extend import OpSet
+
+ops = OpSet("planted", samples="planted.samples")
+kept = []
+
+
+def cube(xp, x):
+    return x * x * x
+
+
+def register(name, rule, forward=cube, kind=ops.elementwise):
+    kind(f"{name}(x, /)", x=rule, forward=forward)
+
+
+def keeping(xp, x):
+    kept.append(x)
+    return x * x * x
+
+
+def changing(x):
+    x *= 2.0  # in a first-order pass: in place
+    return 0.75 * x * x
+
+
+def computing(g, x, xp):
+    return g * 3 * x * x if bool(xp.any(x != 0)) else g
+
+
+register("unsampled", lambda x: 3 * x * x)
+register("sound", lambda x: 3 * x * x)
+register("wrong_sign", lambda x: -3 * x * x)
+register("wrong_dtype", lambda x, xp: xp.astype(3 * x * x, xp.float32))
+register("leaked_array", lambda x: 3 * x * x, keeping)
+register("changed_input", changing)
+register("computed_lazy_array", computing, kind=ops.vjp)
+register("hook_called_twice", lambda x: 3 * x * x)
+register("missing_conjugate", lambda g, x: g * 3 * x * x, kind=ops.vjp)
+register("wrong_second_derivative", lambda x: 3 * ag.stop_gradient(x) * ag.stop_gradient(x))
+ops.vjp(
+    "missing_sum(x1, x2, /)",
+    x1=lambda g, x2: g * x2,
+    # The first row alone, where there should be the sum over all.
+    x2=lambda g, x1, x2_shape: (g * x1)[0, ...] if (g * x1).shape != x2_shape else g * x1,
+    forward=lambda x1, x2: x1 * x2,
+)
+
+forward = ActiveHooks.forward
+
+
+def twice(self, call, compute, inputs, options):
+    if call.name == "hook_called_twice":
+        forward(self, call, compute, inputs, options)
+    return forward(self, call, compute, inputs, options)
+
+
+ActiveHooks.forward = twice

@@ -1,0 +1,12 @@
+"""What the planted ops are checked on."""
+
+from agnograd.extend import Sample, array
+
+NAMES = (
+    *("sound", "wrong_sign", "leaked_array", "changed_input", "computed_lazy_array"),
+    *("hook_called_twice", "wrong_dtype", "wrong_second_derivative"),
+)
+samples = [Sample(name, array(2, 3, low=0.5)) for name in NAMES]
+samples += [Sample("sound", array(3, dtype="complex128"))]
+samples += [Sample("missing_conjugate", array(3, dtype="complex128"))]
+samples += [Sample("missing_sum", array(2, 3), array(3))]

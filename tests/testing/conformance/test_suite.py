@@ -1,0 +1,404 @@
+"""The suite as its users run it: by command and by pytest, with what it selects and reports."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import agnograd as ag
+from agnograd._backends import backend_named
+from agnograd.extend import Capabilities, Sample, array
+from agnograd.testing.conformance import CHECKS, NotApplicable, Trial
+
+PROGRAM = Path(sys.executable).with_name("agnograd")
+
+
+def run(*command, code=0, cwd=None, **environment):
+    done = subprocess.run(
+        [str(part) for part in command],
+        env=os.environ | environment,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def conformance(*arguments, **options):
+    return run(PROGRAM, "conformance", *arguments, **options)
+
+
+def in_pytest(*arguments, **options):
+    suite = ("--pyargs", "agnograd.testing.conformance", "-p", "no:cacheprovider")
+    return run(sys.executable, "-m", "pytest", *suite, *arguments, **options)
+
+
+def test_the_quick_set_passes(tmp_path):
+    report = tmp_path / "report.json"
+    out = conformance("--backend=numpy", "--quick", "--json", report, "--", "-W", "error")
+    assert " 0 failed, 0 known gaps" in out
+    found = json.loads(report.read_text())
+    ops = ag.ops().items()
+    own = {name for name, info in ops if info.distribution.startswith("agnograd ")}
+    assert set(found["ops"]) >= {name for name in own if ag.ops()[name].status == "rule"}
+    assert {each["check"] for each in found["results"]} == set(CHECKS)
+
+
+# -- what is selected ------------------------------------------------------------------------------
+
+
+def results(report):
+    return json.loads(report.read_text())["results"]
+
+
+def test_ops_checks_and_dtypes_are_selected(tmp_path):
+    report = tmp_path / "some" / "report.json"
+    conformance("--ops", "linalg.in*", "--checks", "f*", "--json", report)
+    assert {each["op"] for each in results(report)} == {"linalg.inv"}
+    assert {each["check"] for each in results(report)} == {
+        *("forward", "first_derivative", "forward_mode", "freed"),
+    }
+    dtypes = {each["dtype"] for each in results(report)}
+    assert dtypes == {"float32", "float64", "complex64", "complex128"}
+    conformance("--ops", "linalg.inv", "--quick", "--json", report)
+    assert {each["dtype"] for each in results(report)} == {"float64", "complex128"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--ops", "linalg.innv"], ["'linalg.innv' names none", "did you mean 'linalg.inv'?"]),
+        (["--checks", "forwards"], ["'forwards' names none", "did you mean 'forward'?"]),
+        (["--backend", "numppy"], ["no backend is named 'numppy'"]),
+        (["--gaps", "nowhere.txt"], ["nowhere.txt"]),
+    ],
+)
+def test_a_misspelt_name_is_an_error(options, words):
+    out = conformance(*options, code=2)
+    for word in words:
+        assert word in out
+
+
+def test_the_checks_are_listed():
+    lines = conformance("--list").splitlines()
+    assert [line.split()[0] for line in lines] == list(CHECKS)
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+def test_pytest_runs_the_suite_and_knows_its_items(tmp_path):
+    xml = tmp_path / "junit.xml"
+    out = in_pytest("--agnograd-ops=sin", "-k", "float32 and forward", f"--junitxml={xml}", "-v")
+    assert re.search(r"sin::forward\[float32-numpy\] PASSED", out)
+    cases = list(ElementTree.parse(xml).getroot().iter("testcase"))
+    assert {case.get("name") for case in cases} == {
+        "forward[float32-numpy]",
+        "forward_mode[float32-numpy]",
+    }
+    assert all(case.get("classname").endswith("conformance.sin") for case in cases)
+
+
+def test_the_environment_chooses_the_backend(tmp_path):
+    pytest.importorskip("array_api_strict", reason="pip install 'agnograd[strict]'")
+    report = tmp_path / "report.json"
+    conformance("--ops=sin", f"--json={report}", AGNOGRAD_BACKEND="strict")
+    assert json.loads(report.read_text())["backend"] == "strict"
+
+
+def test_the_project_around_it_has_no_say(tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
+    (tmp_path / "conftest.py").write_text("raise RuntimeError('not to be loaded')\n")
+    assert " 0 failed" in conformance("--ops=sin", cwd=tmp_path)
+
+
+def test_processes_share_the_work_and_the_report_is_the_same(tmp_path):
+    pytest.importorskip("xdist", reason="pip install 'agnograd[conformance]'")
+    reports = [tmp_path / "one.json", tmp_path / "two.json"]
+    conformance("--ops=s*", "--json", reports[0])
+    conformance("--ops=s*", "--json", reports[1], "-n", "2")
+    one, two = ([{**each, "seconds": 0} for each in results(report)] for report in reports)
+    assert one == two
+
+
+# -- known gaps ------------------------------------------------------------------------------------
+
+
+BACKEND = '''
+"""A young backend: NumPy, of which something is missing."""
+
+import types
+
+from agnograd.extend import Backend, Capabilities, hookimpl
+
+
+def missing(x, /):
+    raise NotImplementedError("no logarithm yet")
+
+
+class YoungBackend(Backend):
+    name = "young"
+    modules = ("numpy",)
+    hidden = ()
+
+    def namespace(self):
+        import array_api_compat.numpy as xp
+
+        young = types.ModuleType("young")
+        vars(young).update(vars(xp))
+        young.log10 = missing
+        for name in ("trunc", *self.hidden):
+            delattr(young, name)
+        return young
+
+    def array_types(self):
+        import numpy as np
+
+        return (np.ndarray, np.generic)
+
+    def to_host(self, array, *, dtype=None, copy=None):
+        return self.namespace().asarray(array, dtype=dtype, copy=copy)
+
+    {body}
+
+
+@hookimpl
+def backend():
+    return YoungBackend()
+'''
+
+
+@pytest.fixture
+def young(tmp_path):
+    """Return a function that runs the suite on a backend with a body of one's own."""
+    info = tmp_path / "young-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: young\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[agnograd.backends]\nyoung = young\n")
+
+    def run(*arguments, body="", gaps=None, code=0):
+        (tmp_path / "young.py").write_text(BACKEND.replace("{body}", body))
+        if gaps is not None:
+            (tmp_path / "gaps.txt").write_text(gaps)
+            arguments = (*arguments, "--gaps", tmp_path / "gaps.txt")
+        return conformance(
+            *("--backend=young", *arguments), code=code, PYTHONPATH=str(tmp_path), cwd=tmp_path
+        )
+
+    return run
+
+
+def test_what_is_not_there_is_said_once_an_op(young):
+    out = young("--ops=trunc", "--ops=log10", code=1)
+    assert "the backend's namespace has no function 'trunc'" in out
+    assert "NotImplementedError: no logarithm yet" in out
+    assert "young.py:26 (YoungBackend.namespace)" in out or "young.py:10 (raised there)" in out
+    assert "second_derivative fails" not in out
+
+
+def test_a_known_gap_is_none_any_more_when_it_passes(young):
+    reason = "# No logarithm yet.\n"
+    gap = "NotImplementedError log10(*)::forward[*]\n"
+    assert "0 failed" in young("--ops=log10", gaps=reason + gap)
+    out = young(
+        "--ops=log10",
+        "--ops=sin",
+        gaps=f"{reason}{gap}ValueError sin([2, 3])::forward[*]\n",
+        code=1,
+    )
+    assert "a known gap that is none any more, take it out of the list: No logarithm yet." in out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("ValueErro sin(*)::*", "gaps.txt:2: 'ValueErro' is no exception"),
+        ("ValueError", "gaps.txt:2: a gap has a pattern"),
+        ("ValueError no_such_op(*)::*", "a gap names nothing: no_such_op(*)::*"),
+    ],
+)
+def test_a_misspelt_gap_is_an_error(line, message, young):
+    out = young(gaps=f"# A reason.\n{line}\n", code=2)
+    assert message in out
+
+
+def test_a_gap_needs_a_reason_and_another_suites_lines_are_left_to_it(young):
+    assert "a reason above it" in young(gaps="ValueError sin(*)::*\n", code=2)
+    lines = "# Theirs.\ntests/test_x.py::test_y\nValueError tests/test_x.py::test_z\n"
+    assert "0 failed" in young("--ops=exp", gaps=lines)
+
+
+# -- capabilities, and the list of ops -------------------------------------------------------------
+
+
+def test_a_list_of_ops_lets_a_backend_grow(young, tmp_path):
+    report = tmp_path / "report.json"
+    young("--quick", "--json", report, body='ops = ("exp*", "linalg.inv")')
+    ops = set(json.loads(report.read_text())["ops"])
+    assert ops == {"exp", "expm1", "expand_dims", "linalg.inv"}
+
+
+def test_a_misspelt_op_in_the_list_is_an_error(young):
+    out = young("--quick", body='ops = ("sin", "cosin")', code=2)
+    assert "YoungBackend.ops: 'cosin' names none; did you mean" in out
+
+
+def test_what_a_backend_has_not_is_left_out(young, tmp_path):
+    report = tmp_path / "report.json"
+    body = "capabilities = Capabilities(float64=False, complex=False, immutable=True)"
+    young("--ops=exp", "--json", report, body=body)
+    found = results(report)
+    assert {each["dtype"] for each in found} == {"float32"}
+    skipped = {each["check"]: each["skipped"] for each in found}
+    assert any("immutable" in reason for reason in skipped["layouts"])
+
+
+def test_a_misspelt_capability_is_an_error(young):
+    with pytest.raises(TypeError, match="lazzy"):
+        Capabilities(lazzy=True)
+    assert "lazzy" in young(body="capabilities = Capabilities(lazzy=True)", code=2)
+
+
+def test_a_capability_that_is_not_so_is_an_error(young):
+    out = young(body='hidden = ("complex64",)', code=2)
+    assert (
+        "YoungBackend.capabilities: the namespace has no dtype 'complex64': declare complex=False"
+        in out
+    )
+
+
+METHODS = {
+    "array_types": "def array_types(self):\n        return (str,)",
+    "item": "def item(self, array):\n        return 1.0",
+    "set": "def set(self, x, key, value):\n        x[key] = value\n        return x",
+    "scatter_add": "def scatter_add(self, into, key, values):\n        return into + 1.0",
+    "scatter_add_axis": "def scatter_add_axis(self, into, indices, values, axis):\n        1 / 0",
+}
+FOUND = {
+    "array_types": "makes arrays of type <class 'numpy.ndarray'>, which is not among them",
+    "item": "it gives 1.0 for 2.5",
+    "set": "it changes its argument",
+    "scatter_add": "it gives [1.0, 1.0, 1.0], and should give [2.0, 0.0, 5.0]",
+    "scatter_add_axis": "ZeroDivisionError",
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_of_a_backend_that_is_wrong_is_named(method, young):
+    out = young("--ops=exp", body=METHODS[method], code=2)
+    assert f"YoungBackend.{method}(): " in out
+    assert FOUND[method] in out
+
+
+def test_what_passes_on_numpy_is_the_backends_to_mend(young):
+    body = (
+        "def operator(self, function):\n"
+        "        import operator\n"
+        "        return self.read if function is operator.getitem else function\n\n"
+        "    def read(self, x, key):\n"
+        "        return 2.0 * x[key]"
+    )
+    out = young("--quick", "--ops=__getitem__", "--checks=agrees_with_numpy", body=body, code=1)
+    assert re.search(r"look at young\.py:\d+ \(YoungBackend\.read\)", out)
+    assert "indexing.py" not in out
+
+
+def test_capabilities_are_those_of_the_libraries(backend):
+    """They are declared by hand; here each is held against the library."""
+    found, xp = backend_named(backend).capabilities, backend_named(backend).namespace()
+    x = xp.asarray([1.0, 2.0], dtype=xp.float64)
+    assert found.float64 == ("float64" in str(x.dtype))
+    assert found.complex == ("complex128" in str(xp.asarray([1j], dtype=xp.complex128).dtype))
+    try:
+        x[0] = 3.0
+    except TypeError:
+        assert found.immutable
+    else:
+        assert not found.immutable
+    if found.unknown_shapes:
+        assert x[x > 1.0].shape != (1,)
+    assert found.devices
+
+
+# -- what is said ----------------------------------------------------------------------------------
+
+
+def test_exploring_prints_scripts_and_is_not_graded(young):
+    out = young("--ops=log10", "--checks=forward", "--explore=2")
+    assert "no logarithm yet" in out
+    assert "xp.log10(" in out
+    out = conformance("--ops=sinh", "--explore=3")
+    assert " 0 failed" in out
+
+
+def test_a_scoreboard_merges_reports(tmp_path):
+    for name in ("one", "two"):
+        report = tmp_path / f"{name}.json"
+        conformance("--ops=sin", "--json", report)
+        report.write_text(report.read_text().replace('"backend": "numpy"', f'"backend": "{name}"'))
+    html = tmp_path / "page.html"
+    run(PROGRAM, "scoreboard", tmp_path / "one.json", tmp_path / "two.json", "--html", html)
+    assert html.read_text().count('"backend":"two"') == 2
+    out = run(PROGRAM, "scoreboard", report, report, "--html", html, code=1)
+    assert "two reports are of backend 'two'" in out
+    (tmp_path / "other.json").write_text("{}")
+    out = run(PROGRAM, "scoreboard", tmp_path / "other.json", "--html", html, code=1)
+    assert "is no report of `agnograd conformance --json`" in out
+
+
+def test_a_report_says_what_was_run_and_on_what(tmp_path):
+    report, html = tmp_path / "report.json", tmp_path / "report.html"
+    out = conformance("--ops=sin", "--json", report, "--html", html)
+    assert f"written: {report}" in out
+    found = json.loads(report.read_text())
+    assert found["agnograd"] == ag.__version__
+    assert found["library"].startswith("numpy ")
+    assert found["versions"]["Python"]
+    assert found["seconds"] > 0
+    assert found["selection"]["ops"] == ["sin"]
+    assert found["capabilities"]["float64"] is True
+    assert json.dumps(found["results"][0]["op"]) in html.read_text()
+
+
+def test_a_terminal_gets_a_bar():
+    ours, theirs = pty.openpty()
+    command = [PROGRAM, "conformance", "--ops=sin", "--quick"]
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of it
+            while part := os.read(ours, 4096):
+                shown += part
+    os.close(ours)
+    assert process.returncode == 0
+    text = re.sub(rb"\x1b\[[0-9;?]*[a-zA-Z]", b"", shown).decode()
+    assert re.search(r"numpy .*\d+/30", text)
+    assert "[100%]" not in text
+    assert " 0 failed" in text
+
+
+def test_checks_are_functions_that_anyone_can_call():
+    trial = Trial(Sample("sin", array(3)), "float64", "numpy")
+    without = {"agrees_with_numpy", "laziness", "synchronisation"}
+    for name in without:
+        with pytest.raises(NotApplicable):
+            CHECKS[name](trial)
+    for name in CHECKS.keys() - without:
+        CHECKS[name](trial)
+
+
+@pytest.mark.parametrize("backend_name", ["numpy", "jax"])
+def test_a_script_names_the_settings_that_it_needs(backend_name):
+    try:
+        ag.namespace(backend_name)
+    except ImportError as error:
+        pytest.skip(str(error))
+    code = Sample("sin", array(values=[float("inf")], layout="reversed")).code(backend_name)
+    assert ("in the settings of JaxBackend.conformance()" in code) == (backend_name == "jax")
+    assert "xp.flip(xp.asarray([xp.inf], dtype=xp.float64))" in code
