@@ -83,12 +83,10 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
     """Return what computes an op on raw arrays, or None where the backend cannot."""
     if op.forward is operator.getitem:
         return domain.backend.operator(op.forward)
-    forward = op.forward and bound(
-        op.forward, xp=lambda: domain.raw, backend=lambda: domain.backend
-    )
+    forward = None if op.forward is None else _bound(op.forward, domain)
     module = op.kernels.get(domain.backend.name)
     if module is not None and not op.composed:
-        return _when_called(op.name, module, forward)
+        return _when_called(op.name, module, forward, domain)
     if forward is not None:
         return forward
     found: Any = domain.library
@@ -98,7 +96,14 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
     return kernel
 
 
-def _when_called(name: str, module: str, forward: Callable[..., Any] | None) -> Callable[..., Any]:
+def _bound(function: Callable[..., Any], domain: Domain) -> Callable[..., Any]:
+    """Bind the namespace and the backend that a function may name first."""
+    return bound(function, xp=lambda: domain.raw, backend=lambda: domain.backend)
+
+
+def _when_called(
+    name: str, module: str, forward: Callable[..., Any] | None, domain: Domain
+) -> Callable[..., Any]:
     """Return a kernel that is looked up in its module when it is first called.
 
     It leaves calls that it answers with NotImplemented to ``forward``.
@@ -108,7 +113,8 @@ def _when_called(name: str, module: str, forward: Callable[..., Any] | None) -> 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         nonlocal found
         if found is None:
-            found = getattr(import_module(module), name.rpartition(".")[2], _not_implemented)
+            own = getattr(import_module(module), name.rpartition(".")[2], None)
+            found = (forward or _not_implemented) if own is None else _bound(own, domain)
         out = found(*args, **kwargs)
         if out is not NotImplemented:
             return out

@@ -274,8 +274,12 @@ def bound(function: Callable[..., Any], **available: Callable[[], Any]) -> Calla
 
     They are looked up at each call: what they stand for may be made later than the function.
     """
+    try:
+        names = inspect.signature(function).parameters
+    except ValueError:  # it is compiled, and does not tell
+        return function
     leading = []
-    for name in inspect.signature(function).parameters:
+    for name in names:
         if name not in available:
             break
         leading.append(available[name])

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import workload_named
 
 __all__ = ["Measured", "module_of"]
 
@@ -56,7 +56,7 @@ class Measured:
     def prepare(self, workload: str, sizes: str, gradients: str) -> dict[str, Any]:
         """Compute a case for the first time, and write its derivatives to a file."""
         self._run = None  # the case before may need much memory
-        self._run = self._implementation.prepare(WORKLOADS[workload].case(sizes))
+        self._run = self._implementation.prepare(workload_named(workload).case(sizes))
         start = time.process_time()
         found = self._run()
         first = time.process_time() - start

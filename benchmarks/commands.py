@@ -12,7 +12,7 @@ from rich.console import Console
 from benchmarks import child, report
 from benchmarks.children import ChildError
 from benchmarks.measuring import HAND, OURS, Comparison, Plan, compare
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import CONVNETS, WORKLOADS
 
 __all__ = ["main"]
 
@@ -37,11 +37,11 @@ def peers(context: click.Context, parameter: click.Parameter, value: str) -> tup
 def chosen(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     """Return the workloads that commas separate, if they exist; by default all."""
     found = names(context, parameter, value)
+    table = CONVNETS if context.info_name == "convnets" else WORKLOADS
     for name in found:
-        if name not in WORKLOADS:
-            known = ", ".join(WORKLOADS)
-            raise click.BadParameter(f"no workload is named {name!r}; there are {known}")
-    return found or tuple(WORKLOADS)
+        if name not in table:
+            raise click.BadParameter(f"no workload is named {name!r}; there are {', '.join(table)}")
+    return found or tuple(table)
 
 
 def interpreters(
@@ -163,6 +163,22 @@ def backends(json_path: str | None, quick: bool, **options: Any) -> None:
 
 
 @main.command()
+@machinery
+@click.option("--rounds", default=5, show_default=True, help="How often each is timed, in turn.")
+@click.option("--quick", is_flag=True, help="Small networks, one round: do all run, and agree?")
+def convnets(json_path: str | None, quick: bool, **options: Any) -> None:
+    """Time AlexNet, OverFeat, VGG-A and GoogLeNet by agnograd, and by peers."""
+    if quick:
+        options.update(sizes="small", rounds=1, budget=0.0)
+    comparison: Comparison = watched(compare, Plan(reference=OURS, **options))
+    report.print_comparison(comparison)
+    if json_path:
+        report.write_json(report.to_dict(comparison), json_path)
+    if comparison.failures:
+        raise SystemExit(1)
+
+
+@main.command()
 @click.option("--quick", is_flag=True, help="Few calls.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
 def overhead(quick: bool, json_path: str | None) -> None:
@@ -229,12 +245,13 @@ def imports(rounds: int, json_path: str | None) -> None:
 
 def watched(function: Any, plan: Plan) -> Any:
     """Return what a function makes of a plan, while the terminal shows how far it is."""
-    if unused := set(plan.pythons) - {HAND, OURS, *plan.against}:
+    if unused := set(plan.pythons) - {plan.reference, OURS, *plan.against}:
         raise click.UsageError(f"--python names {', '.join(unused)}, which --against does not")
     with Console(stderr=True).status("starting") as status:
         try:
             return function(plan, status.update)
         except ChildError as error:
+            needed = " and ".join(dict.fromkeys((plan.reference, OURS)))
             raise click.ClickException(
-                f"{error}; without {HAND} and {OURS} there is nothing to compare"
+                f"{error}; without {needed} there is nothing to compare"
             ) from error

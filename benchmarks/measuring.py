@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.agreement import disagreement
 from benchmarks.children import Child, ChildError, MissingLibraryError
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import WORKLOADS, workload_named
 
 __all__ = [
     "HAND",
@@ -38,7 +38,7 @@ class Plan:
     Attributes
     ----------
     against : sequence of str
-        Peers, besides what is written by hand and agnograd.
+        Peers, besides the reference and agnograd.
     workloads : sequence of str
         Names in the table of workloads.
     sizes : str
@@ -51,6 +51,9 @@ class Plan:
         Interpreters of implementations that have one of their own.
     patience : float
         For how many seconds an answer is waited for.
+    reference : str
+        Whose derivatives and times are what all others are compared with: what is written by hand,
+        or agnograd.
     """
 
     against: Sequence[str] = ()
@@ -60,6 +63,7 @@ class Plan:
     budget: float = 0.1
     pythons: Mapping[str, str] = field(default_factory=dict)
     patience: float = 600.0
+    reference: str = HAND
 
 
 @dataclass
@@ -67,7 +71,7 @@ class Run:
     """What an implementation did with a workload: times in seconds, or why there are none.
 
     ``first`` is the time of the first call, which may compile; ``rounds`` has a median for each
-    round; ``ratio`` is the median of those over that of the derivative by hand.
+    round; ``ratio`` is the median of those over that of the reference.
     """
 
     first: float | None = None
@@ -88,6 +92,7 @@ class Comparison:
 
     sizes: str
     machine: Mapping[str, Any]
+    reference: str = HAND
     implementations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -107,9 +112,9 @@ def compare(plan: Plan, progress: Callable[[str], None] = lambda message: None) 
     Raises
     ------
     ChildError
-        What is written by hand, or agnograd, does not start, or the former fails.
+        The reference, or agnograd, does not start, or the former fails.
     """
-    comparison = Comparison(plan.sizes, machine())
+    comparison = Comparison(plan.sizes, machine(), plan.reference)
     with participants(plan, comparison) as children, tempfile.TemporaryDirectory() as folder:
         for workload in plan.workloads:
             progress(workload)
@@ -120,10 +125,10 @@ def compare(plan: Plan, progress: Callable[[str], None] = lambda message: None) 
             }
             ready = [child for child in children if child.name in runs]
             comparison.failures += (f"{workload}: {each}" for each in _time(plan, runs, ready))
-            hand = runs[HAND].seconds
+            expected = runs[plan.reference].seconds
             for run in runs.values():
-                if run.seconds is not None and hand:
-                    run.ratio = run.seconds / hand
+                if run.seconds is not None and expected:
+                    run.ratio = run.seconds / expected
     return comparison
 
 
@@ -132,13 +137,13 @@ def participants(plan: Plan, comparison: Comparison) -> Iterator[list[Child]]:
     """Start a child for each implementation, and end them all; leave out what is missing."""
     with ExitStack() as stack:
         children = []
-        for name in dict.fromkeys((HAND, OURS, *plan.against)):
+        for name in dict.fromkeys((plan.reference, OURS, *plan.against)):
             options = {"python": plan.pythons[name]} if name in plan.pythons else {}
             try:
                 child = stack.enter_context(Child(name, patience=plan.patience, **options))
                 comparison.implementations[name] = child.load()
             except ChildError as error:
-                if name in (HAND, OURS):
+                if name in (plan.reference, OURS):
                     raise
                 kind = isinstance(error, MissingLibraryError)
                 (comparison.left_out if kind else comparison.failures).append(str(error))
@@ -160,8 +165,8 @@ def machine() -> dict[str, Any]:
 
 
 def prepare(plan: Plan, comparison: Comparison, workload: str, child: Child, folder: Path) -> Run:
-    """Let a child compute a workload once; compare its derivatives with those by hand."""
-    needs = WORKLOADS[workload].needs
+    """Let a child compute a workload once; compare its derivatives with the reference's."""
+    needs, tolerance = workload_named(workload).needs, workload_named(workload).tolerance
     if needs in comparison.implementations[child.name]["lacks"]:
         return Run(lacks=needs)
     path = folder / f"{child.name}.npz"
@@ -169,11 +174,11 @@ def prepare(plan: Plan, comparison: Comparison, workload: str, child: Child, fol
     try:
         run = Run(first=child.ask("prepare", **request)["first"])
     except ChildError as error:
-        if child.name == HAND:
+        if child.name == plan.reference:
             raise
         run = Run(failed=str(error))
     else:
-        difference = disagreement(path, folder / f"{HAND}.npz")
+        difference = disagreement(path, folder / f"{plan.reference}.npz", tolerance)
         run.failed = f"{child.name}: {difference}" if difference else ""
     if run.failed:
         comparison.failures.append(f"{workload}: {run.failed}")
@@ -189,7 +194,7 @@ def _time(plan: Plan, runs: Mapping[str, Run], children: Iterable[Child]) -> Ite
             try:
                 seconds = child.ask("time", budget=plan.budget)["seconds"]
             except ChildError as error:
-                if child.name == HAND:
+                if child.name == plan.reference:
                     raise
                 run.failed, run.rounds = str(error), []
                 ready.remove(child)

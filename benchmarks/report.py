@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measuring import HAND, Comparison, Run
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import workload_named
 
 __all__ = ["chart", "print_comparison", "print_table", "ratios", "write_json"]
 
@@ -32,20 +32,21 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def print_comparison(comparison: Comparison) -> None:
     """Print the ratios, who was left out, what failed, and which first calls took long."""
-    names = list(comparison.implementations)
-    peers = [name for name in names if name != HAND]
+    reference = comparison.reference
+    peers = [name for name in comparison.implementations if name != reference]
+    who = f"by {reference}"
     rows = []
     for workload, runs in comparison.runs.items():
         cells = [_cell(runs.get(name)) for name in peers]
-        rows.append([workload, _milliseconds(runs[HAND].seconds), *cells])
-    print_table(["workload", "by hand, ms", *peers], rows)
+        rows.append([workload, _milliseconds(runs[reference].seconds), *cells])
+    print_table(["workload", f"{who}, ms", *peers], rows)
     print()
     for workload in comparison.runs:
-        print(f"{workload}: {WORKLOADS[workload].describe(comparison.sizes)}")
+        print(f"{workload}: {workload_named(workload).describe(comparison.sizes)}")
     print()
     versions = (f"{name} {comparison.implementations[name]['version']}" for name in peers)
-    numpy = comparison.implementations[HAND]["numpy"]
-    print(f"Times over the time by hand, NumPy {numpy}; {', '.join(versions)}.")
+    numpy = comparison.implementations[reference]["numpy"]
+    print(f"Times over the time {who}, NumPy {numpy}; {', '.join(versions)}.")
     for name in peers:
         if (other := comparison.implementations[name]["numpy"]) != numpy:
             print(f"{name} runs with NumPy {other}, whose own functions may be faster or slower.")
@@ -75,7 +76,7 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
     for workload, runs in comparison.runs.items():
         for name, run in runs.items():
             data["runs"][workload][name]["seconds"] = run.seconds
-    titles = {name: WORKLOADS[name].describe(comparison.sizes) for name in comparison.runs}
+    titles = {name: workload_named(name).describe(comparison.sizes) for name in comparison.runs}
     return {**data, "titles": titles}
 
 

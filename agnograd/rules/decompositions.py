@@ -77,8 +77,8 @@ def _cholesky_vjp(g: Any, out: Any, upper: bool, xp: Any) -> Any:
     p = adjoint(lower, xp) @ g
     below = xp.tril(p, k=-1)
     middle = _with_diagonal((below + adjoint(below, xp)) / 2, real_diagonal(p, xp) / 2, xp)
-    left = xp.linalg.solve(adjoint(lower, xp), middle)
-    return xp.linalg.solve(adjoint(lower, xp), adjoint(left, xp))
+    left = xp.linalg.solve_triangular(adjoint(lower, xp), middle, lower=False)
+    return xp.linalg.solve_triangular(adjoint(lower, xp), adjoint(left, xp), lower=False)
 
 
 def _qr_vjp(g: Any, out: Any, x_shape: Shape, xp: Any) -> Any:
@@ -103,7 +103,8 @@ def _tall_qr(gq: Any, gr: Any, q: Any, r: Any, xp: Any) -> Any:
     m = r @ adjoint(gr, xp) - adjoint(gq, xp) @ q
     below = xp.tril(m, k=-1)
     hermitian = _with_diagonal(below + adjoint(below, xp), real_diagonal(m, xp), xp)
-    return adjoint(xp.linalg.solve(r, adjoint(gq + q @ hermitian, xp)), xp)
+    solved = xp.linalg.solve_triangular(r, adjoint(gq + q @ hermitian, xp), lower=False)
+    return adjoint(solved, xp)
 
 
 # -- eigenvalues ---------------------------------------------------------------------------------

@@ -63,6 +63,23 @@ def _solve_x1(g: Any, x1: Any, out: Any, x2_shape: Shape, xp: Any) -> Any:
     return -(x2_gradient @ adjoint(out, xp))
 
 
+def _solve_triangular(xp: Any, x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
+    """Solve by the lower or the upper triangle of matrices; what is beyond it counts as 0.
+
+    ``x2`` has shape (..., M, K). Libraries with a triangular solve have it as a kernel.
+    """
+    return xp.linalg.solve(xp.tril(x1) if lower else xp.triu(x1), x2)
+
+
+def _triangular_x2(g: Any, x1: Any, lower: bool, xp: Any) -> Any:
+    return xp.linalg.solve_triangular(adjoint(x1, xp), g, lower=not lower)
+
+
+def _triangular_x1(g: Any, x1: Any, out: Any, lower: bool, xp: Any) -> Any:
+    full = -(_triangular_x2(g, x1, lower, xp) @ adjoint(out, xp))
+    return xp.tril(full) if lower else xp.triu(full)
+
+
 def _products_of_others(s: Any, xp: Any) -> tuple[Any, Any]:
     """Return the products of all values but one, and of all but two (0 on the diagonal)."""
     one = xp.ones_like(s[..., :1])
@@ -149,6 +166,12 @@ ops.multilinear(
     x2=lambda g, x1, xp: conjugate_if_complex(x1, xp) @ g,
 )
 ops.vjp("linalg.solve(x1, x2, /)", x1=_solve_x1, x2=_solve_x2)
+ops.vjp(
+    "linalg.solve_triangular(x1, x2, /, *, lower=True)",
+    x1=_triangular_x1,
+    x2=_triangular_x2,
+    forward=_solve_triangular,
+)
 ops.linear("linalg.trace(x, /, *, offset=0, dtype=None)", x=_trace_vjp)
 ops.vjp("linalg.adjugate(x, /)", x=_adjugate_vjp, forward=_adjugate)
 ops.vjp("linalg.det(x, /)", x=_det_vjp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,22 @@ class JaxBackend(Backend):
         """Return a dtype without making an array, which JAX may not allow to have 64 bits."""
         named = getattr(self.namespace(), name, None)
         return None if named is None else named.dtype
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        """Return JAX's triangular solve, which the standard lacks."""
+
+        def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
+            from jax import lax, numpy
+
+            batch = numpy.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+            return lax.linalg.triangular_solve(
+                numpy.broadcast_to(x1, (*batch, *x1.shape[-2:])),
+                numpy.broadcast_to(x2, (*batch, *x2.shape[-2:])),
+                left_side=True,
+                lower=lower,
+            )
+
+        return {"linalg.solve_triangular": solve_triangular}
 
     def own(self, array: Any) -> jax.Array:
         """Return the array: nobody can write to it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,16 @@ class TorchBackend(Backend):
                 "agnograd, too: pass x.detach() to ag.Variable, or as a constant to an op"
             )
         return value
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        """Return PyTorch's triangular solve, which the standard lacks."""
+
+        def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
+            import torch
+
+            return torch.linalg.solve_triangular(x1, x2, upper=not lower)
+
+        return {"linalg.solve_triangular": solve_triangular}
 
     def own(self, array: Any) -> torch.Tensor:
         """Return the tensor, or a copy if it is a view or was imported.

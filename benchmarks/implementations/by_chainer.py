@@ -26,7 +26,19 @@ def namespace() -> Any:
     """Return Chainer's functions, by the names of the array API standard."""
     names = ("exp", "log", "max", "mean", "reshape", "sin", "sqrt", "sum", "tanh")
     same = {name: getattr(functions, name) for name in names}
-    return SimpleNamespace(**same, permute_dims=functions.transpose)
+    nn = SimpleNamespace(
+        avg_pool2d=functions.average_pooling_2d,
+        conv2d=lambda x, weight, bias, stride, padding: functions.convolution_2d(
+            x, weight, bias, stride, padding
+        ),
+        cross_entropy=functions.softmax_cross_entropy,
+        linear=functions.linear,
+        max_pool2d=lambda x, kernel, stride, padding, ceil_mode: functions.max_pooling_2d(
+            x, kernel, stride, padding, cover_all=ceil_mode
+        ),
+        relu=functions.relu,
+    )
+    return SimpleNamespace(**same, concat=functions.concat, nn=nn, permute_dims=functions.transpose)
 
 
 def prepare(case: Case) -> Callable[[], Any]:

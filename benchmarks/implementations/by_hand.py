@@ -21,4 +21,6 @@ def version() -> str:
 
 def prepare(case: Case) -> Callable[[], Any]:
     """Return what computes the derivatives once."""
-    return lambda: case.by_hand(*case.variables, *case.constants, *case.vectors)
+    by_hand = case.by_hand
+    assert by_hand is not None
+    return lambda: by_hand(*case.variables, *case.constants, *case.vectors)

@@ -24,7 +24,8 @@ def namespace() -> Any:
     """Return PyTorch's functions, by the names of the array API standard."""
     names = ("exp", "fft", "linalg", "log", "mean", "reshape", "sin", "sqrt", "sum", "tanh")
     functions = {name: getattr(torch, name) for name in names}
-    return SimpleNamespace(**functions, max=torch.amax, permute_dims=torch.permute)
+    others = {"concat": torch.concat, "max": torch.amax, "permute_dims": torch.permute}
+    return SimpleNamespace(**functions, **others, nn=torch.nn.functional)
 
 
 def prepare(case: Case) -> Callable[[], Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from benchmarks.workloads.attention import attention
 from benchmarks.workloads.case import Case, Workload
+from benchmarks.workloads.convnets import convnet
 from benchmarks.workloads.loops import chain, fan_out, index, oscillator
 from benchmarks.workloads.networks import embedding, mlp, recurrent
 from benchmarks.workloads.numerics import convolution, elementwise, gaussian_process, rosenbrock
+from examples.networks import NETWORKS
 
-__all__ = ["WORKLOADS", "Case", "Workload"]
+__all__ = ["CONVNETS", "WORKLOADS", "Case", "Workload", "workload_named"]
 
 WORKLOADS = {
     "chain": Workload(
@@ -93,3 +95,22 @@ WORKLOADS = {
         small={"rows": 6, "columns": 3, "reads": 10},
     ),
 }
+
+# They have no derivatives by hand: agnograd's are what peers are compared with.
+CONVNETS = {
+    arch: Workload(
+        convnet,
+        f"{arch}, batch {{batch}}, channels divided by {{narrow}}",
+        full={"arch": arch, "batch": 16, "narrow": 1},
+        small={"arch": arch, "batch": 2, "narrow": 16},
+        # Rounding decides on which side of a kink of relu, or which of two maxima, a value is:
+        # AlexNet's gradients in single precision differ so much from those in double precision.
+        tolerance=2e-2,
+    )
+    for arch in NETWORKS
+}
+
+
+def workload_named(name: str) -> Workload:
+    """Return a workload of either table."""
+    return CONVNETS[name] if name in CONVNETS else WORKLOADS[name]

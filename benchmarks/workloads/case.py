@@ -18,8 +18,9 @@ class Case(NamedTuple):
     value : callable
         Takes a namespace, the variables and the constants; what it returns is differentiated, with
         a cotangent of ones.
-    by_hand : callable
-        Takes the variables, the constants and the vectors; returns the derivatives in NumPy.
+    by_hand : callable or None
+        Takes the variables, the constants and the vectors; returns the derivatives in NumPy. None
+        where they are compared with agnograd's, and not with what is written by hand.
     variables : tuple of arrays
         What to differentiate by.
     constants : tuple
@@ -29,7 +30,7 @@ class Case(NamedTuple):
     """
 
     value: Callable[..., Any]
-    by_hand: Callable[..., tuple[Any, ...]]
+    by_hand: Callable[..., tuple[Any, ...]] | None
     variables: tuple[Any, ...]
     constants: tuple[Any, ...] = ()
     vectors: tuple[Any, ...] = ()
@@ -62,6 +63,8 @@ class Workload(NamedTuple):
         The sizes to measure with, and those to check with.
     needs : str
         What not every library has: ``"linalg"``, ``"fft"``, ``"second order"``; or nothing.
+    tolerance : float, optional
+        By how much derivatives may differ, relative to the largest element, if not as usual.
     """
 
     make: Callable[..., Case]
@@ -69,6 +72,7 @@ class Workload(NamedTuple):
     full: Mapping[str, Any]
     small: Mapping[str, Any]
     needs: str = ""
+    tolerance: float | None = None
 
     def case(self, sizes: str) -> Case:
         """Return the case of the ``"full"`` or the ``"small"`` sizes, the same one every time."""

@@ -92,6 +92,7 @@ def test_some_workloads_by_an_interpreter_of_their_own(tmp_path):
             ("--against", "tourch"),
             "no implementation is named 'tourch': benchmarks/",
         ),
+        (("convnets", "--workloads", "chain"), "no workload is named 'chain'; there are alexnet,"),
         (("--python", "torch"), "'torch' is not NAME=PATH with the path of a Python"),
         (("--python", f"torch={sys.executable}"), "--python names torch, which --against does not"),
         (("memory", "--against", "torch"), "the arrays of torch are not NumPy's"),
@@ -99,6 +100,18 @@ def test_some_workloads_by_an_interpreter_of_their_own(tmp_path):
 )
 def test_unknown_names_are_answered(arguments, message):
     assert message in " ".join(run(*arguments, status=2).stderr.split())
+
+
+def test_convnets(tmp_path):
+    data = tmp_path / "found.json"
+    against = ("--against", "torch") if importlib.util.find_spec("torch") else ()
+    done = run("convnets", "--quick", "--json", str(data), *against)
+    assert "Times over the time by agnograd" in done.stdout
+    found = json.loads(data.read_text())
+    assert list(found["runs"]) == ["alexnet", "overfeat", "vgga", "googlenet"]
+    for runs in found["runs"].values():
+        assert list(runs) == ["agnograd", *against[1:]]
+        assert runs["agnograd"]["ratio"] == 1.0
 
 
 def test_memory(tmp_path):

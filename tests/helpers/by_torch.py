@@ -10,6 +10,8 @@ from operator import attrgetter
 import numpy as np
 import torch
 
+import nn_by_torch
+
 library = importlib.import_module("array_api_compat.torch")
 
 
@@ -119,6 +121,7 @@ def where(condition, x1, x2):
 
 
 FUNCTIONS = {
+    **nn_by_torch.FUNCTIONS,
     "__getitem__": getitem,
     "__setitem__": setitem,
     "arange": arange,

@@ -85,6 +85,9 @@ matrix_transpose: {m}.mT
 tensordot linalg.tensordot: xp.OP({low}, {other}, axes=0)
 tensordot linalg.tensordot: xp.OP({r}, {alike}, axes=(({axis},), ({axis},)))
 vecdot linalg.vecdot: xp.OP({r}, {alike}, axis=-1) | xp.OP({m}, {alike}, axis=-2)
+einsum: xp.einsum("...i,...i->...", {r}, {alike})
+einsum: xp.einsum("...i,...i,...i->i...", {r}, {alike}, {same})
+einsum: xp.einsum("...ij->...ji", {m}) | xp.einsum("...ij,...ij->...i", {m}, {alike})
 
 linalg.adjugate linalg.det linalg.inv: xp.OP({regular})
 linalg.cholesky: xp.linalg.cholesky({positive}, upper={flag})
@@ -101,6 +104,7 @@ linalg.pinv linalg.svdvals: xp.OP({wide})
 linalg.qr: xp.linalg.qr({regular})[{bit}]
 linalg.slogdet: xp.linalg.slogdet({regular})[1]
 linalg.solve: xp.linalg.solve({regular}, {m})
+linalg.solve_triangular: xp.linalg.solve_triangular({regular}, {m}, lower={flag})
 linalg.svd: xp.linalg.svd({wide}, full_matrices={flag})[1]
 linalg.svd: xp.square(xp.linalg.svd({positive}, full_matrices=False)[{ends}])
 linalg.trace: xp.linalg.trace({m}, offset={offset})

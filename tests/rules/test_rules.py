@@ -51,9 +51,14 @@ def with_singular_values(x, values):
     return (u * values[..., None, :]) @ vh
 
 
+def solve_triangular(x1, x2, lower=True):
+    return np.linalg.solve(np.tril(x1) if lower else np.triu(x1), x2)
+
+
 # Ops whose values no function of the standard gives.
 BY_NUMPY = {
     "linalg.adjugate": cofactors,
+    "linalg.solve_triangular": solve_triangular,
     "linalg.with_eigenvalues": with_eigenvalues,
     "linalg.with_singular_values": with_singular_values,
     "__getitem__": lambda x, key: x[key],

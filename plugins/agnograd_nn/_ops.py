@@ -1,0 +1,15 @@
+"""The op set that the modules of this package register their ops in."""
+
+from __future__ import annotations
+
+from agnograd.extend import OpSet
+
+__all__ = ["ops"]
+
+_WITH_KERNELS = ("cupy", "jax", "numpy", "torch")
+
+ops = OpSet(
+    "nn",
+    samples="agnograd_nn.samples",
+    kernels={each: f"agnograd_nn.kernels.{each}" for each in _WITH_KERNELS},
+)

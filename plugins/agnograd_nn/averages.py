@@ -1,0 +1,51 @@
+"""Sums over windows, and their transpose, along one axis after the other."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+import array_api_compat
+
+from agnograd.extend import Backend
+from agnograd_nn._ops import ops
+from agnograd_nn.windows import Window, cropped, padded
+
+__all__ = ["sum_pooling", "sum_unpooling"]
+
+Shape = tuple[int, ...]
+
+
+def sum_pooling(xp: Any, x: Any, *, window: Window) -> Any:
+    """Return the sum of each window."""
+    counts = window.counts(x.shape[2:])
+    x = padded(x, window, xp)
+    for keys in window.keys_along(counts):
+        x = functools.reduce(operator.add, (x[key] for key in keys))
+    return x
+
+
+def sum_unpooling(xp: Any, backend: Backend, y: Any, *, shape: Shape, window: Window) -> Any:
+    """Return zeros of ``shape`` with each element of ``y`` added all over its window."""
+    full = window.padded(shape[2:])
+    device = array_api_compat.device(y)
+    for axis, keys in enumerate(window.keys_along(y.shape[2:]), 2):
+        wider = (*y.shape[:axis], full[axis - 2], *y.shape[axis + 1 :])
+        into = xp.zeros(wider, dtype=y.dtype, device=device)
+        for key in keys:
+            into = backend.scatter_add(into, key, y)
+        y = into
+    return cropped(y, window)
+
+
+ops.linear(
+    "nn.sum_pooling(x, /, *, window)",
+    x=lambda g, x_shape, window, xp: xp.nn.sum_unpooling(g, shape=x_shape, window=window),
+    forward=sum_pooling,
+)
+ops.linear(
+    "nn.sum_unpooling(y, /, *, shape, window)",
+    y=lambda g, window, xp: xp.nn.sum_pooling(g, window=window),
+    forward=sum_unpooling,
+)

@@ -1,0 +1,216 @@
+"""Batch normalisation, whose running statistics are arguments and results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from agnograd_nn._ops import ops
+from agnograd_nn.normalisation import standardised, through_standardised
+
+__all__ = ["batch_norm"]
+
+Shape = tuple[int, ...]
+# The cotangents of the result and of both statistics; None where nothing depends on one.
+Cotangents = Sequence[Any]
+
+
+def batch_norm(
+    xp: Any,
+    x: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> tuple[Any, Any, Any]:
+    """Return x with mean 0 and variance 1 in each channel, times weight, plus bias; and statistics.
+
+    As PyTorch's batch_norm does (Ioffe and Szegedy, "Batch normalization", 2015), but that no
+    argument is changed: the new running statistics are results.
+
+    Parameters
+    ----------
+    x : array, shape (batch, channels, ...)
+    running_mean, running_var : array, shape (channels,), optional
+        The statistics of earlier batches; needed unless ``training``.
+    weight, bias : array, shape (channels,), optional
+    training : bool
+        Whether x is normalised by its own mean and variance, and not by the running ones.
+    momentum : float
+        The weight of this batch in the new running statistics.
+    eps : float
+        What is added to the variance.
+
+    Returns
+    -------
+    out : array, of the shape of x
+    running_mean, running_var : array, shape (channels,)
+        The statistics for the next call: with ``training`` the old ones moved towards those of
+        this batch (or these themselves, if there are none), of which the variance is unbiased;
+        else as they were.
+
+    Raises
+    ------
+    ValueError
+        If there are no statistics to normalise by: not given, or of a single value.
+    """
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var are given together, or neither")
+    if training:
+        count = _count(x.shape)
+        if count < 2:
+            raise ValueError(f"training needs more than one value per channel, not shape {x.shape}")
+        axes = _axes(x.ndim)
+        out = standardised(x, axes, eps, xp)[0]
+        mean, var = xp.mean(x, axis=axes), xp.var(x, axis=axes, correction=1.0)
+        if running_mean is not None:
+            mean = (1.0 - momentum) * running_mean + momentum * mean
+            var = (1.0 - momentum) * running_var + momentum * var
+    else:
+        if running_mean is None:
+            raise ValueError("batch_norm needs running_mean and running_var, or training=True")
+        out = _by_running(x, running_mean, running_var, eps, xp)
+        mean, var = xp.asarray(running_mean, copy=True), xp.asarray(running_var, copy=True)
+    out = out if weight is None else out * _wide(weight, x.ndim, xp)
+    return out if bias is None else out + _wide(bias, x.ndim, xp), mean, var
+
+
+def _axes(rank: int) -> tuple[int, ...]:
+    return (0, *range(2, rank))
+
+
+def _count(shape: Shape) -> int:
+    return math.prod(shape[axis] for axis in _axes(len(shape)))
+
+
+def _wide(values: Any, rank: int, xp: Any) -> Any:
+    """Return one value for each channel, along the axis of channels."""
+    return xp.reshape(values, (-1, *(1,) * (rank - 2)))
+
+
+def _by_running(x: Any, mean: Any, var: Any, eps: float, xp: Any) -> Any:
+    return (x - _wide(mean, x.ndim, xp)) / _wide(xp.sqrt(var + eps), x.ndim, xp)
+
+
+def _x(
+    g: Cotangents,
+    x: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    xp: Any,
+) -> Any:
+    g_out, g_mean, g_var = g
+    parts = []
+    if g_out is not None:
+        g_out = g_out if weight is None else g_out * _wide(weight, x.ndim, xp)
+        if not training:
+            return g_out / _wide(xp.sqrt(running_var + eps), x.ndim, xp)
+        parts.append(through_standardised(g_out, x, _axes(x.ndim), eps, xp))
+    if training:
+        share = 1.0 if running_mean is None else momentum
+        count = _count(x.shape)
+        if g_mean is not None:
+            parts.append(xp.zeros_like(x) + _wide(g_mean, x.ndim, xp) * (share / count))
+        if g_var is not None:
+            deviation = x - xp.mean(x, axis=_axes(x.ndim), keepdims=True)
+            parts.append(_wide(g_var, x.ndim, xp) * (2.0 * share / (count - 1)) * deviation)
+    return sum(parts[1:], parts[0]) if parts else xp.zeros_like(x)
+
+
+def _running(
+    g: Cotangents,
+    place: int,
+    x: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    xp: Any,
+) -> Any:
+    """Return the gradient of a running statistic: the mean in place 1, the variance in place 2."""
+    kept = g[place]
+    if training:
+        return xp.zeros_like(running_mean) if kept is None else (1.0 - momentum) * kept
+    if g[0] is None:
+        return kept
+    values = g[0] if place == 1 else g[0] * (x - _wide(running_mean, x.ndim, xp))
+    total = xp.sum(values, axis=_axes(x.ndim))
+    total = total if weight is None else total * weight
+    square = running_var + eps
+    through = -total / xp.sqrt(square) if place == 1 else -0.5 * total / (square * xp.sqrt(square))
+    return through if kept is None else through + kept
+
+
+def _running_mean(
+    g: Cotangents,
+    x: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    xp: Any,
+) -> Any:
+    return _running(g, 1, x, running_mean, running_var, weight, training, momentum, eps, xp)
+
+
+def _running_var(
+    g: Cotangents,
+    x: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    xp: Any,
+) -> Any:
+    return _running(g, 2, x, running_mean, running_var, weight, training, momentum, eps, xp)
+
+
+def _weight(
+    g: Cotangents,
+    x: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    training: bool,
+    eps: float,
+    xp: Any,
+) -> Any:
+    if g[0] is None:
+        return xp.zeros_like(weight)
+    if training:
+        values = standardised(x, _axes(x.ndim), eps, xp)[0]
+    else:
+        values = _by_running(x, running_mean, running_var, eps, xp)
+    return xp.sum(g[0] * values, axis=_axes(x.ndim))
+
+
+def _bias(g: Cotangents, bias: Any, xp: Any) -> Any:
+    return xp.zeros_like(bias) if g[0] is None else xp.sum(g[0], axis=_axes(g[0].ndim))
+
+
+ops.vjp(
+    "nn.batch_norm(x, running_mean=None, running_var=None, /, weight=None, bias=None, *, "
+    "training=False, momentum=0.1, eps=1e-5)",
+    x=_x,
+    running_mean=_running_mean,
+    running_var=_running_var,
+    weight=_weight,
+    bias=_bias,
+    forward=batch_norm,
+    outputs="optional",
+)

@@ -1,0 +1,69 @@
+"""Embedding: rows of a table by their numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat
+
+from agnograd.extend import Backend
+from agnograd_nn._ops import ops
+
+__all__ = ["embedding"]
+
+Shape = tuple[int, ...]
+
+
+def embedding(xp: Any, indices: Any, weight: Any, *, padding_idx: int | None = None) -> Any:
+    """Return the rows of a table that indices name.
+
+    Parameters
+    ----------
+    indices : integer array
+    weight : array, shape (rows, columns)
+    padding_idx : int, optional
+        The row that has no gradient.
+
+    Returns
+    -------
+    array, shape (*indices.shape, columns)
+    """
+    rows = xp.take(weight, xp.reshape(indices, (-1,)), axis=0)
+    return xp.reshape(rows, (*indices.shape, weight.shape[1]))
+
+
+def _counted(g: Any, indices: Any, padding_idx: int | None, rows: int, xp: Any) -> Any:
+    """Return the gradient with zeros for the row that has none."""
+    if padding_idx is None:
+        return g
+    return xp.where(xp.expand_dims(indices == padding_idx % rows, axis=-1), 0.0, g)
+
+
+def _weight(g: Any, indices: Any, padding_idx: int | None, weight_shape: Shape, xp: Any) -> Any:
+    g = _counted(g, indices, padding_idx, weight_shape[0], xp)
+    return xp.scatter_add_axis(g, indices, axis=0, shape=weight_shape)
+
+
+def _add_into(
+    into: Any,
+    g: Any,
+    indices: Any,
+    padding_idx: int | None,
+    weight_shape: Shape,
+    weight_dtype: Any,
+    xp: Any,
+    backend: Backend,
+) -> Any:
+    if into is None:
+        into = xp.zeros(weight_shape, dtype=weight_dtype, device=array_api_compat.device(g))
+    g = _counted(g, indices, padding_idx, weight_shape[0], xp)
+    rows = xp.reshape(g, (-1, weight_shape[1]))
+    return backend.scatter_add_axis(into, xp.reshape(indices, (-1,)), rows, 0)
+
+
+ops.linear(
+    "nn.embedding(indices, weight, /, *, padding_idx=None)",
+    weight=_weight,
+    accumulate=_add_into,
+    forward=embedding,
+)
