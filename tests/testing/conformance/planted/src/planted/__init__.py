@@ -1,11 +1,11 @@
 """Ops with one defect each, named after it; ``sound`` has none."""
 
 import agnograd as ag
-from agnograd._hooks import ActiveHooks
 from agnograd.extend import OpSet
 
 ops = OpSet("planted", samples="planted.samples")
 kept = []
+running = []
 
 
 def cube(xp, x):
@@ -26,6 +26,14 @@ def changing(x):
     return 0.75 * x * x
 
 
+def calling_itself(xp, x):
+    if not running:
+        running.append(True)
+        ag.namespace(x).hook_called_twice(x)
+        running.clear()
+    return x * x * x
+
+
 def computing(g, x, xp):
     return g * 3 * x * x if bool(xp.any(x != 0)) else g
 
@@ -37,7 +45,7 @@ register("wrong_dtype", lambda x, xp: xp.astype(3 * x * x, xp.float32))
 register("leaked_array", lambda x: 3 * x * x, keeping)
 register("changed_input", changing)
 register("computed_lazy_array", computing, kind=ops.vjp)
-register("hook_called_twice", lambda x: 3 * x * x)
+register("hook_called_twice", lambda x: 3 * x * x, calling_itself)
 register("missing_conjugate", lambda g, x: g * 3 * x * x, kind=ops.vjp)
 register("wrong_second_derivative", lambda x: 3 * ag.stop_gradient(x) * ag.stop_gradient(x))
 ops.vjp(
@@ -47,14 +55,3 @@ ops.vjp(
     x2=lambda g, x1, x2_shape: (g * x1)[0, ...] if (g * x1).shape != x2_shape else g * x1,
     forward=lambda x1, x2: x1 * x2,
 )
-
-forward = ActiveHooks.forward
-
-
-def twice(self, call, compute, inputs, options):
-    if call.name == "hook_called_twice":
-        forward(self, call, compute, inputs, options)
-    return forward(self, call, compute, inputs, options)
-
-
-ActiveHooks.forward = twice
