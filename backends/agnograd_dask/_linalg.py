@@ -88,8 +88,8 @@ def _is_spread(x: Any) -> bool:
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Any:
     """Return the Cholesky factor."""
-    if _is_spread(x):
-        return compat.cholesky(x, upper=upper)
+    if _is_spread(x):  # array-api-compat leaves `upper` to Dask, which takes `lower`
+        return da.linalg.cholesky(x, lower=not upper)
     return _each("cholesky", "(i,j)->(i,j)", x, upper=upper)
 
 

@@ -133,6 +133,9 @@ def test_single_matrices_of_several_chunks_go_to_dasks_own_algorithms(xp):
         # Some of the gradients are 0 but for rounding.
         expected = ag.grad(f)(whole).compute()
         np.testing.assert_allclose(ag.grad(f)(spread).compute(), expected, atol=1e-14)
+    for upper in (False, True):
+        found = xp.linalg.cholesky(spread @ spread.T, upper=upper).data.compute()
+        np.testing.assert_allclose(found, np.linalg.cholesky(a @ a.T, upper=upper), atol=1e-12)
     tall = da.from_array(np.random.default_rng(1).uniform(size=(8, 2)), chunks=(4, 2))
     triangle = lambda x: xp.sum(xp.abs(xp.linalg.qr(x)[1]))  # noqa: E731
     values = lambda x: xp.sum(xp.linalg.svd(x, full_matrices=False)[1])  # noqa: E731
