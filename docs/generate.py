@@ -88,7 +88,7 @@ CAPABILITIES_END = "<!-- end -->"
 # Ops that rules need and the standard lacks.
 BEYOND = (
     *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
-    "linalg.solve_triangular",
+    *("linalg.solve_adjoint", "linalg.solve_triangular"),
     *("scatter_add", "scatter_add_axis"),
 )
 

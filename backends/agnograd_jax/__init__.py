@@ -54,20 +54,13 @@ class JaxBackend(Backend):
         return None if named is None else named.dtype
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        """Return JAX's triangular solve, which the standard lacks."""
+        """Return JAX's solvers by triangles and by adjoints, which the standard lacks."""
+        from agnograd_jax import _linalg
 
-        def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
-            from jax import lax, numpy
-
-            batch = numpy.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-            return lax.linalg.triangular_solve(
-                numpy.broadcast_to(x1, (*batch, *x1.shape[-2:])),
-                numpy.broadcast_to(x2, (*batch, *x2.shape[-2:])),
-                left_side=True,
-                lower=lower,
-            )
-
-        return {"linalg.solve_triangular": solve_triangular}
+        return {
+            "linalg.solve_adjoint": _linalg.solve_adjoint,
+            "linalg.solve_triangular": _linalg.solve_triangular,
+        }
 
     def own(self, array: Any) -> jax.Array:
         """Return the array: nobody can write to it."""
