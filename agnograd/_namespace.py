@@ -72,6 +72,9 @@ class Extension(ModuleType):
         self._filled()
         return object.__getattribute__(self, name)
 
+    def __repr__(self) -> str:
+        return f"<extension {self.__name__!r}, not used yet>"
+
     def __dir__(self) -> list[str]:
         self._filled()
         return dir(self)
