@@ -24,8 +24,9 @@ from agnograd._fit import conjugate, fit, fit_each, guarded, mismatch
 from agnograd._graph import FIRST, Leaf, Node, next_rank
 from agnograd._indexing import raw_key
 from agnograd._mode import current_mode
+from agnograd._negatives import lean, reference
 from agnograd._ops import Op
-from agnograd._source import Form, forward_source, saved_values
+from agnograd._source import Form, forward_source, negates, saved_values
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError
 
@@ -51,12 +52,14 @@ _SHARED = {
     "_guarded": guarded,
     "_fit_each": fit_each,
     "_is_operand": is_operand,
+    "_lean": lean,
     "_mismatch": mismatch,
     "_mode": current_mode,
     "_new": object.__new__,
     "_partial": partial,
     "_raw_key": raw_key,
     "_rank": next_rank,
+    "_reference": reference,
     "_type": type,
     "_unwrap": unwrap,
     "_unwrap_each": unwrap_each,
@@ -104,6 +107,7 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         "_complex": domain.complex_dtypes,
         "_inexact": domain.inexact_dtypes,
         "_kernel": kernel,
+        "_large": domain.large,
         "_plain": domain.plain_types,
         "_raw": domain.raw,
         "_viewable": domain.viewable_types,
@@ -113,6 +117,7 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     }
     scope |= {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
     call.optional = op.outputs == "optional"
+    call.negates = negates(op)
     if op.status == "missing":
         call.backward = call.guarded = _missing(op, domain)
     elif op.rules:
