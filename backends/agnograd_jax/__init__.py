@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Backend, Bridge, Capabilities, hookimpl
+from agnograd.extend import Backend, Bridge, Capabilities, hookimpl, is_basic
 
 if TYPE_CHECKING:
     import jax
@@ -85,8 +85,20 @@ class JaxBackend(Backend):
         return self.set(x, key, value)
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
-        """Return the sum by JAX's indexed update."""
-        return into.at[key].add(values)
+        """Return the sum by JAX's indexed update; of a large part, in a trace, by padding it.
+
+        XLA computes what is padded along with other work, and an update by itself: that one is for
+        parts so small that it pays not to go through the whole.
+        """
+        import jax
+
+        if not isinstance(values, jax.core.Tracer) or not is_basic(key):
+            return into.at[key].add(values)
+        here = into[key]
+        if 2 * here.size < into.size:
+            return into.at[key].add(values)
+        values = jax.numpy.broadcast_to(values, here.shape).astype(into.dtype)
+        return into + jax.linear_transpose(lambda x: x[key], into)(values)[0]
 
     def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
         """Return the sum by JAX's indexed update."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
@@ -9,8 +11,7 @@ from jax import Array, lax
 __all__ = ["solve_adjoint", "solve_triangular"]
 
 
-@jax.jit
-def solve_adjoint(x1: Array, x2: Array, /) -> Array:
+def _solve_adjoint(x1: Array, x2: Array, /) -> Array:
     """Solve by the adjoint of matrices, by the factors that solve by the matrices themselves.
 
     It is the transpose of JAX's ``solve``: in one compiled program both use one factorisation.
@@ -18,7 +19,11 @@ def solve_adjoint(x1: Array, x2: Array, /) -> Array:
     batch = jnp.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     x2 = jnp.broadcast_to(x2, (*batch, *x2.shape[-2:])).astype(jnp.result_type(x1, x2))
     (found,) = jax.linear_transpose(lambda b: jnp.linalg.solve(x1, b), x2)(jnp.conj(x2))
-    return jnp.conj(found)
+    solved: Array = jnp.conj(found)
+    return solved
+
+
+solve_adjoint: Callable[..., Array] = jax.jit(_solve_adjoint)
 
 
 def solve_triangular(x1: Array, x2: Array, /, *, lower: bool = True) -> Array:
