@@ -110,7 +110,7 @@ class Variable(Protocols):
                 f"data of shape {data.shape} and dtype {data.dtype} cannot replace an array of "
                 f"shape {self.shape} and dtype {self.dtype}; make a new Variable"
             )
-        self._domain.replace(self, self._make(data, None), recorded=False)
+        self._domain.replace(self, self._domain.Variable._make(data, None), recorded=False)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -219,7 +219,7 @@ class Variable(Protocols):
     def grad(self, value: Variable | None) -> None:
         if value is not None:
             if type(value) is not self._domain.Variable:
-                value = self._make(self._domain.to_raw(value), None)
+                value = self._domain.Variable._make(self._domain.to_raw(value), None)
             if value.shape != self.shape or value.dtype != self.dtype:
                 raise GradientError(
                     f"a gradient of shape {value.shape} and dtype {value.dtype} does not fit an "

@@ -83,6 +83,15 @@ def test_grad_must_fit(xp):
         x.detach().grad = xp.ones((2,), dtype=xp.float64)
 
 
+def test_the_gradient_of_a_view_can_be_set(xp):
+    view = (leaf(xp, [1.0, 2.0, 3.0]) * 2.0)[1:]
+    view.grad = xp.ones(2, dtype=xp.float64).data
+    assert np.asarray(view.grad + view.grad[:]).tolist() == [2.0, 2.0]
+    with ag.no_grad():
+        view.grad[:] *= 3.0
+    assert np.asarray(view.grad).tolist() == [3.0, 3.0]
+
+
 def test_data_can_be_replaced_by_what_fits(xp):
     x = leaf(xp, [1.0, 2.0])
     x.data = xp.asarray([3.0, 4.0], dtype=xp.float64).data
