@@ -77,9 +77,8 @@ def residuals_of(xp: Any) -> Callable[[Any], Any]:
 
     In between it is on the backend.
     """
-    x, y = (
-        xp.asarray([float(number) for number in text.split()]).data for text in (DENSITY, MOBILITY)
-    )
+    measured = ([float(number) for number in text.split()] for text in (DENSITY, MOBILITY))
+    x, y = (xp.asarray(numbers, dtype=xp.float64) for numbers in measured)
 
     def residuals(parameters: Any) -> Any:
         b = ag.asarray(parameters, backend=x)

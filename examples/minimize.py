@@ -48,13 +48,16 @@ class Run:
         return self.path[-1][0]
 
 
-def load(xp: Any, classes: int, images: int, seed: int) -> tuple[Any, Any, Any, Any]:
+def load(xp: Any, classes: int, images: int, seed: int) -> tuple[Any, ...]:
     """Return the images and digits to fit, and those that are held out."""
     digits = load_digits(n_class=classes)
     order = np.random.default_rng(seed).permutation(len(digits.target))
     pixels, right = digits.data[order] / 16.0, digits.target[order]
-    parts = (pixels[:images], right[:images], pixels[images:], right[images:])
-    return tuple(xp.asarray(part.tolist()).data for part in parts)  # type: ignore[return-value]
+    found = []
+    for part in (slice(images), slice(images, None)):
+        found.append(xp.asarray(pixels[part].tolist(), dtype=xp.float64))
+        found.append(xp.asarray(right[part].tolist()))
+    return tuple(found)
 
 
 def scores(xp: Any, parameters: Any, images: Any) -> Any:
@@ -65,7 +68,7 @@ def scores(xp: Any, parameters: Any, images: Any) -> Any:
 
 def objective(xp: Any, images: Any, digits: Any, classes: int) -> Callable[[Any], Any]:
     """Return the function to minimise, from NumPy to NumPy; in between it is on the backend."""
-    targets = xp.astype(xp.equal(digits[:, None], xp.arange(classes)), xp.float64)
+    targets = xp.astype(digits[:, None] == xp.arange(classes), xp.float64)
 
     def f(parameters: Any) -> Any:
         found = scores(xp, parameters, images)

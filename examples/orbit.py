@@ -73,7 +73,7 @@ def simulate(xp: Any, parameters: Any, steps: int, checkpoint: int = 0) -> Any:
 
 def objective(xp: Any, seen: Any, checkpoint: int) -> Callable[[Any], Any]:
     """Return half of the squared errors, in units of the noise's: from NumPy to NumPy."""
-    seen = xp.asarray(seen.tolist()).data
+    seen = xp.asarray(seen.tolist(), dtype=xp.float64)
     steps = EVERY * (seen.shape[0] - 1)
 
     def f(parameters: Any) -> Any:
