@@ -217,6 +217,9 @@ class _Switch(entered):
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         """Take the function to decorate, if the class itself is the decorator."""
 
+    def __repr__(self) -> str:
+        return f"ag.{type(self).__name__}()"
+
 
 class no_grad(_Switch):  # noqa: N801 - PyTorch's name
     """Record nothing: a context manager and decorator, with and without parentheses.
@@ -248,6 +251,9 @@ class set_grad_enabled(entered):  # noqa: N801 - PyTorch's name
 
     def __init__(self, flag: bool) -> None:
         super().__init__(recording=bool(flag))
+
+    def __repr__(self) -> str:
+        return f"ag.set_grad_enabled({self._recording})"
 
 
 def is_grad_enabled() -> bool:

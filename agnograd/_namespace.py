@@ -127,7 +127,7 @@ def domain_of(value: object) -> Domain:
     kind = type(value)
     raise UnsupportedArrayError(
         f"{kind.__module__}.{kind.__qualname__} is no array of an installed backend "
-        f"({', '.join(backends())})"
+        f"({', '.join(backends())}); pass an array of one of these, a number or a nested list"
     )
 
 

@@ -42,7 +42,7 @@ class Rule:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Op:
     """One function of a namespace: its signature, and its derivative rules by input.
 
@@ -109,6 +109,9 @@ class Op:
     outputs: Literal["one", "several", "optional"] = "one"
     masks: bool | Callable[..., bool] = False
 
+    def __repr__(self) -> str:
+        return f"<op {self.text}: {self.status}>"
+
     @property
     def differentiable(self) -> tuple[str, ...]:
         """The inputs that a graph node has edges for."""
@@ -127,7 +130,7 @@ class Op:
         return next((name for name in self.arrays if name in SEQUENCES), None)
 
 
-@dataclass
+@dataclass(repr=False)
 class OpSet:
     """A named set of ops; an entry point in ``agnograd.ops`` makes it known.
 
@@ -173,6 +176,9 @@ class OpSet:
     samples: str | None = None
     ops: dict[str, Op] = field(default_factory=dict)
     kernels: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<op set {self.chapter!r} of {len(self.ops)} ops>"
 
     def elementwise(self, signature: str, /, **rules: Any) -> None:
         """Register an element-wise op by its partial derivatives.

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from agnograd._discovery import PLUGINS, installed, load, origin
+from agnograd._discovery import PLUGINS, installed, load, origin, unknown
 from agnograd.errors import UnknownPluginError
 
 __all__ = ["PluginInfo", "plugin_named", "plugins"]
@@ -56,6 +56,5 @@ def plugin_named(name: str) -> object:
     """
     entry = installed(PLUGINS).get(name)
     if entry is None:
-        names = ", ".join(installed(PLUGINS)) or "none"
-        raise UnknownPluginError(f"no plugin is named {name!r}; installed: {names}")
+        raise UnknownPluginError(unknown("plugin", name, PLUGINS))
     return load(entry)

@@ -30,10 +30,14 @@ def op_sets() -> tuple[tuple[str, OpSet], ...]:
             if not isinstance(ops, OpSet):
                 raise PluginError(
                     f"{entry.group} entry point {entry.name!r} of {origin(entry)} ({entry.value}) "
-                    f"is no OpSet but {type(ops).__name__}"
+                    f"is no OpSet but {type(ops).__name__}: the entry point must name an OpSet"
                 )
         except PluginError as error:
-            warnings.warn(f"AGNOGRAD: an op set is left out: {error}", PluginWarning, stacklevel=2)
+            warnings.warn(
+                f"AGNOGRAD: an op set is left out: {error}. Update or uninstall its distribution",
+                PluginWarning,
+                stacklevel=2,
+            )
         else:
             found.append((origin(entry), ops))
     return tuple(found)
@@ -52,7 +56,7 @@ def registered() -> dict[str, tuple[Op, str]]:
             if known is not None and known[0].status != "missing":
                 warnings.warn(
                     f"AGNOGRAD: {source} registers {name!r}, which {known[1]} has registered "
-                    "already; the first one stands",
+                    "already; the first one stands. Uninstall one of the two, or rename its op",
                     PluginWarning,
                     stacklevel=2,
                 )

@@ -104,8 +104,8 @@ def _facts(variable: Variable, values: str) -> Iterator[str]:
     place = _said(lambda: _place(variable))
     if place == "leaf":
         yield "requires_grad=True"
-    elif place != "not tracked":
-        yield "=".join(place.split(" ", 1))
+    elif place.startswith("op "):
+        yield f"op={place.removeprefix('op ')}"
 
 
 def _place(variable: Variable) -> str:

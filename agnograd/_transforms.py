@@ -122,7 +122,10 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         cotangents, given = flatten(cotangent)
         if given != tree:
-            raise GradientError(f"a cotangent of structure {given} does not fit a value of {tree}")
+            raise GradientError(
+                f"a cotangent of structure {given} does not fit a value of structure {tree}; it "
+                "must have the value's"
+            )
         return trace.pull(outputs, cotangents, retain=True)
 
     return trace.out(trace.result), pullback
@@ -165,7 +168,10 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     trace = Trace(f, args, {}, tuple(range(len(args))), tape)
     leaves, tree = flatten(tangents)
     if tree != flatten(args)[1]:
-        raise GradientError(f"tangents of structure {tree} do not fit the arguments")
+        raise GradientError(
+            f"tangents of structure {tree} do not fit arguments of structure {flatten(args)[1]}; "
+            "they must have the arguments'"
+        )
     inputs = [each for group in trace.inputs for each in group]
     given = [seed_of(each.variable, leaf) for each, leaf in zip(inputs, leaves, strict=True)]
     outputs, tree = outputs_of(trace.result)

@@ -223,7 +223,7 @@ class Variable(Protocols):
             if value.shape != self.shape or value.dtype != self.dtype:
                 raise GradientError(
                     f"a gradient of shape {value.shape} and dtype {value.dtype} does not fit an "
-                    f"array of shape {self.shape} and dtype {self.dtype}"
+                    f"array of shape {self.shape} and dtype {self.dtype}; it must have the array's"
                 )
         leaf = self._own_leaf()
         if leaf is not None:
@@ -231,7 +231,9 @@ class Variable(Protocols):
         elif self._node is not None:
             watch(self._node).grad = value
         elif value is not None:
-            raise NoGradientError("an array that requires no gradient holds none")
+            raise NoGradientError(
+                "an array that requires no gradient holds none; set requires_grad first"
+            )
 
     def _own_leaf(self) -> Leaf | None:
         self._refresh()
@@ -349,7 +351,10 @@ class Variable(Protocols):
     def _tracked(self, what: str) -> Edge:
         self._refresh()
         if self._node is None:
-            raise NoGradientError(f"{what} needs an array that requires a gradient")
+            raise NoGradientError(
+                f"{what} needs an array that requires a gradient: set requires_grad on the leaves, "
+                "before this is computed from them"
+            )
         return self._node
 
 
@@ -361,6 +366,9 @@ class HookHandle:
     def __init__(self, hooks: dict[int, Callable[[Any], Any]], key: int) -> None:
         self._hooks = hooks
         self._key = key
+
+    def __repr__(self) -> str:
+        return f"<hook on a gradient, {'active' if self._key in self._hooks else 'removed'}>"
 
     def remove(self) -> None:
         """Remove the hook; removing it twice does nothing."""

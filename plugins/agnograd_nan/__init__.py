@@ -143,7 +143,9 @@ class NaN:
         self._local.warned = True
         filename, line = _line(found["location"])
         warnings.warn_explicit(
-            NaNWarning(message, **found), None, filename, line, registry=self._registry
+            NaNWarning(f"AGNOGRAD: {message}", **found),
+            *(None, filename, line),
+            registry=self._registry,
         )
 
 

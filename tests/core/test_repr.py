@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd.extend import hookimpl
+from agnograd.extend import OpSet, hookimpl
 from arrays import leaf
 
 
@@ -175,3 +175,42 @@ def test_a_browser_shows_it_in_the_colours_of_its_page(browser, scheme):
     box = shown.bounding_box()
     assert box["height"] < 600  # a long array scrolls
     tab.close()
+
+
+# -- the other public objects ----------------------------------------------------------------------
+
+
+def test_states_show_how_they_are_made():
+    assert repr(ag.no_grad()) == "ag.no_grad()"
+    assert repr(ag.enable_grad()) == "ag.enable_grad()"
+    assert repr(ag.set_grad_enabled(1)) == "ag.set_grad_enabled(True)"
+    assert re.fullmatch(r"ag\.hooks\(<agnograd_timer\.Timer .*>\)", repr(ag.hooks("timer")))
+
+
+def test_handles_and_managers_tell_their_state(xp):
+    x = leaf(xp, [1.0, 2.0])
+    for register in (x.register_hook, x.register_post_accumulate_grad_hook):
+        handle = register(lambda grad: None)
+        assert repr(handle) == "<hook on a gradient, active>"
+        handle.remove()
+        assert repr(handle) == "<hook on a gradient, removed>"
+    manager = ag.GradManager()
+    manager.attach([x, leaf(xp, 1.0)])
+    assert repr(manager) == "<GradManager, not active, of 2 Variables>"
+    with manager:
+        manager.attach(leaf(xp, 2.0))
+        assert repr(manager) == "<GradManager, active, of 3 Variables>"
+
+
+def test_nodes_namespaces_backends_and_ops_have_names(xp, backend):
+    x = leaf(xp, [[1.0, 0.0], [0.0, 2.0]])
+    assert repr(x.node) == "<leaf>"
+    assert repr((x * x).node) == "<node of multiply>"
+    assert repr((x * x).node.op) == f"<op multiply on {backend}>"
+    assert repr(xp.linalg.eigh(x)[1].node) == "<node of linalg.eigh, result 1>"
+    assert repr(xp.linalg) == f"<namespace 'agnograd.{backend}.linalg'>"
+    assert repr((x * x).node.op.backend).startswith(f"<backend {backend!r}: ")
+    ops = OpSet("own")
+    ops.vjp("double(x, /)", x=lambda g: 2.0 * g)
+    assert repr(ops) == "<op set 'own' of 1 ops>"
+    assert repr(ops.ops["double"]) == "<op double(x, /): rule>"
