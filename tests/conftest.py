@@ -27,7 +27,7 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is there, an event loop runs
 def browser():
     """Return a real browser; without one a test that takes it is skipped, and says what to do."""
     playwright = pytest.importorskip(
