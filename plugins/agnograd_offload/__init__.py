@@ -80,6 +80,9 @@ class Offload:
         self._packed: weakref.WeakValueDictionary[int, Packed] = weakref.WeakValueDictionary()
         self.reset()
 
+    def __repr__(self) -> str:
+        return f"<{self.summary()}>"
+
     def reset(self) -> None:
         """Forget the figures; what is packed stays so."""
         names = ("values", "bytes", "packed", "written", "restored", "seconds")
