@@ -145,7 +145,7 @@ def plot(runs: list[Run], path: str) -> None:
             calls, values = np.asarray(each.path).T
             axes.loglog(calls, np.maximum(values - least, 1e-12), color=colour, label=each.name)
         axes.set(
-            xlabel="calls of the function, its gradient or its Hessian's product",
+            xlabel="calls (function, gradient, or product of the Hessian with a vector)",
             ylabel="loss above the minimum",
             title=f"Exact derivatives spare evaluations ({len(runs[0].parameters)} parameters)",
         )
