@@ -158,8 +158,12 @@ def main() -> None:
     made.add_argument("--classes", type=int, default=10, help="how many digits (default: 10)")
     made.add_argument("--images", type=int, default=500, help="to fit (default: 500)")
     options = made.parse_args()
+    if not 2 <= options.classes <= 10 or options.images < 1:
+        made.error("--classes must be from 2 to 10, and --images positive")
     xp = namespace(options.backend)
     images, digits, *held_out = load(xp, options.classes, options.images, options.seed)
+    if not held_out[1].shape[0]:
+        made.error(f"--images must leave some of all {images.shape[0]} images for the test")
     f = objective(xp, images, digits, options.classes)
     start = np.zeros((PIXELS + 1) * options.classes)
     runs = [run(f, start, method, exact) for method, exact in SOLVERS]

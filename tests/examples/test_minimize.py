@@ -35,5 +35,8 @@ def test_the_figure(tmp_path):
 
 def test_what_cannot_run_is_answered_in_a_line(tmp_path):
     assert "no backend is named 'nunpy'" in refused("minimize.py", "--backend", "nunpy")
+    assert "--classes must be from 2 to 10" in refused("minimize.py", "--classes", "1")
+    said = refused("minimize.py", "--classes", "2", "--images", "360")
+    assert "--images must leave some of all 360 images" in said
     said = refused("minimize.py", *SMALL, "--plot", str(tmp_path / "minimize.unknown"))
     assert said.startswith("--plot: ")
