@@ -110,7 +110,7 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
 
     Returns
     -------
-    value
+    value : array or pytree
         ``f(*args)``.
     pullback : callable
         Takes a cotangent of the value's structure, shapes and dtypes, and returns a tuple: the
@@ -135,16 +135,16 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     ----------
     f : callable
         A function of arrays that returns an array or a pytree of arrays. It gets Variables.
-    args : tuple, or one array
+    args : array or tuple
         Its arguments: arrays or pytrees of arrays.
-    tangents : tuple, or one array
+    tangents : array or tuple
         As ``args``: the same structure, shapes and dtypes.
 
     Returns
     -------
-    value
+    value : array or pytree
         ``f(*args)``.
-    tangent
+    tangent : array or pytree
         The derivative, of the value's structure, shapes and dtypes.
 
     Raises
@@ -188,14 +188,14 @@ def hvp(f: Function, args: Any, vectors: Any) -> Any:
     ----------
     f : callable
         A function that returns a real 0-d array.
-    args : tuple, or one array
+    args : array or tuple
         Its arguments.
-    vectors : tuple, or one array
+    vectors : array or tuple
         As ``args``: the same structure, shapes and dtypes.
 
     Returns
     -------
-    tuple, or one array
+    array or tuple
         As ``args``.
     """
     single = not isinstance(args, tuple)

@@ -1,0 +1,104 @@
+"""How the site is built: ``python -m sphinx -n -W --keep-going -b html docs build/docs``.
+
+Nothing here needs the network. Types in docstrings are names of agnograd's own, terms of the
+glossary, or those of Python and other libraries, which are left without a link.
+"""
+
+import importlib
+import tomllib
+from pathlib import Path
+
+from docutils.nodes import Element
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+_metadata = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+
+project = _metadata["name"]
+release = version = _metadata["version"]
+author = copyright = "the authors of agnograd"
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_external_toc",
+]
+exclude_patterns = ["_build", "reports"]
+
+# Pages are plain Markdown, which reads as well on a code host; where each one stands on the site is
+# in _toc.yml.
+myst_heading_anchors = 3
+external_toc_path = "_toc.yml"
+
+# The reference: docstrings are numpydoc's, and `__all__` says what is public.
+autodoc_class_signature = "mixed"
+autodoc_default_options = {"members": True}
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # a docstring's own types say more: shapes, terms, what None means
+napoleon_google_docstring = False
+napoleon_custom_sections = [("Attributes", "params_style")]  # a field may be a member, too
+napoleon_use_rtype = False
+napoleon_preprocess_types = True
+# Types that are words, each explained in the glossary; builtins and agnograd's own find themselves.
+napoleon_type_aliases = {
+    word: f":term:`{word}`"
+    for word in (
+        *("array", "callable", "device", "dtype", "handle", "iterable", "mapping", "mark"),
+        *("namespace", "nested list", "pytree", "scalar", "sequence"),
+    )
+}
+
+# What is neither agnograd's nor a builtin; inventories of other sites would need the network.
+nitpick_ignore_regex = [
+    ("py:.*", r"(collections|os|contextlib|inspect|types|typing|pluggy|matplotlib|rich|tqdm)\..*"),
+]
+
+html_theme = "furo"
+html_title = "agnograd"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {"navigation_with_keys": True}
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+
+PUBLIC = (
+    "agnograd",
+    "agnograd.autodiff",
+    "agnograd.bridge",
+    "agnograd.errors",
+    "agnograd.extend",
+    "agnograd.testing",
+)
+
+
+def public_names() -> dict[str, str]:
+    """Return where each public name is documented, by its last part and by its full name."""
+    found: dict[str, str] = {}
+    for module in map(importlib.import_module, PUBLIC):
+        for name in module.__all__:
+            found.setdefault(name, f"{module.__name__}.{name}")
+    return found
+
+
+def resolve(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element
+) -> Element | None:
+    """Link a public name that a docstring gives as it is imported, without its module."""
+    target = node.get("reftarget", "")
+    full = app.config.agnograd_names.get(target.removeprefix("agnograd."))
+    if node.get("refdomain") != "py" or full is None:
+        return None
+    domain = env.domains["py"]
+    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", full, node, content)
+
+
+def setup(app: Sphinx) -> None:
+    """Register what is special to these pages."""
+    app.add_config_value("agnograd_names", public_names(), "env")
+    app.connect("missing-reference", resolve)
