@@ -342,9 +342,9 @@ class Variable(Protocols):
     def node(self) -> GraphNode | None:
         """The op or leaf that made this value; None if it is untracked.
 
-        It has ``op`` (None for a leaf), ``index`` (which of the results of the op this is), ``inputs``
-        (what made each differentiable input), ``saved`` (raw values by the names that the rules know
-        them by; None once a pass has freed them) and ``variable`` (of a leaf).
+        It has ``op`` (None for a leaf), ``index`` (which of the results of the op this is),
+        ``inputs`` (what made each differentiable input), ``saved`` (raw values by the names that
+        the rules know them by; None once a pass has freed them) and ``variable`` (of a leaf).
         """
         from agnograd._inspection import GraphNode
 

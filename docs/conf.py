@@ -98,7 +98,14 @@ def resolve(
     return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", full, node, content)
 
 
+def skip(app: Sphinx, what: str, name: str, member: object, skip: bool, options: object) -> bool:
+    """Leave out what says nothing to a reader: a plugin's own hooks, and fields without a text."""
+    own_hook = hasattr(member, "agnograd_impl")
+    return skip or own_hook or (member.__doc__ or "").startswith("Alias for field number")
+
+
 def setup(app: Sphinx) -> None:
     """Register what is special to these pages."""
+    app.connect("autodoc-skip-member", skip)
     app.add_config_value("agnograd_names", public_names(), "env")
     app.connect("missing-reference", resolve)

@@ -1,12 +1,15 @@
-"""Write what pages have as tables of what the code says.
+"""Write what pages have as tables of what the code says, and draw the diagrams.
 
-These are conventions.md, ops.md, special.md, and the capabilities in backends.md.
+The tables are conventions.md, ops.md, special.md, and the capabilities in backends.md. Diagrams
+need Graphviz: without it they stay as they are.
 
 Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
 """
 
 import dataclasses
 import inspect
+import shutil
+import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -256,8 +259,18 @@ def _capability(value: Any) -> str:
     return ", ".join(value)
 
 
+def diagrams() -> None:
+    """Draw images/*.dot as pictures beside them, if Graphviz is installed."""
+    if not shutil.which("dot"):
+        return
+    for source in FOLDER.glob("images/*.dot"):
+        picture = source.with_suffix(".svg")
+        subprocess.run(["dot", "-Tsvg", str(source), "-o", str(picture)], check=True)
+
+
 def main() -> None:
     """Write all pages."""
+    diagrams()
     (FOLDER / "conventions.md").write_text(conventions())
     (FOLDER / "ops.md").write_text(ops())
     (FOLDER / "special.md").write_text(special())
