@@ -293,6 +293,8 @@ class Pass(Arrivals):
                 return self.overwrite(op, node, taken, g, owned)
         if isinstance(g, dict):
             g = _completed(node, g, self.create_graph)
+        if not masked and self.large and op.adding is not None and self.observers is None:
+            return op.adding(g, taken, self)
         if not masked:
             return self.apply(op.backward, node, taken, g)
         with op.domain.backend.quiet():

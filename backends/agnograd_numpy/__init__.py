@@ -36,16 +36,21 @@ class NumpyBackend(Backend):
         return np
 
     def namespace(self) -> ModuleType:
-        """Return ``array_api_compat.numpy``."""
-        import array_api_compat.numpy as xp
+        """Return ``array_api_compat.numpy``, of which only what is used is imported."""
+        from agnograd_numpy import _library
 
-        return xp
+        return _library
 
     def array_types(self) -> tuple[type, ...]:
         """Return ``numpy.ndarray``."""
         import numpy as np
 
         return (np.ndarray,)
+
+    def dtype(self, name: str) -> Any:
+        """Return the dtype of this name, or None."""
+        named = getattr(self._np, name, None)
+        return None if named is None else self._np.dtype(named)
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """Return NumPy's own functions and methods that need no layer around them."""
