@@ -1,7 +1,7 @@
 """Write what pages have as tables of what the code says, and draw the diagrams.
 
-The tables are conventions.md, ops.md, special.md, and the capabilities in backends.md. Diagrams
-need Graphviz: without it they stay as they are.
+The tables are conventions.md, ops.md, special.md, command.md, and the capabilities in backends.md.
+Diagrams need Graphviz: without it they stay as they are.
 
 Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
 """
@@ -16,8 +16,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import click
+
 import agnograd as ag
 from agnograd._backends import backend_named
+from agnograd._cli import main as main_command
 from agnograd.extend import Capabilities
 from agnograd.testing import CONVENTIONS, Convention
 from agnograd_special import ops as special_ops
@@ -259,6 +262,30 @@ def _capability(value: Any) -> str:
     return ", ".join(value)
 
 
+COMMAND = """\
+# The command `agnograd`
+
+What `--help` says. The environment variables `AGNOGRAD_BACKEND`, the default backend,
+`AGNOGRAD_PLUGINS`, plugins for the whole process, and `AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD=1`, which
+lets built-in ones load alone, hold for the command as for every program. This page is made by
+`python docs/generate.py`.
+"""
+
+
+def command() -> str:
+    """Return the page of the command line."""
+    parts = [COMMAND, _help(main_command, "agnograd")]
+    for name, sub in sorted(main_command.commands.items()):
+        parts.append(f"\n## `agnograd {name}`\n{_help(sub, f'agnograd {name}')}")
+    return "".join(parts)
+
+
+def _help(what: click.Command, name: str) -> str:
+    settings = main_command.context_settings
+    context = click.Context(what, info_name=name, terminal_width=100, **settings)
+    return f"\n```text\n{what.get_help(context)}\n```\n"
+
+
 def diagrams() -> None:
     """Draw images/*.dot as pictures beside them, if Graphviz is installed."""
     if not shutil.which("dot"):
@@ -275,6 +302,7 @@ def main() -> None:
     (FOLDER / "ops.md").write_text(ops())
     (FOLDER / "special.md").write_text(special())
     (FOLDER / "backends.md").write_text(backends())
+    (FOLDER / "command.md").write_text(command())
 
 
 if __name__ == "__main__":
