@@ -60,6 +60,7 @@ nitpick_ignore_regex = [
 html_theme = "furo"
 html_title = "agnograd"
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
