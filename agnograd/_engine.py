@@ -201,6 +201,9 @@ class Pass(Arrivals):
         op = node[OP]
         if type(g) is Elements:
             g = g.gathered()
+        if self.plain and self.hooks is None and node[WATCH] is None and type(node) is Leaf:
+            self.final[node] = g
+            return ()
         if self.noticing or node[WATCH] is not None or not isinstance(op, Call):
             g = self.meet(node, g)
         taken = node if self.path is None else within(self.path, node)

@@ -67,12 +67,21 @@ class NumpyBackend(Backend):
 
         add: Any = np.add.reduce
 
+        def broadcast_to(x: Any, /, shape: Any) -> Any:
+            if getattr(x, "shape", None) != () or type(shape) is not tuple:
+                return np.broadcast_to(x, shape)
+            x = np.asarray(x)  # of no axes: this takes a third of the time of NumPy's function
+            out: Any = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
+            out.flags.writeable = False
+            return out
+
         def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
             return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
 
         return {
             "all": reduction(np.logical_and),
             "any": reduction(np.logical_or),
+            "broadcast_to": broadcast_to,
             "linalg.matmul": np.matmul,
             "linalg.matrix_transpose": attrgetter("mT"),
             "matmul": np.matmul,

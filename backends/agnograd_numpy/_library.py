@@ -38,8 +38,11 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in CHANGED:
-        return Deferred(partial(_compat, name))
-    return _compat(name) if name in _EXTENSIONS else getattr(np, name)
+        found: Any = Deferred(partial(_compat, name))
+    else:
+        found = _compat(name) if name in _EXTENSIONS else getattr(np, name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
