@@ -27,7 +27,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_external_toc",
 ]
-exclude_patterns = ["_build", "reports"]
+exclude_patterns = ["reports"]
 
 # Pages are plain Markdown, which reads as well on a code host; where each one stands on the site is
 # in _toc.yml.
@@ -68,31 +68,20 @@ html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 
-PUBLIC = (
-    "agnograd",
-    "agnograd.autodiff",
-    "agnograd.bridge",
-    "agnograd.errors",
-    "agnograd.extend",
-    "agnograd.testing",
-)
-
-
-def public_names() -> dict[str, str]:
-    """Return where each public name is documented, by its last part and by its full name."""
-    found: dict[str, str] = {}
-    for module in map(importlib.import_module, PUBLIC):
-        for name in module.__all__:
-            found.setdefault(name, f"{module.__name__}.{name}")
-    return found
+# Where each public name is documented: in agnograd, or the first of its modules that has it.
+SUBMODULES = ("autodiff", "bridge", "errors", "extend", "testing")
+NAMES = {
+    name: f"{module}.{name}"
+    for module in (*(f"agnograd.{name}" for name in SUBMODULES[::-1]), "agnograd")
+    for name in importlib.import_module(module).__all__
+}
 
 
 def resolve(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element
 ) -> Element | None:
-    """Link a public name that a docstring gives as it is imported, without its module."""
-    target = node.get("reftarget", "")
-    full = app.config.agnograd_names.get(target.removeprefix("agnograd."))
+    """Link a public name that a docstring gives without its module."""
+    full = NAMES.get(node.get("reftarget", ""))
     if node.get("refdomain") != "py" or full is None:
         return None
     domain = env.domains["py"]
@@ -108,5 +97,4 @@ def skip(app: Sphinx, what: str, name: str, member: object, skip: bool, options:
 def setup(app: Sphinx) -> None:
     """Register what is special to these pages."""
     app.connect("autodoc-skip-member", skip)
-    app.add_config_value("agnograd_names", public_names(), "env")
     app.connect("missing-reference", resolve)
