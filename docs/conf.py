@@ -5,6 +5,8 @@ glossary, or those of Python and other libraries, which are left without a link.
 """
 
 import importlib
+import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from docutils.nodes import Element
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+
+import agnograd as ag
 
 _metadata = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 
@@ -77,6 +81,25 @@ NAMES = {
 }
 
 
+# Namespaces are modules: the one over NumPy stands for all of them, as the module ``xp``.
+xp = ag.namespace("numpy")
+sys.modules |= {"xp": xp, "xp.nn": xp.nn}
+
+# An array's type with what numpydoc has behind it, such as its shape: ``x : array, shape (n,)``.
+ARRAY = re.compile(r"^( *)((?:[\w, ]+ : )?array), (?!optional)(.+?)(, optional)?$")
+
+
+def shapes(
+    app: Sphinx, what: str, name: str, member: object, options: object, lines: list[str]
+) -> None:
+    """Put the shapes of arrays into the text, since a type is made of words alone."""
+    for index in range(len(lines) - 1, -1, -1):
+        if found := ARRAY.match(lines[index]):
+            indent, start, rest, optional = found.groups()
+            text = re.sub(r"\([^()]*\)", r"``\g<0>``", rest[0].upper() + rest[1:])
+            lines[index : index + 1] = [f"{indent}{start}{optional or ''}", f"{indent}    {text}."]
+
+
 def resolve(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Element
 ) -> Element | None:
@@ -96,5 +119,6 @@ def skip(app: Sphinx, what: str, name: str, member: object, skip: bool, options:
 
 def setup(app: Sphinx) -> None:
     """Register what is special to these pages."""
+    app.connect("autodoc-process-docstring", shapes, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", skip)
     app.connect("missing-reference", resolve)
