@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 RUNNABLE = [page for page in PAGES if "```python\n" in page.read_text()]
 # A block that needs a library which is not always there says so in a comment above it. With
-# --python NAME=PATH another interpreter runs the blocks of that library, one with an old NumPy say.
+# --python=NAME=PATH another interpreter runs the blocks of that library: one with an old NumPy.
 BLOCK = re.compile(
     r"^(?:<!-- with: (?P<library>\w+) -->\n)?```python\n(?P<code>.*?)^```$",
     re.DOTALL | re.MULTILINE,
