@@ -1,15 +1,12 @@
-"""Write what pages have as tables of what the code says, and draw the diagrams.
+"""Write what pages have as tables of what the code says.
 
-The tables are conventions.md, ops.md, special.md, command.md, and the capabilities in backends.md.
-Diagrams need Graphviz: without it they stay as they are.
+These are conventions.md, ops.md, special.md, and the capabilities in backends.md; and command.md.
 
 Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
 """
 
 import dataclasses
 import inspect
-import shutil
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -240,28 +237,6 @@ def _marked(op: Any) -> str:
     return f"*{name}*" if op.status == "no gradient" else name
 
 
-def backends() -> str:
-    """Return the page of backends, with what each library can do between two marks."""
-    text = (FOLDER / "backends.md").read_text()
-    before, rest = text.split(CAPABILITIES_BEGIN)
-    after = rest.split(CAPABILITIES_END)[1]
-    fields = [field.name for field in dataclasses.fields(Capabilities)]
-    head = " | ".join(field.replace("_", " ") for field in fields)
-    lines = [f"| backend | {head} |", "| --- " * (len(fields) + 1) + "|"]
-    for name in ("numpy", "torch", "jax", "dask", "cupy", "strict"):
-        found = backend_named(name).capabilities
-        cells = (_capability(getattr(found, field)) for field in fields)
-        lines.append(f"| `{name}` | {' | '.join(cells)} |")
-    table = "\n".join(lines)
-    return f"{before}{CAPABILITIES_BEGIN}\n{table}\n{CAPABILITIES_END}{after}"
-
-
-def _capability(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(value)
-
-
 COMMAND = """\
 # The command `agnograd`
 
@@ -286,23 +261,35 @@ def _help(what: click.Command, name: str) -> str:
     return f"\n```text\n{what.get_help(context)}\n```\n"
 
 
-def diagrams() -> None:
-    """Draw images/*.dot as pictures beside them, if Graphviz is installed."""
-    if not shutil.which("dot"):
-        return
-    for source in FOLDER.glob("images/*.dot"):
-        picture = source.with_suffix(".svg")
-        subprocess.run(["dot", "-Tsvg", str(source), "-o", str(picture)], check=True)
+def backends() -> str:
+    """Return the page of backends, with what each library can do between two marks."""
+    text = (FOLDER / "backends.md").read_text()
+    before, rest = text.split(CAPABILITIES_BEGIN)
+    after = rest.split(CAPABILITIES_END)[1]
+    fields = [field.name for field in dataclasses.fields(Capabilities)]
+    head = " | ".join(field.replace("_", " ") for field in fields)
+    lines = [f"| backend | {head} |", "| --- " * (len(fields) + 1) + "|"]
+    for name in ("numpy", "torch", "jax", "dask", "cupy", "strict"):
+        found = backend_named(name).capabilities
+        cells = (_capability(getattr(found, field)) for field in fields)
+        lines.append(f"| `{name}` | {' | '.join(cells)} |")
+    table = "\n".join(lines)
+    return f"{before}{CAPABILITIES_BEGIN}\n{table}\n{CAPABILITIES_END}{after}"
+
+
+def _capability(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value)
 
 
 def main() -> None:
     """Write all pages."""
-    diagrams()
     (FOLDER / "conventions.md").write_text(conventions())
     (FOLDER / "ops.md").write_text(ops())
     (FOLDER / "special.md").write_text(special())
-    (FOLDER / "backends.md").write_text(backends())
     (FOLDER / "command.md").write_text(command())
+    (FOLDER / "backends.md").write_text(backends())
 
 
 if __name__ == "__main__":
