@@ -89,10 +89,12 @@ sys.modules |= {"xp": xp, "xp.nn": xp.nn}
 ARRAY = re.compile(r"^( *)((?:[\w, ]+ : )?array), (?!optional)(.+?)(, optional)?$")
 
 
-def shapes(
+def prepare(
     app: Sphinx, what: str, name: str, member: object, options: object, lines: list[str]
 ) -> None:
     """Put the shapes of arrays into the text, since a type is made of words alone."""
+    if what == "property":  # what is before a colon would be taken for its type
+        lines[:1] = [f": {line}" for line in lines[:1]]
     for index in range(len(lines) - 1, -1, -1):
         if found := ARRAY.match(lines[index]):
             indent, start, rest, optional = found.groups()
@@ -119,6 +121,6 @@ def skip(app: Sphinx, what: str, name: str, member: object, skip: bool, options:
 
 def setup(app: Sphinx) -> None:
     """Register what is special to these pages."""
-    app.connect("autodoc-process-docstring", shapes, priority=400)  # before napoleon
+    app.connect("autodoc-process-docstring", prepare, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", skip)
     app.connect("missing-reference", resolve)

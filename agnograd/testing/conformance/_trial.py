@@ -88,7 +88,7 @@ class Trial:
 
     @cached_property
     def reference(self) -> Trial:
-        """The trial, in double precision, whose differences the derivatives are compared with.
+        """The trial whose differences the derivatives are compared with: in double precision.
 
         They are taken on NumPy, whose values the others must have, too: a library that compiles
         every op for every shape, or builds graphs, would take an hour.
