@@ -245,7 +245,16 @@ def _manager() -> pluggy.PluginManager:
 
 
 def backends() -> list[str]:
-    """Return the names of the installed backends, without importing any of them."""
+    """Return the names of the installed backends, in order, without importing any of them.
+
+    The library of a backend may be missing; ``namespace`` then says how to install it.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> {"numpy", "torch", "jax"} <= set(ag.backends())
+    True
+    """
     return list(installed(BACKENDS))
 
 

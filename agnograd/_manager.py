@@ -65,7 +65,7 @@ class GradManager:
 
         Parameters
         ----------
-        variables : Variable or pytree of Variables
+        variables : Variable or pytree of Variable
             Leaves or intermediate values, of floating-point or complex dtype.
         callback : callable, optional
             ``callback(variable, grad)`` is called during ``backward`` as soon as the gradient of a
@@ -158,9 +158,9 @@ class GradManager:
 
         Parameters
         ----------
-        outputs : Variable or sequence of Variables
+        outputs : Variable or sequence of Variable
             The values to differentiate.
-        gradients : array, Variable, None, or a sequence of them
+        gradients : array, Variable, None, or sequence of array
             Their cotangents; None means one, for a real value of a single element.
         retain_graph, create_graph : bool
             As in ``Variable.backward``.

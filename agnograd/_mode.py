@@ -225,6 +225,19 @@ class no_grad(_Switch):  # noqa: N801 - PyTorch's name
     """Record nothing: a context manager and decorator, with and without parentheses.
 
     Per thread and per asyncio task. The state of before is restored on leaving, whatever happens.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> x = ag.Variable(2.0)
+    >>> with ag.no_grad():
+    ...     (x * x).requires_grad
+    False
+    >>> @ag.no_grad
+    ... def square(x):
+    ...     return x * x
+    >>> square(x).requires_grad
+    False
     """
 
     __slots__ = ()
@@ -257,6 +270,6 @@ class set_grad_enabled(entered):  # noqa: N801 - PyTorch's name
 
 
 def is_grad_enabled() -> bool:
-    """Return whether ops are recorded in this thread and task."""
+    """Return whether ops are recorded in this thread and task, where an input is tracked."""
     mode = current_mode()
     return mode is None or mode.recording

@@ -174,7 +174,7 @@ def namespace(backend: object = None) -> Namespace:
 
     Returns
     -------
-    Namespace
+    namespace
         Always the same object for one backend.
 
     Raises

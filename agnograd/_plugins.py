@@ -30,7 +30,20 @@ class PluginInfo(NamedTuple):
 
 
 def plugins() -> dict[str, PluginInfo]:
-    """Return the installed plugins by name, without importing any of them."""
+    """Return the installed plugins by name, without importing any of them.
+
+    Returns
+    -------
+    dict
+        For each plugin a named tuple: its ``name``, the ``distribution`` and version that it came
+        from, the ``target`` that its entry point names, and whether that is ``importable``.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> ag.plugins()["timer"].target
+    'agnograd_timer:Timer'
+    """
     return {
         name: PluginInfo(name, origin(entry), entry.value, _is_found(entry.module))
         for name, entry in installed(PLUGINS).items()

@@ -118,7 +118,21 @@ class OpInfo(NamedTuple):
 
 
 def ops() -> dict[str, OpInfo]:
-    """Return every op by name: its chapter, its status, and the distribution it came from."""
+    """Return what is known of every op.
+
+    Returns
+    -------
+    dict
+        For each op, by name, a named tuple: its ``name``, such as ``linalg.det``; its ``chapter``
+        of the standard, or op set; its ``status``, "rule", "no gradient" (it has none by nature)
+        or "missing"; and the ``distribution`` and version that registered it.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> ag.ops()["linalg.det"].status
+    'rule'
+    """
     return {
         name: OpInfo(name, op.chapter, op.status, source)
         for name, (op, source) in sorted(registered().items())

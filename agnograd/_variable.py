@@ -262,7 +262,7 @@ class Variable(Protocols):
             Keep saved values for another pass; by default what ``create_graph`` says.
         create_graph : bool
             Record the pass itself, so that gradients can be differentiated.
-        inputs : Variable or sequence of Variables, optional
+        inputs : Variable or sequence of Variable, optional
             Accumulate into these alone, leaves or not.
         retain_grads : bool
             Keep the gradients of intermediate values that are held by Variables, too.
@@ -311,7 +311,7 @@ class Variable(Protocols):
 
         Returns
         -------
-        HookHandle
+        handle
             Its ``remove()`` removes the hook.
         """
         hooks = watch(self._tracked("register_hook")).hooks
@@ -342,7 +342,12 @@ class Variable(Protocols):
 
     @property
     def node(self) -> GraphNode | None:
-        """What made this value: its ``op``, ``inputs`` and ``saved`` values; None if untracked."""
+        """The op or leaf that made this value; None if it is untracked.
+
+        It has ``op`` (None for a leaf), ``index`` (which of the results of the op this is),
+        ``inputs`` (what made each differentiable input), ``saved`` (raw values by the names that
+        the rules know them by; None once a pass has freed them) and ``variable`` (of a leaf).
+        """
         from agnograd._inspection import GraphNode
 
         self._refresh()

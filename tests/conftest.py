@@ -107,3 +107,11 @@ def pytest_addoption(parser):
         metavar="N",
         help="how many random programs to check against finite differences (default: 1000)",
     )
+    parser.addoption(
+        "--python",
+        action="append",
+        default=[],
+        type=lambda pair: tuple(pair.split("=", 1)),
+        metavar="NAME=PATH",
+        help="run a library's blocks of the documentation by an interpreter of its own",
+    )

@@ -36,7 +36,7 @@ class Offload:
     dtype : str, optional
         Cast real floating-point values of a wider dtype to this one, such as ``"float32"``. Their
         gradients lose precision with them.
-    folder : path, optional
+    folder : str or os.PathLike, optional
         Where files go; by default the system's folder for temporary ones. A file is deleted as
         soon as the graph is freed.
     level : int
