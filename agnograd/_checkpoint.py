@@ -95,7 +95,10 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     run = Run(f, leaves, tree, places, [each._domain for each in inputs])
     start = next_rank()
     with entered(recording=True, tape=Forgetful()):
-        outputs, structure = run([each._make(each._data, each._node) for each in inputs])
+        # Views become plain Variables: what they show is an argument, their base is not.
+        outputs, structure = run(
+            [each._domain.Variable._make(each._data, each._node) for each in inputs]
+        )
     tracked = [
         place
         for place, out in enumerate(outputs)

@@ -114,6 +114,7 @@ check "the backend" "${pytest[@]}" tests/backends/test_backend.py $own
 check "moving arrays" "${pytest[@]}" tests/core/test_moving.py
 check "plugins" "${pytest[@]}" tests/plugins
 check "code blocks of the docs" "${pytest[@]}" tests/docs/test_code_blocks.py
+check "the least squares example" "${pytest[@]}" tests/examples/test_least_squares.py
 check "the digits example" "$python" examples/digits.py --backend "$backend" --epochs 5
 check "the convnets example" "$python" examples/convnets.py --backend "$backend" --small \
     --batch 2 --iterations 1
