@@ -1,0 +1,91 @@
+"""The calls of other libraries, as data, and what is expected of each.
+
+A module of ``calls/`` has the calls of one area: expressions as text, whose free names are arrays of
+``INPUTS`` and what ``scope()`` returns, which imports the libraries. ``xp`` is the namespace of the
+arrays. ``expected/<backend>.toml`` names the calls that are not right there, with reasons.
+"""
+
+import ast
+import importlib
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+FOLDER = Path(__file__).parent
+AREAS = sorted(path.stem for path in (FOLDER / "calls").glob("*.py"))
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: its area, its text, and the module that has its inputs and its scope."""
+
+    text: str
+    module: ModuleType
+
+    @property
+    def area(self) -> str:
+        """Return the name of the module."""
+        return self.module.__name__.rpartition(".")[2]
+
+    @property
+    def id(self) -> str:
+        """Return what the call is named by."""
+        return f"{self.area}: {self.text}"
+
+    @property
+    def function(self) -> str:
+        """Return the name of what is called: the first name of the text that is no input."""
+        return re.match(r"[\w.]+", self.text)[0]
+
+    @property
+    def inputs(self) -> list[str]:
+        """Return the names of the inputs that the text has."""
+        names = {node.id for node in ast.walk(ast.parse(self.text)) if isinstance(node, ast.Name)}
+        return sorted(names & set(self.module.INPUTS))
+
+
+def calls(first: bool = False) -> list[Call]:
+    """Return all calls, or the first one alone of each function."""
+    modules = [importlib.import_module(f"tests.clients.calls.{area}") for area in AREAS]
+    found = [Call(line, module) for module in modules for line in module.CALLS.strip().splitlines()]
+    seen: set[str] = set()
+    return [
+        call
+        for call in found
+        if not first or not (call.function in seen or seen.add(call.function))
+    ]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is expected of a call: a status, an error's regular expression, and the reason."""
+
+    status: str
+    why: str = ""
+    error: str = ""
+
+
+RIGHT = Expected("right")
+
+
+def expectations(backend: str) -> dict[str, Expected]:
+    """Return what is expected on a backend of calls, where that is not a right gradient.
+
+    On others than numpy it is what it is there, where their own file says nothing else.
+    """
+    return _listed("numpy") | _listed(backend)
+
+
+def _listed(backend: str) -> dict[str, Expected]:
+    path = FOLDER / "expected" / f"{backend}.toml"
+    groups = tomllib.loads(path.read_text())["group"] if path.exists() else []
+    found: dict[str, Expected] = {}
+    for group in groups:
+        expected = Expected(group["status"], group["why"], group.get("error", ""))
+        for call in group["calls"]:
+            if call in found:
+                raise ValueError(f"{path.name} names a call twice: {call}")
+            found[call] = expected
+    return found
