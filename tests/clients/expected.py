@@ -1,17 +1,18 @@
-"""Writing ``expected/<backend>.toml`` anew after a run; reasons are written by hand."""
+"""Whether outcomes are what is expected, and writing ``expected/<backend>.toml`` after a run."""
 
 import json
 import re
 
-from .matrix import FOLDER, RIGHT, Expected, expectations
+from .matrix import FOLDER, RIGHT, Expected, expectations, warnings
 from .measure import Outcome
 
 HEAD = """\
 # What becomes of calls on {backend} that is not a right gradient{beyond}. Each group has a
-# status, the error's regular expression, and the reason.
-# python -m tests.clients --backend {backend} --update moves calls; reasons are written by hand.
+# status, the error's regular expression, and the reason; a warning is one that plain NumPy does not
+# give. ``python -m tests.clients --backend {backend} --update`` sorts the calls into the groups;
+# reasons are written by hand.
 """
-WHERE_LIBRARIES_END = "the library itself does not take this backend's arrays there"
+UNSUPPORTED = "the library does not take raw arrays of this backend there either"
 
 
 def fits(outcome: Outcome, expected: Expected) -> bool:
@@ -20,35 +21,58 @@ def fits(outcome: Outcome, expected: Expected) -> bool:
     return same and re.search(expected.error, outcome.error) is not None
 
 
+def warns_as(outcome: Outcome, expected: Expected | None) -> bool:
+    """Return whether a call that was not refused warns of what was expected, or of nothing."""
+    if outcome.status in ("refused", "unsupported"):
+        return True
+    if expected is None:
+        return not heard(outcome)
+    return bool(heard(outcome)) and all(re.search(expected.error, each) for each in heard(outcome))
+
+
+def heard(outcome: Outcome) -> list[str]:
+    """Return the warnings of a call, without those that its status says already."""
+    told = outcome.status == "warned"
+    return [each for each in outcome.warnings if not (told and "LostGradientWarning" in each)]
+
+
 def update(backend: str, outcomes: dict[str, Outcome]) -> None:
     """Write what was found: where a call was in a group that fits, it stays there."""
-    old = expectations(backend)
-    usual = {} if backend == "numpy" else expectations("numpy")
-    found = {call: expected for call, expected in old.items() if call not in outcomes}
+    alone = backend == "numpy"
+    usual, usual_warnings = ({}, {}) if alone else (expectations("numpy"), warnings("numpy"))
+    old, old_warnings = expectations(backend), warnings(backend)
+    groups = {call: each for call, each in old.items() if call not in outcomes}
+    warned = {call: each for call, each in old_warnings.items() if call not in outcomes}
     for call, outcome in outcomes.items():
-        candidates = [old.get(call, RIGHT), *old.values()]
         new = Expected(outcome.status, *_reason(outcome))
-        found[call] = next((each for each in candidates if fits(outcome, each)), new)
-    groups: dict[Expected, list[str]] = {}
-    for call, expected in sorted(found.items()):
-        if expected != usual.get(call, RIGHT):
-            groups.setdefault(expected, []).append(call)
-    beyond = "" if backend == "numpy" else ", or not what it is on numpy"
-    parts = [HEAD.format(backend=backend, beyond=beyond)]
-    parts += [_written(*each) for each in sorted(groups.items(), key=lambda each: str(each[0]))]
+        candidates = [old.get(call, RIGHT), *old.values()]
+        groups[call] = next((each for each in candidates if fits(outcome, each)), new)
+        if heard(outcome) and outcome.status not in ("refused", "unsupported"):
+            known = (each for each in old_warnings.values() if warns_as(outcome, each))
+            warned[call] = next(known, Expected("", "", _pattern(heard(outcome)[0])))
+    parts = [HEAD.format(backend=backend, beyond="" if alone else ", or not what it is on numpy")]
+    parts += _groups("group", {c: e for c, e in groups.items() if e != usual.get(c, RIGHT)})
+    parts += _groups("warning", {c: e for c, e in warned.items() if e != usual_warnings.get(c)})
     (FOLDER / "expected" / f"{backend}.toml").write_text("\n".join(parts))
 
 
 def _reason(outcome: Outcome) -> tuple[str, str]:
-    if outcome.status == "unsupported":
-        return WHERE_LIBRARIES_END, ""
-    return "", re.escape(outcome.error[:60])
+    return (UNSUPPORTED, "") if outcome.status == "unsupported" else ("", _pattern(outcome.error))
 
 
-def _written(expected: Expected, calls: list[str]) -> str:
-    error = f"error = {json.dumps(expected.error)}\n" if expected.error else ""
+def _pattern(message: str) -> str:
+    return re.sub(r"([.^$*+?{}\[\]\\|()])", r"\\\1", message[:60])
+
+
+def _groups(kind: str, found: dict[str, Expected]) -> list[str]:
+    groups: dict[Expected, list[str]] = {}
+    for call, expected in sorted(found.items()):
+        groups.setdefault(expected, []).append(call)
+    return [_written(kind, *each) for each in sorted(groups.items(), key=lambda each: str(each[0]))]
+
+
+def _written(kind: str, expected: Expected, calls: list[str]) -> str:
+    fields = {"status": expected.status, "error": expected.error, "why": expected.why}
+    given = "".join(f"{k} = {json.dumps(v)}\n" for k, v in fields.items() if v or k == "why")
     listed = "".join(f"    {json.dumps(call)},\n" for call in calls)
-    return (
-        f'[[group]]\nstatus = "{expected.status}"\n{error}why = {json.dumps(expected.why)}\n'
-        f"calls = [\n{listed}]\n"
-    )
+    return f"[[{kind}]]\n{given}calls = [\n{listed}]\n"

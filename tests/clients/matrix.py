@@ -14,7 +14,13 @@ from pathlib import Path
 from types import ModuleType
 
 FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
 AREAS = sorted(path.stem for path in (FOLDER / "calls").glob("*.py"))
+BACKENDS = ["numpy", "strict", "torch", "jax"]
+# JAX compiles each op for each shape: of each function, its first call alone.
+FIRST_ONLY = {"jax"}
+# The libraries that the matrix is about; all others count together.
+PROMISED = ("SciPy", "scikit-learn", "array-api-extra")
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,12 @@ class Call:
 
     @property
     def function(self) -> str:
-        """Return the name of what is called: the first name of the text that is no input."""
-        return re.match(r"[\w.]+", self.text)[0]
+        """Return the name of what is called, with the methods that are called of its result."""
+        text = re.sub(r"'[^']*'", "", self.text)
+        known = {"xp", *self.module.INPUTS}
+        names = re.findall(r"(?<![\w.])[A-Za-z_][\w.]*", text)
+        name = next((name for name in names if name.partition(".")[0] not in known), names[0])
+        return ".".join([name, *re.findall(r"[)\]]\.(\w+)", text)])
 
     @property
     def inputs(self) -> list[str]:
@@ -75,15 +85,20 @@ def expectations(backend: str) -> dict[str, Expected]:
 
     On others than numpy it is what it is there, where their own file says nothing else.
     """
-    return _listed("numpy") | _listed(backend)
+    return _listed("numpy", "group") | _listed(backend, "group")
 
 
-def _listed(backend: str) -> dict[str, Expected]:
+def warnings(backend: str) -> dict[str, Expected]:
+    """Return what calls warn of, that plain NumPy does not, by call; the status is empty."""
+    return _listed("numpy", "warning") | _listed(backend, "warning")
+
+
+def _listed(backend: str, kind: str) -> dict[str, Expected]:
     path = FOLDER / "expected" / f"{backend}.toml"
-    groups = tomllib.loads(path.read_text())["group"] if path.exists() else []
+    groups = tomllib.loads(path.read_text()).get(kind, []) if path.exists() else []
     found: dict[str, Expected] = {}
     for group in groups:
-        expected = Expected(group["status"], group["why"], group.get("error", ""))
+        expected = Expected(group.get("status", ""), group["why"], group.get("error", ""))
         for call in group["calls"]:
             if call in found:
                 raise ValueError(f"{path.name} names a call twice: {call}")

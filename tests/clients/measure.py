@@ -1,6 +1,7 @@
 """What becomes of the gradient of a call: its status, by central differences on plain NumPy."""
 
 import builtins
+import contextlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -120,8 +121,7 @@ def _weights(outputs: list[np.ndarray]) -> list[np.ndarray]:
 
 def measure(call: Call, backend: str) -> Outcome:
     """Return what a call comes to on a backend."""
-    with warnings.catch_warnings(record=True) as usual:
-        warnings.simplefilter("always")
+    with _listening() as usual:
         try:
             trial = Trial(call)
             values = trial.on_numpy(trial.arrays)
@@ -129,28 +129,41 @@ def measure(call: Call, backend: str) -> Outcome:
                 raise TypeError("no output is of floating-point dtype")
         except Exception as error:
             return Outcome("broken", _said(error))
-    kind = backend_named(backend)
-    with kind.conformance(), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        if backend != "numpy" and (reason := _unsupported(trial, backend)):
-            return Outcome("unsupported", reason)
-        found = _differentiated(trial, ag.namespace(backend), values)
-    with warnings.catch_warnings(record=True) as more:
-        warnings.simplefilter("always")
-        usual_one = (
-            None if backend == "numpy" else _differentiated(trial, ag.namespace("numpy"), values)
-        )
-        if isinstance(found, Outcome):
-            outcome = found
-        elif usual_one is None or isinstance(usual_one, Outcome):
-            outcome = _compared(trial, *found)
-        else:
-            outcome = _same(trial, found, usual_one)
-    known = {_warned(each) for each in (*usual, *more)}
+    with backend_named(backend).conformance():
+        if backend != "numpy":
+            with _listening() as more:
+                reason = _unsupported(trial, backend)
+            if reason:
+                return Outcome("unsupported", reason)
+            usual += more
+        with _listening() as caught:
+            found = _differentiated(trial, ag.namespace(backend), values)
+    with _listening() as more:
+        outcome = found if isinstance(found, Outcome) else _judged(trial, backend, values, *found)
+    known = {_warned(each) for each in usual} | (
+        {_warned(each) for each in more} if backend == "numpy" else set()
+    )
     outcome.warnings = sorted({_warned(each) for each in caught} - known)
-    if outcome.status == "lost" and any("LostGradientWarning" in each for each in outcome.warnings):
+    silent = not any("LostGradientWarning" in each for each in outcome.warnings)
+    if not silent and outcome.status in ("lost", "no gradient"):
         outcome.status = "warned"
     return outcome
+
+
+def _judged(trial: Trial, backend: str, values: Any, *found: Any) -> Outcome:
+    """Return what comes of comparing with differences, or with gradients on numpy where there are."""
+    if backend != "numpy":
+        usual = _differentiated(trial, ag.namespace("numpy"), values)
+        if not isinstance(usual, Outcome):
+            return _same(*found, *usual)
+    return _compared(trial, *found)
+
+
+@contextlib.contextmanager
+def _listening() -> Iterator[list[warnings.WarningMessage]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield caught
 
 
 def _warned(message: warnings.WarningMessage) -> str:
@@ -213,8 +226,7 @@ def _compared(trial: Trial, weights: Any, tracked: list[bool], gradients: Any) -
             return Outcome("broken", f"{name}: differences are not finite")
         moved = np.maximum(moved, how_far)
         g = np.zeros_like(reference) if g is None else g
-        atol = ATOL * max(1.0, np.max(abs(reference), initial=0))
-        if not (wrong or np.allclose(g, reference, RTOL, atol)):
+        if not (wrong or np.allclose(g, reference, RTOL, _atol(reference))):
             wrong = f"{name}: {g.tolist()}, by differences {reference.tolist()}"
     lost = [i for i, how_far in enumerate(moved) if how_far > ATOL and not tracked[i]]
     if lost:
@@ -224,15 +236,19 @@ def _compared(trial: Trial, weights: Any, tracked: list[bool], gradients: Any) -
     return Outcome("right" if np.any(moved > ATOL) else "no gradient")
 
 
-def _same(trial: Trial, found: Any, usual: Any) -> Outcome:
+def _same(
+    _: Any, tracked: Any, gradients: Any, __: Any, connected: Any, references: Any
+) -> Outcome:
     """Return what comes of comparing gradients with those on numpy."""
-    (_, tracked, gradients), (_, connected, references) = found, usual
     if tracked != connected:
         return Outcome("lost", f"outputs are connected: {tracked}, on numpy {connected}")
     for g, reference in zip(gradients, references, strict=True):
-        one, other = (0.0 if each is None else each for each in (g, reference))
-        atol = ATOL * max(1.0, np.max(abs(np.asarray(other)), initial=0))
-        if not np.allclose(one, other, RTOL, atol):
-            return Outcome("wrong", f"{one}, on numpy {other}")
+        one, other = (np.asarray(0.0 if each is None else each) for each in (g, reference))
+        if not np.allclose(one, other, RTOL, _atol(other)):
+            return Outcome("wrong", f"{one.tolist()}, on numpy {other.tolist()}")
     some = any(g is not None and np.any(abs(g) > ATOL) for g in references)
     return Outcome("right" if some else "no gradient")
+
+
+def _atol(reference: np.ndarray) -> float:
+    return ATOL * max(1.0, np.max(abs(reference), initial=0))

@@ -3,6 +3,7 @@
 import numpy as np
 
 LIBRARY = "array-api-extra"
+IMPORTS = ("array_api_extra",)
 INPUTS = {
     "x": np.asarray([1.3, 0.4, 2.2, -1.7, 0.9]),
     "y": np.asarray([0.8, 1.05, 1.9, 2.1, 0.5]),

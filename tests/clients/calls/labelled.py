@@ -3,6 +3,7 @@
 import numpy as np
 
 LIBRARY = "xarray"
+IMPORTS = ("xarray",)
 INPUTS = {
     "A": np.asarray([[1.3, 0.4, 2.2], [0.9, 3.1, 2.6]]),
     "B": np.asarray([[0.5, 1.2], [0.3, 0.8], [1.4, 0.2]]),

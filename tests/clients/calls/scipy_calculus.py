@@ -3,6 +3,7 @@
 import numpy as np
 
 LIBRARY = "SciPy"
+IMPORTS = ("scipy",)
 INPUTS = {
     "y": np.asarray([1.3, 0.4, 2.2, 1.7, 0.9]),
     "t": np.asarray([0.1, 0.4, 0.9, 1.5, 2.3]),

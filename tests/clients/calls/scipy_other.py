@@ -3,6 +3,7 @@
 import numpy as np
 
 LIBRARY = "SciPy"
+IMPORTS = ("scipy",)
 INPUTS = {
     "q": np.asarray([0.3, -0.4, 0.5, 0.7]),
     "r": np.asarray([[0.6, 0.1, -0.3, 0.7], [0.2, 0.5, 0.4, -0.6]]),

@@ -3,6 +3,7 @@
 import numpy as np
 
 LIBRARY = "SciPy"
+IMPORTS = ("scipy",)
 INPUTS = {
     "x": np.asarray([np.sin(0.7 * k * k) + 0.3 * k for k in range(10)]),
     "y": np.asarray([np.cos(0.9 * k * k) + 0.2 * k for k in range(10)]),

@@ -3,6 +3,7 @@
 import numpy as np
 
 LIBRARY = "SciPy"
+IMPORTS = ("scipy",)
 INPUTS = {
     "x": np.asarray([0.4, 1.3, 2.2]),
     "y": np.asarray([1.7, 0.6, 0.9]),

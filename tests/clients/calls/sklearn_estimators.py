@@ -3,6 +3,7 @@
 import numpy as np
 
 LIBRARY = "scikit-learn"
+IMPORTS = ("sklearn",)
 INPUTS = {
     "X": np.asarray([np.sin(1.0 + k * k) + 0.1 * k for k in range(24)]).reshape(8, 3),
     "G": np.asarray([np.sin(1.0 + k * k) + 0.1 * k for k in range(12)]).reshape(6, 2),

@@ -3,6 +3,7 @@
 import numpy as np
 
 LIBRARY = "scikit-learn"
+IMPORTS = ("sklearn",)
 INPUTS = {
     "y": np.asarray([1.3, 0.4, 2.2, 1.7, 0.9]),
     "z": np.asarray([0.8, 0.9, 1.9, 2.1, 0.5]),
