@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,15 @@ from agnograd.errors import LostGradientError, MixedBackendsError
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["as_array", "as_dtype", "as_operand", "check_cast", "is_foreign", "write_out"]
+__all__ = [
+    "as_array",
+    "as_arrays",
+    "as_dtype",
+    "as_operand",
+    "check_cast",
+    "is_foreign",
+    "write_out",
+]
 
 # The order of NumPy's kinds of dtypes: a cast to an earlier one loses what values are.
 _KINDS = ("bool", "integral", "real floating", "complex floating")
@@ -60,14 +68,53 @@ def as_array(domain: Domain, value: Any) -> Any:
     if type(value) is domain.Variable:
         return value
     value = as_operand(domain, value)
-    # A raw array of this backend becomes a Variable without a copy.
-    return value if isinstance(value, Variable) else domain.namespace.asarray(value)
+    if isinstance(value, Variable):
+        return value
+    return domain.namespace.asarray(value, dtype=_listed_dtype(domain, (value,)))
+
+
+def as_arrays(domain: Domain, values: Iterable[Any]) -> list[Any]:
+    """Return arrays that meet in one function; Python scalars take the others' dtype."""
+    operands = [as_operand(domain, value) for value in values]
+    if all(isinstance(each, Variable) for each in operands):
+        return operands
+    if not any(isinstance(each, Variable) for each in operands):
+        return [as_array(domain, each) for each in operands]
+    xp = domain.namespace
+    dtype = xp.result_type(*operands)
+    return [
+        each if isinstance(each, Variable) else xp.asarray(each, dtype=dtype) for each in operands
+    ]
+
+
+def _listed_dtype(domain: Domain, values: Any) -> Any:
+    """Return the dtype that Python's numbers have in NumPy: libraries have others by default.
+
+    It is None, the library's own choice, where there are only integers, or arrays.
+    """
+    kinds = set(_kinds_in(values))
+    if not kinds <= {bool, int, float, complex}:
+        return None
+    for kind in (complex, float):
+        if kind in kinds:
+            return domain.dtype_named(_BUILTINS[kind])
+    return None
+
+
+def _kinds_in(values: Any) -> Iterator[type]:
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from _kinds_in(value)
+        else:
+            yield type(value)
 
 
 def as_operand(domain: Domain, value: Any) -> Any:
     """Return what ``as_array`` does, but a Python scalar as it is: it takes the others' dtype."""
     if isinstance(value, domain.Variable) or is_python_scalar(value):
         return value
+    if isinstance(value, list | tuple):
+        return domain.namespace.asarray(value, dtype=_listed_dtype(domain, value))
     if isinstance(value, domain.array_types) or (owner := owner_of(value)) in (None, domain):
         return domain.namespace.asarray(value)
     if isinstance(value, Number) and hasattr(value, "item"):
@@ -82,7 +129,7 @@ def as_operand(domain: Domain, value: Any) -> Any:
 
 def as_dtype(domain: Domain, dtype: Any) -> Any:
     """Return the backend's dtype for one of NumPy's, its name, or a Python type."""
-    if dtype is None or domain.name_of(dtype) is not None:
+    if dtype is None or isinstance(dtype, type(domain.dtype_named("bool"))):
         return dtype
     if dtype is int:
         return domain.namespace.__array_namespace_info__().default_dtypes()["integral"]

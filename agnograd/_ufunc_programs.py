@@ -17,10 +17,10 @@ _LN2 = math.log(2.0)
 
 
 def _inexact(xp: Any, x: Array) -> Array:
-    """Return integers and booleans as the default floating-point dtype."""
+    """Return integers and booleans in double precision, as NumPy does."""
     if xp.isdtype(x.dtype, ("real floating", "complex floating")):
         return x
-    return xp.astype(x, xp.__array_namespace_info__().default_dtypes()["real floating"])
+    return xp.astype(x, x._domain.dtype_named("float64"))
 
 
 def _is_complex(xp: Any, x: Array) -> bool:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arguments import as_array, as_dtype, check_cast, is_foreign, write_out
+from agnograd._arguments import as_array, as_arrays, as_dtype, check_cast, is_foreign, write_out
 from agnograd._compile import compile_op
 from agnograd._operators import BINARY, COMPARISONS
 from agnograd._registry import registered
@@ -73,7 +73,7 @@ def _of_arrays(domain: Domain, function: Callable[..., Any]) -> Callable[..., An
     def call(*inputs: Any) -> Any:
         if any(is_foreign(each) for each in inputs):
             return NotImplemented
-        return function(*(as_array(domain, each) for each in inputs))
+        return function(*as_arrays(domain, inputs))
 
     return call
 
@@ -159,12 +159,12 @@ def _call(
     dtype = as_dtype(domain, options.pop("dtype", None))
     where = options.pop("where", True)
     if dtype is not None and not xp.isdtype(dtype, "bool"):
-        arrays = [as_array(domain, each) for each in inputs]
+        arrays = as_arrays(domain, inputs)
         for each in arrays:
             check_cast(domain, each.dtype, dtype, casting)
         inputs = tuple(xp.astype(each, dtype) for each in arrays)
     if name == "vecdot" and "axis" in options:
-        arrays = [as_array(domain, each) for each in inputs]
+        arrays = as_arrays(domain, inputs)
         return xp.vecdot(*arrays, axis=options.pop("axis"))
     if where is True:
         return function(*inputs)

@@ -5,9 +5,20 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from agnograd._arguments import as_array
 from agnograd._array_functions._program import Array
 
-__all__ = ["axes_of", "count_along", "flat", "floating", "is_bool", "is_complex", "is_floating"]
+__all__ = [
+    "axes_of",
+    "count_along",
+    "flat",
+    "floating",
+    "is_bool",
+    "is_complex",
+    "is_floating",
+    "like",
+    "ready",
+]
 
 
 def is_complex(xp: Any, x: Array) -> bool:
@@ -26,10 +37,23 @@ def is_bool(xp: Any, x: Array) -> bool:
 
 
 def floating(xp: Any, x: Array) -> Array:
-    """Return integers and booleans as the default floating-point dtype."""
+    """Return integers and booleans in double precision, as NumPy does."""
     if is_floating(xp, x):
         return x
-    return xp.astype(x, xp.__array_namespace_info__().default_dtypes()["real floating"])
+    return xp.astype(x, x._domain.dtype_named("float64"))
+
+
+def ready(x: Array, value: Any) -> Array:
+    """Return a value, a Python one included, as an array of the backend of ``x``."""
+    return as_array(x._domain, value)
+
+
+def like(x: Array, value: Any) -> Array:
+    """Return a value as an array of the dtype, and on the device, of ``x``."""
+    xp = x.__array_namespace__()
+    if hasattr(value, "dtype") or not isinstance(value, bool | int | float | complex):
+        return xp.astype(ready(x, value), x.dtype)
+    return xp.asarray(value, dtype=x.dtype, device=x.device)
 
 
 def flat(xp: Any, x: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd._array_functions._helpers import axes_of, flat, floating
+from agnograd._array_functions._helpers import axes_of, flat, floating, like
 from agnograd._array_functions._program import Array, Operand, Table
 
 __all__ = ["table"]
@@ -28,7 +28,7 @@ def _diff(
     def end(value: Any) -> Any:
         if value is None:
             return None
-        value = xp.astype(xp.asarray(value), a.dtype)
+        value = like(a, value)
         if value.ndim:
             return value
         place = axis % a.ndim
@@ -74,7 +74,7 @@ def _slope(xp: Any, f: Array, h: Any, axis: int, edge_order: int) -> Array:
     shape = [1] * f.ndim
     shape[axis] = n - 1
     if not getattr(h, "ndim", 0):
-        h = xp.broadcast_to(xp.astype(xp.asarray(h), f.dtype), tuple(shape))
+        h = xp.broadcast_to(like(f, h), tuple(shape))
     else:
         h = xp.reshape(xp.astype(h, f.dtype), tuple(shape))
 

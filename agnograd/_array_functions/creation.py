@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd._array_functions._helpers import is_floating
+from agnograd._array_functions._helpers import floating, like, ready
 from agnograd._array_functions._program import Array, DType, Operand, Table
 from agnograd.errors import UnsupportedFunctionError
 
-__all__ = ["table"]
+__all__ = ["between", "table"]
 
 table = Table()
 Lengths = int | tuple[int, ...]
@@ -56,16 +56,15 @@ def _full_like(
     device: Any = None,
 ) -> Array:
     lengths = a.shape if shape is None else _shape(shape)
-    value = xp.astype(xp.asarray(fill_value, device=a.device), dtype or a.dtype)
+    value = like(a, fill_value) if dtype is None else xp.astype(ready(a, fill_value), dtype)
     return xp.astype(xp.broadcast_to(value, lengths), value.dtype)
 
 
 @table.add("full")
 def _full(
-    xp: Any, shape: Lengths, fill_value: Operand, dtype: DType | None = None, order: str = "C"
+    xp: Any, shape: Lengths, fill_value: Array, dtype: DType | None = None, order: str = "C"
 ) -> Array:
-    value = xp.asarray(fill_value)
-    value = value if dtype is None else xp.astype(value, dtype)
+    value = fill_value if dtype is None else xp.astype(fill_value, dtype)
     return xp.astype(xp.broadcast_to(value, _shape(shape)), value.dtype)
 
 
@@ -78,7 +77,7 @@ def _as_array(name: str) -> None:
     @table.add(name)  # with like=
     def array(
         xp: Any,
-        a: Any,
+        a: Array,
         dtype: DType | None = None,
         order: str | None = None,
         *,
@@ -155,14 +154,19 @@ def _spread(
     """Return values between two arrays along a new axis, and the step."""
     start, stop = xp.broadcast_arrays(start, stop)
     dtype = xp.result_type(start, stop)
-    dtype = dtype if xp.isdtype(dtype, ("real floating", "complex floating")) else xp.float64
-    start, stop = xp.astype(start, dtype), xp.astype(stop, dtype)
+    start, stop = (floating(xp, xp.astype(each, dtype)) for each in (start, stop))
+    dtype = start.dtype
     parts = num - 1 if endpoint else num
     share = xp.astype(xp.arange(num), dtype)
     share = xp.reshape(share, (num, *(1,) * start.ndim)) / max(parts, 1)
     values = start * (1 - share) + stop * share
     step = (stop - start) / parts if parts else (stop - start) * float("nan")
     return xp.moveaxis(curve(values), 0, axis), step
+
+
+def between(xp: Any, start: Array, stop: Array, num: int) -> Array:
+    """Return numbers from one to another, both included."""
+    return _spread(xp, start, stop, num, True, 0, lambda x: x)[0]
 
 
 @table.add("linspace")
@@ -211,7 +215,7 @@ def _geomspace(
     axis: int = 0,
 ) -> Array:
     start, stop = xp.broadcast_arrays(start, stop)
-    start = start if is_floating(xp, start) else xp.astype(start, xp.float64)
+    start = floating(xp, start)
     # Of a negative start the sign is taken out, and put back.
     sign = xp.sign(start)
     ratio = xp.log(xp.astype(stop, start.dtype) / start)
@@ -236,8 +240,7 @@ def _can_cast(xp: Any, from_: Any, to: DType, casting: str = "safe") -> bool:
 
 @table.add("common_type")
 def _common_type(xp: Any, *arrays: Array) -> Any:
-    dtypes = [each.dtype if is_floating(xp, each) else xp.float64 for each in arrays]
-    return xp.result_type(*dtypes)
+    return xp.result_type(*(floating(xp, each) for each in arrays))
 
 
 @table.add("array_repr", "array_str", "array2string")

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agnograd._arguments import check_cast
-from agnograd._array_functions._helpers import floating, is_bool, is_complex, is_floating
+from agnograd._arguments import as_array, check_cast
+from agnograd._array_functions._helpers import floating, is_bool, is_complex, is_floating, ready
 from agnograd._array_functions._program import Array, Arrays, DType, Operand, Operands, Out, Table
 from agnograd.errors import UnsupportedFunctionError
 
@@ -144,7 +144,7 @@ def _where(xp: Any, condition: Array, x: Operand | None = None, y: Operand | Non
         return xp.nonzero(condition)
     condition = condition if is_bool(xp, condition) else condition != 0
     if not (hasattr(x, "dtype") or hasattr(y, "dtype")):
-        x = xp.asarray(x, dtype=xp.result_type(xp.asarray(x), xp.asarray(y)))
+        x, y = as_array(condition._domain, x), as_array(condition._domain, y)
     return xp.where(condition, x, y)
 
 
@@ -155,7 +155,7 @@ def _select(xp: Any, condlist: Arrays, choicelist: Operands, default: Operand = 
     if not condlist:
         raise ValueError("select with an empty condition list is not possible")
     dtype = xp.result_type(*choicelist, default)
-    chosen = xp.astype(xp.asarray(default), dtype)
+    chosen = xp.astype(ready(condlist[0], default), dtype)
     for condition, choice in zip(condlist[::-1], choicelist[::-1], strict=True):
         chosen = xp.where(condition, choice, chosen)
     return chosen
@@ -171,7 +171,7 @@ def _choose(xp: Any, a: Array, choices: Operands, out: Out = None, mode: str = "
     elif xp.any(xp.logical_or(a < 0, a >= count)):
         raise ValueError("invalid entry in choice array")
     dtype = xp.result_type(*choices)
-    chosen = xp.astype(xp.asarray(choices[0]), dtype)
+    chosen = xp.astype(ready(a, choices[0]), dtype)
     for index in range(count):
         chosen = xp.where(a == index, choices[index], chosen)
     return chosen
@@ -181,9 +181,8 @@ def _choose(xp: Any, a: Array, choices: Operands, out: Out = None, mode: str = "
 def _piecewise(
     xp: Any, x: Array, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any
 ) -> Array:
-    if not isinstance(condlist, list | tuple) or isinstance(condlist[0], bool):
-        condlist = [condlist]
-    conditions = [xp.asarray(each) for each in condlist]
+    several = isinstance(condlist[0], list) or getattr(condlist[0], "ndim", 0) > 0
+    conditions = [ready(x, each) for each in (condlist if several else [condlist])]
     if len(funclist) == len(conditions) + 1:
         neither = xp.logical_not(conditions[0])
         for each in conditions[1:]:
@@ -301,7 +300,7 @@ def _apply_along_axis(
     if 0 in rest:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     rows = xp.reshape(moved, (-1, moved.shape[-1]))
-    found = [xp.asarray(func1d(row, *args, **kwargs)) for row in xp.unstack(rows)]
+    found = [ready(arr, func1d(row, *args, **kwargs)) for row in xp.unstack(rows)]
     whole = xp.stack(found)
     own = whole.ndim - 1
     whole = xp.reshape(whole, (*rest, *whole.shape[1:]))

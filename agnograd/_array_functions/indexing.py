@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agnograd._arguments import check_cast
-from agnograd._array_functions._helpers import axes_of, flat, is_bool
+from agnograd._array_functions._helpers import axes_of, flat, is_bool, like
 from agnograd._array_functions._program import Array, Operand, Out, Table
 from agnograd._views import replace
 
@@ -62,27 +62,24 @@ def _put_along_axis(xp: Any, arr: Array, indices: Array, values: Any, axis: int 
         ones = tuple(length if j == i else 1 for j in range(arr.ndim))
         place = indices if i == axis else xp.reshape(xp.arange(length), ones)
         key.append(xp.broadcast_to(place, shape))
-    arr[tuple(key)] = xp.broadcast_to(_like(xp, values, arr), shape)
-
-
-def _like(xp: Any, values: Any, arr: Array) -> Array:
-    return xp.astype(xp.asarray(values), arr.dtype)
+    arr[tuple(key)] = xp.broadcast_to(like(arr, values), shape)
 
 
 @table.add("put")
 def _put(xp: Any, a: Array, ind: Array, v: Any, mode: str = "raise") -> None:
     places = flat(xp, _places(xp, ind, a.size, mode))
-    values = flat(xp, _like(xp, v, a))
+    values = flat(xp, like(a, v))
     count = places.shape[0]
     if count:
         flat(xp, a)[places] = xp.tile(values, (-(-count // values.size),))[:count]
 
 
 @table.add("compress")
-def _compress(xp: Any, condition: Any, a: Array, axis: int | None = None, out: Out = None) -> Array:
+def _compress(
+    xp: Any, condition: Array, a: Array, axis: int | None = None, out: Out = None
+) -> Array:
     if axis is None:
         a, axis = flat(xp, a), 0
-    condition = xp.asarray(condition)
     (chosen,) = xp.nonzero(condition)
     if condition.shape[0] > a.shape[axis] and xp.any(chosen >= a.shape[axis]):
         raise IndexError(f"a condition of {condition.shape[0]} is longer than the axis")
@@ -103,7 +100,7 @@ def _place(xp: Any, arr: Array, mask: Array, vals: Any) -> None:
 
 @table.add("putmask")
 def _putmask(xp: Any, a: Array, mask: Array, values: Any) -> None:
-    values = flat(xp, _like(xp, values, a))
+    values = flat(xp, like(a, values))
     whole = xp.reshape(xp.tile(values, (-(-a.size // values.size),))[: a.size], a.shape)
     replace(a, xp.where(mask, whole, a))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd._array_functions._helpers import flat, floating
+from agnograd._array_functions._helpers import flat, floating, like
 from agnograd._array_functions._program import Array, Table
 
 __all__ = ["table"]
@@ -74,7 +74,7 @@ def _polyint(xp: Any, p: Array, m: int = 1, k: Any = None) -> Array:
     p = floating(xp, p)
     for index in range(m):
         powers = xp.arange(p.shape[0], 0, -1, dtype=p.dtype, device=p.device)
-        constant = xp.astype(xp.reshape(xp.asarray(constants[index]), (1,)), p.dtype)
+        constant = xp.reshape(like(p, constants[index]), (1,))
         p = xp.concat([p / powers, constant])
     return p
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from agnograd._array_functions._helpers import axes_of, floating
-from agnograd._array_functions._program import Array, Operand, Out, Table
+from agnograd._array_functions._helpers import axes_of, floating, like
+from agnograd._array_functions._program import Array, Out, Table
 
 __all__ = ["table"]
 
@@ -74,7 +74,7 @@ def _quantile(
     xp: Any, a: Array, q: Any, axis: Axis, method: str, keepdims: bool, skip: bool
 ) -> Array:
     a = floating(xp, a)
-    q = floating(xp, xp.asarray(q))
+    q = like(a, q)
     if not xp.all(xp.logical_and(q >= 0, q <= 1)):
         raise ValueError("quantiles must be in the range [0, 1], percentiles in [0, 100]")
     rows, kept = _rows(xp, a, axis)
@@ -102,14 +102,14 @@ def _add(name: str, scale: float, skip: bool) -> None:
     def quantile(
         xp: Any,
         a: Array,
-        q: Operand,
+        q: Array,
         axis: Axis = None,
         out: Out = None,
         overwrite_input: bool = False,
         method: str = "linear",
         keepdims: bool = False,
     ) -> Array:
-        return _quantile(xp, a, xp.asarray(q) / scale, axis, method, keepdims, skip)
+        return _quantile(xp, a, floating(xp, q) / scale, axis, method, keepdims, skip)
 
 
 for _name, _scale in (("quantile", 1.0), ("percentile", 100.0)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agnograd._array_functions._helpers import flat, is_bool, is_floating
+from agnograd._array_functions._helpers import flat, is_bool, is_floating, like
 from agnograd._array_functions._program import Array, DType, Operand, Out, Table
 
 __all__ = ["table"]
@@ -35,7 +35,7 @@ def _sum(
     where: Operand = True,
 ) -> Array:
     if is_bool(xp, a):
-        a = xp.astype(a, xp.__array_namespace_info__().default_dtypes()["integral"])
+        a = xp.astype(a, a._domain.dtype_named("int64"))
     a = _masked(xp, a, where, 0)
     total = xp.sum(a, axis=axis, dtype=dtype, keepdims=keepdims)
     return total if initial is None else total + initial
@@ -68,7 +68,7 @@ def _prod(
     where: Operand = True,
 ) -> Array:
     if is_bool(xp, a):
-        a = xp.astype(a, xp.__array_namespace_info__().default_dtypes()["integral"])
+        a = xp.astype(a, a._domain.dtype_named("int64"))
     product = xp.prod(_masked(xp, a, where, 1), axis=axis, dtype=dtype, keepdims=keepdims)
     return product if initial is None else product * initial
 
@@ -100,7 +100,7 @@ def _extreme(
     pair = xp.maximum if name == "max" else xp.minimum
     if 0 in a.shape:
         shape = xp.sum(a, axis=axis, keepdims=keepdims).shape
-        return xp.broadcast_to(xp.astype(xp.asarray(initial), a.dtype), shape)
+        return xp.broadcast_to(like(a, initial), shape)
     return pair(getattr(xp, name)(a, axis=axis, keepdims=keepdims), initial)
 
 
@@ -213,7 +213,7 @@ def _running(xp: Any, name: str, a: Array, axis: int | None, dtype: Any, **optio
     if axis is None:
         a, axis = flat(xp, a), 0
     if is_bool(xp, a):
-        a = xp.astype(a, xp.__array_namespace_info__().default_dtypes()["integral"])
+        a = xp.astype(a, a._domain.dtype_named("int64"))
     return getattr(xp, name)(a, axis=axis, dtype=dtype, **options)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd._array_functions._helpers import flat, is_floating
+from agnograd._array_functions._helpers import flat, floating, is_floating, ready
 from agnograd._array_functions._program import Array, Table
+from agnograd._array_functions.creation import between
 from agnograd.errors import UnsupportedFunctionError
 
 __all__ = ["table"]
@@ -167,11 +168,12 @@ def _edges(xp: Any, a: Array, bins: Any, range: Any) -> Array:
             f"bins={bins!r} is chosen by the data: give np.histogram_bin_edges(v.detach(), ...)"
         )
     if (hasattr(bins, "ndim") and bins.ndim) or isinstance(bins, list | tuple):
-        return xp.asarray(bins)
+        return ready(a, bins)
     low, high = range or ((xp.min(a), xp.max(a)) if a.size else (0.0, 1.0))
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return xp.linspace(xp.astype(xp.asarray(low), xp.float64), high, int(bins) + 1)
+    low, high = floating(xp, ready(a, low)), floating(xp, ready(a, high))
+    return between(xp, low, high, int(bins) + 1)
 
 
 @table.add("histogram_bin_edges")

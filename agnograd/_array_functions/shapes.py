@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agnograd._array_functions._helpers import axes_of, flat
+from agnograd._array_functions._helpers import axes_of, flat, like, ready
 from agnograd._array_functions._program import Array, Table
 from agnograd.errors import UnsupportedFunctionError
 
@@ -136,7 +136,7 @@ def _tile(xp: Any, A: Array, reps: Lengths) -> Array:  # noqa: N803 - NumPy's na
 @table.add("repeat")
 def _repeat(xp: Any, a: Array, repeats: Any, axis: int | None = None) -> Array:
     if isinstance(repeats, list | tuple):
-        repeats = xp.asarray(repeats) if len(repeats) > 1 else repeats[0]
+        repeats = ready(a, repeats) if len(repeats) > 1 else repeats[0]
     if axis is None:
         a, axis = flat(xp, a), 0
     return xp.repeat(a, repeats, axis=axis)
@@ -290,6 +290,6 @@ def _with_constants(
             raise ValueError("pad_width cannot be negative")
         if count:
             shape = (*array.shape[:axis], count, *array.shape[axis + 1 :])
-            filling = xp.astype(xp.asarray(value, device=array.device), array.dtype)
+            filling = like(array, value)
             parts.insert(len(parts) * place, xp.broadcast_to(filling, shape))
     return xp.concat(parts, axis=axis) if len(parts) > 1 else array
