@@ -74,7 +74,7 @@ def compile_op(
         The backend's types and namespaces.
     kernel : callable
         What computes the op on raw arrays.
-    form : {"function", "operator", "reflected"}
+    form : {"function", "operator", "reflected", "ufunc"}
         How the op is called.
     """
     call = SharedCall(op.name, op.chapter, domain)

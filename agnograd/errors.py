@@ -15,6 +15,7 @@ __all__ = [
     "UnknownBackendError",
     "UnknownPluginError",
     "UnsupportedArrayError",
+    "UnsupportedFunctionError",
 ]
 
 
@@ -72,3 +73,7 @@ class UnknownPluginError(AgnogradError, LookupError):
 
 class UnsupportedArrayError(AgnogradError, TypeError):
     """An object is no array of any installed backend, or has a dtype without gradient."""
+
+
+class UnsupportedFunctionError(AgnogradError, TypeError):
+    """A function of NumPy's or SciPy's, or a way to call it, has no counterpart on Variables."""
