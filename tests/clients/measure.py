@@ -11,6 +11,7 @@ import numpy as np
 
 import agnograd as ag
 from agnograd._backends import backend_named
+from agnograd._namespace import is_array
 
 from .matrix import Call
 
@@ -23,8 +24,8 @@ class Outcome:
     """What a call came to.
 
     The status is ``right``; ``no gradient``, where differences are zero as well; ``wrong``; ``lost``,
-    where an output that depends on the inputs is not connected to them; ``warned``, where it is so
-    and a LostGradientWarning said it; ``refused``, where an exception was raised; ``unsupported``, where the library does not take raw arrays of the backend
+    where an output that depends on the inputs is not connected to them; ``warned``, where all of a
+    gradient or a part is missing and a LostGradientWarning said so; ``refused``, where an exception was raised; ``unsupported``, where the library does not take raw arrays of the backend
     either; or ``broken``, where the call fails on plain NumPy.
     """
 
@@ -40,9 +41,7 @@ def leaves(result: Any) -> Iterator[Any]:
     if isinstance(result, tuple | list):
         for each in result:
             yield from leaves(each)
-    elif isinstance(result, float | complex | np.number | np.ndarray | ag.Variable):
-        yield result
-    elif hasattr(result, "__array_namespace__") or hasattr(result, "__dlpack__"):
+    elif isinstance(result, float | complex | np.number) or is_array(result):
         yield result
 
 
@@ -138,25 +137,26 @@ def measure(call: Call, backend: str) -> Outcome:
             usual += more
         with _listening() as caught:
             found = _differentiated(trial, ag.namespace(backend), values)
+    heard = {_warned(each) for each in caught} - {_warned(each) for each in usual}
     with _listening() as more:
-        outcome = found if isinstance(found, Outcome) else _judged(trial, backend, values, *found)
-    known = {_warned(each) for each in usual} | (
-        {_warned(each) for each in more} if backend == "numpy" else set()
-    )
-    outcome.warnings = sorted({_warned(each) for each in caught} - known)
-    silent = not any("LostGradientWarning" in each for each in outcome.warnings)
-    if not silent and outcome.status in ("lost", "no gradient"):
-        outcome.status = "warned"
+        outcome = found
+        if not isinstance(found, Outcome):
+            told = any(each.startswith("LostGradientWarning") for each in heard)
+            outcome = _judged(trial, backend, values, told, *found)
+    if backend == "numpy":
+        heard -= {_warned(each) for each in more}
+    outcome.warnings = sorted(heard)
     return outcome
 
 
-def _judged(trial: Trial, backend: str, values: Any, *found: Any) -> Outcome:
-    """Return what comes of comparing with differences, or with gradients on numpy where there are."""
-    if backend != "numpy":
-        usual = _differentiated(trial, ag.namespace("numpy"), values)
-        if not isinstance(usual, Outcome):
-            return _same(*found, *usual)
-    return _compared(trial, *found)
+def _judged(trial: Trial, backend: str, values: Any, told: bool, *found: Any) -> Outcome:
+    """Return what comes of comparing with differences, or with gradients on numpy if there are."""
+    usual = _differentiated(trial, ag.namespace("numpy"), values) if backend != "numpy" else None
+    alike = isinstance(usual, tuple)
+    outcome = _same(told, *found[1:], *usual[1:]) if alike else _compared(trial, *found)
+    if told and outcome.status in ("lost", "wrong"):
+        outcome.status = "warned"
+    return outcome
 
 
 @contextlib.contextmanager
@@ -236,11 +236,9 @@ def _compared(trial: Trial, weights: Any, tracked: list[bool], gradients: Any) -
     return Outcome("right" if np.any(moved > ATOL) else "no gradient")
 
 
-def _same(
-    _: Any, tracked: Any, gradients: Any, __: Any, connected: Any, references: Any
-) -> Outcome:
+def _same(told: bool, tracked: Any, gradients: Any, connected: Any, references: Any) -> Outcome:
     """Return what comes of comparing gradients with those on numpy."""
-    if tracked != connected:
+    if tracked != connected or (told and not any(tracked)):
         return Outcome("lost", f"outputs are connected: {tracked}, on numpy {connected}")
     for g, reference in zip(gradients, references, strict=True):
         one, other = (np.asarray(0.0 if each is None else each) for each in (g, reference))
