@@ -45,7 +45,9 @@ class Backend:
         The ops that the conformance suite checks, as names and patterns such as ``linalg.*``; by
         default all. A backend that is not finished lists what it has.
     large : int or None
-        From how many elements on ``add_product`` is to be used; None for never.
+        From how many elements on ``add_product`` is to be used, and nodes keep no array that is
+        the negative of another one; None for never. The library's arrays have the standard's
+        ``size`` then, and can be referred to weakly.
     """
 
     name: str

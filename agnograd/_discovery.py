@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agnograd.errors import PluginError
 
@@ -19,14 +19,20 @@ PLUGINS = "agnograd.plugins"
 
 
 @cache
-def _found(group: str) -> tuple[tuple[EntryPoint, str, str], ...]:
-    """Return a group's entry points, each with the name and version of its distribution."""
+def _entry_points() -> Any:
+    """Return all entry points: reading them takes as long for one group as for all."""
     # Imported here because it takes a third of the time that agnograd takes without it.
     from importlib.metadata import entry_points
 
+    return entry_points()
+
+
+@cache
+def _found(group: str) -> tuple[tuple[EntryPoint, str, str], ...]:
+    """Return a group's entry points, each with the name and version of its distribution."""
     known: dict[int, tuple[str, str]] = {}
     found = []
-    for entry in entry_points(group=group):
+    for entry in _entry_points().select(group=group):
         if entry.dist is None:
             found.append((entry, "an unknown distribution", ""))
             continue

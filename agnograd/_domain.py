@@ -8,6 +8,7 @@ from operator import attrgetter
 from sys import getrefcount
 from time import perf_counter
 from typing import Any
+from weakref import getweakrefcount
 
 import array_api_compat
 
@@ -68,7 +69,7 @@ class Domain:
     mark : callable
         ``Backend.mark``.
     large : int or None
-        From how many elements on products are added by ``Backend.add_product``, if ever.
+        From how many elements on arrays are large: ``Backend.large``.
     """
 
     raw: Any
@@ -177,7 +178,8 @@ class Domain:
         """Return ``x`` with ``value`` at ``key``.
 
         It is written in place if ``x``, of which the result is to take the place, is all that
-        refers to its array: then neither the graph, nor a view, nor the user needs it as it was.
+        refers to its array: then neither the graph, nor a view, nor the user needs it as it was,
+        and none may come to need it (``agnograd._negatives``).
         A hook may yet fail, and let the write have no effect: then it is a copy, too.
         """
         mode = current_mode()
@@ -185,6 +187,7 @@ class Domain:
             (mode is None or mode.observers is None)
             and not x._is_view
             and getrefcount(x._data) == _ALONE
+            and not getweakrefcount(x._data)
             and self.backend.alone(x._data)
         ):
             return self.put(x, key, value)

@@ -54,7 +54,7 @@ class GraphNode:
         if saved is None:
             return None
         values = zip(node[OP].saved_names, node[OP].unpack(saved), strict=True)
-        return MappingProxyType(dict(values))
+        return MappingProxyType({name: value for name, value in values if name[0] != "_"})
 
     @property
     def variable(self) -> Variable | None:

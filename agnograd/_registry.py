@@ -12,7 +12,7 @@ from agnograd.errors import PluginError, PluginWarning
 if TYPE_CHECKING:
     from agnograd._ops import Op, OpSet, Status
 
-__all__ = ["OpInfo", "op_sets", "ops", "registered"]
+__all__ = ["OpInfo", "extensions", "op_sets", "ops", "registered", "registered_in"]
 
 
 @cache
@@ -39,25 +39,56 @@ def op_sets() -> tuple[tuple[str, OpSet], ...]:
     return tuple(found)
 
 
-@cache
-def registered() -> dict[str, tuple[Op, str]]:
-    """Return every op by name, with the distribution that registered it.
+def extensions() -> tuple[str, ...]:
+    """Return the extensions that op sets name as theirs, and "" for the sets that name none."""
+    return tuple({"": None} | {op_set.extension: None for _, op_set in op_sets()})
 
-    A later op set may bring the rule that an earlier one lacks; it may not replace a rule.
+
+@cache
+def registered_in(extension: str) -> dict[str, tuple[Op, str]]:
+    """Return the ops of the sets of one extension, with the distribution that registered each.
+
+    With "", those of the sets that are not an extension's alone. A later op set may bring the rule
+    that an earlier one lacks; it may not replace a rule.
     """
+    known = registered_in("") if extension else {}
     found: dict[str, tuple[Op, str]] = {}
     for source, op_set in op_sets():
-        for name, op in op_set.ops.items():
-            known = found.get(name)
-            if known is not None and known[0].status != "missing":
+        if op_set.extension != extension:
+            continue
+        for name, op in _ops_of(op_set, source).items():
+            earlier = found.get(name) or known.get(name)
+            if earlier is not None and earlier[0].status != "missing":
                 warnings.warn(
-                    f"AGNOGRAD: {source} registers {name!r}, which {known[1]} has registered "
+                    f"AGNOGRAD: {source} registers {name!r}, which {earlier[1]} has registered "
                     "already; the first one stands",
                     PluginWarning,
                     stacklevel=2,
                 )
             else:
                 found[name] = (op, source)
+    return found
+
+
+def _ops_of(op_set: OpSet, source: str) -> dict[str, Op]:
+    try:
+        return op_set.ops
+    except Exception as error:
+        warnings.warn(
+            f"AGNOGRAD: an op set is left out: {op_set.chapter!r} of {source} failed to load: "
+            f"{type(error).__name__}: {error}",
+            PluginWarning,
+            stacklevel=3,
+        )
+        return {}
+
+
+@cache
+def registered() -> dict[str, tuple[Op, str]]:
+    """Return every op by name, with the distribution that registered it."""
+    found: dict[str, tuple[Op, str]] = {}
+    for extension in extensions():
+        found |= registered_in(extension)
     return found
 
 

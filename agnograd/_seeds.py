@@ -102,13 +102,14 @@ class Owner:
 
         It is laid out as the raw array ``x``, if that is known.
         """
-        laid_out = g if x is None else domain.backend.laid_out(g, x)
-        if id(laid_out) in self._shared:
+        shared, backend = self._shared, domain.backend
+        laid_out = g if x is None else backend.laid_out(g, x)
+        if id(laid_out) in shared:
             return domain.copy(laid_out)
-        own = domain.backend.own(laid_out)
-        self._shared[id(own)] = own
+        own = backend.own(laid_out)
+        shared[id(own)] = own
         if own is not g:
-            self._shared[id(g)] = g
+            shared[id(g)] = g
         return own
 
     def variable(self, g: Any, domain: Any, x: Any = None) -> Variable:

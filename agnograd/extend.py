@@ -5,6 +5,7 @@ from agnograd._backends import Backend
 from agnograd._bridges import Bridge, Flat, Program, Record
 from agnograd._call import Call
 from agnograd._capabilities import Capabilities
+from agnograd._deferred import Deferred
 from agnograd._fit import (
     adjoint,
     conjugate_if_complex,
@@ -24,6 +25,7 @@ __all__ = [
     "Bridge",
     "Call",
     "Capabilities",
+    "Deferred",
     "Flat",
     "OpSet",
     "Program",
