@@ -59,7 +59,7 @@ def fit(g: Any, shape: Shape, dtype: Any, xp: Any) -> Any:
         return None
     if g.shape != shape:
         g = sum_to(g, shape, xp)
-    if g.dtype != dtype:
+    if g.dtype is not dtype and g.dtype != dtype:
         if is_complex(g.dtype, xp) and not is_complex(dtype, xp):
             g = xp.real(g)
         g = xp.astype(g, dtype)
@@ -155,4 +155,5 @@ def divide_or_zero(x1: Any, x2: Any, xp: Any) -> Any:
 
 def adjoint(x: Any, xp: Any) -> Any:
     """Return the conjugate transpose of each matrix; of real ones the transpose, a view."""
-    return conjugate_if_complex(xp.matrix_transpose(x), xp)
+    transposed = xp.matrix_transpose(x)
+    return xp.conj(transposed) if is_complex(x.dtype, xp) else transposed

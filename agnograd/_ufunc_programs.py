@@ -36,7 +36,8 @@ def _conjugate(xp: Any, x: Array) -> Array:
 
 
 def _cbrt(xp: Any, x: Array) -> Array:
-    sign = xp.astype(xp.where(x < 0, -1, 1), _inexact(xp, x).dtype)
+    x = _inexact(xp, x)
+    sign = xp.where(x < 0, -1.0, xp.ones_like(x))
     return sign * (sign * x) ** (1 / 3)
 
 

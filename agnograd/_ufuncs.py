@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arguments import as_array, as_arrays, as_dtype, check_cast, is_foreign, write_out
 from agnograd._compile import compile_op
 from agnograd._operators import BINARY, COMPARISONS
-from agnograd._registry import registered
+from agnograd._registry import registered_in
 from agnograd._ufunc_methods import METHODS
 from agnograd._ufunc_programs import PROGRAMS
 from agnograd.errors import UnsupportedFunctionError
@@ -57,7 +57,7 @@ def find(domain: Domain, ufunc: Any) -> Callable[..., Any]:
     op = RENAMED.get(name, name)
     if op in _OPERATORS:
         kernel = domain.backend.operator(getattr(operator, _OPERATORS[op]))
-        return compile_op(registered()[op][0], domain, kernel, "ufunc")
+        return compile_op(registered_in("")[op][0], domain, kernel, "ufunc")
     xp = domain.namespace
     if op in PROGRAMS:
         return _of_arrays(domain, lambda *inputs: PROGRAMS[op](xp, *inputs))
