@@ -11,18 +11,17 @@ import time
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # SciPy reads it when it is imported
 
-from . import expected, matrix, measure  # noqa: E402
+from . import expected, matrix, measure
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", default="numpy")
     parser.add_argument("--update", action="store_true", help="write expected/<backend>.toml anew")
-    parser.add_argument("--first", action="store_true", help="one call of each function alone")
     parser.add_argument("texts", nargs="*", metavar="TEXT")
     options = parser.parse_args()
     outcomes = {}
-    for call in matrix.calls(first=options.first):
+    for call in matrix.calls(options.backend):
         if options.texts and not any(text in call.id for text in options.texts):
             continue
         began = time.perf_counter()

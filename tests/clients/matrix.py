@@ -1,8 +1,8 @@
 """The calls of other libraries, as data, and what is expected of each.
 
-A module of ``calls/`` has the calls of one area: expressions as text, whose free names are arrays of
-``INPUTS`` and what ``scope()`` returns, which imports the libraries. ``xp`` is the namespace of the
-arrays. ``expected/<backend>.toml`` names the calls that are not right there, with reasons.
+A module of ``calls/`` has the calls of one area: expressions as text, whose free names are arrays
+of ``INPUTS`` and what ``scope()`` returns, which imports the libraries. ``xp`` is the namespace of
+the arrays. ``expected/<backend>.toml`` names the calls that are not right there, with reasons.
 """
 
 import ast
@@ -17,8 +17,8 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 AREAS = sorted(path.stem for path in (FOLDER / "calls").glob("*.py"))
 BACKENDS = ["numpy", "strict", "torch", "jax"]
-# JAX compiles each op for each shape: of each function, its first call alone.
-FIRST_ONLY = {"jax"}
+# JAX compiles each op for each shape: of each function, its first call that is right on numpy.
+ONE_OF_EACH = {"jax"}
 # The libraries that the matrix is about; all others count together.
 PROMISED = ("SciPy", "scikit-learn", "array-api-extra")
 
@@ -47,7 +47,8 @@ class Call:
         known = {"xp", *self.module.INPUTS}
         names = re.findall(r"(?<![\w.])[A-Za-z_][\w.]*", text)
         name = next((name for name in names if name.partition(".")[0] not in known), names[0])
-        return ".".join([name, *re.findall(r"[)\]]\.(\w+)", text)])
+        called = [name, *re.findall(r"[)\]]\.(\w+)", text)]
+        return ".".join(part for part in called if part not in ("data", "magnitude"))
 
     @property
     def inputs(self) -> list[str]:
@@ -56,16 +57,15 @@ class Call:
         return sorted(names & set(self.module.INPUTS))
 
 
-def calls(first: bool = False) -> list[Call]:
-    """Return all calls, or the first one alone of each function."""
+def calls(backend: str = "numpy") -> list[Call]:
+    """Return the calls that are made on a backend."""
     modules = [importlib.import_module(f"tests.clients.calls.{area}") for area in AREAS]
     found = [Call(line, module) for module in modules for line in module.CALLS.strip().splitlines()]
-    seen: set[str] = set()
-    return [
-        call
-        for call in found
-        if not first or not (call.function in seen or seen.add(call.function))
-    ]
+    if backend not in ONE_OF_EACH:
+        return found
+    known = expectations("numpy")
+    right = [call for call in reversed(found) if call.id not in known]
+    return list({call.function: call for call in right}.values())[::-1]
 
 
 @dataclass(frozen=True)

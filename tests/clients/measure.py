@@ -23,10 +23,16 @@ RTOL, ATOL = 1e-5, 1e-7
 class Outcome:
     """What a call came to.
 
-    The status is ``right``; ``no gradient``, where differences are zero as well; ``wrong``; ``lost``,
-    where an output that depends on the inputs is not connected to them; ``warned``, where all of a
-    gradient or a part is missing and a LostGradientWarning said so; ``refused``, where an exception was raised; ``unsupported``, where the library does not take raw arrays of the backend
-    either; or ``broken``, where the call fails on plain NumPy.
+    The status is one of
+
+    - ``right``;
+    - ``no gradient``, where differences are zero as well;
+    - ``wrong``, in the value or the gradient;
+    - ``lost``, where an output that depends on the inputs is not connected to them;
+    - ``warned``, where that is so, or a part is missing, and a LostGradientWarning said it;
+    - ``refused``, where an exception was raised;
+    - ``unsupported``, where the library does not take raw arrays of the backend either;
+    - ``broken``, where the call fails on plain NumPy.
     """
 
     status: str
@@ -150,10 +156,15 @@ def measure(call: Call, backend: str) -> Outcome:
 
 
 def _judged(trial: Trial, backend: str, values: Any, told: bool, *found: Any) -> Outcome:
-    """Return what comes of comparing with differences, or with gradients on numpy if there are."""
-    usual = _differentiated(trial, ag.namespace("numpy"), values) if backend != "numpy" else None
-    alike = isinstance(usual, tuple)
-    outcome = _same(told, *found[1:], *usual[1:]) if alike else _compared(trial, *found)
+    """Return what comes of comparing with differences, or with gradients on numpy.
+
+    Where a warning told that a gradient is lost, one on numpy is no reference.
+    """
+    if backend != "numpy" and not told:
+        usual = _differentiated(trial, ag.namespace("numpy"), values)
+        if not isinstance(usual, Outcome):
+            return _same(*found[1:], *usual[1:])
+    outcome = _compared(trial, *found)
     if told and outcome.status in ("lost", "wrong"):
         outcome.status = "warned"
     return outcome
@@ -236,9 +247,9 @@ def _compared(trial: Trial, weights: Any, tracked: list[bool], gradients: Any) -
     return Outcome("right" if np.any(moved > ATOL) else "no gradient")
 
 
-def _same(told: bool, tracked: Any, gradients: Any, connected: Any, references: Any) -> Outcome:
+def _same(tracked: Any, gradients: Any, connected: Any, references: Any) -> Outcome:
     """Return what comes of comparing gradients with those on numpy."""
-    if tracked != connected or (told and not any(tracked)):
+    if tracked != connected:
         return Outcome("lost", f"outputs are connected: {tracked}, on numpy {connected}")
     for g, reference in zip(gradients, references, strict=True):
         one, other = (np.asarray(0.0 if each is None else each) for each in (g, reference))

@@ -83,6 +83,7 @@ def outcome(text, backend="numpy"):
         ("detached(x)", "lost"),
         ("(x * x, detached(x))", "lost"),
         ("float(x[0])", "warned"),
+        ("x * float(x[0])", "warned"),
         ("converted(x)", "refused"),
         ("failing(x)", "broken"),
         ("i", "broken"),
@@ -111,6 +112,8 @@ def test_another_backend_is_compared_with_numpy():
     assert outcome("xp.abs(z) ** 2", "strict").status == "right"
     assert outcome("xp.round(x + 0.2)", "strict").status == "no gradient"
     assert outcome("float(x[0])", "strict").status == "warned"
+    assert outcome("x * float(x[0])", "strict").status == "warned"
+    assert outcome("x * (0.0 * float(x[0]) + 1.0)", "strict").status == "right"
     assert outcome("doubled(x) if on_strict(x) else x", "strict").status == "wrong"
     assert outcome("detached(x) if on_strict(x) else x", "strict").status == "lost"
     assert outcome("failing(x) if on_strict(x) else x", "strict").status == "refused"

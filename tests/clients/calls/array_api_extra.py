@@ -1,4 +1,4 @@
-"""array-api-extra: all of its functions."""
+"""Array-api-extra: all of its functions."""
 
 import numpy as np
 

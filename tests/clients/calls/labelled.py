@@ -1,4 +1,4 @@
-"""Xarray: arrays with names of axes."""
+"""Xarray: arrays whose axes have names."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Array-api-signal, and GLASS, which simulates galaxy surveys."""
+"""Array-api-signal and GLASS: signals, and simulations of galaxy surveys."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""``scipy.integrate``, ``differentiate``, ``optimize`` and ``interpolate``."""
+"""SciPy, calculus: ``integrate``, ``differentiate``, ``optimize`` and ``interpolate``."""
 
 import numpy as np
 

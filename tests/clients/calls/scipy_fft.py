@@ -1,4 +1,4 @@
-"""``scipy.fft``: Fourier, sine and cosine, and Hankel transforms."""
+"""SciPy, ``fft``: Fourier, sine and cosine, and Hankel transforms."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""``scipy.spatial``, ``cluster``, ``ndimage``, ``linalg``, ``constants`` and ``sparse``."""
+"""SciPy, more: ``spatial``, ``cluster``, ``ndimage``, ``linalg``, ``constants``, ``sparse``."""
 
 import numpy as np
 

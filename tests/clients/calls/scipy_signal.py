@@ -1,4 +1,4 @@
-"""``scipy.signal``: filters, spectra, systems, waveforms."""
+"""SciPy, ``signal``: filters, spectra, systems, waveforms."""
 
 import numpy as np
 

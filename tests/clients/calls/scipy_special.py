@@ -1,4 +1,4 @@
-"""``scipy.special``: element-wise functions and a few of whole axes."""
+"""SciPy, ``special``: element-wise functions and a few of whole axes."""
 
 import numpy as np
 

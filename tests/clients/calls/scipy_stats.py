@@ -1,4 +1,4 @@
-"""``scipy.stats``: summaries, tests, correlation, transforms."""
+"""SciPy, ``stats``: summaries, tests, correlation, transforms."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Scikit-learn's estimators: scalers, decompositions, linear and other models, pipelines."""
+"""Scikit-learn, estimators: scalers, decompositions, linear and other models, pipelines."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""``sklearn.metrics``: of regression, of classification, and pairwise functions."""
+"""Scikit-learn, metrics: of regression, of classification, and pairwise functions."""
 
 import numpy as np
 
@@ -106,7 +106,7 @@ metrics.average_precision_score(labels, score, sample_weight=w)
 metrics.auc(xp.cumulative_sum(y), z)
 metrics.dcg_score(Y, Z)
 metrics.ndcg_score(Y, Z)
-metrics.top_k_accuracy_score(three, P, sample_weight=w[:4])
+metrics.top_k_accuracy_score(three, xp.flip(P, axis=1), k=1, sample_weight=w[:4])
 metrics.label_ranking_loss([[1, 0], [0, 1], [1, 0]], Z)
 metrics.coverage_error([[1, 0], [0, 1], [1, 0]], Z)
 metrics.silhouette_score(X, groups)

@@ -1,4 +1,4 @@
-"""Einops, einx, opt_einsum, cotengra, autoray: rearranging and contracting."""
+"""Einops, einx, opt_einsum, cotengra and autoray: rearranging and contracting."""
 
 import numpy as np
 

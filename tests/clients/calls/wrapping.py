@@ -1,4 +1,4 @@
-"""Libraries that wrap arrays: marray, with masks, and quantity-array, with units."""
+"""Marray and quantity-array: arrays with masks, and with units."""
 
 import numpy as np
 
