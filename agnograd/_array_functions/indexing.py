@@ -104,6 +104,13 @@ def _compress(
     return xp.take(a, chosen, axis=axis)
 
 
+@table.add("ndarray.compress")
+def _array_compress(
+    xp: Any, a: Array, condition: Array, axis: int | None = None, out: Out = None
+) -> Array:
+    return _compress(xp, condition, a, axis)
+
+
 @table.add("extract")
 def _extract(xp: Any, condition: Array, arr: Array) -> Array:
     (chosen,) = xp.nonzero(flat(xp, condition))
