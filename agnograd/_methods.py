@@ -193,7 +193,7 @@ class Methods(Protocols):
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
         """Return the slices for which a condition holds."""
-        return self._call("compress", condition, axis, out)
+        return self._call("ndarray.compress", condition, axis, out)
 
     def choose(self, choices: Sequence[Any], out: Any = None, mode: str = "raise") -> Any:
         """Return elements of several arrays, chosen by this one."""

@@ -133,7 +133,9 @@ class Protocols(Operators):
         self._refresh()
         if index:
             key = index[0] if isinstance(index[0], tuple) else index
-            data = self._data if len(key) == self.ndim else self._domain.raw.reshape(self._data, -1)
+            data = (
+                self._data if len(key) == self.ndim else self._domain.raw.reshape(self._data, (-1,))
+            )
             chosen: bool | int | float | complex = self._domain.item(data[tuple(key)])
             return chosen
         if self.size != 1:

@@ -165,7 +165,8 @@ def _call(
         inputs = tuple(xp.astype(each, dtype) for each in arrays)
     if name == "vecdot" and "axis" in options:
         arrays = as_arrays(domain, inputs)
-        return xp.vecdot(*arrays, axis=options.pop("axis"))
+        axis = options.pop("axis")
+        return xp.vecdot(*(xp.moveaxis(each, axis, -1) for each in arrays))
     if where is True:
         return function(*inputs)
     if out is None or any(each is None for each in out):

@@ -1,6 +1,7 @@
 """Write what pages have as tables of what the code says.
 
-These are clients.md, conventions.md, ops.md, special.md, and the capabilities in backends.md.
+These are clients.md, conventions.md, ops.md, special.md, the capabilities in backends.md, and the
+functions in numpy.md.
 
 Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import agnograd as ag
+from agnograd._array_functions import TABLES
 from agnograd._backends import backend_named
 from agnograd.extend import Capabilities
 from agnograd.testing import CONVENTIONS, Convention
@@ -83,8 +85,8 @@ dagger are beyond the standard; [special functions](special.md) and the operatio
 This page is made by `python docs/generate.py`.
 """
 
-CAPABILITIES_BEGIN = "<!-- made by docs/generate.py -->"
-CAPABILITIES_END = "<!-- end -->"
+MADE_BEGIN = "<!-- made by docs/generate.py -->"
+MADE_END = "<!-- end -->"
 
 # Ops that rules need and the standard lacks.
 BEYOND = (
@@ -238,8 +240,8 @@ def _marked(op: Any) -> str:
 def backends() -> str:
     """Return the page of backends, with what each library can do between two marks."""
     text = (FOLDER / "backends.md").read_text()
-    before, rest = text.split(CAPABILITIES_BEGIN)
-    after = rest.split(CAPABILITIES_END)[1]
+    before, rest = text.split(MADE_BEGIN)
+    after = rest.split(MADE_END)[1]
     fields = [field.name for field in dataclasses.fields(Capabilities)]
     head = " | ".join(field.replace("_", " ") for field in fields)
     lines = [f"| backend | {head} |", "| --- " * (len(fields) + 1) + "|"]
@@ -248,7 +250,21 @@ def backends() -> str:
         cells = (_capability(getattr(found, field)) for field in fields)
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
     table = "\n".join(lines)
-    return f"{before}{CAPABILITIES_BEGIN}\n{table}\n{CAPABILITIES_END}{after}"
+    return f"{before}{MADE_BEGIN}\n{table}\n{MADE_END}{after}"
+
+
+def numpy() -> str:
+    """Return the page of NumPy's functions, with those that there are between two marks."""
+    text = (FOLDER / "numpy.md").read_text()
+    before, rest = text.split(MADE_BEGIN)
+    after = rest.split(MADE_END)[1]
+    lines = [
+        f"- {inspect.getdoc(module).partition(':')[0].rstrip('.')}: "
+        f"{', '.join(f'`{name}`' for name in sorted(module.table) if 'ndarray.' not in name)}"
+        for module in TABLES
+    ]
+    listed = "\n".join(lines)
+    return f"{before}{MADE_BEGIN}\n{listed}\n{MADE_END}{after}"
 
 
 def _capability(value: Any) -> str:
@@ -272,6 +288,7 @@ def main() -> None:
     (FOLDER / "ops.md").write_text(ops())
     (FOLDER / "special.md").write_text(special())
     (FOLDER / "backends.md").write_text(backends())
+    (FOLDER / "numpy.md").write_text(numpy())
 
 
 if __name__ == "__main__":

@@ -34,10 +34,9 @@ from agnograd.errors import UnsupportedFunctionError
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["FUNCTIONS", "call_function"]
+__all__ = ["FUNCTIONS", "TABLES", "call_function"]
 
-FUNCTIONS = Table()
-for _module in (
+TABLES = (
     calculus,
     creation,
     elementwise,
@@ -53,7 +52,9 @@ for _module in (
     shapes,
     sorting,
     statistics,
-):
+)
+FUNCTIONS = Table()
+for _module in TABLES:
     FUNCTIONS.update(_module.table)
 
 

@@ -18,7 +18,28 @@ def _shape(shape: Any) -> tuple[int, ...]:
     return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
-def _like(name: str) -> None:
+def _like(name: str, a: Array, dtype: Any, shape: Any, device: Any) -> Array:
+    xp = a.__array_namespace__()
+    if shape is None:
+        return getattr(xp, f"{name}_like")(a, dtype=dtype, device=device)
+    return getattr(xp, name)(_shape(shape), dtype=dtype or a.dtype, device=device or a.device)
+
+
+@table.add("empty_like")
+def _empty_like(
+    xp: Any,
+    prototype: Array,
+    dtype: DType | None = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Lengths | None = None,
+    *,
+    device: Any = None,
+) -> Array:
+    return _like("empty", prototype, dtype, shape, device)
+
+
+def _add(name: str) -> None:
     @table.add(f"{name}_like")
     def like(
         xp: Any,
@@ -30,17 +51,26 @@ def _like(name: str) -> None:
         *,
         device: Any = None,
     ) -> Array:
-        if shape is None:
-            return getattr(xp, f"{name}_like")(a, dtype=dtype)
-        return getattr(xp, name)(_shape(shape), dtype=dtype or a.dtype, device=a.device)
+        return _like(name, a, dtype, shape, device)
 
+
+def _add_new(name: str) -> None:
     @table.add(name)  # with like=
-    def new(xp: Any, shape: Lengths, dtype: DType | None = None, order: str = "C") -> Array:
-        return getattr(xp, name)(_shape(shape), dtype=dtype)
+    def new(
+        xp: Any,
+        shape: Lengths,
+        dtype: DType | None = None,
+        order: str = "C",
+        *,
+        device: Any = None,
+    ) -> Array:
+        return getattr(xp, name)(_shape(shape), dtype=dtype, device=device)
 
 
+for _name in ("ones", "zeros"):
+    _add(_name)
 for _name in ("empty", "ones", "zeros"):
-    _like(_name)
+    _add_new(_name)
 
 
 @table.add("full_like")
@@ -62,7 +92,13 @@ def _full_like(
 
 @table.add("full")
 def _full(
-    xp: Any, shape: Lengths, fill_value: Array, dtype: DType | None = None, order: str = "C"
+    xp: Any,
+    shape: Lengths,
+    fill_value: Array,
+    dtype: DType | None = None,
+    order: str = "C",
+    *,
+    device: Any = None,
 ) -> Array:
     value = fill_value if dtype is None else xp.astype(fill_value, dtype)
     return xp.astype(xp.broadcast_to(value, _shape(shape)), value.dtype)
@@ -84,6 +120,7 @@ def _as_array(name: str) -> None:
         copy: bool | None = None,
         subok: bool = False,
         ndmin: int = 0,
+        device: Any = None,
     ) -> Array:
         made = xp.asarray(a, dtype=dtype, copy=copy or (None if name != "array" else True))
         return xp.reshape(made, (1,) * (ndmin - made.ndim) + made.shape) if ndmin else made
@@ -100,8 +137,10 @@ def _arange(
     stop: Operand | None = None,
     step: Operand = 1,
     dtype: DType | None = None,
+    *,
+    device: Any = None,
 ) -> Array:
-    return xp.arange(start, stop, step, dtype=dtype)
+    return xp.arange(start, stop, step, dtype=dtype, device=device)
 
 
 @table.add("eye")
@@ -112,8 +151,10 @@ def _eye(
     k: int = 0,
     dtype: DType | None = None,
     order: str = "C",
+    *,
+    device: Any = None,
 ) -> Array:
-    return xp.eye(N, M, k=k, dtype=dtype)
+    return xp.eye(N, M, k=k, dtype=dtype, device=device)
 
 
 @table.add("identity")
@@ -243,6 +284,23 @@ def _common_type(xp: Any, *arrays: Array) -> Any:
     return xp.result_type(*(floating(xp, each) for each in arrays))
 
 
-@table.add("array_repr", "array_str", "array2string")
-def _text(xp: Any, arr: Any, *args: Any, **options: Any) -> str:
+@table.add("array_repr")
+def _array_repr(
+    xp: Any,
+    arr: Any,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
     return repr(arr)
+
+
+@table.add("array_str")
+def _array_str(
+    xp: Any,
+    a: Any,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
+    return repr(a)

@@ -50,6 +50,21 @@ def _take_along_axis(xp: Any, arr: Array, indices: Array, axis: int | None = -1)
     return xp.take_along_axis(arr, indices, axis=axis)
 
 
+def _write(xp: Any, a: Array, places: Array, values: Array) -> None:
+    """Write values at places of the flat array, of which the last write to each stands.
+
+    The standard writes at no integer arrays: of each place, the last write is found by sorting,
+    and added to nothing.
+    """
+    order = xp.argsort(places, stable=True)
+    places, values = xp.take(places, order, axis=0), xp.take(values, order, axis=0)
+    last = xp.concat([places[1:] != places[:-1], xp.ones_like(places[:1], dtype=xp.bool)])
+    shape = (a.size,)
+    written = xp.scatter_add(xp.where(last, values, xp.zeros_like(values)), places, shape=shape)
+    here = xp.scatter_add(xp.astype(last, places.dtype), places, shape=shape) > 0
+    replace(a, xp.where(xp.reshape(here, a.shape), xp.reshape(written, a.shape), a))
+
+
 @table.add("put_along_axis")
 def _put_along_axis(xp: Any, arr: Array, indices: Array, values: Any, axis: int | None) -> None:
     if axis is None:
@@ -57,12 +72,15 @@ def _put_along_axis(xp: Any, arr: Array, indices: Array, values: Any, axis: int 
         return
     (axis,) = axes_of(axis, arr.ndim)
     shape = tuple(indices.shape[i] if i == axis else length for i, length in enumerate(arr.shape))
-    key = []
-    for i, length in enumerate(arr.shape):
+    place, stride = _places(xp, indices, arr.shape[axis], "raise"), 1
+    total = xp.zeros(shape, dtype=place.dtype, device=arr.device)
+    for i in range(arr.ndim - 1, -1, -1):
+        length = arr.shape[i]
         ones = tuple(length if j == i else 1 for j in range(arr.ndim))
-        place = indices if i == axis else xp.reshape(xp.arange(length), ones)
-        key.append(xp.broadcast_to(place, shape))
-    arr[tuple(key)] = xp.broadcast_to(like(arr, values), shape)
+        count = xp.arange(length, dtype=place.dtype, device=arr.device)
+        total = total + stride * (place if i == axis else xp.reshape(count, ones))
+        stride *= length
+    _write(xp, arr, flat(xp, total), flat(xp, xp.broadcast_to(like(arr, values), shape)))
 
 
 @table.add("put")
@@ -71,7 +89,7 @@ def _put(xp: Any, a: Array, ind: Array, v: Any, mode: str = "raise") -> None:
     values = flat(xp, like(a, v))
     count = places.shape[0]
     if count:
-        flat(xp, a)[places] = xp.tile(values, (-(-count // values.size),))[:count]
+        _write(xp, a, places, xp.tile(values, (-(-count // values.size),))[:count])
 
 
 @table.add("compress")
@@ -84,6 +102,13 @@ def _compress(
     if condition.shape[0] > a.shape[axis] and xp.any(chosen >= a.shape[axis]):
         raise IndexError(f"a condition of {condition.shape[0]} is longer than the axis")
     return xp.take(a, chosen, axis=axis)
+
+
+@table.add("ndarray.compress")
+def _array_compress(
+    xp: Any, a: Array, condition: Array, axis: int | None = None, out: Out = None
+) -> Array:
+    return _compress(xp, condition, a, axis)
 
 
 @table.add("extract")

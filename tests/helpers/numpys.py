@@ -21,6 +21,18 @@ K = np.asarray([[True, False, True], [False, True, True]])
 KNOTS = np.asarray([-2.0, -0.5, 1.0, 2.5])
 POSITIVE = np.abs(A) + 0.3
 
+
+def after(write):
+    """Return a function of arrays that writes to a copy of the first one, and returns it."""
+
+    def call(a, *rest):
+        copied = np.copy(a)
+        assert write(copied, *rest) is None
+        return copied
+
+    return call
+
+
 # Each is a function of arrays, and the arrays; of NumPy's and of Variables alike.
 CALLS = {
     "all": [(lambda a: np.all(a, axis=0), K), (lambda a: np.all(a), A)],
@@ -59,10 +71,16 @@ CALLS = {
         (lambda i: np.bincount(i, minlength=5), I),
         (lambda w: np.bincount([2, 0, 2], weights=w), W),
     ],
-    "block": [(lambda a, b: np.block([[a, b], [b, 2.0 * a]]), A, B), (lambda v: np.block([v, v]), V)],
+    "block": [
+        (lambda a, b: np.block([[a, b], [b, 2.0 * a]]), A, B),
+        (lambda v: np.block([v, v]), V),
+    ],
     "broadcast_arrays": [(np.broadcast_arrays, A, W)],
     "broadcast_to": [(lambda a: np.broadcast_to(a, (2, 3)), W)],
-    "can_cast": [(lambda a: np.can_cast(a, np.complex128), A), (lambda a: np.can_cast(a, "int32"), A)],
+    "can_cast": [
+        (lambda a: np.can_cast(a, np.complex128), A),
+        (lambda a: np.can_cast(a, "int32"), A),
+    ],
     "choose": [
         (lambda a, b: np.choose([1, 0, 1], [a, b]), W, V[:3]),
         (lambda a, b: np.choose([7, 0, -1], [a, b], mode="clip"), W, V[:3]),
@@ -74,7 +92,7 @@ CALLS = {
         (lambda a, b: np.clip(a, min=b), A, B),
     ],
     "column_stack": [(lambda a, b: np.column_stack([a, b, b]), np.asarray([0.2, 0.4]), A)],
-    "common_type": [],
+    "common_type": [(lambda a: np.astype(a, np.common_type(a)), A.astype(np.float32))],
     "compress": [
         (lambda a: np.compress([False, True, True], a, axis=1), A),
         (lambda a: np.compress([True, False, True], a), A),
@@ -92,7 +110,10 @@ CALLS = {
         for pair in ((V, W), (W, V), (V, W[:2]), (Z, W[:2]))
     ],
     "copy": [(np.copy, A)],
-    "copyto": [],
+    "copyto": [
+        (after(np.copyto), A, B),
+        (after(lambda c, w, k: np.copyto(c, w, where=k)), A, W, K),
+    ],
     "corrcoef": [(np.corrcoef, A), (lambda a, b: np.corrcoef(a, b, rowvar=False), A, B)],
     "correlate": [
         (lambda a, v, mode=mode: np.correlate(a, v, mode), *pair)
@@ -150,7 +171,10 @@ CALLS = {
         (np.dot, T, np.moveaxis(T, 1, 2)),
     ],
     "dsplit": [(lambda a: np.dsplit(a, 2), T)],
-    "dstack": [(lambda a, b: np.dstack([a, b]), V, V[::-1].copy()), (lambda a, b: np.dstack((a, b)), A, B)],
+    "dstack": [
+        (lambda a, b: np.dstack([a, b]), V, V[::-1].copy()),
+        (lambda a, b: np.dstack((a, b)), A, B),
+    ],
     "ediff1d": [(np.ediff1d, A), (lambda a, b: np.ediff1d(a, to_begin=b, to_end=[1.0]), V, W)],
     "einsum": [
         (lambda a, b: np.einsum("ij,ij->i", a, b), A, B),
@@ -176,7 +200,12 @@ CALLS = {
     "fft.rfft": [(np.fft.rfft, V), (np.fft.rfft, A)],
     "fft.rfft2": [(np.fft.rfft2, A)],
     "fft.rfftn": [(np.fft.rfftn, T)],
-    "fill_diagonal": [],
+    "fill_diagonal": [
+        (after(lambda c: np.fill_diagonal(c, 5.0)), M),
+        (after(np.fill_diagonal), A, W[:2]),
+        (after(lambda c: np.fill_diagonal(c, 5.0, wrap=True)), np.ones((7, 2))),
+        (after(lambda c: np.fill_diagonal(c, 5.0)), np.ones((2, 2, 2))),
+    ],
     "fix": [(np.fix, A * 3)],
     "flatnonzero": [(lambda a: np.flatnonzero(a > 0), A)],
     "flip": [(np.flip, A), (lambda a: np.flip(a, 1), A)],
@@ -194,7 +223,10 @@ CALLS = {
     "histogram": [
         (lambda a: np.histogram(a, bins=3)[0], A),
         (lambda a: np.histogram(a, bins=[-2.0, 0.0, 1.0, 2.1]), A),
-        (lambda w: np.histogram([0.1, 0.2, 0.9], bins=2, range=(0, 1), weights=w, density=True), np.abs(W)),
+        (
+            lambda w: np.histogram([0.1, 0.2, 0.9], bins=2, range=(0, 1), weights=w, density=True),
+            np.abs(W),
+        ),
     ],
     "histogram_bin_edges": [(lambda a: np.histogram_bin_edges(a, bins=3), V)],
     "hsplit": [(lambda a: np.hsplit(a, [1, 2]), A)],
@@ -216,7 +248,10 @@ CALLS = {
         (lambda x, p, f: np.interp(x=x * 3, xp=p, fp=f, period=5.0), A, KNOTS, V),
     ],
     "intersect1d": [(lambda a, b: np.intersect1d(a, b), I, np.asarray([1, 2, 5]))],
-    "isclose": [(lambda a: np.isclose(a, [0.7, -1.3, 2.0]), A), (lambda a: np.isclose(a, a, equal_nan=True), N)],
+    "isclose": [
+        (lambda a: np.isclose(a, [0.7, -1.3, 2.0]), A),
+        (lambda a: np.isclose(a, a, equal_nan=True), N),
+    ],
     "iscomplex": [(np.iscomplex, C), (np.iscomplex, A)],
     "iscomplexobj": [(np.iscomplexobj, C), (np.iscomplexobj, A)],
     "isin": [(lambda a: np.isin(a, [0.4, 2.1]), A), (lambda i: np.isin(i, [0, 5], invert=True), I)],
@@ -228,22 +263,41 @@ CALLS = {
     "kron": [(np.kron, A, B), (np.kron, V, A), (np.kron, S, A)],
     "lexsort": [(lambda a, b: np.lexsort((a, b)), V, np.asarray([1.0, 0.0, 1.0, 0.0]))],
     "linalg.cholesky": [(np.linalg.cholesky, H)],
-    "linalg.cond": [(np.linalg.cond, M), (lambda a: np.linalg.cond(a, 1), M), (lambda a: np.linalg.cond(a, -2), M)],
+    "linalg.cond": [
+        (np.linalg.cond, M),
+        (lambda a: np.linalg.cond(a, 1), M),
+        (lambda a: np.linalg.cond(a, -2), M),
+    ],
     "linalg.cross": [(np.linalg.cross, A, B)],
     "linalg.det": [(np.linalg.det, M)],
     "linalg.diagonal": [(lambda a: np.linalg.diagonal(a, offset=1), T)],
     "linalg.eig": [(lambda a: np.linalg.eig(a).eigenvalues, M)],
-    "linalg.eigh": [(lambda a: np.linalg.eigh(a).eigenvalues, H), (lambda a: np.linalg.eigh(a, "U")[0], M)],
+    "linalg.eigh": [
+        (lambda a: np.linalg.eigh(a).eigenvalues, H),
+        (lambda a: np.linalg.eigh(a, "U")[0], M),
+    ],
     "linalg.eigvals": [(np.linalg.eigvals, M)],
     "linalg.eigvalsh": [(np.linalg.eigvalsh, M), (lambda a: np.linalg.eigvalsh(a, UPLO="U"), M)],
     "linalg.inv": [(np.linalg.inv, M)],
-    "linalg.lstsq": [(lambda a, b: np.linalg.lstsq(a, b), M[:, :2], W), (lambda a, b: np.linalg.lstsq(a, b)[:2], M, H)],
+    "linalg.lstsq": [
+        (lambda a, b: np.linalg.lstsq(a, b), M[:, :2], W),
+        (lambda a, b: np.linalg.lstsq(a, b)[:2], M, H),
+    ],
     "linalg.matmul": [(np.linalg.matmul, A, M)],
     "linalg.matrix_norm": [(lambda a: np.linalg.matrix_norm(a, ord="nuc"), M)],
-    "linalg.matrix_power": [(lambda a: np.linalg.matrix_power(a, 3), M), (lambda a: np.linalg.matrix_power(a, -2), M)],
-    "linalg.matrix_rank": [(np.linalg.matrix_rank, M), (lambda a: np.linalg.matrix_rank(a, tol=3.0), M)],
+    "linalg.matrix_power": [
+        (lambda a: np.linalg.matrix_power(a, 3), M),
+        (lambda a: np.linalg.matrix_power(a, -2), M),
+    ],
+    "linalg.matrix_rank": [
+        (np.linalg.matrix_rank, M),
+        (lambda a: np.linalg.matrix_rank(a, tol=3.0), M),
+    ],
     "linalg.matrix_transpose": [(np.linalg.matrix_transpose, T)],
-    "linalg.multi_dot": [(lambda a, b, c: np.linalg.multi_dot([a, b, c]), A, M, W), (lambda a, b: np.linalg.multi_dot([a, b]), A, M)],
+    "linalg.multi_dot": [
+        (lambda a, b, c: np.linalg.multi_dot([a, b, c]), A, M, W),
+        (lambda a, b: np.linalg.multi_dot([a, b]), A, M),
+    ],
     "linalg.norm": [
         (np.linalg.norm, A),
         (lambda a: np.linalg.norm(a, 1, axis=1), A),
@@ -258,7 +312,10 @@ CALLS = {
     "linalg.qr": [(np.linalg.qr, M), (lambda a: np.linalg.qr(a, "r"), M)],
     "linalg.slogdet": [(np.linalg.slogdet, M)],
     "linalg.solve": [(np.linalg.solve, M, W), (np.linalg.solve, M, H)],
-    "linalg.svd": [(lambda a: np.linalg.svd(a).S, A), (lambda a: np.linalg.svd(a, compute_uv=False), A)],
+    "linalg.svd": [
+        (lambda a: np.linalg.svd(a).S, A),
+        (lambda a: np.linalg.svd(a, compute_uv=False), A),
+    ],
     "linalg.svdvals": [(np.linalg.svdvals, A)],
     "linalg.tensordot": [(lambda a, b: np.linalg.tensordot(a, b, axes=([1], [0])), A, M)],
     "linalg.tensorinv": [(lambda a: np.linalg.tensorinv(np.reshape(a, (3, 3, 1)), ind=1), M)],
@@ -285,11 +342,27 @@ CALLS = {
         (np.mean, C),
         (np.mean, I),
     ],
-    "median": [(np.median, A), (lambda a: np.median(a, axis=1), A), (np.median, V), (lambda a: np.median(a, axis=(0, 2), keepdims=True), T)],
-    "meshgrid": [(np.meshgrid, V, W), (lambda a, b: np.meshgrid(a, b, sparse=True, indexing="ij"), V, W), (lambda a, b: np.meshgrid(a, b, sparse=True), V, W)],
+    "median": [
+        (np.median, A),
+        (lambda a: np.median(a, axis=1), A),
+        (np.median, V),
+        (lambda a: np.median(a, axis=(0, 2), keepdims=True), T),
+    ],
+    "meshgrid": [
+        (np.meshgrid, V, W),
+        (lambda a, b: np.meshgrid(a, b, sparse=True, indexing="ij"), V, W),
+        (lambda a, b: np.meshgrid(a, b, sparse=True), V, W),
+    ],
     "min": [(np.min, A), (lambda a: np.min(a, axis=1, keepdims=True), A)],
-    "moveaxis": [(lambda a: np.moveaxis(a, 0, -1), T), (lambda a: np.moveaxis(a, [0, 1], [2, 0]), T)],
-    "nan_to_num": [(np.nan_to_num, N), (lambda a: np.nan_to_num(a, nan=2.0, posinf=9.0), np.asarray([np.inf, -np.inf, 0.5])), (np.nan_to_num, C)],
+    "moveaxis": [
+        (lambda a: np.moveaxis(a, 0, -1), T),
+        (lambda a: np.moveaxis(a, [0, 1], [2, 0]), T),
+    ],
+    "nan_to_num": [
+        (np.nan_to_num, N),
+        (lambda a: np.nan_to_num(a, nan=2.0, posinf=9.0), np.asarray([np.inf, -np.inf, 0.5])),
+        (np.nan_to_num, C),
+    ],
     "nanargmax": [(lambda a: np.nanargmax(a, axis=1), N)],
     "nanargmin": [(np.nanargmin, N)],
     "nancumprod": [(lambda a: np.nancumprod(a, axis=0), N)],
@@ -311,38 +384,63 @@ CALLS = {
     "pad": [
         (lambda a: np.pad(a, 1), A),
         (lambda a: np.pad(a, ((1, 2), (0, 1)), constant_values=((3, 4), (5, 6))), A),
-        *((lambda a, mode=mode: np.pad(a, ((1, 2), (2, 1)), mode=mode), A) for mode in ("edge", "reflect", "symmetric", "wrap")),
+        *(
+            (lambda a, mode=mode: np.pad(a, ((1, 2), (2, 1)), mode=mode), A)
+            for mode in ("edge", "reflect", "symmetric", "wrap")
+        ),
         (lambda a: np.pad(a, (5, 7), mode="reflect"), V),
         (lambda a: np.pad(a, {0: (1, 0)}), A),
     ],
     "partition": [(lambda a: np.partition(a, [0, 1, 2, 3]), V)],
-    "percentile": [(lambda a: np.percentile(a, 35), A), (lambda a: np.percentile(a, [10, 90], axis=0), A)],
+    "percentile": [
+        (lambda a: np.percentile(a, 35), A),
+        (lambda a: np.percentile(a, [10, 90], axis=0), A),
+    ],
     "permute_dims": [(lambda a: np.permute_dims(a, (2, 0, 1)), T)],
     "piecewise": [
         (lambda a: np.piecewise(a, [a < 0, a > 1], [lambda x: x * x, 3.0, lambda x: -x]), A),
         (lambda a: np.piecewise(a, a < 0, [np.sin, np.cos]), V),
     ],
-    "place": [],
+    "place": [(after(lambda c, v: np.place(c, c > 0.5, v)), A, V)],
     "polyadd": [(np.polyadd, V, W)],
     "polyder": [(lambda a: np.polyder(a, 2), V)],
-    "polyfit": [(lambda x, y: np.polyfit(x, y, 2), KNOTS, V), (lambda x, y, w: np.polyfit(x, y, 1, w=w), KNOTS, V, np.abs(V))],
+    "polyfit": [
+        (lambda x, y: np.polyfit(x, y, 2), KNOTS, V),
+        (lambda x, y, w: np.polyfit(x, y, 1, w=w), KNOTS, V, np.abs(V)),
+    ],
     "polyint": [(np.polyint, V), (lambda a: np.polyint(a, 2, k=[1.0, 2.0]), V)],
     "polymul": [(np.polymul, V, W)],
     "polysub": [(np.polysub, V, W)],
     "polyval": [(np.polyval, V, A), (np.polyval, W, S)],
     "prod": [(np.prod, A), (lambda a, k: np.prod(a, axis=1, where=k, initial=2.0), A, K)],
     "ptp": [(np.ptp, A), (lambda a: np.ptp(a, axis=0), A)],
-    "put": [],
-    "put_along_axis": [],
-    "putmask": [],
+    "put": [
+        (after(lambda c, w: np.put(c, [0, -1, 2], w)), A, W),
+        (after(lambda c: np.put(c, [9], 5.0, mode="clip")), A),
+    ],
+    "put_along_axis": [
+        (after(lambda c, i, b: np.put_along_axis(c, i, b, axis=1)), A, J, B),
+        (after(lambda c, i: np.put_along_axis(c, i, 2.0, axis=None)), A, I),
+    ],
+    "putmask": [(after(lambda c, k, v: np.putmask(c, k, v)), A, K, V)],
     "quantile": [
         (lambda a: np.quantile(a, 0.3), A),
         (lambda a: np.quantile(a, [[0.2, 0.9]], axis=1, keepdims=True), A),
         (lambda a, q: np.quantile(a, q), V, np.asarray([0.15, 0.7])),
-        *((lambda a, method=method: np.quantile(a, [0.1, 0.45, 0.8], method=method), V) for method in (
-            "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased",
-            "lower", "higher", "nearest", "midpoint",
-        )),
+        *(
+            (lambda a, method=method: np.quantile(a, [0.1, 0.45, 0.8], method=method), V)
+            for method in (
+                "interpolated_inverted_cdf",
+                "hazen",
+                "weibull",
+                "median_unbiased",
+                "normal_unbiased",
+                "lower",
+                "higher",
+                "nearest",
+                "midpoint",
+            )
+        ),
         (lambda a: np.quantile(a, 0.5, axis=0), N),
     ],
     "ravel": [(np.ravel, A)],
@@ -351,23 +449,41 @@ CALLS = {
     "repeat": [(lambda a: np.repeat(a, 2), A), (lambda a: np.repeat(a, [1, 0, 2], axis=1), A)],
     "reshape": [(lambda a: np.reshape(a, (3, -1)), A), (lambda a: np.reshape(a, 6), A)],
     "resize": [(lambda a: np.resize(a, (3, 4)), A)],
-    "result_type": [],
-    "roll": [(lambda a: np.roll(a, 2), A), (lambda a: np.roll(a, (1, -1), axis=(0, 1)), A), (lambda a: np.roll(a, 1, axis=(0, 1)), A)],
+    "result_type": [(lambda a, b: np.astype(a, np.result_type(a, b)), A.astype(np.float32), B)],
+    "roll": [
+        (lambda a: np.roll(a, 2), A),
+        (lambda a: np.roll(a, (1, -1), axis=(0, 1)), A),
+        (lambda a: np.roll(a, 1, axis=(0, 1)), A),
+    ],
     "rollaxis": [(lambda a: np.rollaxis(a, 2), T), (lambda a: np.rollaxis(a, 0, 3), T)],
-    "rot90": [(lambda a, k=k: np.rot90(a, k), A) for k in range(4)] + [(lambda a: np.rot90(a, axes=(2, 1)), T)],
+    "rot90": [(lambda a, k=k: np.rot90(a, k), A) for k in range(4)]
+    + [(lambda a: np.rot90(a, axes=(2, 1)), T)],
     "round": [(lambda a: np.round(a * 7), A), (lambda a: np.round(a * 70, -1), A)],
-    "searchsorted": [(np.searchsorted, KNOTS, A), (lambda a: np.searchsorted(a, 0.5, side="right"), KNOTS)],
+    "searchsorted": [
+        (np.searchsorted, KNOTS, A),
+        (lambda a: np.searchsorted(a, 0.5, side="right"), KNOTS),
+    ],
     "select": [(lambda a, b: np.select([a > 1, a < 0], [a * 2, b], default=0.5), A, B)],
     "setdiff1d": [(lambda a: np.setdiff1d(a, [0.4, 2.1]), A)],
     "setxor1d": [(lambda i: np.setxor1d(i, [2, 5]), I)],
     "shape": [(np.shape, A)],
     "sinc": [(np.sinc, A), (np.sinc, np.asarray([0.0, 1e-4, -3e-4, 1e-2]))],
     "size": [(np.size, A), (lambda a: np.size(a, 1), A)],
-    "sort": [(np.sort, A), (lambda a: np.sort(a, axis=None), A), (lambda a: np.sort(a, axis=0, kind="stable"), A)],
+    "sort": [
+        (np.sort, A),
+        (lambda a: np.sort(a, axis=None), A),
+        (lambda a: np.sort(a, axis=0, kind="stable"), A),
+    ],
     "split": [(lambda a: np.split(a, 2), V), (lambda a: np.split(a, [1, 3]), V)],
     "squeeze": [(np.squeeze, A[None, :, None]), (lambda a: np.squeeze(a, axis=0), A[None])],
     "stack": [(lambda a, b: np.stack([a, b], axis=1), A, B), (lambda a: np.stack((a, a), -1), V)],
-    "std": [(np.std, A), (lambda a: np.std(a, axis=0, ddof=1), T), (lambda a, k: np.std(a, where=k), A, K), (np.std, C), (lambda a: np.std(a, axis=0, mean=[[0.1, 0.2, 0.3]]), A)],
+    "std": [
+        (np.std, A),
+        (lambda a: np.std(a, axis=0, ddof=1), T),
+        (lambda a, k: np.std(a, where=k), A, K),
+        (np.std, C),
+        (lambda a: np.std(a, axis=0, mean=[[0.1, 0.2, 0.3]]), A),
+    ],
     "sum": [
         (np.sum, A),
         (lambda a: np.sum(a, axis=(0, 2), keepdims=True), T),
@@ -383,21 +499,39 @@ CALLS = {
         (lambda a: np.take(a, [7, -2], axis=1, mode="clip"), A),
         (lambda a: np.take(a, [7, -2], axis=1, mode="wrap"), A),
     ],
-    "take_along_axis": [(lambda a, j: np.take_along_axis(a, j, axis=1), A, J), (lambda a, i: np.take_along_axis(a, i, axis=None), A, I)],
-    "tensordot": [(lambda a, b: np.tensordot(a, b, 1), A, M), (lambda a, b: np.tensordot(a, b, axes=([0, 1], [0, 1])), A, B), (lambda a, b: np.tensordot(a, b, axes=(0, 0)), A, B)],
+    "take_along_axis": [
+        (lambda a, j: np.take_along_axis(a, j, axis=1), A, J),
+        (lambda a, i: np.take_along_axis(a, i, axis=None), A, I),
+    ],
+    "tensordot": [
+        (lambda a, b: np.tensordot(a, b, 1), A, M),
+        (lambda a, b: np.tensordot(a, b, axes=([0, 1], [0, 1])), A, B),
+        (lambda a, b: np.tensordot(a, b, axes=(0, 0)), A, B),
+    ],
     "tile": [(lambda a: np.tile(a, 2), A), (lambda a: np.tile(a, (2, 1, 2)), A)],
     "trace": [(np.trace, M), (lambda a: np.trace(a, 1, axis1=1, axis2=2), T)],
     "transpose": [(np.transpose, T), (lambda a: np.transpose(a, (1, 0, -1)), T)],
-    "trapezoid": [(np.trapezoid, A), (lambda y, x: np.trapezoid(y, x), V, KNOTS), (lambda y, x: np.trapezoid(y, x, axis=0), A, np.asarray([0.1, 0.7])), (lambda y: np.trapezoid(y, dx=0.3, axis=0), A)],
+    "trapezoid": [
+        (np.trapezoid, A),
+        (lambda y, x: np.trapezoid(y, x), V, KNOTS),
+        (lambda y, x: np.trapezoid(y, x, axis=0), A, np.asarray([0.1, 0.7])),
+        (lambda y: np.trapezoid(y, dx=0.3, axis=0), A),
+    ],
     "tril": [(lambda a: np.tril(a, -1), M), (np.tril, V)],
     "tril_indices_from": [(np.tril_indices_from, M)],
-    "trim_zeros": [(np.trim_zeros, np.asarray([0.0, 0.0, 1.5, 0.0, 2.0, 0.0])), (lambda a: np.trim_zeros(a, "b"), np.asarray([0.0, 1.5, 0.0]))],
+    "trim_zeros": [
+        (np.trim_zeros, np.asarray([0.0, 0.0, 1.5, 0.0, 2.0, 0.0])),
+        (lambda a: np.trim_zeros(a, "b"), np.asarray([0.0, 1.5, 0.0])),
+    ],
     "triu": [(lambda a: np.triu(a, 1), M)],
     "triu_indices_from": [(lambda a: np.triu_indices_from(a, 1), M)],
     "union1d": [(np.union1d, V, W)],
     "unique": [
         (np.unique, np.asarray([2.0, 1.0, 2.0, 3.0])),
-        (lambda a: np.unique(a, return_index=True, return_inverse=True, return_counts=True), np.asarray([[2, 1], [2, 3]])),
+        (
+            lambda a: np.unique(a, return_index=True, return_inverse=True, return_counts=True),
+            np.asarray([[2, 1], [2, 3]]),
+        ),
         (np.unique, np.asarray([2.0, np.nan, 2.0, np.nan])),
     ],
     "unique_all": [(np.unique_all, np.asarray([2, 1, 2]))],
@@ -405,12 +539,46 @@ CALLS = {
     "unique_inverse": [(np.unique_inverse, np.asarray([2, 1, 2]))],
     "unique_values": [(lambda a: np.sort(np.unique_values(a)), np.asarray([2.0, 1.0, 2.0]))],
     "unstack": [(np.unstack, A), (lambda a: np.unstack(a, axis=1), A)],
-    "unwrap": [(np.unwrap, np.asarray([0.1, 3.0, 6.5, -2.0, 9.0])), (lambda a: np.unwrap(a, period=4.0, axis=0), A * 3)],
+    "unwrap": [
+        (np.unwrap, np.asarray([0.1, 3.0, 6.5, -2.0, 9.0])),
+        (lambda a: np.unwrap(a, period=4.0, axis=0), A * 3),
+    ],
     "vander": [(np.vander, V), (lambda a: np.vander(a, 3, increasing=True), V)],
-    "var": [(np.var, A), (lambda a: np.var(a, axis=1, ddof=1), A), (lambda a, k: np.var(a, axis=0, where=k), A, K), (np.var, C), (lambda a: np.var(a, correction=1), V)],
+    "var": [
+        (np.var, A),
+        (lambda a: np.var(a, axis=1, ddof=1), A),
+        (lambda a, k: np.var(a, axis=0, where=k), A, K),
+        (np.var, C),
+        (lambda a: np.var(a, correction=1), V),
+    ],
     "vdot": [(np.vdot, A, B), (np.vdot, Z, Z[::-1].copy())],
     "vsplit": [(lambda a: np.vsplit(a, 2), A)],
     "vstack": [(lambda a, b: np.vstack([a, b]), A, W), (lambda a: np.vstack((a, a)), V)],
-    "where": [(lambda a, b: np.where(a > b, a, b), A, B), (lambda k, a: np.where(k, a, 0.0), K, A), (lambda a: np.where(a > 0), A)],
+    "where": [
+        (lambda a, b: np.where(a > b, a, b), A, B),
+        (lambda k, a: np.where(k, a, 0.0), K, A),
+        (lambda a: np.where(a > 0), A),
+    ],
+    # With like=, which chooses the library.
+    "arange": [(lambda a: np.arange(1.0, 4.0, 0.5, like=a), A)],
+    "array": [
+        (lambda a: np.array([[1, 2]], dtype=float, ndmin=3, like=a), A),
+        (lambda a: np.array(a, like=a), A),
+    ],
+    "array_repr": [],
+    "array_str": [],
+    "asanyarray": [(lambda a: np.asanyarray(a, like=a), A)],
+    "asarray": [
+        (lambda a: np.asarray([1.0, 2.0], like=a), A),
+        (lambda a: np.asarray(a, like=a), A),
+    ],
+    "ascontiguousarray": [(lambda a: np.ascontiguousarray(a, like=a), A)],
+    "empty": [(lambda a: np.empty((2, 1), like=a).shape, A)],
+    "eye": [(lambda a: np.eye(2, 3, k=1, like=a), A)],
+    "full": [(lambda a: np.full((2,), 0.3, like=a), A), (lambda a, s: np.full(2, s, like=a), A, S)],
+    "identity": [(lambda a: np.identity(2, like=a), A)],
+    "ones": [(lambda a: np.ones(3, like=a), A)],
+    "tri": [(lambda a: np.tri(3, 2, like=a), A)],
+    "zeros": [(lambda a: np.zeros((2, 2), dtype=int, like=a), A)],
     "zeros_like": [(np.zeros_like, A)],
-}  # fmt: skip
+}
