@@ -4,7 +4,18 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from .matrix import AREAS, BACKENDS, PART, PROMISED, RIGHT, ROOT, Call, calls, expectations
+from .matrix import (
+    AREAS,
+    BACKENDS,
+    PART,
+    PROMISED,
+    RIGHT,
+    ROOT,
+    Call,
+    calls,
+    expectations,
+    warnings,
+)
 
 STATUSES = ("right", "no gradient", "warned", "refused", "unsupported")
 
@@ -80,6 +91,7 @@ def page() -> str:
         ),
         *_totals(),
         MEANING,
+        *_warnings(),
     ]
     for area in AREAS:
         parts += _area([call for call in found if call.area == area])
@@ -102,6 +114,16 @@ def _totals() -> Iterator[str]:
             once = " (a part)" if backend in PART else ""
             name = "the three" if promised else "others"
             yield f"| `{backend}`{once} | {name} | {len(chosen)} | {counts} |\n"
+
+
+def _warnings() -> Iterator[str]:
+    yield "\n## Warnings\n\nWith warnings as errors, these right calls fail where plain NumPy does "
+    yield "not; all others give no warning.\n\n| why | calls |\n| --- | --- |\n"
+    reasons: dict[str, list[str]] = {}
+    for call, expected in warnings("numpy").items():
+        reasons.setdefault(expected.why, []).append(f"`{call.partition(': ')[2]}`")
+    for why, listed in sorted(reasons.items()):
+        yield f"| {why} | {', '.join(listed)} |\n"
 
 
 def _area(found: list[Call]) -> Iterator[str]:
