@@ -7,9 +7,9 @@ from .matrix import FOLDER, RIGHT, Expected, expectations, warnings
 from .measure import Outcome
 
 HEAD = """\
-# What becomes of calls on {backend} that is not a right gradient{beyond}. Each group has a
-# status, the error's regular expression, and the reason; a warning is one that plain NumPy does not
-# give. ``python -m tests.clients --backend {backend} --update`` sorts the calls into the groups;
+# What becomes of calls on {backend} that is not a right gradient{beyond}.
+# Each group has a status, the error's regular expression, and the reason; a warning is one that
+# plain NumPy does not give. ``python -m tests.clients --backend {backend} --update`` sorts the calls into the groups;
 # reasons are written by hand.
 """
 UNSUPPORTED = "the library does not take raw arrays of this backend there either"
@@ -39,7 +39,7 @@ def heard(outcome: Outcome) -> list[str]:
 def update(backend: str, outcomes: dict[str, Outcome]) -> None:
     """Write what was found: where a call was in a group that fits, it stays there."""
     alone = backend == "numpy"
-    usual, usual_warnings = ({}, {}) if alone else (expectations("numpy"), warnings("numpy"))
+    usual = {} if alone else expectations("numpy")
     old, old_warnings = expectations(backend), warnings(backend)
     groups = {call: each for call, each in old.items() if call not in outcomes}
     warned = {call: each for call, each in old_warnings.items() if call not in outcomes}
@@ -52,7 +52,7 @@ def update(backend: str, outcomes: dict[str, Outcome]) -> None:
             warned[call] = next(known, Expected("", "", _pattern(heard(outcome)[0])))
     parts = [HEAD.format(backend=backend, beyond="" if alone else ", or not what it is on numpy")]
     parts += _groups("group", {c: e for c, e in groups.items() if e != usual.get(c, RIGHT)})
-    parts += _groups("warning", {c: e for c, e in warned.items() if e != usual_warnings.get(c)})
+    parts += _groups("warning", warned)
     (FOLDER / "expected" / f"{backend}.toml").write_text("\n".join(parts))
 
 

@@ -18,8 +18,8 @@ ROOT = FOLDER.parents[1]
 AREAS = sorted(path.stem for path in (FOLDER / "calls").glob("*.py"))
 BACKENDS = ["numpy", "strict", "torch", "jax"]
 # JAX compiles each op for each shape, and so makes a part of the calls: of those functions that are
-# right on numpy every fourth, with the first call that is; those of ``differentiate``, each of which
-# takes a minute, are left out.
+# right on numpy every fourth, with the first call that is; those of ``differentiate``, which take a
+# minute each, are left out.
 PART = {"jax": 4}
 SLOW = "differentiate."
 # The libraries that the matrix is about; all others count together.
@@ -93,7 +93,7 @@ def expectations(backend: str) -> dict[str, Expected]:
 
 def warnings(backend: str) -> dict[str, Expected]:
     """Return what calls warn of, that plain NumPy does not, by call; the status is empty."""
-    return _listed("numpy", "warning") | _listed(backend, "warning")
+    return _listed(backend, "warning")
 
 
 def _listed(backend: str, kind: str) -> dict[str, Expected]:
