@@ -1,0 +1,1 @@
+"""Where a library has a transform itself, by the name of the backend."""
