@@ -1,5 +1,7 @@
 """SciPy, ``fft``: Fourier, sine and cosine, and Hankel transforms."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 LIBRARY = "SciPy"
@@ -14,9 +16,20 @@ INPUTS = {
 
 def scope():
     """Return what the calls name."""
+    from agnograd_fft import ScipyFFT
     from scipy import fft
 
-    return {"fft": fft}
+    def answered(function):
+        """Return a function of scipy.fft, for whose Variables agnograd_fft answers."""
+
+        def call(*args, **options):
+            with fft.set_backend(ScipyFFT):
+                return function(*args, **options)
+
+        return call
+
+    registered = {name: answered(getattr(fft, name)) for name in fft.__all__ if name[:1] in "id"}
+    return {"fft": fft, "registered": SimpleNamespace(**registered)}
 
 
 CALLS = """
@@ -52,20 +65,22 @@ fft.fftshift(x)
 fft.fftshift(A, axes=1)
 fft.ifftshift(x)
 fft.dct(x)
-fft.dct(x, type=1)
-fft.dct(x, type=3, norm='ortho')
-fft.dct(x, type=4)
-fft.idct(x)
-fft.idct(x, type=1)
+registered.dct(x)
+registered.dct(x, type=1)
+registered.dct(x, type=3, norm='ortho')
+registered.dct(x, type=4)
+registered.idct(x)
+registered.idct(x, type=1)
 fft.dst(x)
-fft.dst(x, type=1)
-fft.dst(x, type=3, norm='ortho')
-fft.dst(x, type=4)
-fft.idst(x)
-fft.dctn(A)
-fft.idctn(A)
-fft.dstn(A)
-fft.idstn(A)
+registered.dst(x)
+registered.dst(x, type=1)
+registered.dst(x, type=3, norm='ortho')
+registered.dst(x, type=4)
+registered.idst(x)
+registered.dctn(A)
+registered.idctn(A)
+registered.dstn(A)
+registered.idstn(A)
 fft.fht(x, 0.1, 0.5)
 fft.fht(A, 0.1, 0.5, offset=0.2, bias=0.1)
 fft.ifht(x, 0.1, 0.5)
