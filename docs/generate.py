@@ -1,7 +1,7 @@
 """Write what pages have as tables of what the code says.
 
-These are clients.md, command.md, conventions.md, ops.md, special.md, the capabilities in backends.md,
-and the functions in numpy.md.
+These are clients.md, command.md, conventions.md, ops.md, special.md, the capabilities in
+backends.md, and the functions in numpy.md.
 
 Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
 """

@@ -9,8 +9,8 @@ from .measure import Outcome
 HEAD = """\
 # What becomes of calls on {backend} that is not a right gradient{beyond}.
 # Each group has a status, the error's regular expression, and the reason; a warning is one that
-# plain NumPy does not give. ``python -m tests.clients --backend {backend} --update`` sorts the calls into the groups;
-# reasons are written by hand.
+# plain NumPy does not give. Reasons are written by hand; what sorts the calls into the groups is
+# python -m tests.clients --backend {backend} --update
 """
 UNSUPPORTED = "the library does not take raw arrays of this backend there either"
 

@@ -40,7 +40,8 @@ python -m tests.clients 'stats.skew'   # what comes of the calls with that text
 
 SciPy dispatches on arrays where `SCIPY_ARRAY_API=1` was in the environment when it was imported,
 and scikit-learn after `sklearn.set_config(array_api_dispatch=True)` besides; both are set here.
-Everything else is as it comes:
+`scipy.fft` asks for its other functions what was registered: `registered` stands for it where
+[agnograd_fft](fft.md) is. Everything else is as it comes:
 
 <!-- with: array_api_extra -->
 ```python
@@ -58,8 +59,8 @@ assert x.grad.data.tolist() == [[0.0, -0.75, 0.75], [-0.25, 0.25, 0.0]]
 
 The gradients on the other backends are compared with those on NumPy's Variables. A call is
 *unsupported* where the library does not take raw arrays of the backend there either: it raises, or
-returns NumPy's arrays. JAX compiles every op for every shape: there, every fourth of the functions
-that are right on numpy is called, once, and none of `differentiate`.
+returns NumPy's arrays. JAX compiles every op for every shape: there, about every fourth of the
+functions that are right on numpy is called, once, and none of `differentiate`.
 
 | backend | libraries | calls | {statuses} |
 | --- | --- | --- | {rule} |

@@ -76,6 +76,11 @@ S[xpx.tril_indices(3, xp=xp)]
 S[xpx.triu_indices(3, offset=1, xp=xp)]
 x[xpx.argpartition(x, 2)][2]
 xpx.union1d(x, y)
+xp.where(xpx.isclose(x, y, atol=0.6), x, y)
+xp.where(xpx.isin(index, index[:1]), w[:4], x[:4])
+x * xpx.nunique(index)
+xpx.one_hot(index, 3, dtype=xp.float64) @ x[:3]
+A[xpx.unravel_index(index, (2, 3))]
 xpx.sinc(x)
 xpx.sinc(A)
 """

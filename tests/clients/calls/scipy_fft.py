@@ -16,8 +16,9 @@ INPUTS = {
 
 def scope():
     """Return what the calls name."""
-    from agnograd_fft import ScipyFFT
     from scipy import fft
+
+    from agnograd_fft import ScipyFFT
 
     def answered(function):
         """Return a function of scipy.fft, for whose Variables agnograd_fft answers."""
