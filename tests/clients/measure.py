@@ -65,7 +65,6 @@ class Trial:
     """A call, its inputs as NumPy arrays, and weights that its outputs are contracted with."""
 
     def __init__(self, call: Call) -> None:
-        self.call = call
         self.names = call.inputs
         self.arrays = [np.asarray(call.module.INPUTS[name]) for name in self.names]
         self._scope = call.module.scope()
