@@ -11,7 +11,7 @@ from agnograd.errors import PluginError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["BACKENDS", "OPS", "PLUGINS", "installed", "load", "origin"]
+__all__ = ["BACKENDS", "OPS", "PLUGINS", "installed", "load", "origin", "unknown"]
 
 BACKENDS = "agnograd.backends"
 OPS = "agnograd.ops"
@@ -64,6 +64,18 @@ def origin(entry: EntryPoint) -> str:
         if other is entry:
             return f"{distribution} {version}".rstrip()
     return "an unknown distribution"
+
+
+def unknown(kind: str, name: str, group: str) -> str:
+    """Say that nothing in a group has a name, what there is, and what may have been meant."""
+    import difflib
+
+    names = list(installed(group))
+    if not names:
+        return f"no {kind} is named {name!r}, and none is installed: install agnograd anew"
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"no {kind} is named {name!r}; installed: {', '.join(names)}{hint}"
 
 
 def load(entry: EntryPoint) -> object:

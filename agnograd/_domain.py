@@ -119,7 +119,8 @@ class Domain:
             return self.library.asarray(value)
         kind = type(value)
         raise UnsupportedArrayError(
-            f"{kind.__module__}.{kind.__qualname__} is no array of backend {self.backend.name!r}"
+            f"{kind.__module__}.{kind.__qualname__} is no array of backend {self.backend.name!r}; "
+            f"ag.asarray(x, backend={self.backend.name!r}) moves arrays of another one"
         )
 
     def wrap(self, out: Any) -> Any:
@@ -216,7 +217,10 @@ class Domain:
         """Return the dtype of this name; that there is none is an error."""
         dtype = self.dtype_or_none(name)
         if dtype is None:
-            raise UnsupportedArrayError(f"backend {self.backend.name!r} has no dtype {name!r}")
+            raise UnsupportedArrayError(
+                f"backend {self.backend.name!r} has no dtype {name!r} as it is set up; choose "
+                "another one"
+            )
         return dtype
 
     def name_of(self, dtype: Any) -> str | None:

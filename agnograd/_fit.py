@@ -67,7 +67,13 @@ def fit(g: Any, shape: Shape, dtype: Any, xp: Any) -> Any:
 
 
 def sum_to(g: Any, shape: Shape, xp: Any) -> Any:
-    """Sum ``g`` over the axes along which ``shape`` was broadcast to the shape of ``g``."""
+    """Sum ``g`` over the axes along which ``shape`` was broadcast to the shape of ``g``.
+
+    Raises
+    ------
+    RuleError
+        If ``shape`` does not broadcast to the shape of ``g``.
+    """
     extra = g.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(
         axis
@@ -154,6 +160,9 @@ def divide_or_zero(x1: Any, x2: Any, xp: Any) -> Any:
 
 
 def adjoint(x: Any, xp: Any) -> Any:
-    """Return the conjugate transpose of each matrix; of real ones the transpose, a view."""
+    """Return the conjugate transpose of each matrix; of real ones the transpose, a view.
+
+    ``x`` has the shape (..., m, n), and the result (..., n, m).
+    """
     transposed = xp.matrix_transpose(x)
     return xp.conj(transposed) if is_complex(x.dtype, xp) else transposed

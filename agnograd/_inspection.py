@@ -68,7 +68,10 @@ class GraphNode:
         return hash(self._edge[RANK])
 
     def __repr__(self) -> str:
-        return "<leaf>" if self.op is None else f"<node of {self.op.name}>"
+        if self.op is None:
+            return "<leaf>"
+        result = "" if self.index is None else f", result {self.index}"
+        return f"<node of {self.op.name}{result}>"
 
 
 class SavedInfo(NamedTuple):

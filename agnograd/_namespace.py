@@ -159,7 +159,7 @@ def domain_of(value: object) -> Domain:
     kind = type(value)
     raise UnsupportedArrayError(
         f"{kind.__module__}.{kind.__qualname__} is no array of an installed backend "
-        f"({', '.join(backends())})"
+        f"({', '.join(backends())}); pass an array of one of these, a number or a nested list"
     )
 
 
@@ -174,7 +174,7 @@ def namespace(backend: object = None) -> Namespace:
 
     Returns
     -------
-    Namespace
+    namespace
         Always the same object for one backend.
 
     Raises

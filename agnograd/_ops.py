@@ -43,7 +43,7 @@ class Rule:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Op:
     """One function of a namespace: its signature, and its derivative rules by input.
 
@@ -109,6 +109,9 @@ class Op:
     view: Callable[..., Any] | None = None
     outputs: Literal["one", "several", "optional"] = "one"
     masks: bool | Callable[..., bool] = False
+
+    def __repr__(self) -> str:
+        return f"<op {self.text}: {self.status}>"
 
     @property
     def differentiable(self) -> tuple[str, ...]:

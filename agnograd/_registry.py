@@ -30,10 +30,14 @@ def op_sets() -> tuple[tuple[str, OpSet], ...]:
             if not isinstance(ops, OpSet):
                 raise PluginError(
                     f"{entry.group} entry point {entry.name!r} of {origin(entry)} ({entry.value}) "
-                    f"is no OpSet but {type(ops).__name__}"
+                    f"is no OpSet but {type(ops).__name__}: the entry point must name an OpSet"
                 )
         except PluginError as error:
-            warnings.warn(f"AGNOGRAD: an op set is left out: {error}", PluginWarning, stacklevel=2)
+            warnings.warn(
+                f"AGNOGRAD: an op set is left out: {error}. Update or uninstall its distribution",
+                PluginWarning,
+                stacklevel=2,
+            )
         else:
             found.append((origin(entry), ops))
     return tuple(found)
@@ -61,7 +65,7 @@ def registered_in(extension: str) -> dict[str, tuple[Op, str]]:
             if earlier is not None and earlier[0].status != "missing":
                 warnings.warn(
                     f"AGNOGRAD: {source} registers {name!r}, which {earlier[1]} has registered "
-                    "already; the first one stands",
+                    "already; the first one stands. Uninstall one of the two, or rename its op",
                     PluginWarning,
                     stacklevel=2,
                 )
@@ -76,7 +80,7 @@ def _ops_of(op_set: OpSet, source: str) -> dict[str, Op]:
     except Exception as error:
         warnings.warn(
             f"AGNOGRAD: an op set is left out: {op_set.chapter!r} of {source} failed to load: "
-            f"{type(error).__name__}: {error}",
+            f"{type(error).__name__}: {error}. Update or uninstall its distribution",
             PluginWarning,
             stacklevel=3,
         )
@@ -114,7 +118,21 @@ class OpInfo(NamedTuple):
 
 
 def ops() -> dict[str, OpInfo]:
-    """Return every op by name: its chapter, its status, and the distribution it came from."""
+    """Return what is known of every op.
+
+    Returns
+    -------
+    dict
+        For each op, by name, a named tuple: its ``name``, such as ``linalg.det``; its ``chapter``
+        of the standard, or op set; its ``status``, "rule", "no gradient" (it has none by nature)
+        or "missing"; and the ``distribution`` and version that registered it.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> ag.ops()["linalg.det"].status
+    'rule'
+    """
     return {
         name: OpInfo(name, op.chapter, op.status, source)
         for name, (op, source) in sorted(registered().items())

@@ -18,7 +18,10 @@ def cotangent_list(cotangents: Any, outputs: Sequence[Variable]) -> list[Any]:
         return [None] * len(outputs)
     found = list(cotangents) if isinstance(cotangents, list | tuple) else [cotangents]
     if len(found) != len(outputs):
-        raise GradientError(f"{len(found)} cotangents were given for {len(outputs)} outputs")
+        raise GradientError(
+            f"{len(found)} cotangents were given for {len(outputs)} outputs; give one for each, "
+            "or None for a real value of one element"
+        )
     return found
 
 
@@ -80,7 +83,7 @@ def seed_of(output: Variable, cotangent: Any) -> Variable:
     if cotangent.shape != output.shape or cotangent.dtype != output.dtype:
         raise GradientError(
             f"a cotangent of shape {cotangent.shape} and dtype {cotangent.dtype} does not fit a "
-            f"value of shape {output.shape} and dtype {output.dtype}"
+            f"value of shape {output.shape} and dtype {output.dtype}; it must have the value's"
         )
     checked: Variable = cotangent
     return checked

@@ -15,7 +15,7 @@ from agnograd._fit import (
     sum_to,
 )
 from agnograd._indexing import is_basic, without_newaxis
-from agnograd._ops import OpSet
+from agnograd._ops import Op, OpSet, Rule
 from agnograd._variable import is_tracked
 from agnograd.hookspecs import hookimpl
 from agnograd.testing._samples import Sample, array
@@ -27,9 +27,11 @@ __all__ = [
     "Capabilities",
     "Deferred",
     "Flat",
+    "Op",
     "OpSet",
     "Program",
     "Record",
+    "Rule",
     "Sample",
     "adjoint",
     "array",
