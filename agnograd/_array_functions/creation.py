@@ -275,7 +275,7 @@ def _result_type(xp: Any, *arrays_and_dtypes: Any) -> Any:
 def _can_cast(xp: Any, from_: Any, to: DType, casting: str = "safe") -> bool:
     if casting != "safe":
         raise UnsupportedFunctionError("np.can_cast of Variables answers for casting='safe' alone")
-    answer: bool = xp.can_cast(from_, to)
+    answer: bool = xp.can_cast(getattr(from_, "dtype", from_), to)
     return answer
 
 
