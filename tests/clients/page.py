@@ -102,7 +102,7 @@ def page() -> str:
 def _versions() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     listed: list[str] = project["optional-dependencies"]["clients"]
-    return [each for each in listed if not each.startswith("agnograd")]
+    return [each for each in listed]
 
 
 def _totals() -> Iterator[str]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 LIBRARY = "marray, quantity-array"
-IMPORTS = ("marray", "quantity_array")
+IMPORTS = ("marray", "pint", "quantity_array")
 INPUTS = {
     "x": np.asarray([1.3, 0.4, 2.2, 1.7, 0.9, 3.1]),
     "A": np.asarray([[1.3, 0.4, 2.2], [0.9, 3.1, 2.6]]),
