@@ -78,6 +78,21 @@ class Ufuncs(dict[Any, "Callable[..., Any]"]):
         return function
 
 
+class _OnTheClass(property):
+    """A method that is called on the class, and is None on instances.
+
+    NumPy looks ``__array_ufunc__`` up on the class. Other libraries' arrays, masked ones among
+    them, look at the instance, and only where they find None leave ``other * variable`` to it.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        super().__init__(lambda _: None, doc=method.__doc__)
+        self._method = method
+
+    def __call__(self, variable: Variable, /, *args: Any, **options: Any) -> Any:
+        return self._method(variable, *args, **options)
+
+
 class Protocols(Operators):
     """Python scalars, iteration, interchange with other libraries, copies."""
 
@@ -104,6 +119,7 @@ class Protocols(Operators):
         def requires_grad(self) -> bool: ...
         def _refresh(self) -> None: ...
 
+    @_OnTheClass
     def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **options: Any) -> Any:
         """Answer for NumPy's ufuncs, ``raw * variable`` among them."""
         if method == "__call__" and not options:
