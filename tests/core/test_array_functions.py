@@ -1,6 +1,8 @@
 """NumPy's functions on Variables: values, gradients, names of parameters, errors."""
 
 import inspect
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -254,6 +256,16 @@ def test_a_list_of_variables_is_connected(xp):
 
 def test_text_of_variables(xp):
     assert "requires_grad=True" in np.array_repr(leaf(xp, [1.0]))
+
+
+def test_nothing_is_loaded_before_numpy_asks():
+    code = (
+        "import sys, numpy as np, agnograd as ag; x = ag.Variable(np.ones(2)); x * x; "
+        "print(*sys.modules, sep='\\n')"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "agnograd._protocols" in run.stdout.split()
+    assert not {"agnograd._ufuncs", "agnograd._array_functions"} & set(run.stdout.split())
 
 
 def test_creation_from_a_variable_copies(xp):
