@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
+from agnograd._domain import DTYPES
 from agnograd._fit import is_python_scalar
 from agnograd._namespace import owner_of
 from agnograd._variable import Variable
 from agnograd._views import replace
-from agnograd.errors import LostGradientError, MixedBackendsError
+from agnograd.errors import LostGradientError, MixedBackendsError, UnsupportedArrayError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -27,6 +28,7 @@ __all__ = [
 
 # The order of NumPy's kinds of dtypes: a cast to an earlier one loses what values are.
 _KINDS = ("bool", "integral", "real floating", "complex floating")
+_NAMES = frozenset({*DTYPES, "float16", "bfloat16"})
 _BUILTINS = {bool: "bool", float: "float64", complex: "complex128"}
 _CODES = {
     "?": "bool",
@@ -138,7 +140,9 @@ def as_dtype(domain: Domain, dtype: Any) -> Any:
         code = dtype.lstrip("<>=|")
         name = _CODES.get(code, code)
     name = name or getattr(dtype, "name", None) or getattr(dtype, "__name__", None)
-    return domain.dtype_named(name or str(dtype))
+    if name not in _NAMES:
+        raise UnsupportedArrayError(f"backend {domain.backend.name!r} has no dtype {dtype!r}")
+    return domain.dtype_named(name)
 
 
 def is_foreign(value: Any) -> bool:
@@ -165,8 +169,12 @@ def check_cast(domain: Domain, dtype: Any, to: Any, casting: str = "same_kind") 
         )
 
 
-def write_out(domain: Domain, out: Any, result: Any, casting: str = "same_kind") -> Any:
+def write_out(
+    domain: Domain, out: Any, result: Any, casting: str = "same_kind", broadcast: bool = False
+) -> Any:
     """Write a function's result to where ``out=`` says, recorded; return ``out``.
+
+    ``broadcast`` says whether ``out`` may have a shape that the result's is broadcast to.
 
     Raises
     ------
@@ -174,6 +182,8 @@ def write_out(domain: Domain, out: Any, result: Any, casting: str = "same_kind")
         If the result is tracked and ``out`` is a raw array, which has no gradient.
     """
     check_cast(domain, result.dtype, as_array(domain, out).dtype, casting)
+    if not broadcast and result.shape != out.shape:
+        raise ValueError(f"out has shape {out.shape}, but the result has shape {result.shape}")
     if isinstance(out, Variable):
         if result.dtype != out.dtype:
             result = domain.namespace.astype(result, out.dtype)

@@ -78,11 +78,33 @@ class Ufuncs(dict[Any, "Callable[..., Any]"]):
         return function
 
 
+class _ArrayUfunc(property):
+    """Answer for NumPy's ufuncs, ``raw * variable`` among them: ``__array_ufunc__`` of the class.
+
+    It is None on instances. NumPy looks it up on the class; other libraries' arrays, masked ones
+    among them, look at the instance, and only where they find None leave ``other * variable`` to
+    it. (A method behind this property would cost each operator a call more.)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: None, doc=type(self).__doc__)
+
+    def __call__(
+        self, variable: Variable, ufunc: Any, method: str, /, *inputs: Any, **options: Any
+    ) -> Any:
+        if method == "__call__" and not options:
+            return variable._ufuncs[ufunc](*inputs)
+        from agnograd._ufuncs import call_ufunc
+
+        return call_ufunc(variable._domain, ufunc, method, inputs, options)
+
+
 class Protocols(Operators):
     """Python scalars, iteration, interchange with other libraries, copies."""
 
     __slots__ = ()
     __array_priority__ = 1000
+    __array_ufunc__ = _ArrayUfunc()
 
     if TYPE_CHECKING:
         _domain: ClassVar[Domain]
@@ -103,14 +125,6 @@ class Protocols(Operators):
         @property
         def requires_grad(self) -> bool: ...
         def _refresh(self) -> None: ...
-
-    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **options: Any) -> Any:
-        """Answer for NumPy's ufuncs, ``raw * variable`` among them."""
-        if method == "__call__" and not options:
-            return self._ufuncs[ufunc](*inputs)
-        from agnograd._ufuncs import call_ufunc
-
-        return call_ufunc(self._domain, ufunc, method, inputs, options)
 
     def __array_function__(
         self,

@@ -126,7 +126,7 @@ def call_ufunc(
         return result
     results = result if isinstance(result, tuple) else (result,)
     written = tuple(
-        each if to is None else write_out(domain, to, each, casting)
+        each if to is None else write_out(domain, to, each, casting, method == "__call__")
         for to, each in zip(out, results, strict=True)
     )
     return written if isinstance(result, tuple) else written[0]

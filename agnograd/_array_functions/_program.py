@@ -12,7 +12,17 @@ from agnograd.errors import UnsupportedFunctionError
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["Array", "Arrays", "DType", "Operand", "Operands", "Out", "Program", "Table"]
+__all__ = [
+    "Array",
+    "Arrays",
+    "DType",
+    "Into",
+    "Operand",
+    "Operands",
+    "Out",
+    "Program",
+    "Table",
+]
 
 # What parameters of programs are annotated with says how an argument is made ready.
 Array = Any  # an array: a Variable of the backend
@@ -21,6 +31,7 @@ Arrays = Any  # several arrays, or one with a leading axis: a list of Variables
 Operands = Any  # the same, with Python scalars as they are
 DType = Any  # a dtype of NumPy's: one of the backend
 Out = Any  # where the result is written: None, when the program is called
+Into = Any  # an array that is written to: a Variable, which a raw array is written from afterwards
 
 Convert = Callable[["Domain", Any], Any]
 
@@ -38,6 +49,7 @@ _CONVERT: dict[str, Convert] = {
     "Array": as_array,
     "Arrays": _each(as_array),
     "DType": as_dtype,
+    "Into": as_array,
     "Operand": as_operand,
     "Operands": _each(as_operand),
 }
@@ -66,6 +78,7 @@ class Program:
         positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         self.positional = [each.name for each in parameters if each.kind in positional]
         self.only = [each.name for each in parameters if each.kind is positional[0]]
+        self.into = next((name for name, kind in self.parameters.items() if kind == "Into"), None)
         self.convert = {
             name: (_CONVERT[kind], annotation.endswith("None"))
             for name, annotation in self.parameters.items()
@@ -75,6 +88,7 @@ class Program:
     def __call__(self, domain: Domain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the program on a backend with the arguments that NumPy's function was given."""
         given, rest = self._bound(args, kwargs)
+        target = given.get(self.into) if self.into else None
         for name, (convert, optional) in self.convert.items():
             if name in given and not (optional and given[name] is None):
                 given[name] = convert(domain, given[name])
@@ -83,7 +97,10 @@ class Program:
         out = given.pop("out", None)
         first = self.positional if rest else self.only
         before = [given.pop(name) for name in first if name in given]
+        into = given.get(self.into) if self.into else None
         result = self.function(domain.namespace, *before, *rest, **given)
+        if into is not target:  # a raw array
+            write_out(domain, target, into)
         if out is None:
             return result
         return write_out(domain, out, result)

@@ -7,7 +7,7 @@ from typing import Any
 
 from agnograd._arguments import check_cast
 from agnograd._array_functions._helpers import axes_of, flat, is_bool, like
-from agnograd._array_functions._program import Array, Operand, Out, Table
+from agnograd._array_functions._program import Array, Into, Operand, Out, Table
 from agnograd._views import replace
 
 __all__ = ["table"]
@@ -66,7 +66,7 @@ def _write(xp: Any, a: Array, places: Array, values: Array) -> None:
 
 
 @table.add("put_along_axis")
-def _put_along_axis(xp: Any, arr: Array, indices: Array, values: Any, axis: int | None) -> None:
+def _put_along_axis(xp: Any, arr: Into, indices: Array, values: Any, axis: int | None) -> None:
     if axis is None:
         _put_along_axis(xp, flat(xp, arr), indices, values, 0)
         return
@@ -84,7 +84,7 @@ def _put_along_axis(xp: Any, arr: Array, indices: Array, values: Any, axis: int 
 
 
 @table.add("put")
-def _put(xp: Any, a: Array, ind: Array, v: Any, mode: str = "raise") -> None:
+def _put(xp: Any, a: Into, ind: Array, v: Any, mode: str = "raise") -> None:
     places = flat(xp, _places(xp, ind, a.size, mode))
     values = flat(xp, like(a, v))
     count = places.shape[0]
@@ -118,13 +118,13 @@ def _extract(xp: Any, condition: Array, arr: Array) -> Array:
 
 
 @table.add("place")
-def _place(xp: Any, arr: Array, mask: Array, vals: Any) -> None:
+def _place(xp: Any, arr: Into, mask: Array, vals: Any) -> None:
     (chosen,) = xp.nonzero(flat(xp, mask))
     _put(xp, arr, chosen, vals)
 
 
 @table.add("putmask")
-def _putmask(xp: Any, a: Array, mask: Array, values: Any) -> None:
+def _putmask(xp: Any, a: Into, mask: Array, values: Any) -> None:
     values = flat(xp, like(a, values))
     whole = xp.reshape(xp.tile(values, (-(-a.size // values.size),))[: a.size], a.shape)
     replace(a, xp.where(mask, whole, a))
@@ -132,7 +132,7 @@ def _putmask(xp: Any, a: Array, mask: Array, values: Any) -> None:
 
 @table.add("copyto")
 def _copyto(
-    xp: Any, dst: Array, src: Array, casting: str = "same_kind", where: Operand = True
+    xp: Any, dst: Into, src: Array, casting: str = "same_kind", where: Operand = True
 ) -> None:
     check_cast(dst._domain, src.dtype, dst.dtype, casting)
     src = xp.astype(src, dst.dtype)
@@ -143,7 +143,7 @@ def _copyto(
 
 
 @table.add("fill_diagonal")
-def _fill_diagonal(xp: Any, a: Array, val: Any, wrap: bool = False) -> None:
+def _fill_diagonal(xp: Any, a: Into, val: Any, wrap: bool = False) -> None:
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
     step = a.shape[1] + 1

@@ -199,6 +199,25 @@ def _meshgrid(
     )
 
 
+@table.add("lib.stride_tricks.sliding_window_view")
+def _sliding_window_view(
+    xp: Any, x: Array, window_shape: Lengths, axis: Axis = None, *, subok: bool = False
+) -> Array:
+    lengths = (window_shape,) if isinstance(window_shape, int) else tuple(window_shape)
+    axes = axes_of(axis, x.ndim)
+    if len(lengths) != len(axes):
+        raise ValueError("window_shape must have one length for each axis")
+    for place, length in zip(axes, lengths, strict=True):
+        count = x.shape[place] - length + 1
+        if length < 0 or count < 1:
+            raise ValueError("window_shape must be no longer than the axes, and not negative")
+        starts = xp.arange(count, device=x.device)[:, None]
+        places = flat(xp, starts + xp.arange(length, device=x.device)[None, :])
+        shape = (*x.shape[:place], count, length, *x.shape[place + 1 :])
+        x = xp.moveaxis(xp.reshape(xp.take(x, places, axis=place), shape), place + 1, -1)
+    return x
+
+
 @table.add("shape")
 def _shape(xp: Any, a: Array) -> Any:
     return a.shape

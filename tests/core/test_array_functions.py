@@ -1,13 +1,20 @@
 """NumPy's functions on Variables: values, gradients, names of parameters, errors."""
 
 import inspect
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import agnograd as ag
 from agnograd._array_functions import FUNCTIONS
-from agnograd.errors import LostGradientError, MixedBackendsError, UnsupportedFunctionError
+from agnograd.errors import (
+    LostGradientError,
+    MixedBackendsError,
+    UnsupportedArrayError,
+    UnsupportedFunctionError,
+)
 from arrays import leaf, values
 from numpys import CALLS, A, V
 
@@ -84,8 +91,10 @@ def test_every_function_has_a_sample():
 
 def dispatched():
     """Yield every function of NumPy's that asks the protocol, by name."""
-    for prefix, module in (("", np), ("linalg.", np.linalg), ("fft.", np.fft)):
-        for name in module.__all__:
+    stride = np.lib.stride_tricks
+    modules = {"": np, "linalg.": np.linalg, "fft.": np.fft, "lib.stride_tricks.": stride}
+    for prefix, module in modules.items():
+        for name in getattr(module, "__all__", dir(module)):
             function = getattr(module, name)
             if hasattr(function, "_implementation"):
                 yield prefix + function.__name__, function
@@ -151,6 +160,40 @@ def test_out_that_is_raw_never_loses_a_gradient():
     np.testing.assert_array_equal(out, [1.0, 3.0])
 
 
+WRITES = {
+    "copyto": lambda raw, v: np.copyto(raw, v),
+    "place": lambda raw, v: np.place(raw, raw > 1, v),
+    "put": lambda raw, v: np.put(raw, [1], v),
+    "put_along_axis": lambda raw, v: np.put_along_axis(raw, np.asarray([0]), v[:1], 0),
+    "putmask": lambda raw, v: np.putmask(raw, [True, False], v),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_write_to_a_raw_array_never_loses_a_gradient(write):
+    x, raw = ag.Variable(np.asarray([7.0, 8.0])), np.asarray([1.0, 2.0])
+    with pytest.raises(LostGradientError, match="raw array"):
+        write(raw, x)
+    np.testing.assert_array_equal(raw, [1.0, 2.0])
+    expected = raw.copy()
+    write(expected, x.data)
+    write(raw, x.detach())
+    np.testing.assert_array_equal(raw, expected)
+
+
+def test_out_of_another_shape_is_refused(xp):
+    with pytest.raises(ValueError, match="out has shape"):
+        np.sum(leaf(xp, [0.5]), out=xp.zeros(2))
+    with pytest.raises(ValueError, match="out has shape"):
+        np.add.reduce(leaf(xp, [0.5]), out=xp.zeros(2))
+
+
+def test_a_dtype_that_there_is_not_is_named(xp):
+    for dtype in ("bogus", object, np.dtype("M8[s]")):
+        with pytest.raises(UnsupportedArrayError, match="has no dtype"):
+            np.sum(leaf(xp, [0.5]), dtype=dtype)
+
+
 def test_out_of_a_narrower_kind_is_refused(xp):
     with pytest.raises(TypeError, match="same_kind"):
         np.sum(leaf(xp, [0.5]), out=xp.asarray(0))
@@ -213,6 +256,16 @@ def test_a_list_of_variables_is_connected(xp):
 
 def test_text_of_variables(xp):
     assert "requires_grad=True" in np.array_repr(leaf(xp, [1.0]))
+
+
+def test_nothing_is_loaded_before_numpy_asks():
+    code = (
+        "import sys, numpy as np, agnograd as ag; x = ag.Variable(np.ones(2)); x * x; "
+        "print(*sys.modules, sep='\\n')"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "agnograd._protocols" in run.stdout.split()
+    assert not {"agnograd._ufuncs", "agnograd._array_functions"} & set(run.stdout.split())
 
 
 def test_creation_from_a_variable_copies(xp):

@@ -389,7 +389,7 @@ def test_a_ufunc_of_the_same_name_is_another_one():
     x = ag.Variable(np.asarray([1.5]))
     for ufunc in (own, Named()):
         with pytest.raises(UnsupportedFunctionError, match=r"ag\.wrap"):
-            x.__array_ufunc__(ufunc, "__call__", x)
+            type(x).__array_ufunc__(x, ufunc, "__call__", x)
 
 
 class Answering:
@@ -403,6 +403,15 @@ def test_a_library_that_knows_variables_may_answer(xp, name):
     x = leaf(xp, [1.0, 2.0])
     assert NUMPY[name](x, Answering()) == "answer"
     assert NUMPY[name](x, Answering(), out=xp.zeros(2)) == "answer"
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "sub", "truediv"])
+def test_masked_arrays_leave_their_operators_to_variables(name):
+    x, masked = ag.Variable(np.asarray([1.5, 2.5])), np.ma.masked_array([1.0, 2.0])
+    found = getattr(operator, name)(masked, x)
+    assert found.requires_grad
+    np.testing.assert_array_equal(values(found), getattr(operator, name)(masked, x.data))
+    assert x.__array_ufunc__ is None
 
 
 def test_what_is_no_array_is_refused():

@@ -323,6 +323,11 @@ CALLS = {
     "linalg.trace": [(lambda a: np.linalg.trace(a, offset=1), T)],
     "linalg.vecdot": [(np.linalg.vecdot, A, B)],
     "linalg.vector_norm": [(lambda a: np.linalg.vector_norm(a, axis=1, ord=3), A)],
+    "lib.stride_tricks.sliding_window_view": [
+        (lambda a: np.lib.stride_tricks.sliding_window_view(a, 3), V),
+        (lambda a: np.lib.stride_tricks.sliding_window_view(a, (2, 2), axis=(1, 2)), T),
+        (lambda a: np.lib.stride_tricks.sliding_window_view(a, (2, 2)), A),
+    ],
     "linspace": [
         (lambda a, b: np.linspace(a, b, 5), S, np.asarray(3.0)),
         (lambda a, b: np.linspace(a, b, 4, endpoint=False, retstep=True, axis=1), W, V[:3]),

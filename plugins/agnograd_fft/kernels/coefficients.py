@@ -32,9 +32,11 @@ def coefficients(
     if not np.isfinite(u[0]):
         u[0] = 2**bias * poch(below, above - below)
     if np.isinf(u[0]) and not inverse:
-        warnings.warn("singular transform; consider changing the bias", stacklevel=2)
+        warnings.warn("AGNOGRAD: singular transform; consider changing the bias", stacklevel=2)
         u[0] = 0
     elif u[0] == 0 and inverse:
-        warnings.warn("singular inverse transform; consider changing the bias", stacklevel=2)
+        warnings.warn(
+            "AGNOGRAD: singular inverse transform; consider changing the bias", stacklevel=2
+        )
         u[0] = np.inf
     return [complex(each) for each in u]
