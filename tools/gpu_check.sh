@@ -113,6 +113,7 @@ check "conventions" "${pytest[@]}" tests/rules/test_conventions.py
 check "the backend" "${pytest[@]}" tests/backends/test_backend.py $own
 check "moving arrays" "${pytest[@]}" tests/core/test_moving.py
 check "plugins" "${pytest[@]}" tests/plugins
+case $backend in torch | jax) check "client libraries" "${pytest[@]}" tests/clients ;; esac
 check "code blocks of the docs" "${pytest[@]}" tests/docs/test_code_blocks.py
 check "the least squares example" "${pytest[@]}" tests/examples/test_least_squares.py
 check "the digits example" "$python" examples/digits.py --backend "$backend" --epochs 5
