@@ -1,13 +1,14 @@
 """Write what pages have as tables of what the code says.
 
-These are conventions.md, ops.md, special.md, command.md, the capabilities in backends.md, and the
-functions in numpy.md.
+These are clients.md, command.md, conventions.md, ops.md, special.md, the capabilities in
+backends.md, and the functions in numpy.md.
 
 Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
 """
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -299,8 +300,17 @@ def _capability(value: Any) -> str:
     return ", ".join(value)
 
 
+def clients() -> str:
+    """Return the page of other libraries' calls."""
+    sys.path.insert(0, str(FOLDER.parent))
+    from tests.clients.page import page
+
+    return page()
+
+
 def main() -> None:
     """Write all pages."""
+    (FOLDER / "clients.md").write_text(clients())
     (FOLDER / "conventions.md").write_text(conventions())
     (FOLDER / "ops.md").write_text(ops())
     (FOLDER / "special.md").write_text(special())
