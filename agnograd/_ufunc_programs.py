@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from agnograd._kinds import floating, is_bool, is_complex, is_floating
+
 __all__ = ["PROGRAMS"]
 
 Array = Any
@@ -16,49 +18,34 @@ Array = Any
 _LN2 = math.log(2.0)
 
 
-def _inexact(xp: Any, x: Array) -> Array:
-    """Return integers and booleans in double precision, as NumPy does."""
-    if xp.isdtype(x.dtype, ("real floating", "complex floating")):
-        return x
-    return xp.astype(x, x._domain.dtype_named("float64"))
-
-
-def _is_complex(xp: Any, x: Array) -> bool:
-    return bool(xp.isdtype(x.dtype, "complex floating"))
-
-
-def _truth(xp: Any, x: Array) -> Array:
-    return x if xp.isdtype(x.dtype, "bool") else x != 0
-
-
 def _conjugate(xp: Any, x: Array) -> Array:
-    return xp.conj(x) if _is_complex(xp, x) else xp.positive(x)
+    return xp.conj(x) if is_complex(xp, x) else xp.positive(x)
 
 
 def _cbrt(xp: Any, x: Array) -> Array:
-    x = _inexact(xp, x)
+    x = floating(xp, x)
     sign = xp.where(x < 0, -1.0, xp.ones_like(x))
     return sign * (sign * x) ** (1 / 3)
 
 
 def _exp2(xp: Any, x: Array) -> Array:
-    return 2.0 ** _inexact(xp, x)
+    return 2.0 ** floating(xp, x)
 
 
 def _fabs(xp: Any, x: Array) -> Array:
-    return xp.abs(_inexact(xp, x))
+    return xp.abs(floating(xp, x))
 
 
 def _degrees(xp: Any, x: Array) -> Array:
-    return _inexact(xp, x) * (180 / math.pi)
+    return floating(xp, x) * (180 / math.pi)
 
 
 def _radians(xp: Any, x: Array) -> Array:
-    return _inexact(xp, x) * (math.pi / 180)
+    return floating(xp, x) * (math.pi / 180)
 
 
 def _float_power(xp: Any, x1: Array, x2: Array) -> Array:
-    wide = xp.complex128 if _is_complex(xp, x1) or _is_complex(xp, x2) else xp.float64
+    wide = xp.complex128 if is_complex(xp, x1) or is_complex(xp, x2) else xp.float64
     return xp.pow(xp.astype(x1, wide), xp.astype(x2, wide))
 
 
@@ -72,7 +59,9 @@ def _fmin(xp: Any, x1: Array, x2: Array) -> Array:
 
 def _ignoring(xp: Any, extreme: Callable[..., Array], x1: Array, x2: Array) -> Array:
     """Take the other number where one is NaN."""
-    if not xp.isdtype(xp.result_type(x1, x2), ("real floating", "complex floating")):
+    dtype = xp.result_type(x1, x2)
+    x1, x2 = (xp.astype(x, dtype, copy=False) for x in (x1, x2))
+    if not is_floating(xp, x1):
         return extreme(x1, x2)
     return xp.where(xp.isnan(x1), x2, xp.where(xp.isnan(x2), x1, extreme(x1, x2)))
 
@@ -84,25 +73,25 @@ def _fmod(xp: Any, x1: Array, x2: Array) -> Array:
 
 
 def _heaviside(xp: Any, x1: Array, x2: Array) -> Array:
-    x1, x2 = _inexact(xp, x1), _inexact(xp, x2)
+    x1, x2 = floating(xp, x1), floating(xp, x2)
     step = xp.where(x1 < 0, 0.0, xp.where(x1 > 0, xp.ones_like(x1), x1))  # x1 is 0 or NaN there
     return xp.where(x1 == 0, x2, step)
 
 
 def _ldexp(xp: Any, x1: Array, x2: Array) -> Array:
     # In two steps, so that the power of two overflows no earlier than the result.
-    x1 = _inexact(xp, x1)
+    x1 = floating(xp, x1)
     half = xp.floor_divide(x2, 2)
     two = xp.asarray(2.0, dtype=x1.dtype)
     return x1 * two ** xp.astype(half, x1.dtype) * two ** xp.astype(x2 - half, x1.dtype)
 
 
 def _logaddexp2(xp: Any, x1: Array, x2: Array) -> Array:
-    return xp.logaddexp(_inexact(xp, x1) * _LN2, _inexact(xp, x2) * _LN2) / _LN2
+    return xp.logaddexp(floating(xp, x1) * _LN2, floating(xp, x2) * _LN2) / _LN2
 
 
 def _modf(xp: Any, x: Array) -> tuple[Array, Array]:
-    x = _inexact(xp, x)
+    x = floating(xp, x)
     whole = xp.trunc(x)
     # An infinite number has no fraction.
     rest = xp.where(xp.isinf(x), 0.0, x - xp.where(xp.isinf(x), 0.0, whole))
@@ -123,7 +112,7 @@ def _vecmat(xp: Any, x1: Array, x2: Array) -> Array:
 
 def _logical(name: str) -> Callable[..., Array]:
     def program(xp: Any, *inputs: Array) -> Array:
-        return getattr(xp, name)(*(_truth(xp, x) for x in inputs))
+        return getattr(xp, name)(*(x if is_bool(xp, x) else x != 0 for x in inputs))
 
     return program
 

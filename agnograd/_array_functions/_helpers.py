@@ -1,4 +1,4 @@
-"""What programs share: kinds of dtypes, axes, and counts."""
+"""What programs share: kinds of dtypes, axes, counts, and values made ready."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from agnograd._arguments import as_array
+from agnograd._kinds import floating, is_bool, is_complex, is_floating
 from agnograd._array_functions._program import Array
 
 __all__ = [
@@ -19,28 +20,6 @@ __all__ = [
     "like",
     "ready",
 ]
-
-
-def is_complex(xp: Any, x: Array) -> bool:
-    """Return whether an array is complex."""
-    return bool(xp.isdtype(x.dtype, "complex floating"))
-
-
-def is_floating(xp: Any, x: Array) -> bool:
-    """Return whether an array may have a gradient."""
-    return bool(xp.isdtype(x.dtype, ("real floating", "complex floating")))
-
-
-def is_bool(xp: Any, x: Array) -> bool:
-    """Return whether an array is boolean."""
-    return bool(xp.isdtype(x.dtype, "bool"))
-
-
-def floating(xp: Any, x: Array) -> Array:
-    """Return integers and booleans in double precision, as NumPy does."""
-    if is_floating(xp, x):
-        return x
-    return xp.astype(x, x._domain.dtype_named("float64"))
 
 
 def ready(x: Array, value: Any) -> Array:

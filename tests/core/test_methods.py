@@ -1,6 +1,9 @@
 """What arrays of NumPy's can beside the standard, on Variables of any backend."""
 
 import json
+import os
+import subprocess
+import sys
 
 import array_api_compat
 import numpy as np
@@ -177,6 +180,38 @@ def test_what_other_libraries_take_an_array_for(xp):
     assert array_api_compat.array_namespace(x) is xp
     for is_one in ("numpy", "cupy", "torch", "dask", "jax", "ndonnx", "pydata_sparse"):
         assert not getattr(array_api_compat, f"is_{is_one}_array")(x)
+
+
+SCIPYS = """
+import warnings
+import numpy as np
+import agnograd as ag
+from scipy import differentiate, integrate
+
+xp = ag.namespace("numpy")
+
+
+def zeta(s):
+    with warnings.catch_warnings():  # NumPy's, of the infinite end
+        warnings.simplefilter("ignore")
+        ends = xp.asarray(1.0), xp.asarray(np.inf)
+        return integrate.nsum(lambda k, s: 1 / k**s, *ends, args=(s,)).sum
+
+
+def curvature(x):
+    return differentiate.hessian(lambda x: xp.sum(xp.sin(x) * x**2, axis=0), x).ddf
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    ag.check_grad(zeta, np.asarray([1.7, 2.3]), order=1)
+ag.check_grad(curvature, np.asarray([1.7, 2.3]), order=1, rtol=1e-2, atol=1e-3)
+"""
+
+
+def test_scipy_computes_with_methods():
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    subprocess.run([sys.executable, "-c", SCIPYS], env=environment, check=True)
 
 
 def test_memory_is_not_laid_out(xp):

@@ -32,7 +32,7 @@ def registered():
 def test_every_type_and_scale_is_scipys(xp, name, type, norm, orthogonalize):
     options = {"type": type, "norm": norm, "orthogonalize": orthogonalize}
     for raw in (V, V[:4]):
-        found = getattr(xp.fft, name)(xp.asarray(raw.tolist()), **options)
+        found = getattr(xp.fft, name)(xp.asarray(raw.tolist(), dtype=xp.float64), **options)
         expected = getattr(scipy.fft, name)(raw, **options)
         np.testing.assert_allclose(values(found), expected, atol=1e-13)
 
@@ -46,7 +46,7 @@ def test_every_transpose_is_exact(xp, kind, type, norm, orthogonalize):
     def f(x):
         return getattr(xp.fft, kind)(x, **options)
 
-    x, g = xp.asarray(V.tolist()), xp.asarray(V[::-1].tolist())
+    x, g = xp.asarray(V.tolist(), dtype=xp.float64), xp.asarray(V[::-1].tolist(), dtype=xp.float64)
     _, pullback = ag.vjp(f, x.data)
     (back,) = pullback(g.data)
     np.testing.assert_allclose(np.vdot(V[::-1], values(f(x))), np.vdot(np.asarray(back), V))
@@ -59,7 +59,7 @@ def test_every_transpose_is_exact(xp, kind, type, norm, orthogonalize):
 def test_transforms_of_few_elements(xp, kind, type):
     for count in (1, 2, 3):
         raw = V[:count]
-        x = xp.asarray(raw.tolist())
+        x = xp.asarray(raw.tolist(), dtype=xp.float64)
         if (kind, type, count) == ("dct", 1, 1):
             with pytest.raises(ValueError, match="2 elements"):
                 ag.namespace("strict").fft.dct(leaf(ag.namespace("strict"), [1.0]), type=1)
@@ -100,7 +100,7 @@ HANKEL = [(0.3, 0.5), (0.2, 1.0, 0.1, -0.2), (0.2, 1.0, 0.1, 0.4)]
 @pytest.mark.parametrize("name", ["fht", "ifht"])
 def test_hankel_transforms_are_scipys(xp, name, arguments):
     for raw in (V, A):
-        found = getattr(xp.fft, name)(xp.asarray(raw.tolist()), *arguments)
+        found = getattr(xp.fft, name)(xp.asarray(raw.tolist(), dtype=xp.float64), *arguments)
         np.testing.assert_allclose(values(found), getattr(scipy.fft, name)(raw, *arguments))
 
 
@@ -137,7 +137,7 @@ def test_scipys_functions_take_variables(xp, registered, name, options, raw):
 
 
 def test_scipys_positional_arguments(xp, registered):
-    x = xp.asarray(A.tolist())
+    x = xp.asarray(A.tolist(), dtype=xp.float64)
     for name, arguments in {
         "dct": (3, 3, 0, "ortho"),
         "dctn": (2, (2, 2), (0, 1), "forward"),
