@@ -14,6 +14,7 @@ from agnograd._plugins import plugins
 from agnograd._registry import ops
 from agnograd._transforms import grad, hessian, hvp, jvp, stop_gradient, value_and_grad, vjp
 from agnograd._variable import Variable
+from agnograd._wrap import wrap
 from agnograd.errors import LostGradientWarning
 from agnograd.testing import check_grad
 
@@ -44,6 +45,7 @@ __all__ = [
     "stop_gradient",
     "value_and_grad",
     "vjp",
+    "wrap",
 ]
 
 __version__ = "0.1.0"
