@@ -162,8 +162,8 @@ class Protocols(Operators):
         if self._node is not None:
             raise LostGradientError(
                 f"{protocol} of an array that requires a gradient would lose the gradient without "
-                "a word; pass x.detach(), use the functions of x.__array_namespace__() (xp.special, "
-                "xp.signal and others of SciPy's are among them), or make the function that takes "
+                "a word; pass x.detach(), use the functions of x.__array_namespace__() (which has "
+                "SciPy's in xp.special, xp.signal and others), or make the function that takes "
                 "the array differentiable by ag.wrap(f, vjp=...)"
             )
 

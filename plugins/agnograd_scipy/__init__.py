@@ -1,0 +1,17 @@
+"""Functions of SciPy's in every namespace, with derivatives.
+
+They are in the extensions that SciPy's packages give the names of: ``xp.signal``, ``xp.ndimage``,
+``xp.spatial``, ``xp.interpolate``, ``xp.integrate`` and ``xp.optimize``.
+"""
+
+from agnograd_scipy import (  # noqa: F401 (they register their ops)
+    banded,
+    convolution,
+    filters,
+    interpolation,
+    ndfilters,
+    splines,
+)
+from agnograd_scipy._ops import ops
+
+__all__ = ["ops"]

@@ -1,0 +1,52 @@
+"""What the modules share: arrays of one dtype, padding, and axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import array_api_compat
+
+from agnograd.extend import is_complex
+
+__all__ = ["filled", "inexact", "padded", "sliced"]
+
+
+def inexact(xp: Any, *values: Any) -> list[Any]:
+    """Return arrays, numbers and nested lists as arrays of one floating-point or complex dtype.
+
+    Arrays alone decide on the precision; without one of floating-point dtype it is the default.
+    """
+    arrays = [each for each in values if hasattr(each, "dtype")]
+    device = array_api_compat.device(arrays[0]) if arrays else None
+    made = [each if hasattr(each, "dtype") else xp.asarray(each, device=device) for each in values]
+    kinds = ("real floating", "complex floating")
+    dtypes = [each.dtype for each in arrays if xp.isdtype(each.dtype, kinds)]
+    dtype = xp.result_type(*dtypes) if dtypes else xp.asarray(0.0).dtype
+    if any(is_complex(each.dtype, xp) for each in made):
+        dtype = xp.result_type(dtype, xp.complex64)
+    return [xp.astype(each, dtype, copy=False) for each in made]
+
+
+def filled(x: Any, axis: int, length: int, value: Any, xp: Any) -> Any:
+    """Return an array of one value that can be joined to ``x`` along an axis."""
+    shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
+    return xp.full(shape, value, dtype=x.dtype, device=array_api_compat.device(x))
+
+
+def padded(x: Any, around: Sequence[tuple[int, int]], xp: Any, value: Any = 0) -> Any:
+    """Return an array with so many elements of one value before and after, along each axis."""
+    for axis, (before, after) in enumerate(around):
+        parts = [filled(x, axis, length, value, xp) for length in (before, after) if length]
+        if before:
+            x = xp.concat([parts[0], x, *parts[1:]], axis=axis)
+        elif after:
+            x = xp.concat([x, parts[0]], axis=axis)
+    return x
+
+
+def sliced(x: Any, starts: Sequence[int], shape: Sequence[int]) -> Any:
+    """Return the block of a shape that starts at a place."""
+    if tuple(x.shape) == tuple(shape):
+        return x
+    return x[tuple(slice(a, a + n) for a, n in zip(starts, shape, strict=True))]

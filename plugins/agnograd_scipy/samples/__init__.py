@@ -1,0 +1,5 @@
+"""What the ops are checked on: every option, and what is at the edges of their domains."""
+
+from agnograd_scipy.samples import ndimage, signal
+
+samples = [*ndimage.samples, *signal.samples]
