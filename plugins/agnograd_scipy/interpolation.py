@@ -84,7 +84,7 @@ def _interpolated(
 
     Any axes that follow have the same places: the result is of shape (count, ...).
     """
-    kind, rank = symmetry(mode), places.shape[0]
+    kind, (rank, count) = symmetry(mode), places.shape
     if not 0 <= order <= 5:
         raise ValueError(f"order must be 0 to 5, not {order}")
     before, around = 0, mode if mode in ("nearest", "grid-constant") else kind
@@ -98,11 +98,11 @@ def _interpolated(
     flat, share, known = 0, 1, None
     for axis, length in enumerate(grid):
         index, factors, valid = _taps(xp, places[axis, :] + before, length, order, mode, around)
-        across = (*(1,) * axis, -1, *(1,) * (rank - 1 - axis), places.shape[1])
-        flat = flat * length + xp.reshape(index, across)
-        share = share * xp.reshape(factors, across)
+        ahead, behind = (1,) * axis, (1,) * (rank - 1 - axis)
+        flat = flat * length + xp.reshape(index, (*ahead, order + 1, *behind, count))
+        share = share * xp.reshape(factors, (*ahead, order + 1, *behind, count))
         if valid is not None:
-            valid = xp.reshape(valid, (*across[:axis], -1, *across[axis + 1 :]))
+            valid = xp.reshape(valid, (*ahead, valid.shape[0], *behind, count))
             known = valid if known is None else known & valid
     ones = (1,) * len(rest)
     elements = xp.take(xp.reshape(input, (math.prod(grid), *rest)), xp.reshape(flat, (-1,)), axis=0)
@@ -112,7 +112,7 @@ def _interpolated(
     share = xp.astype(share, elements.dtype, copy=False)
     out = xp.sum(elements * xp.reshape(share, (*share.shape, *ones)), axis=tuple(range(rank)))
     if known is not None and mode == "constant":
-        out = xp.where(xp.reshape(known, (-1, *ones)), out, cval)
+        out = xp.where(xp.reshape(known, (count, *ones)), out, cval)
     return out
 
 
