@@ -7,7 +7,9 @@ They are in the extensions that SciPy's packages give the names of: ``xp.signal`
 from agnograd_scipy import (  # noqa: F401 (they register their ops)
     banded,
     convolution,
+    distance,
     filters,
+    interpolate,
     interpolation,
     ndfilters,
     splines,
