@@ -9,9 +9,11 @@ from agnograd_scipy import (  # noqa: F401 (they register their ops)
     convolution,
     distance,
     filters,
+    integrate,
     interpolate,
     interpolation,
     ndfilters,
+    optimize,
     splines,
 )
 from agnograd_scipy._ops import ops

@@ -349,7 +349,8 @@ def interpn(
         raise ValueError(f"method must be 'linear' or 'nearest', not {method!r}")
     shape, rest = xi.shape[:-1], values.shape[rank:]
     places = xp.reshape(xi, (math.prod(shape), rank))
-    corners, known = [], None
+    corners: list[Any] = []
+    known: Any = None
     for axis, x in enumerate(points):
         at = places[:, axis]
         piece = _piece(xp, x, at)
@@ -369,9 +370,11 @@ def interpn(
 def _corners(xp: Any, values: Any, corners: Sequence[Any], rank: int) -> Any:
     """Return the sum of values at the corners of cells, each times its shares."""
     lengths, rest = values.shape[:rank], values.shape[rank:]
-    flat, out = xp.reshape(values, (math.prod(lengths), *rest)), 0
+    flat = xp.reshape(values, (math.prod(lengths), *rest))
+    out: Any = 0
     for corner in itertools.product(*corners):
-        place, share = 0, 1
+        place: Any = 0
+        share: Any = 1
         for (index, part), length in zip(corner, lengths, strict=True):
             place, share = place * length + index, share * part
         share = xp.reshape(share, (*share.shape, *(1,) * len(rest)))

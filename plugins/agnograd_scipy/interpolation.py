@@ -95,7 +95,9 @@ def _interpolated(
         for axis in range(rank):
             input = xp.ndimage.spline_filter1d(input, order, axis, mode=mode)
     grid, rest = input.shape[:rank], input.shape[rank:]
-    flat, share, known = 0, 1, None
+    flat: Any = 0
+    share: Any = 1
+    known: Any = None
     for axis, length in enumerate(grid):
         index, factors, valid = _taps(xp, places[axis, :] + before, length, order, mode, around)
         ahead, behind = (1,) * axis, (1,) * (rank - 1 - axis)
