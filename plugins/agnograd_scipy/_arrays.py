@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import array_api_compat
+import optree
 
 from agnograd.extend import is_complex
 
-__all__ = ["filled", "inexact", "padded", "sliced"]
+__all__ = ["filled", "given", "inexact", "padded", "sliced"]
 
 
 def inexact(xp: Any, *values: Any) -> list[Any]:
@@ -19,13 +20,23 @@ def inexact(xp: Any, *values: Any) -> list[Any]:
     """
     arrays = [each for each in values if hasattr(each, "dtype")]
     device = array_api_compat.device(arrays[0]) if arrays else None
-    made = [each if hasattr(each, "dtype") else xp.asarray(each, device=device) for each in values]
+    made = [xp.asarray(each, device=None if hasattr(each, "dtype") else device) for each in values]
     kinds = ("real floating", "complex floating")
     dtypes = [each.dtype for each in arrays if xp.isdtype(each.dtype, kinds)]
     dtype = xp.result_type(*dtypes) if dtypes else xp.asarray(0.0).dtype
     if any(is_complex(each.dtype, xp) for each in made):
         dtype = xp.result_type(dtype, xp.complex64)
     return [xp.astype(each, dtype, copy=False) for each in made]
+
+
+def given(xp: Any, args: Any) -> Any:
+    """Return further arguments of a user's function, with its arrays as the namespace's.
+
+    One argument may be given by itself, as SciPy has it; they may be pytrees.
+    """
+    args = tuple(args) if isinstance(args, tuple | list) else (args,)
+    convert = lambda each: xp.asarray(each) if hasattr(each, "dtype") else each  # noqa: E731
+    return optree.tree_map(convert, args)
 
 
 def filled(x: Any, axis: int, length: int, value: Any, xp: Any) -> Any:

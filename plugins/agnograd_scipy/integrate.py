@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import array_api_compat
 
-from agnograd_scipy._arrays import inexact
+from agnograd_scipy._arrays import given, inexact
 from agnograd_scipy._host import on_host, to_host
 from agnograd_scipy._ops import ops
 
@@ -57,7 +57,7 @@ def solve_ivp(
     y0: Any,
     method: str = "RK45",
     t_eval: Any = None,
-    args: Sequence[Any] = (),
+    args: Any = (),
     **options: Any,
 ) -> Solution:
     """Solve dy/dt = fun(t, y, *args) from y0 on, ``scipy.integrate.solve_ivp``.
@@ -73,8 +73,9 @@ def solve_ivp(
     method : {"RK45", "RK23", "DOP853"}
         SciPy's explicit Runge-Kutta methods.
     t_eval : array or sequence of float, shape (times,), optional
-        The times at which the solution is wanted, in order; by default the ends of all steps.
-    args : sequence
+        The times at which the solution is wanted, in order; by default the ends of all steps,
+        which gradients then hold fixed.
+    args : tuple
         Further arguments of ``fun``. They have gradients, as everything that it uses.
     **options
         SciPy's ``rtol``, ``atol``, ``max_step`` and ``first_step``.
@@ -93,10 +94,10 @@ def solve_ivp(
     (y0,) = inexact(xp, y0)
     if y0.ndim != 1:
         raise ValueError(f"y0 has one axis, not shape {y0.shape}")
-    ends = [_number(each) for each in t_span]
+    args, ends = given(xp, args), [_number(each) for each in t_span]
 
     def slope(t: float, y: Any) -> Any:
-        return on_host(lambda y: fun(t, y, *args), y0)(y)
+        return on_host(lambda y: fun(float(t), y, *args), y0)(y)
 
     times, method_, calls = _host_module().accepted_steps(
         slope, ends, to_host(y0), method, **options
@@ -220,7 +221,7 @@ def quad(
     func: Callable[..., Any],
     a: Any,
     b: Any,
-    args: Sequence[Any] = (),
+    args: Any = (),
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
     limit: int = 50,
@@ -236,7 +237,7 @@ def quad(
         made of array functions.
     a, b : float or 0-d array
         The limits, of which infinite ones are floats. One that is an array has a gradient.
-    args : sequence
+    args : tuple
         Further arguments of ``func``. They have gradients, as everything that it uses.
     epsabs, epsrel : float
         The tolerances.
@@ -252,7 +253,8 @@ def quad(
     RuntimeError
         If the tolerances are not met.
     """
-    place, start = _substitution(a, b)
+    args = given(xp, args)
+    place, start = _substitution(*(xp.asarray(x) if hasattr(x, "dtype") else x for x in (a, b)))
 
     def integrand(t: Any) -> Any:
         x, factor = place(t)
@@ -297,7 +299,7 @@ def _substitution(a: Any, b: Any) -> tuple[Callable[[float], tuple[Any, Any]], f
 
 
 def fixed_quad(
-    xp: Any, func: Callable[..., Any], a: Any, b: Any, args: Sequence[Any] = (), n: int = 5
+    xp: Any, func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5
 ) -> Any:
     """Return the integral by Gauss's formula of n points, the first of SciPy's ``fixed_quad``.
 
@@ -307,7 +309,7 @@ def fixed_quad(
         ``func(x, *args)`` of an array of shape (n,) returns one of shape (..., n).
     a, b : float or 0-d array
         The limits.
-    args : sequence
+    args : tuple
         Further arguments of ``func``.
     n : int
         The number of points.
@@ -316,7 +318,7 @@ def fixed_quad(
     -------
     array, shape (...)
     """
-    a, b = inexact(xp, a, b)
+    args, (a, b) = given(xp, args), inexact(xp, a, b)
     nodes, weights = (
         xp.asarray(each, dtype=a.dtype, device=array_api_compat.device(a))
         for each in _host_module().gauss(n)

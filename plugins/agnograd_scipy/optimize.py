@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+import optree
+
 import agnograd as ag
 from agnograd.errors import LostGradientError
 from agnograd.extend import adjoint
-from agnograd_scipy._arrays import inexact
+from agnograd_scipy._arrays import given, inexact
 from agnograd_scipy._host import from_host, on_host, to_host
 from agnograd_scipy._ops import ops
 
@@ -38,10 +40,15 @@ class Implicit(ag.Function):
 
     def backward(self, xp: Any, g: Any) -> Any:
         """Return the gradients of what f depends on."""
+        first_order = not isinstance(g, ag.Variable)
         x, *args = self.saved
+        if first_order:  # the function is one of Variables
+            x, g, *args = (ag.Variable(each, requires_grad=False) for each in (x, g, *args))
+            xp = ag.namespace(x)
         w = _solved(xp, adjoint(_jacobian(xp, self.f, x, args), xp), g)
         _, pullback = ag.vjp(lambda *args: self.f(x, *args), *args)
-        return (None, *pullback(-w)) if args else None
+        found = pullback(-w)
+        return (None, *((each.data for each in found) if first_order else found))
 
 
 def _jacobian(xp: Any, f: Callable[..., Any], x: Any, args: Sequence[Any]) -> Any:
@@ -62,13 +69,15 @@ def _solution(
     ``solve(f, x0)`` finds it on the host, by a function of one array.
     """
     (x0,) = inexact(xp, x0)
-    args = args if isinstance(args, tuple) else (args,)
-    places = [k for k, arg in enumerate(args) if hasattr(arg, "dtype")]
-    constant = [_detached(arg) for arg in args]
+    leaves, tree = optree.tree_flatten(given(xp, args))
+    kinds = ("real floating", "complex floating")
+    places = [k for k, x in enumerate(leaves) if hasattr(x, "dtype") and xp.isdtype(x.dtype, kinds)]
+    constant = [_detached(leaf) for leaf in leaves]
 
     def filled(x: Any, *arrays: Any) -> Any:
-        given = dict(zip(places, arrays, strict=True))
-        return f(x, *(given.get(k, arg) for k, arg in enumerate(constant)))
+        known = dict(zip(places, arrays, strict=True))
+        filling = [known.get(k, leaf) for k, leaf in enumerate(constant)]
+        return f(x, *optree.tree_unflatten(tree, filling))
 
     start = _detached(x0)
     if getattr(filled(start, *(constant[k] for k in places)), "requires_grad", False):
@@ -79,7 +88,7 @@ def _solution(
     alone = lambda x: filled(x, *(constant[k] for k in places))  # noqa: E731
     found = from_host(solve(alone, start), start)
     found = _polished(xp, alone, found)
-    out = Implicit(filled)(found, *(args[k] for k in places))
+    out = Implicit(filled)(found, *(leaves[k] for k in places))
     return out if isinstance(x0, ag.Variable) else out.data
 
 
@@ -225,7 +234,7 @@ def minimize(
     """
 
     def solve(f: Callable[..., Any], start: Any) -> Any:
-        args_ = tuple(_detached(arg) for arg in (args if isinstance(args, tuple) else (args,)))
+        args_: Any = optree.tree_map(_detached, given(xp, args))
         both = ag.value_and_grad(lambda x: fun(x, *args_))
 
         def at(x: Any) -> Any:

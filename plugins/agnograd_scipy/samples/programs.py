@@ -1,0 +1,105 @@
+"""Samples of what takes functions: integrals, differential equations, roots and minima."""
+
+from typing import Any
+
+from agnograd.extend import Sample, array
+
+
+class Program:
+    """A function that is printed as its source."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.function = eval(source)
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function."""
+        return self.function(*args)
+
+    def __repr__(self) -> str:
+        return f"({self.source})"
+
+
+_decay = Program("lambda t, y, p: -p * y + 0.1 * t * y**2")
+_tight: Any = {"rtol": 1e-9, "atol": 1e-11}
+_start, _rate = array(2, low=0.5, high=1.0), array(2, low=0.5, high=1.0)
+_t1 = array(values=0.6)
+
+samples = [
+    *(
+        Sample(
+            "integrate.solve_ivp",
+            _decay,
+            (0.0, 0.5),
+            _start,
+            method,
+            times,
+            (_rate,),
+            after=lambda out, xp: out.y[:, -2:] if out.t.shape[0] < 4 else out.y[:, -1],
+            **_tight,
+        )
+        for method, times in (("RK45", None), ("DOP853", [0.0, 0.2, 0.5]), ("RK45", [0.3, 0.45]))
+    ),
+    Sample(
+        "integrate.solve_ivp",
+        _decay,
+        [0.1, _t1],
+        _start,
+        args=(0.7,),
+        rtol=1e-6,
+        after=lambda out, xp: (out.t[-1], out.y[:, -1]),
+        order=1,
+    ),
+    Sample(
+        "integrate.solve_ivp",
+        _decay,
+        (0.5, 0.0),
+        _start,
+        "RK23",
+        args=(0.7,),
+        rtol=1e-5,
+        order=0,
+    ),
+    Sample(
+        "integrate.quad",
+        Program("lambda x, p: x**2 / (1 + p * x)"),
+        0.2,
+        array(values=1.3),
+        (array(low=0.5),),
+        after=lambda out, xp: out[0],
+        epsabs=1e-4,
+        epsrel=1e-4,
+    ),
+    Sample(
+        "integrate.quad",
+        Program("lambda x, p: 1 / (p + x**2)"),
+        array(values=0.3),
+        float("inf"),
+        (array(low=0.5),),
+        after=lambda out, xp: out[0],
+        epsabs=1e-4,
+        epsrel=1e-4,
+    ),
+    Sample(
+        "integrate.fixed_quad",
+        Program("lambda x, p: p * x**3"),
+        array(values=0.3),
+        array(values=0.9),
+        (array(low=0.5),),
+    ),
+    Sample("integrate.fixed_quad", Program("lambda x: x**3"), 0.0, array(values=0.9), n=3),
+    Sample(
+        "optimize.root",
+        Program("lambda x, a, b: x**3 + a * x - b"),
+        [0.5, 0.5],
+        (_rate, array(2)),
+    ),
+    Sample("optimize.root", Program("lambda x, a: x**3 + x - a"), 0.5, array(low=0.5), "lm"),
+    Sample("optimize.fixed_point", Program("lambda x, a: a / (2 + x)"), [0.5, 0.4], (_rate,)),
+    Sample(
+        "optimize.minimize",
+        Program("lambda x, a, b: (x - a) ** 4 + x**2 + b * x"),
+        0.3,
+        (array(low=0.5), array()),
+    ),
+]
