@@ -186,17 +186,11 @@ def _boundaries(bc_type: Boundary) -> list[Any]:
 def _slopes(xp: Any, x: Any, y: Any, dx: Any, wide: Any, slopes: Any, ends: Sequence[Any]) -> Any:
     """Return the derivatives at the points, by SciPy's system."""
     first, last = ends
-    start = _end(xp, first, dx[:2], slopes[:2, ...], wide[:2, ...])
+    start = _end(first, dx, slopes, wide)
     # The other end is the same, seen from the other side.
     if last != "not-a-knot" and last[0] == 2:
         last = (2, -last[1])
-    stop = _end(
-        xp,
-        last,
-        xp.flip(dx[-2:]),
-        xp.flip(slopes[-2:, ...], axis=0),
-        xp.flip(wide[-2:, ...], axis=0),
-    )
+    stop = _end(last, xp.flip(dx), *(xp.flip(each, axis=0) for each in (slopes, wide)))
     inner = 3 * (wide[1:, ...] * slopes[:-1, ...] + wide[:-1, ...] * slopes[1:, ...])
     shape = y.shape[1:]
     right = xp.concat(
@@ -217,7 +211,7 @@ def _slopes(xp: Any, x: Any, y: Any, dx: Any, wide: Any, slopes: Any, ends: Sequ
     return banded_system(xp, rows, right)
 
 
-def _end(xp: Any, end: Any, dx: Any, slopes: Any, wide: Any) -> tuple[Any, Any, Any]:
+def _end(end: Any, dx: Any, slopes: Any, wide: Any) -> tuple[Any, Any, Any]:
     """Return the diagonal, what is beside it, and the right hand side of an end's equation."""
     if end == "not-a-knot":
         d = dx[0] + dx[1]

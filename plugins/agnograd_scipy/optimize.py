@@ -44,20 +44,20 @@ class Implicit(ag.Function):
         x, *args = self.saved
         if first_order:  # the function is one of Variables
             x, g, *args = (ag.Variable(each, requires_grad=False) for each in (x, g, *args))
-            xp = ag.namespace(x)
-        w = _solved(xp, adjoint(_jacobian(xp, self.f, x, args), xp), g)
+        w = _solved(adjoint(_jacobian(self.f, x, args), ag.namespace(x)), g)
         _, pullback = ag.vjp(lambda *args: self.f(x, *args), *args)
         found = pullback(-w)
         return (None, *((each.data for each in found) if first_order else found))
 
 
-def _jacobian(xp: Any, f: Callable[..., Any], x: Any, args: Sequence[Any]) -> Any:
-    """Return the derivative of f by x, as a matrix."""
-    size = math.prod(x.shape)
+def _jacobian(f: Callable[..., Any], x: Any, args: Sequence[Any] = ()) -> Any:
+    """Return the derivative of f by a Variable x, as a matrix."""
+    xp, size = ag.namespace(x), math.prod(x.shape)
     return xp.reshape(ag.jacobian(lambda x: f(x, *args))(x), (size, size))
 
 
-def _solved(xp: Any, matrix: Any, g: Any) -> Any:
+def _solved(matrix: Any, g: Any) -> Any:
+    xp = ag.namespace(g)
     return xp.reshape(xp.linalg.solve(matrix, xp.reshape(g, (matrix.shape[0],))), g.shape)
 
 
@@ -69,6 +69,8 @@ def _solution(
     ``solve(f, x0)`` finds it on the host, by a function of one array.
     """
     (x0,) = inexact(xp, x0)
+    if not isinstance(x0, ag.Variable):  # the function is one of Variables all the same
+        return _solution(ag.namespace(x0), f, args, x0, solve, name).data
     leaves, tree = optree.tree_flatten(given(xp, args))
     kinds = ("real floating", "complex floating")
     places = [k for k, x in enumerate(leaves) if hasattr(x, "dtype") and xp.isdtype(x.dtype, kinds)]
@@ -87,16 +89,14 @@ def _solution(
         )
     alone = lambda x: filled(x, *(constant[k] for k in places))  # noqa: E731
     found = from_host(solve(alone, start), start)
-    found = _polished(xp, alone, found)
-    out = Implicit(filled)(found, *(leaves[k] for k in places))
-    return out if isinstance(x0, ag.Variable) else out.data
+    return Implicit(filled)(_polished(alone, found), *(leaves[k] for k in places))
 
 
 def _detached(x: Any) -> Any:
     return x.detach() if isinstance(x, ag.Variable) else x
 
 
-def _polished(xp: Any, f: Callable[..., Any], x: Any) -> Any:
+def _polished(f: Callable[..., Any], x: Any) -> Any:
     """Take steps of Newton's method for as long as the residual gets smaller.
 
     A derivative at a place that is no solution is none of the solution.
@@ -105,7 +105,7 @@ def _polished(xp: Any, f: Callable[..., Any], x: Any) -> Any:
         residual = f(x)
         best = _size(residual)
         for _ in range(_POLISH):
-            step = _solved(xp, _jacobian(xp, f, x, ()), residual)
+            step = _solved(_jacobian(f, x), residual)
             moved = x - step
             residual = f(moved)
             size = _size(residual)
@@ -158,7 +158,7 @@ def root(
     """
 
     def solve(f: Callable[..., Any], start: Any) -> Any:
-        jacobian = on_host(lambda x: _jacobian(xp, f, x, ()), start)
+        jacobian = on_host(lambda x: _jacobian(f, x), start)
         shape = start.shape
         flat = lambda x: on_host(f, start)(x.reshape(shape)).reshape(-1)  # noqa: E731
         found = _host().root(
@@ -234,7 +234,7 @@ def minimize(
     """
 
     def solve(f: Callable[..., Any], start: Any) -> Any:
-        args_: Any = optree.tree_map(_detached, given(xp, args))
+        args_: Any = optree.tree_map(_detached, given(ag.namespace(start), args))
         both = ag.value_and_grad(lambda x: fun(x, *args_))
 
         def at(x: Any) -> Any:

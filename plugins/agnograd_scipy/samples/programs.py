@@ -23,7 +23,6 @@ class Program:
 _decay = Program("lambda t, y, p: -p * y + 0.1 * t * y**2")
 _tight: Any = {"rtol": 1e-9, "atol": 1e-11}
 _start, _rate = array(2, low=0.5, high=1.0), array(2, low=0.5, high=1.0)
-_t1 = array(values=0.6)
 
 samples = [
     *(
@@ -43,7 +42,7 @@ samples = [
     Sample(
         "integrate.solve_ivp",
         _decay,
-        [0.1, _t1],
+        [array(values=0.1), array(values=0.6)],
         _start,
         args=(0.7,),
         rtol=1e-6,
