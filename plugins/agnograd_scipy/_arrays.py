@@ -10,7 +10,7 @@ import optree
 
 from agnograd.extend import is_complex
 
-__all__ = ["filled", "given", "inexact", "padded", "sliced"]
+__all__ = ["arrays_in", "filled", "given", "inexact", "padded", "real_like", "sliced"]
 
 
 def inexact(xp: Any, *values: Any) -> list[Any]:
@@ -20,13 +20,25 @@ def inexact(xp: Any, *values: Any) -> list[Any]:
     """
     arrays = [each for each in values if hasattr(each, "dtype")]
     device = array_api_compat.device(arrays[0]) if arrays else None
-    made = [xp.asarray(each, device=None if hasattr(each, "dtype") else device) for each in values]
     kinds = ("real floating", "complex floating")
     dtypes = [each.dtype for each in arrays if xp.isdtype(each.dtype, kinds)]
     dtype = xp.result_type(*dtypes) if dtypes else xp.asarray(0.0).dtype
+    made = []
+    for each in values:
+        if hasattr(each, "dtype"):
+            made.append(xp.asarray(each))
+        elif is_complex(xp.asarray(each, device=device).dtype, xp):
+            made.append(xp.asarray(each, device=device, dtype=xp.result_type(dtype, xp.complex64)))
+        else:
+            made.append(xp.asarray(each, device=device, dtype=dtype))
     if any(is_complex(each.dtype, xp) for each in made):
         dtype = xp.result_type(dtype, xp.complex64)
     return [xp.astype(each, dtype, copy=False) for each in made]
+
+
+def real_like(xp: Any, x: Any, *values: Any) -> list[Any]:
+    """Return values as arrays of the precision of ``x``, or of their own if that is wider."""
+    return inexact(xp, xp.real(x) if is_complex(x.dtype, xp) else x, *values)[1:]
 
 
 def given(xp: Any, args: Any) -> Any:
@@ -37,6 +49,11 @@ def given(xp: Any, args: Any) -> Any:
     args = tuple(args) if isinstance(args, tuple | list) else (args,)
     convert = lambda each: xp.asarray(each) if hasattr(each, "dtype") else each  # noqa: E731
     return optree.tree_map(convert, args)
+
+
+def arrays_in(args: Any) -> list[Any]:
+    """Return the arrays in a pytree."""
+    return [each for each in optree.tree_leaves(args) if hasattr(each, "dtype")]
 
 
 def filled(x: Any, axis: int, length: int, value: Any, xp: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import array_api_compat
 
-from agnograd_scipy._arrays import given, inexact
+from agnograd_scipy._arrays import arrays_in, given, inexact
 from agnograd_scipy._host import on_host, to_host
 from agnograd_scipy._ops import ops
 
@@ -318,7 +318,8 @@ def fixed_quad(
     -------
     array, shape (...)
     """
-    args, (a, b) = given(xp, args), inexact(xp, a, b)
+    args = given(xp, args)
+    a, b, *_ = inexact(xp, a, b, *arrays_in(args))
     nodes, weights = (
         xp.asarray(each, dtype=a.dtype, device=array_api_compat.device(a))
         for each in _host_module().gauss(n)

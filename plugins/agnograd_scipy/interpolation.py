@@ -15,7 +15,7 @@ from typing import Any
 
 import array_api_compat
 
-from agnograd_scipy._arrays import inexact
+from agnograd_scipy._arrays import inexact, real_like
 from agnograd_scipy._ops import ops
 from agnograd_scipy.boundaries import extended, inside, wrapped
 from agnograd_scipy.splines import symmetry, weights
@@ -58,7 +58,7 @@ def map_coordinates(
         Of the floating-point or complex dtype of the array.
     """
     (input,) = inexact(xp, input)
-    (coordinates,) = inexact(xp, coordinates)
+    (coordinates,) = real_like(xp, input, coordinates)
     if not input.ndim or coordinates.shape[:1] != (input.ndim,):
         raise ValueError(
             f"coordinates of shape {coordinates.shape} have not one row for each of the axes of an "
@@ -173,7 +173,7 @@ def affine_transform(
     """
     (input,) = inexact(xp, input)
     rank, shape = input.ndim, tuple(input.shape if output_shape is None else output_shape)
-    matrix, offset = inexact(xp, matrix, offset)
+    matrix, offset = real_like(xp, input, matrix, offset)
     if matrix.shape in ((rank, rank + 1), (rank + 1, rank + 1)):
         matrix, offset = matrix[:rank, :rank], matrix[:rank, rank]
     if matrix.shape not in ((rank, rank), (rank,)) or len(shape) != rank:
@@ -215,7 +215,7 @@ def shift(
         As of ``map_coordinates``.
     """
     (input,) = inexact(xp, input)
-    (moved,) = inexact(xp, shift)
+    (moved,) = real_like(xp, input, shift)
     if moved.shape not in ((), (input.ndim,)):
         raise ValueError(f"shift has an element for each of {input.ndim} axes, not {moved.shape}")
     grid = _grid(xp, input.shape, moved)
@@ -261,9 +261,7 @@ def zoom(
         start = 0.5 * step - 0.5 if grid_mode else 0.0
         # The last place is not to lie behind the last element by an error of rounding.
         axes.append([start + min(k * step, above) for k in range(count)])
-    real = xp.real(input).dtype if xp.isdtype(input.dtype, "complex floating") else input.dtype
-    device = array_api_compat.device(input)
-    lines = [xp.asarray(each, dtype=real, device=device) for each in axes]
+    lines = real_like(xp, input, *axes)
     places = xp.stack([xp.reshape(each, (-1,)) for each in xp.meshgrid(*lines, indexing="ij")])
     out = _interpolated(xp, input, places, order, mode, cval, prefilter)
     return xp.reshape(out, tuple(map(len, axes)))
@@ -299,7 +297,7 @@ def rotate(
     plane = tuple(sorted(axis % input.ndim for axis in axes)) if input.ndim > 1 else ()
     if len(set(plane)) != 2:
         raise ValueError(f"axes {tuple(axes)} are no plane of an array of shape {input.shape}")
-    (turned,) = inexact(xp, angle)
+    (turned,) = real_like(xp, input, angle)
     turned = turned * (math.pi / 180)
     cos, sin = xp.cos(turned), xp.sin(turned)
     x = xp.moveaxis(input, plane, (0, 1))

@@ -10,7 +10,7 @@ from typing import Any
 
 import array_api_compat
 
-from agnograd_scipy._arrays import inexact
+from agnograd_scipy._arrays import inexact, real_like
 from agnograd_scipy._ops import ops
 from agnograd_scipy.boundaries import extended, modes_of
 
@@ -150,10 +150,9 @@ def gaussian_filter1d(
     (input,) = inexact(xp, input)
     if radius is None:
         radius = int(truncate * (sigma.item() if hasattr(sigma, "item") else sigma) + 0.5)
-    real = xp.real(input).dtype if xp.isdtype(input.dtype, "complex floating") else input.dtype
+    (sigma,) = real_like(xp, input, sigma)
     device = array_api_compat.device(input)
-    sigma = xp.asarray(sigma, dtype=real, device=device)
-    x = xp.arange(-radius, radius + 1, dtype=real, device=device)
+    x = xp.arange(-radius, radius + 1, dtype=sigma.dtype, device=device)
     gaussian = xp.exp(-0.5 * (x / sigma) ** 2)
     gaussian = gaussian / xp.sum(gaussian)
     # Derivatives are Hermite polynomials times the Gaussian: each by the two before it.

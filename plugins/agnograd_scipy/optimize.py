@@ -17,7 +17,7 @@ import optree
 import agnograd as ag
 from agnograd.errors import LostGradientError
 from agnograd.extend import adjoint
-from agnograd_scipy._arrays import given, inexact
+from agnograd_scipy._arrays import arrays_in, given, inexact
 from agnograd_scipy._host import from_host, on_host, to_host
 from agnograd_scipy._ops import ops
 
@@ -68,7 +68,7 @@ def _solution(
 
     ``solve(f, x0)`` finds it on the host, by a function of one array.
     """
-    (x0,) = inexact(xp, x0)
+    x0, *_ = inexact(xp, x0, *arrays_in(args))
     if not isinstance(x0, ag.Variable):  # the function is one of Variables all the same
         return _solution(ag.namespace(x0), f, args, x0, solve, name).data
     leaves, tree = optree.tree_flatten(given(xp, args))
@@ -147,7 +147,7 @@ def root(
     Returns
     -------
     array
-        Of the shape and dtype of ``x0``.
+        Of the shape of ``x0``, and the dtype to which it and the arrays in ``args`` are promoted.
 
     Raises
     ------

@@ -93,11 +93,13 @@ def minimum(f: Callable[..., Any], x0: Array, **options: Any) -> Array:
     """Return where SciPy finds a minimum of a function that gives its gradient, too."""
     found = scipy.optimize.minimize(f, x0.astype(float), jac=True, **options)
     # BFGS says that it has lost precision where it cannot get lower, too: the gradient decides.
-    if not found.success and not np.linalg.norm(found.jac) <= 1e-5 * (1 + abs(found.fun)):
+    enough = max(1e-5, 3 * np.finfo(x0.dtype).eps ** 0.5) * (1 + abs(found.fun))
+    if not found.success and not np.linalg.norm(found.jac) <= enough:
         raise RuntimeError(f"minimize: {found.message}")
     return found.x
 
 
 def fixed_point(f: Callable[..., Any], x0: Array, xtol: float, maxiter: int) -> Array:
     """Return where SciPy finds a fixed point; that it does not is a RuntimeError of its."""
+    xtol = max(xtol, 8 * float(np.finfo(x0.dtype).eps))
     return np.asarray(scipy.optimize.fixed_point(f, x0.astype(float), xtol=xtol, maxiter=maxiter))

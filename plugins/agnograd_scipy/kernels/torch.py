@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from agnograd_scipy.kernels import numpy as kernels
@@ -17,9 +18,11 @@ def __getattr__(name: str) -> Callable[..., Any]:
     return partial(_on_cpu, getattr(kernels, name))
 
 
-def _on_cpu(function: Callable[..., Any], *args: torch.Tensor, **options: Any) -> Any:
+def _on_cpu(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Call a function with the memory of tensors."""
-    if any(not isinstance(arg, torch.Tensor) or arg.device.type != "cpu" for arg in args):
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    if any(tensor.device.type != "cpu" for tensor in tensors):
         return NotImplemented
-    out = function(*(arg.numpy(force=True) for arg in args), **options)
-    return out if out is NotImplemented else torch.from_numpy(out)
+    host = [arg.numpy(force=True) if isinstance(arg, torch.Tensor) else arg for arg in args]
+    out = function(*host, **options)
+    return out if out is NotImplemented else torch.from_numpy(np.asarray(out))
