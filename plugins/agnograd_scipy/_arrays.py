@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import array_api_compat
-import optree
 
 from agnograd.extend import is_complex
 
@@ -46,6 +45,8 @@ def given(xp: Any, args: Any) -> Any:
 
     One argument may be given by itself, as SciPy has it; they may be pytrees.
     """
+    import optree  # which takes long
+
     args = tuple(args) if isinstance(args, tuple | list) else (args,)
     convert = lambda each: xp.asarray(each) if hasattr(each, "dtype") else each  # noqa: E731
     return optree.tree_map(convert, args)
@@ -53,6 +54,8 @@ def given(xp: Any, args: Any) -> Any:
 
 def arrays_in(args: Any) -> list[Any]:
     """Return the arrays in a pytree."""
+    import optree
+
     return [each for each in optree.tree_leaves(args) if hasattr(each, "dtype")]
 
 

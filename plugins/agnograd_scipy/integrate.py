@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import array_api_compat
 
+import agnograd as ag
 from agnograd_scipy._arrays import arrays_in, given, inexact
 from agnograd_scipy._host import on_host, to_host
 from agnograd_scipy._ops import ops
@@ -261,8 +262,6 @@ def quad(
         return factor * func(x, *args)
 
     def evaluated(t: float) -> Any:
-        import agnograd as ag
-
         with ag.no_grad():
             return to_host(integrand(t))
 

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-import optree
-
 import agnograd as ag
 from agnograd.errors import LostGradientError
 from agnograd.extend import adjoint
@@ -68,6 +66,8 @@ def _solution(
 
     ``solve(f, x0)`` finds it on the host, by a function of one array.
     """
+    import optree  # which takes long
+
     x0, *_ = inexact(xp, x0, *arrays_in(args))
     if not isinstance(x0, ag.Variable):  # the function is one of Variables all the same
         return _solution(ag.namespace(x0), f, args, x0, solve, name).data
@@ -234,6 +234,8 @@ def minimize(
     """
 
     def solve(f: Callable[..., Any], start: Any) -> Any:
+        import optree
+
         args_: Any = optree.tree_map(_detached, given(ag.namespace(start), args))
         both = ag.value_and_grad(lambda x: fun(x, *args_))
 
