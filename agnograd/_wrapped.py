@@ -98,7 +98,7 @@ class Call:
         """Return the cotangent of each array among the arguments, from what ``vjp`` returned."""
         holding = self.holding(self.leaves)
         several = isinstance(found, tuple | list)
-        if len(holding) == 1 and not (several and len(found) == 1):
+        if len(holding) == 1 and not (isinstance(found, tuple) and len(found) == 1):
             found, several = (found,), True
         if not several or len(found) != len(holding):
             count = len(found) if several else 1

@@ -99,14 +99,17 @@ def _detached(x: Any) -> Any:
 def _polished(f: Callable[..., Any], x: Any) -> Any:
     """Take steps of Newton's method for as long as the residual gets smaller.
 
-    A derivative at a place that is no solution is none of the solution.
+    A derivative at a place that is no solution is none of the solution. Where the Jacobian is
+    singular there is a solution all the same, but no derivative.
     """
     with ag.no_grad():
         residual = f(x)
         best = _size(residual)
         for _ in range(_POLISH):
-            step = _solved(_jacobian(f, x), residual)
-            moved = x - step
+            step = _host().solved(to_host(_jacobian(f, x)), to_host(residual))
+            if step is None:
+                break
+            moved = x - from_host(step, x)
             residual = f(moved)
             size = _size(residual)
             if not size < best:

@@ -82,6 +82,12 @@ def test_several_arguments_results_options_and_trees(xp):
     ag.check_grad(program, u, w)
 
 
+def test_one_argument_may_be_a_list(xp):
+    for vjp in (lambda g, out, xs: [g * 2], lambda g, out, xs: ([g * 2],)):
+        double = ag.wrap(lambda xs: xs[0] * 2, vjp=vjp)
+        ag.check_grad(lambda x, f=double: f([x]), leaf(xp, VALUES).data)
+
+
 def test_complex_arrays_keep_the_convention(xp):
     square = ag.wrap(
         compiled(np.square),

@@ -479,6 +479,16 @@ def test_roots_of_many_axes(xp):
     same(gradient, 1 / 3 * host(target) ** (-2 / 3))
 
 
+def test_a_singular_jacobian_has_a_root_and_no_derivative():
+    xp = ag.namespace("numpy")
+    c = ag.Variable(np.asarray([0.0]))
+    out = xp.optimize.root(lambda x, c: (x - c) * (x - c), [0.0], (c,))
+    same(out, [0.0])
+    with pytest.raises(np.linalg.LinAlgError):
+        xp.sum(out).backward()
+    assert c.grad is None
+
+
 def test_gradients_that_would_be_lost_are_errors(xp):
     c = ag.Variable(made(xp, 0.5))
     with pytest.raises(LostGradientError, match="root: the function uses a tracked Variable"):

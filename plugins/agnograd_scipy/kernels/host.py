@@ -7,7 +7,16 @@ import numpy as np
 import scipy.integrate
 import scipy.optimize
 
-__all__ = ["Method", "accepted_steps", "fixed_point", "gauss", "intervals", "minimum", "root"]
+__all__ = [
+    "Method",
+    "accepted_steps",
+    "fixed_point",
+    "gauss",
+    "intervals",
+    "minimum",
+    "root",
+    "solved",
+]
 
 _METHODS = {
     "RK23": scipy.integrate.RK23,
@@ -103,3 +112,11 @@ def fixed_point(f: Callable[..., Any], x0: Array, xtol: float, maxiter: int) -> 
     """Return where SciPy finds a fixed point; that it does not is a RuntimeError of its."""
     xtol = max(xtol, 8 * float(np.finfo(x0.dtype).eps))
     return np.asarray(scipy.optimize.fixed_point(f, x0.astype(float), xtol=xtol, maxiter=maxiter))
+
+
+def solved(matrix: Array, right: Array) -> Array | None:
+    """Return the solution of a linear system in the shape of its right hand side, if it has one."""
+    try:
+        return np.linalg.solve(matrix, right.reshape(-1)).reshape(right.shape)
+    except np.linalg.LinAlgError:
+        return None
