@@ -72,6 +72,9 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
         assert mode.closing is not None
         mode.closing.__exit__(*error)
 
+    def __repr__(self) -> str:
+        return f"ag.hooks({', '.join(map(repr, self.plugins))})"
+
     def _together(self) -> ActiveHooks:
         """Return the hooks that were active already together with these."""
         from agnograd._hooks import ActiveHooks
@@ -112,4 +115,9 @@ def activate_process_plugins() -> None:
             if hasattr(plugin, "__enter__"):
                 plugin.__enter__()
         except AgnogradError as error:
-            warnings.warn(f"AGNOGRAD_PLUGINS: {error}", PluginWarning, stacklevel=2)
+            warnings.warn(
+                f"AGNOGRAD: a plugin that AGNOGRAD_PLUGINS names is left out: {error}. Change the "
+                "variable, or unset it",
+                PluginWarning,
+                stacklevel=2,
+            )

@@ -38,7 +38,7 @@ def make_asarray(domain: Domain) -> Callable[..., Variable]:
             return _converted(obj, domain, dtype, device, copy)
         if isinstance(obj, list | tuple) and _holds_variable(obj):
             if copy is False:
-                raise ValueError("asarray: a list needs a copy, but copy is False")
+                raise ValueError("asarray: a list needs a copy, but copy is False; leave copy out")
             return _converted(_stacked(obj, xp), domain, dtype, device, None)
         raw = domain.library.asarray(obj, dtype=dtype, device=device, copy=copy)
         made: Variable = domain.Variable._make(raw, None)
@@ -52,7 +52,9 @@ def _converted(x: Variable, domain: Domain, dtype: Any, device: Any, copy: bool 
     recast = dtype is not None and dtype != x.dtype
     moved = device is not None and device != x.device
     if copy is False and (recast or moved):
-        raise ValueError("asarray: another dtype or device needs a copy, but copy is False")
+        raise ValueError(
+            "asarray: another dtype or device needs a copy, but copy is False; leave copy out"
+        )
     if recast:
         x = xp.astype(x, dtype)
     if moved:

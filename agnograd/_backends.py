@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agnograd._capabilities import Capabilities
-from agnograd._discovery import BACKENDS, installed, load, origin
+from agnograd._discovery import BACKENDS, installed, load, origin, unknown
 from agnograd._scatter import scatter_add, scatter_add_axis
 from agnograd.errors import PluginError, UnknownBackendError, UnsupportedArrayError
 
@@ -45,7 +45,9 @@ class Backend:
         The ops that the conformance suite checks, as names and patterns such as ``linalg.*``; by
         default all. A backend that is not finished lists what it has.
     large : int or None
-        From how many elements on ``add_product`` is to be used; None for never.
+        From how many elements on ``add_product`` is to be used, and nodes keep no array that is
+        the negative of another one; None for never. The library's arrays have the standard's
+        ``size`` then, and can be referred to weakly.
     """
 
     name: str
@@ -54,6 +56,9 @@ class Backend:
     capabilities: Capabilities = Capabilities()
     ops: tuple[str, ...] | None = None
     large: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<backend {getattr(self, 'name', None)!r}: {type(self).__name__}>"
 
     def namespace(self) -> ModuleType:
         """Return the library's array-API namespace (array-api-compat's, where it has one)."""
@@ -240,7 +245,16 @@ def _manager() -> pluggy.PluginManager:
 
 
 def backends() -> list[str]:
-    """Return the names of the installed backends, without importing any of them."""
+    """Return the names of the installed backends, in order, without importing any of them.
+
+    The library of a backend may be missing; ``namespace`` then says how to install it.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> {"numpy", "torch", "jax"} <= set(ag.backends())
+    True
+    """
     return list(installed(BACKENDS))
 
 
@@ -257,9 +271,7 @@ def backend_named(name: str) -> Backend:
     """
     entry = installed(BACKENDS).get(name)
     if entry is None:
-        raise UnknownBackendError(
-            f"no backend is named {name!r}; installed: {', '.join(backends()) or 'none'}"
-        )
+        raise UnknownBackendError(unknown("backend", name, BACKENDS))
     from pluggy import PluginValidationError
 
     plugin = load(entry)

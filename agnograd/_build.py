@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from inspect import getdoc
-from types import SimpleNamespace
-from typing import Any
+from types import ModuleType
+from typing import Any, NoReturn
 
 from agnograd._asarray import make_asarray, make_astype, make_from_dlpack
 from agnograd._backends import backend_named
 from agnograd._compile import compile_op
+from agnograd._deferred import Deferred
 from agnograd._domain import DTYPES, Domain, bound
 from agnograd._namespace import Extension, Namespace
 from agnograd._operators import add_operators
 from agnograd._ops import Op
-from agnograd._registry import registered
+from agnograd._registry import extensions, registered_in
 from agnograd.errors import PluginError
 
 __all__ = ["build"]
@@ -27,35 +28,17 @@ _INSPECTION = ("__array_api_version__", "__array_namespace_info__")
 
 
 def build(name: str) -> Domain:
-    """Build all of one backend's ops, on raw arrays and on Variables."""
+    """Build a backend's ops, on raw arrays and on Variables; those of extensions come later."""
     domain = Domain(backend_named(name))
-    ops = {name: op for name, (op, _) in registered().items()}
-    faster = domain.backend.kernels()
-    kernels = {
-        name: kernel
-        for name, op in ops.items()
-        if (kernel := faster.get(name) or _kernel(op, domain)) is not None
-    }
-    domain.raw = SimpleNamespace(**_facts(domain), asarray=domain.library.asarray)
+    domain.raw = ModuleType(f"agnograd.{name}.raw", "The ops on raw arrays.")
     domain.namespace = Namespace(f"agnograd.{name}", Namespace.__doc__)
-    vars(domain.namespace).update(_facts(domain))
-
-    def functions(part: str) -> dict[str, Callable[..., Any]]:
-        return {
-            short: (_composed if ops[full].composed else compile_op)(ops[full], domain, kernel)
-            for short, (full, kernel) in parts[part].items()
-        }
-
-    parts = _parts(kernels)
-    for part, members in parts.items():
-        raw = {short: kernel for short, (_, kernel) in members.items()}
-        if not part:
-            vars(domain.raw).update(raw)
-            vars(domain.namespace).update(functions(part))
-            continue
-        setattr(domain.raw, part, SimpleNamespace(**raw))
-        extension = Extension(f"agnograd.{name}.{part}", partial(functions, part))
-        setattr(domain.namespace, part, extension)
+    for target in (domain.raw, domain.namespace):
+        vars(target).update(_facts(domain))
+    ops = {name: op for name, (op, _) in registered_in("").items()}
+    _fill(domain, "", ops, domain.raw, domain.namespace)
+    for part in _extensions(domain, ops):
+        _extend(domain, part, ops)
+    domain.raw.asarray = domain.library.asarray
     domain.convert = domain.namespace.astype
     domain.namespace.astype = make_astype(domain)
     domain.namespace.asarray = make_asarray(domain)
@@ -64,19 +47,50 @@ def build(name: str) -> Domain:
     return domain
 
 
+def _extensions(domain: Domain, ops: Mapping[str, Op]) -> list[str]:
+    """Return the extensions that a namespace has.
+
+    They are the library's own, and those of which an op set says how an op is computed.
+    """
+    library = domain.library
+    computed = {name.rpartition(".")[0] for name, op in ops.items() if op.forward is not None}
+    parts = dict.fromkeys(name.rpartition(".")[0] for name in ops) | dict.fromkeys(extensions())
+    found = {*computed, *extensions(), *dir(library)}  # what is listed need not be imported yet
+    return [part for part in parts if part and (part in found or hasattr(library, part))]
+
+
+def _extend(domain: Domain, part: str, ops: Mapping[str, Op]) -> None:
+    """Give a domain's namespaces an extension, which is filled when it is first used."""
+
+    def fill() -> None:
+        more = {name: op for name, (op, _) in registered_in(part).items()}
+        _fill(domain, part, {**ops, **more}, raw, public)
+        raw.become()
+        public.become()
+
+    raw = Extension(f"{domain.raw.__name__}.{part}", ModuleType, fill)
+    public = Extension(f"{domain.namespace.__name__}.{part}", Namespace, fill)
+    setattr(domain.raw, part, raw)
+    setattr(domain.namespace, part, public)
+
+
+def _fill(
+    domain: Domain, part: str, ops: Mapping[str, Op], raw: ModuleType, public: ModuleType
+) -> None:
+    """Put the ops of an extension, or of the namespace itself, into the two namespaces."""
+    faster = domain.backend.kernels()
+    for name, op in ops.items():
+        prefix, _, short = name.rpartition(".")
+        kernel = faster.get(name) or _kernel(op, domain) if prefix == part else None
+        if kernel is not None:
+            setattr(raw, short, kernel)
+            setattr(public, short, (_composed if op.composed else compile_op)(op, domain, kernel))
+
+
 def _facts(domain: Domain) -> dict[str, Any]:
     """Return the constants, dtypes, and what else is the library's own."""
     names = (*_CONSTANTS, *DTYPES, *_INSPECTION)
     return {n: getattr(domain.library, n) for n in names if hasattr(domain.library, n)}
-
-
-def _parts(kernels: dict[str, Any]) -> dict[str, dict[str, tuple[str, Any]]]:
-    """Return kernels, with their ops' names, by extension (or none) and short name."""
-    parts: dict[str, dict[str, tuple[str, Any]]] = {}
-    for full, kernel in kernels.items():
-        part, _, short = full.rpartition(".")
-        parts.setdefault(part, {})[short] = full, kernel
-    return parts
 
 
 def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
@@ -86,7 +100,7 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
     forward = None if op.forward is None else _bound(op.forward, domain)
     module = op.kernels.get(domain.backend.name)
     if module is not None and not op.composed:
-        return _when_called(op.name, module, forward, domain)
+        return Deferred(partial(_from_module, op.name, module, forward, domain))
     if forward is not None:
         return forward
     found: Any = domain.library
@@ -101,32 +115,25 @@ def _bound(function: Callable[..., Any], domain: Domain) -> Callable[..., Any]:
     return bound(function, xp=lambda: domain.raw, backend=lambda: domain.backend)
 
 
-def _when_called(
+def _from_module(
     name: str, module: str, forward: Callable[..., Any] | None, domain: Domain
 ) -> Callable[..., Any]:
-    """Return a kernel that is looked up in its module when it is first called.
-
-    It leaves calls that it answers with NotImplemented to ``forward``.
-    """
-    found: Callable[..., Any] | None = None
+    """Return a kernel of a module, which leaves what it does not compute to ``forward``."""
+    own = getattr(import_module(module), name.rpartition(".")[2], None)
+    rest = forward or partial(_refuse, name, module)
+    if own is None:
+        return rest
+    found = _bound(own, domain)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        nonlocal found
-        if found is None:
-            own = getattr(import_module(module), name.rpartition(".")[2], None)
-            found = (forward or _not_implemented) if own is None else _bound(own, domain)
         out = found(*args, **kwargs)
-        if out is not NotImplemented:
-            return out
-        if forward is None:
-            raise PluginError(f"{module} cannot compute this {name}, which has no `forward`")
-        return forward(*args, **kwargs)
+        return rest(*args, **kwargs) if out is NotImplemented else out
 
     return kernel
 
 
-def _not_implemented(*_: Any, **__: Any) -> Any:
-    return NotImplemented
+def _refuse(name: str, module: str, *_: Any, **__: Any) -> NoReturn:
+    raise PluginError(f"{module} cannot compute this {name}, which has no `forward`")
 
 
 def _composed(op: Op, domain: Domain, _: Callable[..., Any]) -> Callable[..., Any]:

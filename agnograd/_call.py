@@ -73,7 +73,9 @@ class Call:
     first: int
     freed: tuple[Any, ...] | None
     origin: Call | None
-    # The plugins that packed saved values.
+    # Whether it is a negation, whose nodes begin with a reference to a large array.
+    negates: bool
+    # What restores saved values: the plugins that packed them, if any did.
     hooks: ActiveHooks | None
     # While the forward call runs, its place can be found.
     location_sought: bool
@@ -127,6 +129,7 @@ class SharedCall(Call):
     """
 
     __slots__ = (
+        "_lean",
         "_observed_kind",
         "_single",
         "accumulate",
@@ -143,6 +146,7 @@ class SharedCall(Call):
         "location_sought",
         "masks",
         "name",
+        "negates",
         "optional",
         "origin",
         "overwrite",
@@ -160,7 +164,7 @@ class SharedCall(Call):
         self.parameters = {}
         self.backward = self.guarded = _no_backward
         self.adding = self.add = self.accumulate = self.overwrite = self.masks = None
-        self.reads = self.optional = False
+        self.reads = self.optional = self.negates = False
         self.simple = True
         self.saved_names: tuple[str, ...] = ()
         self.sources: tuple[Source, ...] = ()
@@ -169,6 +173,7 @@ class SharedCall(Call):
         self.location_sought = False
         self.found_location = None
         self._single = single
+        self._lean: SharedCall | None = None
         self._observed_kind: type[ObservedCall] | None = None
 
     def saves(self, names: Sequence[str], sources: Sequence[Source]) -> None:
@@ -197,6 +202,16 @@ class SharedCall(Call):
         call.location_sought = True
         call.found_location = call.hooks = None
         return call
+
+    def lean(self, restoring: ActiveHooks) -> SharedCall:
+        """Return what stands for calls whose nodes keep less than rules name."""
+        if self._lean is None:
+            lean: SharedCall = _new(SharedCall)
+            for name in SharedCall.__slots__:
+                setattr(lean, name, getattr(self, name))
+            lean.packed_by(restoring)
+            self._lean = lean
+        return self._lean
 
     def packed_by(self, hooks: ActiveHooks) -> None:
         """Become a call whose node has saved values that plugins packed."""
@@ -229,7 +244,7 @@ class ObservedCall(Call):
     @staticmethod
     def of(call: SharedCall) -> type[ObservedCall]:
         """Return the class of the calls of an op."""
-        own = {*ObservedCall.__slots__, *("_observed_kind", "_single")}
+        own = {*ObservedCall.__slots__, *("_lean", "_observed_kind", "_single")}
         shared = {name: getattr(call, name) for name in SharedCall.__slots__ if name not in own}
         shared |= {"freed": None, "_nothing": (None,) * len(call.saved_names)}
         freed = shared | _FREED | {"origin": property(lambda self: self)}

@@ -96,7 +96,10 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     run = Run(f, leaves, tree, places)
     start = next_rank()
     with entered(recording=True, tape=Forgetful()):
-        outputs, structure = run([each._make(each._data, each._node) for each in inputs])
+        # Views become plain Variables: what they show is an argument, their base is not.
+        outputs, structure = run(
+            [each._domain.Variable._make(each._data, each._node) for each in inputs]
+        )
     tracked = [
         place
         for place, out in enumerate(outputs)

@@ -1,8 +1,9 @@
 """The functions that users call and the engine runs: one pair for each op and backend.
 
 An op's function does no look-up by name, no re-packing of arguments and no inspection: its source
-is written here, from the op's signature and from what its rules name, and compiled once for all
-ops and backends that share it. ``inspect.getsource(xp.multiply)`` shows the result.
+is written here, from the op's signature and from what its rules name, when it is called first, and
+compiled once for all ops and backends that share it. ``inspect.getsource(xp.multiply)`` shows the
+result then.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import array_api_compat
 
 from agnograd._backward import Manner, backward_source, multiplies
 from agnograd._call import SharedCall
+from agnograd._deferred import deferred_function, now
 from agnograd._fit import conjugate, fit, fit_each, guarded, mismatch
 from agnograd._graph import FIRST, Leaf, Node, next_rank
 from agnograd._indexing import raw_key
 from agnograd._mode import current_mode
+from agnograd._negatives import lean, reference
 from agnograd._ops import Op
-from agnograd._source import Form, forward_source, saved_values
+from agnograd._source import Form, forward_source, negates, saved_values
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError
 
@@ -49,12 +52,14 @@ _SHARED = {
     "_guarded": guarded,
     "_fit_each": fit_each,
     "_is_operand": is_operand,
+    "_lean": lean,
     "_mismatch": mismatch,
     "_mode": current_mode,
     "_new": object.__new__,
     "_partial": partial,
     "_raw_key": raw_key,
     "_rank": next_rank,
+    "_reference": reference,
     "_type": type,
     "_unwrap": unwrap,
     "_unwrap_each": unwrap_each,
@@ -77,6 +82,20 @@ def compile_op(
     form : {"function", "operator", "reflected"}
         How the op is called.
     """
+    function = deferred_function(
+        op.name.rpartition(".")[2],
+        {"__name__": f"agnograd.ops.{op.chapter}"},
+        lambda: _compiled(op, domain, now(kernel), form),
+    )
+    function.__signature__ = op.signature  # type: ignore[attr-defined]
+    function.__module__ = domain.namespace.__name__
+    function.__doc__ = (op.forward and getdoc(op.forward)) or (
+        f"Compute ``{op.name}`` ({op.chapter}), recorded for differentiation."
+    )
+    return function
+
+
+def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> FunctionType:
     call = SharedCall(op.name, op.chapter, domain)
     special = op.accumulate or op.overwrite or op.masks
     call.simple = op.outputs == "one" and not special
@@ -88,6 +107,7 @@ def compile_op(
         "_complex": domain.complex_dtypes,
         "_inexact": domain.inexact_dtypes,
         "_kernel": kernel,
+        "_large": domain.large,
         "_plain": domain.plain_types,
         "_raw": domain.raw,
         "_viewable": domain.viewable_types,
@@ -97,6 +117,7 @@ def compile_op(
     }
     scope |= {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
     call.optional = op.outputs == "optional"
+    call.negates = negates(op)
     if op.status == "missing":
         call.backward = call.guarded = _missing(op, domain)
     elif op.rules:
@@ -112,12 +133,7 @@ def compile_op(
             call.masks = _masks(op, call.saved_names)
     if op.differentiable:
         call.freed = call.when_freed()
-    function = _function(forward_source(op, form, kernel), scope)
-    function.__module__ = domain.namespace.__name__
-    function.__doc__ = (op.forward and getdoc(op.forward)) or (
-        f"Compute ``{op.name}`` ({op.chapter}), recorded for differentiation."
-    )
-    return function
+    return _function(forward_source(op, form, kernel), scope)
 
 
 def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from operator import attrgetter
 from sys import getrefcount
 from time import perf_counter
 from typing import Any
+from weakref import getweakrefcount
 
 import array_api_compat
 
@@ -68,7 +69,7 @@ class Domain:
     mark : callable
         ``Backend.mark``.
     large : int or None
-        From how many elements on products are added by ``Backend.add_product``, if ever.
+        From how many elements on arrays are large: ``Backend.large``.
     """
 
     raw: Any
@@ -118,7 +119,8 @@ class Domain:
             return self.library.asarray(value)
         kind = type(value)
         raise UnsupportedArrayError(
-            f"{kind.__module__}.{kind.__qualname__} is no array of backend {self.backend.name!r}"
+            f"{kind.__module__}.{kind.__qualname__} is no array of backend {self.backend.name!r}; "
+            f"ag.asarray(x, backend={self.backend.name!r}) moves arrays of another one"
         )
 
     def wrap(self, out: Any) -> Any:
@@ -177,7 +179,8 @@ class Domain:
         """Return ``x`` with ``value`` at ``key``.
 
         It is written in place if ``x``, of which the result is to take the place, is all that
-        refers to its array: then neither the graph, nor a view, nor the user needs it as it was.
+        refers to its array: then neither the graph, nor a view, nor the user needs it as it was,
+        and none may come to need it (``agnograd._negatives``).
         A hook may yet fail, and let the write have no effect: then it is a copy, too.
         """
         mode = current_mode()
@@ -185,6 +188,7 @@ class Domain:
             (mode is None or mode.observers is None)
             and not x._is_view
             and getrefcount(x._data) == _ALONE
+            and not getweakrefcount(x._data)
             and self.backend.alone(x._data)
         ):
             return self.put(x, key, value)
@@ -213,7 +217,10 @@ class Domain:
         """Return the dtype of this name; that there is none is an error."""
         dtype = self.dtype_or_none(name)
         if dtype is None:
-            raise UnsupportedArrayError(f"backend {self.backend.name!r} has no dtype {name!r}")
+            raise UnsupportedArrayError(
+                f"backend {self.backend.name!r} has no dtype {name!r} as it is set up; choose "
+                "another one"
+            )
         return dtype
 
     def name_of(self, dtype: Any) -> str | None:

@@ -201,6 +201,9 @@ class Pass(Arrivals):
         op = node[OP]
         if type(g) is Elements:
             g = g.gathered()
+        if self.plain and self.hooks is None and node[WATCH] is None and type(node) is Leaf:
+            self.final[node] = g
+            return ()
         if self.noticing or node[WATCH] is not None or not isinstance(op, Call):
             g = self.meet(node, g)
         taken = node if self.path is None else within(self.path, node)
@@ -293,6 +296,8 @@ class Pass(Arrivals):
                 return self.overwrite(op, node, taken, g, owned)
         if isinstance(g, dict):
             g = _completed(node, g, self.create_graph)
+        if not masked and self.large and op.adding is not None and self.observers is None:
+            return op.adding(g, taken, self)
         if not masked:
             return self.apply(op.backward, node, taken, g)
         with op.domain.backend.quiet():

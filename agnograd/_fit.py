@@ -59,7 +59,7 @@ def fit(g: Any, shape: Shape, dtype: Any, xp: Any) -> Any:
         return None
     if g.shape != shape:
         g = sum_to(g, shape, xp)
-    if g.dtype != dtype:
+    if g.dtype is not dtype and g.dtype != dtype:
         if is_complex(g.dtype, xp) and not is_complex(dtype, xp):
             g = xp.real(g)
         g = xp.astype(g, dtype)
@@ -67,7 +67,13 @@ def fit(g: Any, shape: Shape, dtype: Any, xp: Any) -> Any:
 
 
 def sum_to(g: Any, shape: Shape, xp: Any) -> Any:
-    """Sum ``g`` over the axes along which ``shape`` was broadcast to the shape of ``g``."""
+    """Sum ``g`` over the axes along which ``shape`` was broadcast to the shape of ``g``.
+
+    Raises
+    ------
+    RuleError
+        If ``shape`` does not broadcast to the shape of ``g``.
+    """
     extra = g.ndim - len(shape)
     axes = tuple(range(extra)) + tuple(
         axis
@@ -154,5 +160,9 @@ def divide_or_zero(x1: Any, x2: Any, xp: Any) -> Any:
 
 
 def adjoint(x: Any, xp: Any) -> Any:
-    """Return the conjugate transpose of each matrix; of real ones the transpose, a view."""
-    return conjugate_if_complex(xp.matrix_transpose(x), xp)
+    """Return the conjugate transpose of each matrix; of real ones the transpose, a view.
+
+    ``x`` has the shape (..., m, n), and the result (..., n, m).
+    """
+    transposed = xp.matrix_transpose(x)
+    return xp.conj(transposed) if is_complex(x.dtype, xp) else transposed

@@ -72,11 +72,16 @@ class Function:
 
     def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
         """Compute the function on raw arrays."""
-        raise NotImplementedError(f"{type(self).__name__} has no method forward(self, xp, ...)")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method forward(self, xp, ...): define it"
+        )
 
     def backward(self, xp: Any, *grads: Any) -> Any:
         """Compute the gradients of the array arguments."""
-        raise NotImplementedError(f"{type(self).__name__} has no method backward(self, xp, g)")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method backward(self, xp, g): define it, or call the "
+            "function under ag.no_grad() or with x.detach()"
+        )
 
     def save(self, *values: Any) -> None:
         """Keep values for ``backward``, until a pass frees them."""
@@ -227,13 +232,16 @@ class Rule:
         if not isinstance(raw, self.domain.array_types):
             raise RuleError(
                 f"{where} is {type(gradient).__name__}, not an array of backend "
-                f"{self.domain.backend.name!r}"
+                f"{self.domain.backend.name!r}; return an array for each array argument, or None"
             )
         array: Any = raw
         found = array.shape, array.dtype, self.domain.device(array)
         for what, one, wanted in zip(("shape", "dtype", "device"), found, fact, strict=True):
             if one != wanted:
-                raise RuleError(f"{where} has {what} {one}, but its argument has {wanted}")
+                raise RuleError(
+                    f"{where} has {what} {one}, but its argument has {wanted}: a gradient must "
+                    "have its argument's"
+                )
 
 
 def _constant(name: str, key: str, value: Any) -> Any:
@@ -260,4 +268,6 @@ def _common_domain(args: Sequence[Any], name: str) -> Domain:
     for arg in (*variables, *filter(is_array, args)):
         domain: Domain = domain_of(arg)
         return domain
-    raise UnsupportedArrayError(f"{name} was called without any array")
+    raise UnsupportedArrayError(
+        f"{name} was called without any array: pass at least one by position"
+    )

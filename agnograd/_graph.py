@@ -67,7 +67,7 @@ class NoOp:
     """What leaves and outputs have for an op: there is nothing to run."""
 
     name = "leaf"
-    simple = reads = False
+    simple = reads = negates = False
     first = FIRST
 
 

@@ -54,7 +54,7 @@ class GraphNode:
         if saved is None:
             return None
         values = zip(node[OP].saved_names, node[OP].unpack(saved), strict=True)
-        return MappingProxyType(dict(values))
+        return MappingProxyType({name: value for name, value in values if name[0] != "_"})
 
     @property
     def variable(self) -> Variable | None:
@@ -68,7 +68,10 @@ class GraphNode:
         return hash(self._edge[RANK])
 
     def __repr__(self) -> str:
-        return "<leaf>" if self.op is None else f"<node of {self.op.name}>"
+        if self.op is None:
+            return "<leaf>"
+        result = "" if self.index is None else f", result {self.index}"
+        return f"<node of {self.op.name}{result}>"
 
 
 class SavedInfo(NamedTuple):

@@ -55,12 +55,17 @@ class GradManager:
         self._made: list[tuple[Variable, Leaf]] = []
         self._state: entered | None = None
 
+    def __repr__(self) -> str:
+        if self._state is None:
+            return f"<GradManager, not active, of {len(self._lasting)} Variables>"
+        return f"<GradManager, active, of {len(self._attached)} Variables>"
+
     def attach(self, variables: Any, callback: OnReady | None = None) -> None:
         """Attach Variables.
 
         Parameters
         ----------
-        variables : Variable or pytree of Variables
+        variables : Variable or pytree of Variable
             Leaves or intermediate values, of floating-point or complex dtype.
         callback : callable, optional
             ``callback(variable, grad)`` is called during ``backward`` as soon as the gradient of a
@@ -77,7 +82,10 @@ class GradManager:
         found = leaves(variables)
         for each in found:
             if not isinstance(each, Variable):
-                raise NoGradientError(f"attach takes Variables, not {type(each).__name__}")
+                raise NoGradientError(
+                    f"attach takes Variables, not {type(each).__name__}: make one of an array, "
+                    "x = ag.Variable(array), and compute with x"
+                )
         for each in found:
             if self._state is None:
                 self._lasting.append((each, callback))
@@ -150,9 +158,9 @@ class GradManager:
 
         Parameters
         ----------
-        outputs : Variable or sequence of Variables
+        outputs : Variable or sequence of Variable
             The values to differentiate.
-        gradients : array, Variable, None, or a sequence of them
+        gradients : array, Variable, None, or sequence of array
             Their cotangents; None means one, for a real value of a single element.
         retain_graph, create_graph : bool
             As in ``Variable.backward``.
@@ -163,7 +171,10 @@ class GradManager:
             If the manager is not active, or an output depends on nothing that is attached.
         """
         if self._state is None:
-            raise NoGradientError("backward belongs into the manager's `with` block")
+            raise NoGradientError(
+                "backward belongs into the manager's `with` block: at its end the manager lets go "
+                "of what it recorded"
+            )
         found = [outputs] if isinstance(outputs, Variable) else list(outputs)
         seeds = seeds_of(found, cotangent_list(gradients, found), create_graph, None)
         callbacks: ByNode[Callback] = ByNode(

@@ -217,11 +217,27 @@ class _Switch(entered):
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         """Take the function to decorate, if the class itself is the decorator."""
 
+    def __repr__(self) -> str:
+        return f"ag.{type(self).__name__}()"
+
 
 class no_grad(_Switch):  # noqa: N801 - PyTorch's name
     """Record nothing: a context manager and decorator, with and without parentheses.
 
     Per thread and per asyncio task. The state of before is restored on leaving, whatever happens.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> x = ag.Variable(2.0)
+    >>> with ag.no_grad():
+    ...     (x * x).requires_grad
+    False
+    >>> @ag.no_grad
+    ... def square(x):
+    ...     return x * x
+    >>> square(x).requires_grad
+    False
     """
 
     __slots__ = ()
@@ -249,8 +265,11 @@ class set_grad_enabled(entered):  # noqa: N801 - PyTorch's name
     def __init__(self, flag: bool) -> None:
         super().__init__(recording=bool(flag))
 
+    def __repr__(self) -> str:
+        return f"ag.set_grad_enabled({self._recording})"
+
 
 def is_grad_enabled() -> bool:
-    """Return whether ops are recorded in this thread and task."""
+    """Return whether ops are recorded in this thread and task, where an input is tracked."""
     mode = current_mode()
     return mode is None or mode.recording

@@ -30,14 +30,14 @@ def asarray(
 
     Parameters
     ----------
-    obj : Variable, array, scalar, or nested list of them
+    obj : Variable, array, scalar or nested list
         What to move. A Variable that is on the backend already is returned as it is.
     backend : str, array or Variable, optional
         The name of a backend, or an array whose backend is meant; by default that of ``obj``, and
         for scalars and lists of them the default backend.
     dtype : dtype or str, optional
         The backend's dtype, or the standard's name of one; by default that of ``obj``.
-    device : optional
+    device : device, optional
         The backend's device; by default where the library puts what it imports.
 
     Returns

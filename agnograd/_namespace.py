@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,16 @@ from agnograd.errors import UnsupportedArrayError
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["Namespace", "domain_named", "domain_of", "is_array", "namespace", "owner_of"]
+__all__ = [
+    "Extension",
+    "Namespace",
+    "domain_named",
+    "domain_of",
+    "filling",
+    "is_array",
+    "namespace",
+    "owner_of",
+]
 
 
 class Namespace(ModuleType):
@@ -28,7 +38,7 @@ class Namespace(ModuleType):
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return namespace, (self.__name__.removeprefix("agnograd."),)
+        return _at, (self.__name__.removeprefix("agnograd."),)
 
     def __repr__(self) -> str:
         return f"<namespace {self.__name__!r}>"
@@ -38,34 +48,50 @@ class Namespace(ModuleType):
         def __getattr__(self, name: str) -> Any: ...
 
 
-class Extension(Namespace):
-    """An extension of a namespace, such as ``xp.linalg``.
+class Extension(ModuleType):
+    """An extension of a namespace, such as ``xp.linalg``, that nothing was asked of yet.
 
     Its functions are made when one of them is first asked for: programs use few extensions.
+
+    Parameters
+    ----------
+    name : str
+        The name, as that of a module.
+    kind : type
+        What it is when it has its functions.
+    fill : callable
+        Gives it its functions, and calls ``become()``.
     """
 
-    def __init__(self, name: str, make: Callable[[], dict[str, Any]]) -> None:
-        super().__init__(name, Extension.__doc__)
-        self.__dict__["_make"] = make
+    def __init__(self, name: str, kind: type[ModuleType], fill: Callable[[], None]) -> None:
+        super().__init__(name, kind.__doc__)
+        self.__dict__["_kind"] = kind
+        self.__dict__["_fill"] = fill
 
     def __getattr__(self, name: str) -> Any:
-        self._fill()
+        self._filled()
         return object.__getattribute__(self, name)
 
+    def __repr__(self) -> str:
+        return f"<extension {self.__name__!r}, not used yet>"
+
     def __dir__(self) -> list[str]:
-        self._fill()
+        self._filled()
         return dir(self)
 
-    def _fill(self) -> None:
-        with _lock:
-            make = self.__dict__.get("_make")
-            if make is not None:
-                self.__dict__.update(make())
-                del self.__dict__["_make"]
-                self.__class__ = Namespace  # type: ignore[assignment]  # its look-ups are faster
+    def _filled(self) -> None:
+        with filling:
+            fill = self.__dict__.get("_fill")
+            if fill is not None:
+                fill()
+
+    def become(self) -> None:
+        """Become a namespace without a way of its own to look things up, which is faster."""
+        del self.__dict__["_fill"]
+        self.__class__ = self.__dict__.pop("_kind")
 
 
-_lock = threading.RLock()
+filling = threading.RLock()
 _domains: dict[str, Domain] = {}
 _owners: dict[type, Domain] = {}
 
@@ -75,13 +101,19 @@ def domain_named(name: str) -> Domain:
     domain = _domains.get(name)
     if domain is None:
         # Building, and all that it imports, waits until a namespace is asked for.
-        with _lock:
+        with filling:
             domain = _domains.get(name)
             if domain is None:
                 from agnograd._build import build
 
                 domain = _domains[name] = build(name)
     return domain
+
+
+def _at(path: str) -> Any:
+    """Return the namespace of a backend, or an extension of it, by its path."""
+    name, _, extension = path.partition(".")
+    return attrgetter(extension)(namespace(name)) if extension else namespace(name)
 
 
 def owner_of(value: object) -> Domain | None:
@@ -127,7 +159,7 @@ def domain_of(value: object) -> Domain:
     kind = type(value)
     raise UnsupportedArrayError(
         f"{kind.__module__}.{kind.__qualname__} is no array of an installed backend "
-        f"({', '.join(backends())})"
+        f"({', '.join(backends())}); pass an array of one of these, a number or a nested list"
     )
 
 
@@ -142,7 +174,7 @@ def namespace(backend: object = None) -> Namespace:
 
     Returns
     -------
-    Namespace
+    namespace
         Always the same object for one backend.
 
     Raises

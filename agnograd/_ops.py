@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from typing import Any, Literal, NoReturn
 
 from agnograd.errors import MissingRuleError, RuleError
@@ -42,7 +43,7 @@ class Rule:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Op:
     """One function of a namespace: its signature, and its derivative rules by input.
 
@@ -109,6 +110,9 @@ class Op:
     outputs: Literal["one", "several", "optional"] = "one"
     masks: bool | Callable[..., bool] = False
 
+    def __repr__(self) -> str:
+        return f"<op {self.text}: {self.status}>"
+
     @property
     def differentiable(self) -> tuple[str, ...]:
         """The inputs that a graph node has edges for."""
@@ -127,7 +131,6 @@ class Op:
         return next((name for name in self.arrays if name in SEQUENCES), None)
 
 
-@dataclass
 class OpSet:
     """A named set of ops; an entry point in ``agnograd.ops`` makes it known.
 
@@ -157,6 +160,11 @@ class OpSet:
         that it has no function for, or a call that the function answers with NotImplemented, is
         computed by ``forward``. What the backend itself gives for the op in ``Backend.kernels()``
         is preferred.
+    extension : str, optional
+        The extension of the namespace that all of these ops live in, ``special`` for
+        ``xp.special``: nothing of the set is imported before that extension is used.
+    modules : sequence of str, optional
+        The modules which register the ops; imported when the ops are first asked for.
 
     Examples
     --------
@@ -169,10 +177,31 @@ class OpSet:
     ... )
     """
 
-    chapter: str
-    samples: str | None = None
-    ops: dict[str, Op] = field(default_factory=dict)
-    kernels: Mapping[str, str] = field(default_factory=dict)
+    def __init__(
+        self,
+        chapter: str,
+        samples: str | None = None,
+        *,
+        kernels: Mapping[str, str] | None = None,
+        extension: str = "",
+        modules: Sequence[str] = (),
+    ) -> None:
+        self.chapter = chapter
+        self.samples = samples
+        self.kernels = kernels or {}
+        self.extension = extension
+        self.modules = tuple(modules)
+        self._ops: dict[str, Op] = {}
+
+    def __repr__(self) -> str:
+        return f"<op set {self.chapter!r}>"
+
+    @property
+    def ops(self) -> dict[str, Op]:
+        """The ops by name."""
+        for module in self.modules:
+            import_module(module)
+        return self._ops
 
     def elementwise(self, signature: str, /, **rules: Any) -> None:
         """Register an element-wise op by its partial derivatives.
@@ -228,8 +257,7 @@ class OpSet:
         }
         constants, options = rules.pop("constants", ()), rules.pop("options", ())
         name, signature = _parse(text)
-        if name in self.ops:
-            raise RuleError(f"{self.chapter}: {name} is registered twice")
+        self._check_name(name)
         parameters = signature.parameters
         arrays = tuple(
             parameter.name
@@ -252,7 +280,7 @@ class OpSet:
             else Rule(kind, function, _names(name, key, kind, function, parameters, arrays))
             for key, function in rules.items()
         }
-        self.ops[name] = Op(
+        self._ops[name] = Op(
             name=name,
             chapter=self.chapter,
             text=text,
@@ -264,16 +292,31 @@ class OpSet:
             **features,
         )
 
+    def _check_name(self, name: str) -> None:
+        if name in self._ops:
+            raise RuleError(f"{self.chapter}: {name} is registered twice")
+        if self.extension and not name.startswith(f"{self.extension}."):
+            raise RuleError(
+                f"{self.chapter}: {name} is not in the extension {self.extension!r}; name it "
+                f"{self.extension}.{name}, or register it in an OpSet without `extension`"
+            )
+
 
 def _parse(text: str) -> tuple[str, inspect.Signature]:
     """Return the name and the signature that a text such as ``sum(x, /, *, axis=None)`` gives."""
     name, _, rest = text.partition("(")
-    scope: dict[str, Any] = {}
     try:
-        exec(f"def function({rest}: ...", scope)
+        return name, _signature(rest)
     except SyntaxError as error:
         raise RuleError(f"{text!r} is no signature such as 'sum(x, /, *, axis=None)'") from error
-    return name, inspect.signature(scope["function"])
+
+
+@cache
+def _signature(rest: str) -> inspect.Signature:
+    """Return what follows a function's opening parenthesis as a signature; many ops share one."""
+    scope: dict[str, Any] = {}
+    exec(f"def function({rest}: ...", scope)
+    return inspect.signature(scope["function"])
 
 
 def _refusal(op: str, key: str, kind: Kind, reason: str) -> Rule:
@@ -301,7 +344,7 @@ def _names(
         if kind == "elementwise" and function in (1, -1, 0):
             return ()
         raise RuleError(f"{op}: the rule for {key!r} must be a function, not {function!r}")
-    names = tuple(inspect.signature(function).parameters)
+    names = _parameters(function)
     known = {*parameters, "out", "xp"}
     known |= {f"{array}_{what}" for array in (*arrays, "out") for what in FACTS}
     if kind != "elementwise":
@@ -314,7 +357,20 @@ def _names(
     return names
 
 
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a function's parameters; of a plain one without making a signature."""
+    code = getattr(function, "__code__", None)
+    if code is None or vars(function) or code.co_flags & _VARIADIC:
+        return tuple(inspect.signature(function).parameters)
+    return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
 def _unknown(what: str, name: str, known: Iterable[str]) -> str:
+    import difflib  # only errors need it
+
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"{what} {name!r}, which is none of {', '.join(sorted(known))}{hint}"

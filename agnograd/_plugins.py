@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from agnograd._discovery import PLUGINS, installed, load, origin
+from agnograd._discovery import PLUGINS, installed, load, origin, unknown
 from agnograd.errors import UnknownPluginError
 
 __all__ = ["PluginInfo", "plugin_named", "plugins"]
@@ -30,7 +30,20 @@ class PluginInfo(NamedTuple):
 
 
 def plugins() -> dict[str, PluginInfo]:
-    """Return the installed plugins by name, without importing any of them."""
+    """Return the installed plugins by name, without importing any of them.
+
+    Returns
+    -------
+    dict
+        For each plugin a named tuple: its ``name``, the ``distribution`` and version that it came
+        from, the ``target`` that its entry point names, and whether that is ``importable``.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> ag.plugins()["timer"].target
+    'agnograd_timer:Timer'
+    """
     return {
         name: PluginInfo(name, origin(entry), entry.value, _is_found(entry.module))
         for name, entry in installed(PLUGINS).items()
@@ -56,6 +69,5 @@ def plugin_named(name: str) -> object:
     """
     entry = installed(PLUGINS).get(name)
     if entry is None:
-        names = ", ".join(installed(PLUGINS)) or "none"
-        raise UnknownPluginError(f"no plugin is named {name!r}; installed: {names}")
+        raise UnknownPluginError(unknown("plugin", name, PLUGINS))
     return load(entry)

@@ -179,14 +179,14 @@ class Protocols(Operators):
         return iter([self[index, *rest] for index in range(self.shape[0])])
 
     def __repr__(self) -> str:
-        try:
-            self._refresh()
-            values = repr(self._data)
-        except Exception as error:
-            values = f"<no repr: {type(error).__name__}: {error}>"
-        if self._node is None:
-            return f"Variable({values})"
-        return f"Variable({values}, requires_grad=True)"
+        from agnograd._repr import as_text
+
+        return as_text(self)  # type: ignore[arg-type]
+
+    def _repr_html_(self) -> str:
+        from agnograd._repr import as_html
+
+        return as_html(self)  # type: ignore[arg-type]
 
     def __copy__(self) -> Variable:
         self._refresh()

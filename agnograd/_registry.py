@@ -12,7 +12,7 @@ from agnograd.errors import PluginError, PluginWarning
 if TYPE_CHECKING:
     from agnograd._ops import Op, OpSet, Status
 
-__all__ = ["OpInfo", "op_sets", "ops", "registered"]
+__all__ = ["OpInfo", "extensions", "op_sets", "ops", "registered", "registered_in"]
 
 
 @cache
@@ -30,34 +30,69 @@ def op_sets() -> tuple[tuple[str, OpSet], ...]:
             if not isinstance(ops, OpSet):
                 raise PluginError(
                     f"{entry.group} entry point {entry.name!r} of {origin(entry)} ({entry.value}) "
-                    f"is no OpSet but {type(ops).__name__}"
+                    f"is no OpSet but {type(ops).__name__}: the entry point must name an OpSet"
                 )
         except PluginError as error:
-            warnings.warn(f"AGNOGRAD: an op set is left out: {error}", PluginWarning, stacklevel=2)
+            warnings.warn(
+                f"AGNOGRAD: an op set is left out: {error}. Update or uninstall its distribution",
+                PluginWarning,
+                stacklevel=2,
+            )
         else:
             found.append((origin(entry), ops))
     return tuple(found)
 
 
-@cache
-def registered() -> dict[str, tuple[Op, str]]:
-    """Return every op by name, with the distribution that registered it.
+def extensions() -> tuple[str, ...]:
+    """Return the extensions that op sets name as theirs, and "" for the sets that name none."""
+    return tuple({"": None} | {op_set.extension: None for _, op_set in op_sets()})
 
-    A later op set may bring the rule that an earlier one lacks; it may not replace a rule.
+
+@cache
+def registered_in(extension: str) -> dict[str, tuple[Op, str]]:
+    """Return the ops of the sets of one extension, with the distribution that registered each.
+
+    With "", those of the sets that are not an extension's alone. A later op set may bring the rule
+    that an earlier one lacks; it may not replace a rule.
     """
+    known = registered_in("") if extension else {}
     found: dict[str, tuple[Op, str]] = {}
     for source, op_set in op_sets():
-        for name, op in op_set.ops.items():
-            known = found.get(name)
-            if known is not None and known[0].status != "missing":
+        if op_set.extension != extension:
+            continue
+        for name, op in _ops_of(op_set, source).items():
+            earlier = found.get(name) or known.get(name)
+            if earlier is not None and earlier[0].status != "missing":
                 warnings.warn(
-                    f"AGNOGRAD: {source} registers {name!r}, which {known[1]} has registered "
-                    "already; the first one stands",
+                    f"AGNOGRAD: {source} registers {name!r}, which {earlier[1]} has registered "
+                    "already; the first one stands. Uninstall one of the two, or rename its op",
                     PluginWarning,
                     stacklevel=2,
                 )
             else:
                 found[name] = (op, source)
+    return found
+
+
+def _ops_of(op_set: OpSet, source: str) -> dict[str, Op]:
+    try:
+        return op_set.ops
+    except Exception as error:
+        warnings.warn(
+            f"AGNOGRAD: an op set is left out: {op_set.chapter!r} of {source} failed to load: "
+            f"{type(error).__name__}: {error}. Update or uninstall its distribution",
+            PluginWarning,
+            stacklevel=3,
+        )
+        return {}
+
+
+@cache
+def registered() -> dict[str, tuple[Op, str]]:
+    """Return every op by name, with the distribution that registered it."""
+    found: dict[str, tuple[Op, str]] = {}
+    for extension in extensions():
+        found |= registered_in(extension)
     return found
 
 
@@ -83,7 +118,21 @@ class OpInfo(NamedTuple):
 
 
 def ops() -> dict[str, OpInfo]:
-    """Return every op by name: its chapter, its status, and the distribution it came from."""
+    """Return what is known of every op.
+
+    Returns
+    -------
+    dict
+        For each op, by name, a named tuple: its ``name``, such as ``linalg.det``; its ``chapter``
+        of the standard, or op set; its ``status``, "rule", "no gradient" (it has none by nature)
+        or "missing"; and the ``distribution`` and version that registered it.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> ag.ops()["linalg.det"].status
+    'rule'
+    """
     return {
         name: OpInfo(name, op.chapter, op.status, source)
         for name, (op, source) in sorted(registered().items())

@@ -18,7 +18,10 @@ def cotangent_list(cotangents: Any, outputs: Sequence[Variable]) -> list[Any]:
         return [None] * len(outputs)
     found = list(cotangents) if isinstance(cotangents, list | tuple) else [cotangents]
     if len(found) != len(outputs):
-        raise GradientError(f"{len(found)} cotangents were given for {len(outputs)} outputs")
+        raise GradientError(
+            f"{len(found)} cotangents were given for {len(outputs)} outputs; give one for each, "
+            "or None for a real value of one element"
+        )
     return found
 
 
@@ -80,7 +83,7 @@ def seed_of(output: Variable, cotangent: Any) -> Variable:
     if cotangent.shape != output.shape or cotangent.dtype != output.dtype:
         raise GradientError(
             f"a cotangent of shape {cotangent.shape} and dtype {cotangent.dtype} does not fit a "
-            f"value of shape {output.shape} and dtype {output.dtype}"
+            f"value of shape {output.shape} and dtype {output.dtype}; it must have the value's"
         )
     checked: Variable = cotangent
     return checked
@@ -102,13 +105,14 @@ class Owner:
 
         It is laid out as the raw array ``x``, if that is known.
         """
-        laid_out = g if x is None else domain.backend.laid_out(g, x)
-        if id(laid_out) in self._shared:
+        shared, backend = self._shared, domain.backend
+        laid_out = g if x is None else backend.laid_out(g, x)
+        if id(laid_out) in shared:
             return domain.copy(laid_out)
-        own = domain.backend.own(laid_out)
-        self._shared[id(own)] = own
+        own = backend.own(laid_out)
+        shared[id(own)] = own
         if own is not g:
-            self._shared[id(g)] = g
+            shared[id(g)] = g
         return own
 
     def variable(self, g: Any, domain: Any, x: Any = None) -> Variable:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from agnograd._ops import Op
 
-__all__ = ["Form", "broadcasts", "forward_source", "indented", "saved_values"]
+__all__ = ["Form", "broadcasts", "forward_source", "indented", "negates", "saved_values"]
 
 # How an op is called: as a function of the namespace, or as an operator of arrays, where an
 # operand that is no array gets its chance to answer (Python's NotImplemented), also reflected.
@@ -198,6 +198,11 @@ def _matching(op: Op) -> Iterator[str]:
     yield f"        {one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
     yield "    ):"
     yield "        _match = None"
+    if {one, other} <= {name for name, _, _ in saved_values(op)}:
+        yield "        if _large is not None and _out.size >= _large:"
+        yield f"            _op, {one}, {other} = _lean("
+        yield f"                _op, {one}, {other}, _{one}_node, _{other}_node"
+        yield "            )"
     yield "    else:"
     yield f"        _match = {mismatch}"
     # With a real scalar, the result is as the other one.
@@ -246,7 +251,16 @@ def saved_values(op: Op) -> list[tuple[str, str, int | str | None]]:
         saved.append((value, expression, source))
     if broadcasts(op):
         saved.append(("match", "_match", None))
+    if negates(op):
+        large = "_large is not None and _out.size >= _large"
+        saved.append(("_origin", f"(_reference(x) if {large} else None)", None))
     return saved
+
+
+def negates(op: Op) -> bool:
+    """Whether an op is the negation of one array."""
+    rule = op.rules.get("x")
+    return op.arrays == ("x",) and rule is not None and rule.function == -1
 
 
 def broadcasts(op: Op) -> bool:

@@ -78,9 +78,27 @@ def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> 
 
 
 def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
-    """Return a function that gives the gradient of ``f``; see ``value_and_grad``.
+    """Return a function that gives the gradient of ``f``.
 
-    With ``has_aux`` it returns ``(gradient, aux)``.
+    Parameters
+    ----------
+    f : callable
+        A function of arrays that returns a real 0-d array. It gets Variables.
+    argnums : int or sequence of int
+        The positions of the arguments to differentiate; each is an array or a pytree of arrays.
+    has_aux : bool
+        Whether ``f`` returns a pair, whose second element is passed on undifferentiated.
+
+    Returns
+    -------
+    callable
+        Takes what ``f`` takes, and returns the gradient as ``value_and_grad`` does, or
+        ``(gradient, aux)``.
+
+    Raises
+    ------
+    NoGradientError, UnsupportedArrayError
+        As ``value_and_grad``.
 
     Examples
     --------
@@ -110,11 +128,25 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
 
     Returns
     -------
-    value
+    value : array or pytree
         ``f(*args)``.
     pullback : callable
         Takes a cotangent of the value's structure, shapes and dtypes, and returns a tuple: the
         gradient for each argument. It can be called many times.
+
+    Raises
+    ------
+    GradientError
+        By the pullback, if a cotangent does not fit the value.
+    UnsupportedArrayError
+        If an argument is no array of floating-point or complex dtype.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> value, pullback = ag.vjp(lambda x, y: x * y, 2.0, 5.0)
+    >>> [float(gradient) for gradient in pullback(1.0)]
+    [5.0, 2.0]
     """
     trace = Trace(f, args, {}, tuple(range(len(args))))
     outputs, tree = outputs_of(trace.result)
@@ -122,7 +154,10 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         cotangents, given = flatten(cotangent)
         if given != tree:
-            raise GradientError(f"a cotangent of structure {given} does not fit a value of {tree}")
+            raise GradientError(
+                f"a cotangent of structure {given} does not fit a value of structure {tree}; it "
+                "must have the value's"
+            )
         return trace.pull(outputs, cotangents, retain=True)
 
     return trace.out(trace.result), pullback
@@ -135,16 +170,16 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     ----------
     f : callable
         A function of arrays that returns an array or a pytree of arrays. It gets Variables.
-    args : tuple, or one array
+    args : array or tuple
         Its arguments: arrays or pytrees of arrays.
-    tangents : tuple, or one array
+    tangents : array or tuple
         As ``args``: the same structure, shapes and dtypes.
 
     Returns
     -------
-    value
+    value : array or pytree
         ``f(*args)``.
-    tangent
+    tangent : array or pytree
         The derivative, of the value's structure, shapes and dtypes.
 
     Raises
@@ -165,7 +200,10 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     trace = Trace(f, args, {}, tuple(range(len(args))), tape)
     leaves, tree = flatten(tangents)
     if tree != flatten(args)[1]:
-        raise GradientError(f"tangents of structure {tree} do not fit the arguments")
+        raise GradientError(
+            f"tangents of structure {tree} do not fit arguments of structure {flatten(args)[1]}; "
+            "they must have the arguments'"
+        )
     inputs = [each for group in trace.inputs for each in group]
     given = [seed_of(each.variable, leaf) for each, leaf in zip(inputs, leaves, strict=True)]
     outputs, tree = outputs_of(trace.result)
@@ -174,9 +212,32 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def hessian(f: Function, argnums: ArgNums = 0) -> Function:
-    """Return a function that gives the second derivatives of ``f``, which returns a scalar.
+    """Return a function that gives the second derivatives of ``f``.
 
-    For an argument of shape ``I`` they are an array of shape ``I + I``; see ``jacobian``.
+    Parameters
+    ----------
+    f : callable
+        A function of arrays that returns a real 0-d array. It gets Variables.
+    argnums : int or sequence of int
+        The positions of the arguments to differentiate.
+
+    Returns
+    -------
+    callable
+        Takes what ``f`` takes. For an argument of shape ``I`` it returns an array of shape
+        ``I + I``; for pytrees and for a sequence ``argnums``, what ``jacobian`` of the gradient
+        returns.
+
+    Raises
+    ------
+    NoGradientError
+        If ``f`` does not return a real 0-d array, or an argument is complex.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> float(ag.hessian(lambda x: x**3)(2.0))
+    12.0
     """
     return jacobian(grad(f, argnums), argnums)
 
@@ -188,15 +249,28 @@ def hvp(f: Function, args: Any, vectors: Any) -> Any:
     ----------
     f : callable
         A function that returns a real 0-d array.
-    args : tuple, or one array
+    args : array or tuple
         Its arguments.
-    vectors : tuple, or one array
+    vectors : array or tuple
         As ``args``: the same structure, shapes and dtypes.
 
     Returns
     -------
-    tuple, or one array
+    array or tuple
         As ``args``.
+
+    Raises
+    ------
+    NoGradientError
+        If ``f`` does not return a real 0-d array.
+    GradientError
+        If the vectors do not fit the arguments.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> float(ag.hvp(lambda x: x**3, 2.0, 10.0))
+    120.0
     """
     single = not isinstance(args, tuple)
     args = (args,) if single else args
@@ -208,5 +282,22 @@ def hvp(f: Function, args: Any, vectors: Any) -> Any:
 
 
 def stop_gradient(x: Any) -> Any:
-    """Return the same values, cut from the graph: an array, or a pytree of arrays."""
+    """Return the same values, cut from the graph: constants, whose gradient is nothing.
+
+    Parameters
+    ----------
+    x : array or pytree
+        What to cut off. Raw arrays, and what is no array, are returned as they are.
+
+    Returns
+    -------
+    array or pytree
+        The same structure and values, without a copy.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> float(ag.grad(lambda x: x * ag.stop_gradient(x))(3.0))
+    3.0
+    """
     return map_leaves(lambda leaf: leaf.detach() if isinstance(leaf, Variable) else leaf, x)

@@ -110,7 +110,7 @@ class Variable(Protocols):
                 f"data of shape {data.shape} and dtype {data.dtype} cannot replace an array of "
                 f"shape {self.shape} and dtype {self.dtype}; make a new Variable"
             )
-        self._domain.replace(self, self._make(data, None), recorded=False)
+        self._domain.replace(self, self._domain.Variable._make(data, None), recorded=False)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -219,11 +219,11 @@ class Variable(Protocols):
     def grad(self, value: Variable | None) -> None:
         if value is not None:
             if type(value) is not self._domain.Variable:
-                value = self._make(self._domain.to_raw(value), None)
+                value = self._domain.Variable._make(self._domain.to_raw(value), None)
             if value.shape != self.shape or value.dtype != self.dtype:
                 raise GradientError(
                     f"a gradient of shape {value.shape} and dtype {value.dtype} does not fit an "
-                    f"array of shape {self.shape} and dtype {self.dtype}"
+                    f"array of shape {self.shape} and dtype {self.dtype}; it must have the array's"
                 )
         leaf = self._own_leaf()
         if leaf is not None:
@@ -231,7 +231,9 @@ class Variable(Protocols):
         elif self._node is not None:
             watch(self._node).grad = value
         elif value is not None:
-            raise NoGradientError("an array that requires no gradient holds none")
+            raise NoGradientError(
+                "an array that requires no gradient holds none; set requires_grad first"
+            )
 
     def _own_leaf(self) -> Leaf | None:
         self._refresh()
@@ -260,7 +262,7 @@ class Variable(Protocols):
             Keep saved values for another pass; by default what ``create_graph`` says.
         create_graph : bool
             Record the pass itself, so that gradients can be differentiated.
-        inputs : Variable or sequence of Variables, optional
+        inputs : Variable or sequence of Variable, optional
             Accumulate into these alone, leaves or not.
         retain_grads : bool
             Keep the gradients of intermediate values that are held by Variables, too.
@@ -309,7 +311,7 @@ class Variable(Protocols):
 
         Returns
         -------
-        HookHandle
+        handle
             Its ``remove()`` removes the hook.
         """
         hooks = watch(self._tracked("register_hook")).hooks
@@ -340,7 +342,12 @@ class Variable(Protocols):
 
     @property
     def node(self) -> GraphNode | None:
-        """What made this value: its ``op``, ``inputs`` and ``saved`` values; None if untracked."""
+        """The op or leaf that made this value; None if it is untracked.
+
+        It has ``op`` (None for a leaf), ``index`` (which of the results of the op this is),
+        ``inputs`` (what made each differentiable input), ``saved`` (raw values by the names that
+        the rules know them by; None once a pass has freed them) and ``variable`` (of a leaf).
+        """
         from agnograd._inspection import GraphNode
 
         self._refresh()
@@ -349,7 +356,10 @@ class Variable(Protocols):
     def _tracked(self, what: str) -> Edge:
         self._refresh()
         if self._node is None:
-            raise NoGradientError(f"{what} needs an array that requires a gradient")
+            raise NoGradientError(
+                f"{what} needs an array that requires a gradient: set requires_grad on the leaves, "
+                "before this is computed from them"
+            )
         return self._node
 
 
@@ -361,6 +371,9 @@ class HookHandle:
     def __init__(self, hooks: dict[int, Callable[[Any], Any]], key: int) -> None:
         self._hooks = hooks
         self._key = key
+
+    def __repr__(self) -> str:
+        return f"<hook on a gradient, {'active' if self._key in self._hooks else 'removed'}>"
 
     def remove(self) -> None:
         """Remove the hook; removing it twice does nothing."""

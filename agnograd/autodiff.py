@@ -34,16 +34,16 @@ def backward(
 
     Parameters
     ----------
-    variables : Variable or sequence of Variables
+    variables : Variable or sequence of Variable
         The values to differentiate.
-    grad_variables : array, Variable, None, or a sequence of them
+    grad_variables : array, Variable, None, or sequence of array
         Their cotangents, of the same shapes and dtypes; None means one, for a real value of a
         single element.
     retain_graph : bool, optional
         Keep saved values for another pass; by default what ``create_graph`` says.
     create_graph : bool
         Record the pass itself, so that the gradients can be differentiated.
-    inputs : Variable or sequence of Variables, optional
+    inputs : Variable or sequence of Variable, optional
         Accumulate into these alone, leaves or not.
 
     Raises
@@ -79,11 +79,11 @@ def grad(
 
     Parameters
     ----------
-    outputs : Variable or sequence of Variables
+    outputs : Variable or sequence of Variable
         The values to differentiate.
-    inputs : Variable or sequence of Variables
+    inputs : Variable or sequence of Variable
         Leaves or intermediate values.
-    grad_outputs : array, Variable, None, or a sequence of them
+    grad_outputs : array, Variable, None, or sequence of array
         The cotangents of the outputs; None means one, for a real value of a single element.
     retain_graph, create_graph : bool
         As in ``backward``.
@@ -133,7 +133,7 @@ def graph(variables: Variable | Sequence[Variable]) -> Graph:
 
     Parameters
     ----------
-    variables : Variable or sequence of Variables
+    variables : Variable or sequence of Variable
         The values.
 
     Returns

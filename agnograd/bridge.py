@@ -206,5 +206,8 @@ def _bridge(library: str) -> Bridge:
     domain_named(library)  # a missing library is an error that says what to install
     bridge = backend_named(library).bridge()
     if bridge is None:
-        raise PluginError(f"backend {library!r} has no bridge: its library has no derivatives")
+        raise PluginError(
+            f"backend {library!r} has no bridge: its library computes no derivatives; use its "
+            "arrays as they are, or move them by ag.asarray"
+        )
     return bridge

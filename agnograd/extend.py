@@ -5,6 +5,7 @@ from agnograd._backends import Backend
 from agnograd._bridges import Bridge, Flat, Program, Record
 from agnograd._call import Call
 from agnograd._capabilities import Capabilities
+from agnograd._deferred import Deferred
 from agnograd._fit import (
     adjoint,
     conjugate_if_complex,
@@ -14,7 +15,7 @@ from agnograd._fit import (
     sum_to,
 )
 from agnograd._indexing import is_basic, without_newaxis
-from agnograd._ops import OpSet
+from agnograd._ops import Op, OpSet, Rule
 from agnograd._variable import is_tracked
 from agnograd.hookspecs import hookimpl
 from agnograd.testing._samples import Sample, array
@@ -24,10 +25,13 @@ __all__ = [
     "Bridge",
     "Call",
     "Capabilities",
+    "Deferred",
     "Flat",
+    "Op",
     "OpSet",
     "Program",
     "Record",
+    "Rule",
     "Sample",
     "adjoint",
     "array",

@@ -53,6 +53,9 @@ class HookSpecs:
         ----------
         op : Call
             The op: ``name``, ``chapter``, ``parameters``, ``backend`` and ``location``.
+        kind : Call
+            The op without what is special to this call, ``parameters`` and ``location``. Where no
+            plugin asks for ``op``, no object is made for each call.
         inputs : sequence
             The op's array arguments, raw; Python scalars as they are.
         """

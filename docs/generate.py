@@ -1,6 +1,6 @@
 """Write what pages have as tables of what the code says.
 
-These are conventions.md, ops.md, special.md, and the capabilities in backends.md.
+These are conventions.md, ops.md, special.md, and the capabilities in backends.md; and command.md.
 
 Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
 """
@@ -13,8 +13,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import click
+
 import agnograd as ag
 from agnograd._backends import backend_named
+from agnograd._cli import main as main_command
 from agnograd.extend import Capabilities
 from agnograd.testing import CONVENTIONS, Convention
 from agnograd_special import ops as special_ops
@@ -234,6 +237,30 @@ def _marked(op: Any) -> str:
     return f"*{name}*" if op.status == "no gradient" else name
 
 
+COMMAND = """\
+# The command `agnograd`
+
+What `--help` says. The environment variables `AGNOGRAD_BACKEND`, the default backend,
+`AGNOGRAD_PLUGINS`, plugins for the whole process, and `AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD=1`, which
+lets built-in ones load alone, hold for the command as for every program. This page is made by
+`python docs/generate.py`.
+"""
+
+
+def command() -> str:
+    """Return the page of the command line."""
+    parts = [COMMAND, _help(main_command, "agnograd")]
+    for name, sub in sorted(main_command.commands.items()):
+        parts.append(f"\n## `agnograd {name}`\n{_help(sub, f'agnograd {name}')}")
+    return "".join(parts)
+
+
+def _help(what: click.Command, name: str) -> str:
+    settings = main_command.context_settings
+    context = click.Context(what, info_name=name, terminal_width=100, **settings)
+    return f"\n```text\n{what.get_help(context)}\n```\n"
+
+
 def backends() -> str:
     """Return the page of backends, with what each library can do between two marks."""
     text = (FOLDER / "backends.md").read_text()
@@ -261,6 +288,7 @@ def main() -> None:
     (FOLDER / "conventions.md").write_text(conventions())
     (FOLDER / "ops.md").write_text(ops())
     (FOLDER / "special.md").write_text(special())
+    (FOLDER / "command.md").write_text(command())
     (FOLDER / "backends.md").write_text(backends())
 
 

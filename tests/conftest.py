@@ -1,6 +1,7 @@
 """Backends to test on; one whose library is missing is skipped, and says how to install it."""
 
 import importlib
+import shutil
 
 import pytest
 
@@ -17,6 +18,27 @@ LIBRARIES = {
     "strict": "array_api_strict",
     "torch": "array_api_compat.torch",
 }
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+FLAGS = [
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+]
+
+
+@pytest.fixture(scope="module")  # while it is there, an event loop runs
+def browser():
+    """Return a real browser; without one a test that takes it is skipped, and says what to do."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="drives the browser: pip install 'agnograd[browser]'"
+    )
+    if CHROMIUM is None:
+        pytest.skip("no browser: install Debian's package chromium")
+    with playwright.sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield launched
+        launched.close()
 
 
 @pytest.fixture
@@ -84,4 +106,12 @@ def pytest_addoption(parser):
         default=1000,
         metavar="N",
         help="how many random programs to check against finite differences (default: 1000)",
+    )
+    parser.addoption(
+        "--python",
+        action="append",
+        default=[],
+        type=lambda pair: tuple(pair.split("=", 1)),
+        metavar="NAME=PATH",
+        help="run a library's blocks of the documentation by an interpreter of its own",
     )

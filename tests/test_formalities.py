@@ -166,3 +166,20 @@ def test_every_rules_module_is_an_entry_point():
 
 def test_the_version_is_said_once_more_where_it_is_imported():
     assert agnograd.__version__ == PYPROJECT["project"]["version"]
+
+
+def test_warnings_say_whose_they_are():
+    found = 0
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if name in ("warnings.warn", "warnings.warn_explicit"):
+                message = node.args[0]
+                if isinstance(message, ast.Call):  # a warning that carries facts
+                    message = message.args[0]
+                text = message.values[0] if isinstance(message, ast.JoinedStr) else message
+                assert isinstance(text, ast.Constant), f"{path}:{node.lineno}"
+                assert text.value.startswith("AGNOGRAD: "), f"{path}:{node.lineno}"
+                found += 1
+            assert not name.endswith(".warn") or name == "warnings.warn", f"{path}:{node.lineno}"
+    assert found >= 5

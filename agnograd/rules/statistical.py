@@ -29,7 +29,8 @@ def _count(x_shape: Shape, axis: Axis) -> int:
 
 
 def _sum_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
-    return xp.broadcast_to(keep_axes(g, x_shape, axis, xp), x_shape)
+    kept = g if g.shape == () else keep_axes(g, x_shape, axis, xp)
+    return xp.broadcast_to(kept, x_shape)
 
 
 def _mean_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:

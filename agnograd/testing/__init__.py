@@ -4,19 +4,6 @@ Sample inputs stand beside the rules; the table of conventions says what a gradi
 is no derivative.
 """
 
-from agnograd.testing._check import check_grad
-from agnograd.testing._contract import plugin_contract
-from agnograd.testing._conventions import CONVENTIONS, Convention
-from agnograd.testing._events import Event, record_events
-from agnograd.testing._samples import Sample, array
+import lazy_loader
 
-__all__ = [
-    "CONVENTIONS",
-    "Convention",
-    "Event",
-    "Sample",
-    "array",
-    "check_grad",
-    "plugin_contract",
-    "record_events",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -20,9 +20,9 @@ class Convention(NamedTuple):
         its inputs.
     at : dict
         The inputs by name: numbers or nested lists of them, real or complex.
-    gradient : number, list or dict
+    gradient : complex, list or dict
         The gradient of the result's sum (of its real part), by input if there are several.
-    second : number, list or None
+    second : complex, list or None
         The gradient of the gradient's sum, if it is part of the convention.
     """
 

@@ -115,7 +115,7 @@ def norm(gradients: Any) -> Any:
     """Return the norm of all elements of a pytree of arrays together, in float32 or wider."""
     squares = [_squares(g) for g in optree.tree_leaves(gradients)]
     if not squares:
-        raise ValueError("there is no gradient to take the norm of")
+        raise ValueError("there is no gradient to take the norm of: pass one array at least")
     return array_namespace(squares[0]).sqrt(sum(squares[1:], squares[0]))
 
 

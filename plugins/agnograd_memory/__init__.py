@@ -59,6 +59,9 @@ class Memory:
         self._ledger = Ledger()
         self._device: dict[str, dict[str, int]] = {}
 
+    def __repr__(self) -> str:
+        return f"<Memory: {self.held:,} bytes held, {self.peak:,} at the peak>"
+
     def reset(self) -> None:
         """Forget all but what graphs still hold."""
         self._ledger.reset()

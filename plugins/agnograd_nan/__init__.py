@@ -71,6 +71,10 @@ class NaN:
         self._local = _Local()
         self._registry: dict[Any, Any] = {}
 
+    def __repr__(self) -> str:
+        names = ("forward", "backward", "inf", "action")
+        return f"NaN({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
     @hookimpl
     def forward_postprocess(self, op: Call, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Check an op's outputs."""
@@ -143,7 +147,9 @@ class NaN:
         self._local.warned = True
         filename, line = _line(found["location"])
         warnings.warn_explicit(
-            NaNWarning(message, **found), None, filename, line, registry=self._registry
+            NaNWarning(f"AGNOGRAD: {message}", **found),
+            *(None, filename, line),
+            registry=self._registry,
         )
 
 

@@ -6,10 +6,16 @@ from agnograd.extend import OpSet
 
 __all__ = ["ops"]
 
-_WITH_KERNELS = ("cupy", "jax", "numpy", "torch")
+MODULES = (
+    *("activations", "attention", "averages", "batch", "conv", "convolution", "dropout"),
+    *("embedding", "linear", "losses", "maxima", "normalisation", "pooling"),
+)
+WITH_KERNELS = ("cupy", "jax", "numpy", "torch")
 
 ops = OpSet(
     "nn",
     samples="agnograd_nn.samples",
-    kernels={each: f"agnograd_nn.kernels.{each}" for each in _WITH_KERNELS},
+    kernels={each: f"agnograd_nn.kernels.{each}" for each in WITH_KERNELS},
+    extension="nn",
+    modules=[f"agnograd_nn.{each}" for each in MODULES],
 )

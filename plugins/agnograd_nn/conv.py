@@ -32,8 +32,10 @@ def conv(
     x : array, shape (batch, channels, *lengths)
     weight : array, shape (outputs, channels / groups, *kernel)
     bias : array, shape (outputs,), optional
-    stride, dilation : int or tuple of int
-        How far apart windows are, and the elements of one.
+    stride : int or tuple of int
+        How far apart windows are.
+    dilation : int or tuple of int
+        How far apart the elements of a window are.
     padding : int, tuple of int, "same" or "valid"
         How many zeros are added at both ends of each spatial axis; ``"same"`` keeps their lengths.
     groups : int

@@ -93,8 +93,9 @@ def dropout(xp: Any, x: Any, key: Any, p: float = 0.5, *, training: bool = True)
     Parameters
     ----------
     x : array
-    key : int, two ints, or integer array, shape (2,)
-        64 bits, the high word first. Use a new one for each call and step.
+    key : int, sequence of int, or array
+        64 bits: an integer, two of 32 bits, the high word first, or an integer array of shape (2,).
+        Use a new one for each call and step.
     p : float
         The probability that an element is replaced.
     training : bool

@@ -8,11 +8,13 @@ from typing import Any
 import array_api_compat
 
 from agnograd.errors import PluginError
-from agnograd.extend import conjugate_if_complex
-from agnograd_nn._ops import ops
+from agnograd.extend import OpSet, conjugate_if_complex
 from agnograd_nn.contraction import contracted, ordered
 
-__all__ = ["einsum"]
+__all__ = ["einsum", "ops"]
+
+# The samples are those of the other ops of this package.
+ops = OpSet("nn")
 
 Shape = tuple[int, ...]
 

@@ -19,7 +19,8 @@ def embedding(xp: Any, indices: Any, weight: Any, *, padding_idx: int | None = N
 
     Parameters
     ----------
-    indices : integer array
+    indices : array
+        Integers, of any shape.
     weight : array, shape (rows, columns)
     padding_idx : int, optional
         The row that has no gradient.

@@ -62,9 +62,14 @@ def max_pool(
     Parameters
     ----------
     x : array, shape (batch, channels, *lengths)
-    kernel_size, stride, padding, dilation : int or tuple of int
-        The size of windows; how far apart they are, by default their size; how many elements that
-        are never the largest are added at both ends; how far apart a window's elements are.
+    kernel_size : int or tuple of int
+        The size of windows.
+    stride : int or tuple of int, optional
+        How far apart they are; by default their size.
+    padding : int or tuple of int
+        How many elements that are never the largest are added at both ends.
+    dilation : int or tuple of int
+        How far apart a window's elements are.
     ceil_mode : bool
         Whether there is one more window for elements at the end that would be left out.
 
@@ -112,9 +117,12 @@ def avg_pool(
     Parameters
     ----------
     x : array, shape (batch, channels, *lengths)
-    kernel_size, stride, padding : int or tuple of int
-        The size of windows; how far apart they are, by default their size; how many zeros are
-        added at both ends.
+    kernel_size : int or tuple of int
+        The size of windows.
+    stride : int or tuple of int, optional
+        How far apart they are; by default their size.
+    padding : int or tuple of int
+        How many zeros are added at both ends.
     ceil_mode : bool
         Whether there is one more window for elements at the end that would be left out.
     count_include_pad : bool

@@ -36,7 +36,7 @@ class Offload:
     dtype : str, optional
         Cast real floating-point values of a wider dtype to this one, such as ``"float32"``. Their
         gradients lose precision with them.
-    folder : path, optional
+    folder : str or os.PathLike, optional
         Where files go; by default the system's folder for temporary ones. A file is deleted as
         soon as the graph is freed.
     level : int
@@ -79,6 +79,9 @@ class Offload:
         # By the id of the array that was packed: see _known.
         self._packed: weakref.WeakValueDictionary[int, Packed] = weakref.WeakValueDictionary()
         self.reset()
+
+    def __repr__(self) -> str:
+        return f"<{self.summary()}>"
 
     def reset(self) -> None:
         """Forget the figures; what is packed stays so."""

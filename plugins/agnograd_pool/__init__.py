@@ -74,4 +74,6 @@ def _set(options: dict[int, int]) -> None:
     library = _library()
     for option, value in options.items():
         if not library.mallopt(option, value):
-            raise PluginError(f"the plugin 'pool': mallopt({option}, {value}) failed")
+            raise PluginError(
+                f"the plugin 'pool': glibc refused mallopt({option}, {value}); do without it"
+            )

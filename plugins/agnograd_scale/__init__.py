@@ -81,6 +81,9 @@ class Scale:
         self._passes = _Passes()
         self._lock = threading.Lock()
 
+    def __repr__(self) -> str:
+        return f"Scale({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
+
     @hookimpl
     def gradient_ready(self, grad: Any) -> None:
         """Note whether a leaf's gradient overflowed."""

@@ -4,18 +4,6 @@ They are in the extensions that SciPy's packages give the names of: ``xp.signal`
 ``xp.spatial``, ``xp.interpolate``, ``xp.integrate`` and ``xp.optimize``.
 """
 
-from agnograd_scipy import (  # noqa: F401 (they register their ops)
-    banded,
-    convolution,
-    distance,
-    filters,
-    integrate,
-    interpolate,
-    interpolation,
-    ndfilters,
-    optimize,
-    splines,
-)
-from agnograd_scipy._ops import ops
+from agnograd_scipy._ops import integrate, interpolate, ndimage, optimize, signal, spatial
 
-__all__ = ["ops"]
+__all__ = ["integrate", "interpolate", "ndimage", "optimize", "signal", "spatial"]

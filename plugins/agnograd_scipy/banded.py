@@ -14,7 +14,7 @@ import array_api_compat
 
 from agnograd.extend import conjugate_if_complex
 from agnograd_scipy._arrays import filled
-from agnograd_scipy._ops import ops
+from agnograd_scipy._ops import interpolate
 
 __all__ = ["banded_system", "solve_banded"]
 
@@ -70,7 +70,7 @@ def _adjoint(ab: Any, lower: int, upper: int, xp: Any) -> Any:
 
 
 def _by_right(g: Any, ab: Any, lower: int, upper: int, xp: Any) -> Any:
-    return xp.linalg.solve_banded(_adjoint(ab, lower, upper, xp), g, lower=upper, upper=lower)
+    return xp.interpolate.solve_banded(_adjoint(ab, lower, upper, xp), g, lower=upper, upper=lower)
 
 
 def _by_matrix(g: Any, ab: Any, out: Any, lower: int, upper: int, xp: Any) -> Any:
@@ -82,8 +82,8 @@ def _by_matrix(g: Any, ab: Any, out: Any, lower: int, upper: int, xp: Any) -> An
     return xp.stack(rows)
 
 
-ops.vjp(
-    "linalg.solve_banded(ab, b, /, *, lower, upper)",
+interpolate.vjp(
+    "interpolate.solve_banded(ab, b, /, *, lower, upper)",
     ab=_by_matrix,
     b=lambda g, ab, lower, upper, xp: _by_right(g, ab, lower, upper, xp),
     forward=solve_banded,
@@ -93,4 +93,4 @@ ops.vjp(
 def banded_system(xp: Any, rows: Any, b: Any) -> Any:
     """Solve a system with three diagonals, for right hand sides with any axes after the first."""
     flat = xp.reshape(b, (b.shape[0], -1))
-    return xp.reshape(xp.linalg.solve_banded(rows, flat, lower=1, upper=1), b.shape)
+    return xp.reshape(xp.interpolate.solve_banded(rows, flat, lower=1, upper=1), b.shape)

@@ -14,7 +14,7 @@ from typing import Any
 
 from agnograd.extend import conjugate_if_complex, is_complex
 from agnograd_scipy._arrays import inexact, padded, sliced
-from agnograd_scipy._ops import ops
+from agnograd_scipy._ops import signal
 
 __all__ = ["convolve"]
 
@@ -122,7 +122,7 @@ def _gradient(
     return xp.signal.convolve(wide, other, mode="valid", method=method)
 
 
-ops.multilinear(
+signal.multilinear(
     "signal.convolve(in1, in2, /, mode='full', method='auto')",
     in1=lambda g, in2, in1_shape, mode, method, xp: _gradient(
         g, in2, (in1_shape, in2.shape), mode, method, xp
@@ -173,5 +173,5 @@ def fftconvolve(
     return full[tuple(key)]
 
 
-ops.composed("signal.correlate(in1, in2, mode='full', method='auto')", correlate)
-ops.composed("signal.fftconvolve(in1, in2, mode='full', axes=None)", fftconvolve)
+signal.composed("signal.correlate(in1, in2, mode='full', method='auto')", correlate)
+signal.composed("signal.fftconvolve(in1, in2, mode='full', axes=None)", fftconvolve)

@@ -13,7 +13,7 @@ import array_api_compat
 
 from agnograd.extend import divide_or_zero, is_complex
 from agnograd_scipy._arrays import inexact
-from agnograd_scipy._ops import ops
+from agnograd_scipy._ops import spatial
 
 __all__ = ["METRICS", "cdist", "pdist"]
 
@@ -138,5 +138,5 @@ def _precision(xp: Any, rows: Any) -> Any:
 
 
 _OPTIONS = "metric='euclidean', *, p=2.0, V=None, VI=None"
-ops.composed(f"spatial.cdist(XA, XB, {_OPTIONS})", cdist)
-ops.composed(f"spatial.pdist(X, {_OPTIONS})", pdist)
+spatial.composed(f"spatial.cdist(XA, XB, {_OPTIONS})", cdist)
+spatial.composed(f"spatial.pdist(X, {_OPTIONS})", pdist)

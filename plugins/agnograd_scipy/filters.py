@@ -15,7 +15,7 @@ import array_api_compat
 
 from agnograd.extend import conjugate_if_complex
 from agnograd_scipy._arrays import filled, inexact, padded
-from agnograd_scipy._ops import ops
+from agnograd_scipy._ops import signal
 
 __all__ = ["all_pole"]
 
@@ -70,7 +70,7 @@ def _by_coefficients(g: Any, a: Any, out: Any, xp: Any) -> Any:
     return -xp.stack([xp.sum(w[..., k:] * y[..., : length - k]) for k in shifts])
 
 
-ops.vjp(
+signal.vjp(
     "signal.all_pole(x, a, /)",
     x=lambda g, a, xp: _backwards(g, a, xp),
     a=_by_coefficients,
@@ -260,7 +260,7 @@ def _extended(x: Any, padtype: str | None, edge: int, xp: Any) -> Any:
     return xp.concat([before, x, after], axis=-1)
 
 
-ops.composed("signal.lfilter(b, a, x, axis=-1, zi=None)", lfilter)
-ops.composed("signal.lfilter_zi(b, a)", lfilter_zi)
-ops.composed("signal.sosfilt(sos, x, axis=-1, zi=None)", sosfilt)
-ops.composed("signal.filtfilt(b, a, x, axis=-1, padtype='odd', padlen=None)", filtfilt)
+signal.composed("signal.lfilter(b, a, x, axis=-1, zi=None)", lfilter)
+signal.composed("signal.lfilter_zi(b, a)", lfilter_zi)
+signal.composed("signal.sosfilt(sos, x, axis=-1, zi=None)", sosfilt)
+signal.composed("signal.filtfilt(b, a, x, axis=-1, padtype='odd', padlen=None)", filtfilt)

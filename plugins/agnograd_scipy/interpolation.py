@@ -16,7 +16,7 @@ from typing import Any
 import array_api_compat
 
 from agnograd_scipy._arrays import inexact, real_like
-from agnograd_scipy._ops import ops
+from agnograd_scipy._ops import ndimage
 from agnograd_scipy.boundaries import extended, inside, wrapped
 from agnograd_scipy.splines import symmetry, weights
 
@@ -323,11 +323,11 @@ def _bounds(lengths: tuple[int, int], cos: float, sin: float) -> tuple[int, int]
 
 
 _OPTIONS = "order=3, mode='constant', cval=0.0, prefilter=True"
-ops.composed(f"ndimage.map_coordinates(input, coordinates, {_OPTIONS})", map_coordinates)
-ops.composed(
+ndimage.composed(f"ndimage.map_coordinates(input, coordinates, {_OPTIONS})", map_coordinates)
+ndimage.composed(
     f"ndimage.affine_transform(input, matrix, offset=0.0, output_shape=None, {_OPTIONS})",
     affine_transform,
 )
-ops.composed(f"ndimage.shift(input, shift, {_OPTIONS})", shift)
-ops.composed(f"ndimage.zoom(input, zoom, {_OPTIONS}, *, grid_mode=False)", zoom)
-ops.composed(f"ndimage.rotate(input, angle, axes=(1, 0), reshape=True, {_OPTIONS})", rotate)
+ndimage.composed(f"ndimage.shift(input, shift, {_OPTIONS})", shift)
+ndimage.composed(f"ndimage.zoom(input, zoom, {_OPTIONS}, *, grid_mode=False)", zoom)
+ndimage.composed(f"ndimage.rotate(input, angle, axes=(1, 0), reshape=True, {_OPTIONS})", rotate)

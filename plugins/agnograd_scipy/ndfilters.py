@@ -11,7 +11,7 @@ from typing import Any
 import array_api_compat
 
 from agnograd_scipy._arrays import inexact, real_like
-from agnograd_scipy._ops import ops
+from agnograd_scipy._ops import ndimage
 from agnograd_scipy.boundaries import extended, modes_of
 
 __all__ = ["correlate", "correlate1d"]
@@ -261,19 +261,19 @@ def _each(value: Any, rank: int) -> list[Any]:
 
 
 _OPTIONS = "mode='reflect', cval=0.0, origin=0"
-ops.composed(f"ndimage.correlate(input, weights, {_OPTIONS})", correlate)
-ops.composed(f"ndimage.convolve(input, weights, {_OPTIONS})", convolve)
-ops.composed(f"ndimage.correlate1d(input, weights, axis=-1, {_OPTIONS})", correlate1d)
-ops.composed(f"ndimage.convolve1d(input, weights, axis=-1, {_OPTIONS})", convolve1d)
-ops.composed(
+ndimage.composed(f"ndimage.correlate(input, weights, {_OPTIONS})", correlate)
+ndimage.composed(f"ndimage.convolve(input, weights, {_OPTIONS})", convolve)
+ndimage.composed(f"ndimage.correlate1d(input, weights, axis=-1, {_OPTIONS})", correlate1d)
+ndimage.composed(f"ndimage.convolve1d(input, weights, axis=-1, {_OPTIONS})", convolve1d)
+ndimage.composed(
     "ndimage.gaussian_filter1d(input, sigma, axis=-1, order=0, mode='reflect', cval=0.0, "
     "truncate=4.0, *, radius=None)",
     gaussian_filter1d,
 )
-ops.composed(
+ndimage.composed(
     "ndimage.gaussian_filter(input, sigma, order=0, mode='reflect', cval=0.0, truncate=4.0, *, "
     "radius=None)",
     gaussian_filter,
 )
-ops.composed(f"ndimage.uniform_filter1d(input, size, axis=-1, {_OPTIONS})", uniform_filter1d)
-ops.composed(f"ndimage.uniform_filter(input, size=3, {_OPTIONS})", uniform_filter)
+ndimage.composed(f"ndimage.uniform_filter1d(input, size, axis=-1, {_OPTIONS})", uniform_filter1d)
+ndimage.composed(f"ndimage.uniform_filter(input, size=3, {_OPTIONS})", uniform_filter)

@@ -11,7 +11,7 @@ import array_api_compat
 
 from agnograd.extend import is_complex
 from agnograd_scipy._arrays import inexact
-from agnograd_scipy._ops import ops
+from agnograd_scipy._ops import ndimage
 
 __all__ = ["spline_filter", "spline_filter1d", "symmetry", "weights"]
 
@@ -119,7 +119,7 @@ def _transposed(g: Any, order: int, axis: int, mode: str, xp: Any) -> Any:
     return xp.ndimage.spline_filter1d(g / share, order, axis, mode=mode) * share
 
 
-ops.linear(
+ndimage.linear(
     "ndimage.spline_filter1d(input, /, order=3, axis=-1, *, mode='mirror')",
     input=_transposed,
     forward=spline_filter1d,
@@ -137,4 +137,4 @@ def spline_filter(xp: Any, input: Any, order: int = 3, *, mode: str = "mirror") 
     return input
 
 
-ops.composed("ndimage.spline_filter(input, order=3, *, mode='mirror')", spline_filter)
+ndimage.composed("ndimage.spline_filter(input, order=3, *, mode='mirror')", spline_filter)

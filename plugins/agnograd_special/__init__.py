@@ -3,34 +3,6 @@
 Each library's own kernels compute them; SciPy's where a library on the host has none.
 """
 
-from agnograd_special import (
-    bessel,
-    bessel01,
-    elliptic,
-    error,
-    exponential,
-    gamma,
-    hypergeometric,
-    information,
-    polynomials,
-    power,
-    reductions,
-    statistical,
-)
 from agnograd_special._set import ops
 
-__all__ = [
-    "bessel",
-    "bessel01",
-    "elliptic",
-    "error",
-    "exponential",
-    "gamma",
-    "hypergeometric",
-    "information",
-    "ops",
-    "polynomials",
-    "power",
-    "reductions",
-    "statistical",
-]
+__all__ = ["ops"]

@@ -12,10 +12,17 @@ __all__ = ["FORMULAS", "by_formula", "elementwise", "ops", "several", "through_h
 
 BACKENDS = ("cupy", "dask", "jax", "numpy", "torch")
 
+MODULES = (
+    *("bessel", "bessel01", "elliptic", "error", "exponential", "gamma", "hypergeometric"),
+    *("information", "polynomials", "power", "reductions", "statistical"),
+)
+
 ops = OpSet(
     "special",
     samples="agnograd_special.samples",
     kernels={name: f"agnograd_special.kernels.{name}" for name in BACKENDS},
+    extension="special",
+    modules=[f"agnograd_special.{name}" for name in MODULES],
 )
 
 # The functions that are computed by the standard's, on backends that have no kernel for them.

@@ -31,7 +31,8 @@ def _log_abs_sum_exp(
     """
     if any(is_complex(each.dtype, xp) for each in (x, b) if hasattr(each, "dtype")):
         raise UnsupportedArrayError(
-            "special.logsumexp is of real arrays, and was given complex ones"
+            "special.logsumexp is of real arrays, and was given complex ones: take xp.log(xp.sum("
+            "xp.exp(x))), or the real parts"
         )
     if b is None:
         (x,) = floats(xp, x)

@@ -1,6 +1,7 @@
 """What an op may cost, counted and not timed: calls of Python functions, objects, bytes."""
 
 import gc
+import subprocess
 import sys
 import tracemalloc
 from functools import partial
@@ -136,3 +137,19 @@ def test_hooks_that_are_not_there_cost_no_call():
     plain = calls(lambda: chain(step, N))
     with ag.hooks(Leaves()):
         assert calls(lambda: chain(step, N)) == plain
+
+
+def test_a_namespace_is_built_of_few_modules_and_no_function_is_compiled():
+    code = (
+        "import sys, builtins, numpy, importlib.metadata; known = set(sys.modules); compiled = []\n"
+        "def counted(*args, real=builtins.compile, **kwargs):\n"
+        "    compiled.append(args[1]); return real(*args, **kwargs)\n"
+        "builtins.compile = counted\n"
+        "import agnograd; agnograd.namespace('numpy')\n"
+        "print(len(set(sys.modules) - known), compiled.count('<agnograd>'))\n"
+        "agnograd.Variable([1.0]) + 1.0; print(compiled.count('<agnograd>'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules, functions, used = map(int, done.stdout.split())
+    assert modules <= 90
+    assert (functions, used) == (0, 1)

@@ -121,6 +121,17 @@ def test_arguments_are_not_written_to(xp):
     np.testing.assert_array_equal(values(x.grad), [8.0, 16.0])
 
 
+def test_an_argument_that_is_a_view_is_used_like_any_other(xp):
+    def f(view):
+        path = xp.zeros((2, 2), dtype=xp.float64)
+        path[0, ...] = view
+        path[1, ...] = view[:] * view
+        return path
+
+    x = raw(xp, [0.5, 1.0, 2.0])
+    ag.check_grad(lambda x: ag.checkpoint(f)((x * 1.0)[1:]), x)
+
+
 def test_results_that_depend_on_nothing_tracked_are_constants(xp):
     x = leaf(xp, [1.0, 2.0])
     constant, same, number = ag.checkpoint(lambda x: (xp.ones(2), x.detach(), 3))(x)

@@ -691,7 +691,7 @@ print([w.category.__name__ for w in caught], caught[0].message)
 """
     printed = python(code, AGNOGRAD_PLUGINS="nope")
     assert printed.startswith("['PluginWarning'] ")
-    assert "AGNOGRAD_PLUGINS: no plugin is named 'nope'" in printed
+    assert "AGNOGRAD: a plugin that AGNOGRAD_PLUGINS names is left out: no plugin is" in printed
 
 
 def test_an_unknown_plugin_lists_the_installed_ones():

@@ -174,6 +174,44 @@ def test_an_op_may_be_made_of_others(stranger):
     assert stranger(module, OPS, code).stderr == ""
 
 
+def test_an_op_set_of_an_extension_is_imported_when_the_extension_is_used(stranger, tmp_path):
+    for name, rest in {"late": "mine.twice", "wrong": "twice", "broken": "fails.twice"}.items():
+        (tmp_path / f"{name}.py").write_text(
+            f"from stranger import {name} as ops\n"
+            f"ops.linear('{rest}(x, /)', x=lambda g: 2 * g, forward=lambda x: 2 * x)\n"
+            + ("import nothing_at_all\n" if name == "broken" else "")
+        )
+    module = """
+        from agnograd.extend import OpSet
+
+        late = OpSet("late", extension="mine", modules=["late"])
+        wrong = OpSet("wrong", extension="yours", modules=["wrong"])
+        broken = OpSet("broken", extension="fails", modules=["broken"])
+    """
+    code = """
+        import sys, warnings
+        import agnograd as ag
+
+        xp = ag.namespace("numpy")
+        xp.linalg.det(xp.eye(2))
+        assert repr(xp.mine) == "<extension 'agnograd.numpy.mine', not used yet>"
+        assert not {"late", "wrong", "broken"} & set(sys.modules)
+        ag.check_grad(xp.mine.twice, xp.ones(2).data)
+        assert "broken" not in sys.modules
+        assert not hasattr(xp.mine, "thrice")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert not hasattr(xp.fails, "twice") and not hasattr(xp.yours, "twice")
+        one, other = (str(warning.message) for warning in caught)
+        assert "'broken' of stranger-pack 1.2.3 failed to load: ModuleNotFoundError" in one, one
+        assert "twice is not in the extension 'yours'; name it yours.twice, or" in other, other
+        assert ag.ops()["mine.twice"].status == "rule"
+    """
+    entries = OPS.replace("stranger = stranger:ops", "late = stranger:late")
+    entries += "wrong = stranger:wrong\nbroken = stranger:broken\n"
+    assert stranger(module, entries, code).stderr == ""
+
+
 def test_element_wise_ops_may_take_any_number_of_arrays(stranger):
     module = """
         from agnograd.extend import OpSet

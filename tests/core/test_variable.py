@@ -83,6 +83,15 @@ def test_grad_must_fit(xp):
         x.detach().grad = xp.ones((2,), dtype=xp.float64)
 
 
+def test_the_gradient_of_a_view_can_be_set(xp):
+    view = (leaf(xp, [1.0, 2.0, 3.0]) * 2.0)[1:]
+    view.grad = xp.ones(2, dtype=xp.float64).data
+    assert np.asarray(view.grad + view.grad[:]).tolist() == [2.0, 2.0]
+    with ag.no_grad():
+        view.grad[:] *= 3.0
+    assert np.asarray(view.grad).tolist() == [3.0, 3.0]
+
+
 def test_data_can_be_replaced_by_what_fits(xp):
     x = leaf(xp, [1.0, 2.0])
     x.data = xp.asarray([3.0, 4.0], dtype=xp.float64).data
@@ -205,21 +214,6 @@ def test_iteration_and_length(xp):
 
 def _rows(x):
     return [x[i, :] for i in range(x.shape[0])]
-
-
-def test_repr_never_raises(xp):
-    assert repr(leaf(xp, [1.0])).endswith("requires_grad=True)")
-    assert "requires_grad" not in repr(xp.asarray(1))
-
-    class Broken:
-        shape = ()
-
-        def __repr__(self):
-            raise ValueError("broken")
-
-    x = leaf(xp, 1.0).detach()
-    x._data = Broken()
-    assert "ValueError: broken" in repr(x)
 
 
 def test_copies_keep_the_graph(xp):

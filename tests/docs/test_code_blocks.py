@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from agnograd.errors import PluginError
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 RUNNABLE = [page for page in PAGES if "```python\n" in page.read_text()]
-# A block that needs a library which is not always there says so in a comment above it.
+# A block that needs a library which is not always there says so in a comment above it. With
+# --python=NAME=PATH another interpreter runs the blocks of that library: one with an old NumPy.
 BLOCK = re.compile(
     r"^(?:<!-- with: (?P<library>\w+) -->\n)?```python\n(?P<code>.*?)^```$",
     re.DOTALL | re.MULTILINE,
@@ -25,7 +27,9 @@ def name(page):
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=name)
-def test_the_blocks_of_a_page_run_from_top_to_bottom(page, capsys, monkeypatch, tmp_path):
+def test_the_blocks_of_a_page_run_from_top_to_bottom(
+    page, capsys, monkeypatch, tmp_path, pytestconfig
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("AGNOGRAD_BACKEND", raising=False)
     if page.parent.name == "backends":
@@ -36,12 +40,20 @@ def test_the_blocks_of_a_page_run_from_top_to_bottom(page, capsys, monkeypatch, 
     text = page.read_text()
     scope = {"__name__": "page"}
     left_out = []
+    pythons, elsewhere = dict(pytestconfig.getoption("python")), {}
     for block in BLOCK.finditer(text):
+        if block["library"] in pythons:
+            python = pythons[block["library"]]
+            elsewhere[python] = elsewhere.get(python, "") + block["code"]
+            continue
         if block["library"] and not importlib.util.find_spec(block["library"]):
             left_out.append(block["library"])
             continue
         line = text[: block.start("code")].count("\n")
         exec(compile("\n" * line + block["code"], str(page), "exec"), scope)
+    for python, code in elsewhere.items():
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
     if left_out:
         pytest.skip(f"all blocks ran but those with {', '.join(sorted(set(left_out)))}")
 

@@ -49,7 +49,8 @@ def test_times_by_op():
     [
         (
             ("--backend", "nunpy"),
-            f"no backend is named 'nunpy'; installed: {', '.join(ag.backends())}",
+            f"no backend is named 'nunpy'; installed: {', '.join(ag.backends())}; "
+            "did you mean 'numpy'?",
         ),
         (("--batch", "0"), "--batch and --iterations must be positive, and --warm-up not negative"),
     ],

@@ -48,9 +48,13 @@ def test_one_epoch_on_another_backend(backend):
     [
         (
             ("--backend", "nunpy"),
-            f"no backend is named 'nunpy'; installed: {', '.join(ag.backends())}",
+            f"no backend is named 'nunpy'; installed: {', '.join(ag.backends())}; "
+            "did you mean 'numpy'?",
         ),
-        (("--hooks", "nam"), f"no plugin is named 'nam'; installed: {', '.join(ag.plugins())}"),
+        (
+            ("--hooks", "nam"),
+            f"no plugin is named 'nam'; installed: {', '.join(ag.plugins())}; did you mean 'nan'?",
+        ),
     ],
 )
 def test_unknown_names_are_answered_in_a_line(arguments, message):

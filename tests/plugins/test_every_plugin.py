@@ -41,3 +41,15 @@ def test_all_at_once(xp):
         found = []
         record_events(names, lambda found=found: found.extend(gradient()))
         assert found == expected
+
+
+def test_plugins_show_their_settings_or_what_they_measured():
+    x = ag.Variable([0.5, 1.0])
+    with ag.hooks("memory", "offload", "scale", "nan") as plugins:
+        y = ag.namespace("numpy").exp(x)
+    memory, offload, scale, nan = map(repr, plugins)
+    assert memory == "<Memory: 16 bytes held, 16 at the peak>"
+    assert offload.startswith("<offload: 0 values of 0 bytes packed into ")
+    assert scale == "Scale(factor=32768.0, growth=2.0, backoff=0.5, interval=2000)"
+    assert nan == "NaN(forward=True, backward=True, inf=True, action='raise')"
+    assert y.requires_grad  # the graph is there until here, and with it what it holds

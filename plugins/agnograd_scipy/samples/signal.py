@@ -1,4 +1,4 @@
-"""Samples of filters, convolutions and banded systems."""
+"""Samples of filters and convolutions."""
 
 from agnograd.extend import Sample, array
 
@@ -50,18 +50,4 @@ samples = [
     Sample("signal.filtfilt", _b, _a, array(9, 2), axis=0, padtype="even", padlen=4),
     Sample("signal.filtfilt", array(2), _a, array(9), padtype="constant", padlen=3),
     Sample("signal.filtfilt", array(2), _a, array(2, 5), padtype=None),
-]
-
-samples += [
-    Sample("linalg.solve_banded", array(3, 5, low=0.5), array(5), lower=1, upper=1),
-    Sample("linalg.solve_banded", array(4, 5, low=0.5), array(5, 2), lower=2, upper=1),
-    Sample("linalg.solve_banded", array(4, 2, low=0.5), array(2), lower=1, upper=2),
-    Sample("linalg.solve_banded", array(1, 3, low=0.5), array(3), lower=0, upper=0),
-    Sample(
-        "linalg.solve_banded",
-        array(3, 4, low=0.5, dtype="complex128"),
-        array(4, dtype="complex128"),
-        lower=1,
-        upper=1,
-    ),
 ]

@@ -1,17 +1,11 @@
 """The page of reports, in a real browser: filter, open a failure, read its code."""
 
 import json
-import shutil
 
 import pytest
 
 from agnograd.testing.conformance._page import page
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-]
 CODE = 'import agnograd as ag\n\nprint("<b>&amp; </script>")\n'
 
 
@@ -60,19 +54,6 @@ def report(backend, failing):
             result("roll", "first_derivative", lazy=4),
         ],
     }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="drives the browser: pip install 'agnograd[browser]'"
-    )
-    if CHROMIUM is None:
-        pytest.skip("no browser: install Debian's package chromium")
-    with playwright.sync_playwright() as driver:
-        launched = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield launched
-        launched.close()
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from agnograd.errors import LostGradientError
 from agnograd.extend import adjoint
 from agnograd_scipy._arrays import arrays_in, given, inexact
 from agnograd_scipy._host import from_host, on_host, to_host
-from agnograd_scipy._ops import ops
+from agnograd_scipy._ops import optimize
 
 __all__ = ["fixed_point", "minimize", "root"]
 
@@ -258,6 +258,6 @@ def _host() -> Any:
 
 
 _OPTIONS = "tol=None, options=None"
-ops.composed(f"optimize.root(fun, x0, args=(), method='hybr', {_OPTIONS})", root)
-ops.composed("optimize.fixed_point(func, x0, args=(), xtol=1e-8, maxiter=500)", fixed_point)
-ops.composed(f"optimize.minimize(fun, x0, args=(), method='BFGS', {_OPTIONS})", minimize)
+optimize.composed(f"optimize.root(fun, x0, args=(), method='hybr', {_OPTIONS})", root)
+optimize.composed("optimize.fixed_point(func, x0, args=(), xtol=1e-8, maxiter=500)", fixed_point)
+optimize.composed(f"optimize.minimize(fun, x0, args=(), method='BFGS', {_OPTIONS})", minimize)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agnograd_scipy._arrays import inexact
-from agnograd_scipy._ops import ops
+from agnograd_scipy._ops import interpolate
 from agnograd_scipy.banded import banded_system
 
 __all__ = ["Piecewise"]
@@ -376,13 +376,13 @@ def _corners(xp: Any, values: Any, corners: Sequence[Any], rank: int) -> Any:
     return out
 
 
-ops.composed(
+interpolate.composed(
     "interpolate.CubicSpline(x, y, axis=0, bc_type='not-a-knot', extrapolate=True)", cubic_spline
 )
-ops.composed("interpolate.PchipInterpolator(x, y, axis=0, extrapolate=True)", pchip)
-ops.composed(
+interpolate.composed("interpolate.PchipInterpolator(x, y, axis=0, extrapolate=True)", pchip)
+interpolate.composed(
     "interpolate.interp1d(x, y, kind='linear', axis=-1, *, fill_value=float('nan'))", interp1d
 )
-ops.composed(
+interpolate.composed(
     "interpolate.interpn(points, values, xi, method='linear', *, fill_value=float('nan'))", interpn
 )

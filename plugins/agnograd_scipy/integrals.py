@@ -20,7 +20,7 @@ import array_api_compat
 import agnograd as ag
 from agnograd_scipy._arrays import arrays_in, given, inexact
 from agnograd_scipy._host import on_host, to_host
-from agnograd_scipy._ops import ops
+from agnograd_scipy._ops import integrate
 
 __all__ = ["Solution", "quad", "solve_ivp"]
 
@@ -327,9 +327,11 @@ def fixed_quad(
     return half * xp.sum(weights * func(half * nodes + (a + b) / 2, *args), axis=-1)
 
 
-ops.composed(
+integrate.composed(
     "integrate.solve_ivp(fun, t_span, y0, method='RK45', t_eval=None, args=(), **options)",
     solve_ivp,
 )
-ops.composed("integrate.quad(func, a, b, args=(), epsabs=1.49e-8, epsrel=1.49e-8, limit=50)", quad)
-ops.composed("integrate.fixed_quad(func, a, b, args=(), n=5)", fixed_quad)
+integrate.composed(
+    "integrate.quad(func, a, b, args=(), epsabs=1.49e-8, epsrel=1.49e-8, limit=50)", quad
+)
+integrate.composed("integrate.fixed_quad(func, a, b, args=(), n=5)", fixed_quad)

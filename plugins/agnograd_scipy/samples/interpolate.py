@@ -1,26 +1,8 @@
-"""Samples of distances, and of interpolation between points."""
+"""Samples of interpolation between points, and of banded systems."""
 
 from typing import Any
 
 from agnograd.extend import Sample, array
-from agnograd_scipy.distance import METRICS
-
-_vi = array(values=[[1.0, 0.2, 0.0], [0.2, 2.0, 0.1], [0.0, 0.1, 0.5]])
-
-samples = [
-    *(Sample("spatial.cdist", array(3, 4), array(2, 4), metric) for metric in METRICS[:5]),
-    *(
-        Sample("spatial.cdist", array(5, 3, low=0.2), array(4, 3, low=0.2), metric)
-        for metric in METRICS[5:]
-    ),
-    Sample("spatial.cdist", array(3, 2, layout="transposed"), array(2, 2), "minkowski", p=3),
-    Sample("spatial.cdist", array(2, 3), array(2, 3), "seuclidean", V=array(3, low=0.5)),
-    Sample("spatial.cdist", array(2, 3), array(2, 3), "mahalanobis", VI=_vi),
-    Sample("spatial.cdist", array(0, 3), array(2, 3)),
-    Sample("spatial.cdist", array(2, 0), array(3, 0), order=0),
-    *(Sample("spatial.pdist", array(5, 3, low=0.2), metric) for metric in METRICS),
-    Sample("spatial.pdist", array(1, 3)),
-]
 
 _x = array(values=[0.0, 0.7, 1.5, 3.0, 3.4])
 _at = [[-0.3, 0.2, 1.1], [2.9, 3.1, 3.6]]
@@ -34,7 +16,7 @@ def _derivative(f: Any, xp: Any) -> Any:
     return f(_at, nu=1)
 
 
-samples += [
+samples = [
     *(
         Sample("interpolate.CubicSpline", _x, array(5), 0, bc_type, after=_values)
         for bc_type in ("not-a-knot", "natural", "clamped", ((1, 0.5), (2, -0.3)))
@@ -84,5 +66,19 @@ samples += [
         array(values=[[0.3], [1.3]]),
         "nearest",
         fill_value=0.5,
+    ),
+]
+
+samples += [
+    Sample("interpolate.solve_banded", array(3, 5, low=0.5), array(5), lower=1, upper=1),
+    Sample("interpolate.solve_banded", array(4, 5, low=0.5), array(5, 2), lower=2, upper=1),
+    Sample("interpolate.solve_banded", array(4, 2, low=0.5), array(2), lower=1, upper=2),
+    Sample("interpolate.solve_banded", array(1, 3, low=0.5), array(3), lower=0, upper=0),
+    Sample(
+        "interpolate.solve_banded",
+        array(3, 4, low=0.5, dtype="complex128"),
+        array(4, dtype="complex128"),
+        lower=1,
+        upper=1,
     ),
 ]

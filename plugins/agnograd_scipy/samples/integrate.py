@@ -1,24 +1,9 @@
-"""Samples of what takes functions: integrals, differential equations, roots and minima."""
+"""Samples of integrals and differential equations."""
 
 from typing import Any
 
 from agnograd.extend import Sample, array
-
-
-class Program:
-    """A function that is printed as its source."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.function = eval(source)
-
-    def __call__(self, *args: Any) -> Any:
-        """Call the function."""
-        return self.function(*args)
-
-    def __repr__(self) -> str:
-        return f"({self.source})"
-
+from agnograd_scipy.samples._program import Program
 
 _decay = Program("lambda t, y, p: -p * y + 0.1 * t * y**2")
 _tight: Any = {"rtol": 1e-9, "atol": 1e-11}
@@ -87,18 +72,4 @@ samples = [
         (array(low=0.5),),
     ),
     Sample("integrate.fixed_quad", Program("lambda x: x**3"), 0.0, array(values=0.9), n=3),
-    Sample(
-        "optimize.root",
-        Program("lambda x, a, b: x**3 + a * x - b"),
-        [0.5, 0.5],
-        (_rate, array(2)),
-    ),
-    Sample("optimize.root", Program("lambda x, a: x**3 + x - a"), 0.5, array(low=0.5), "lm"),
-    Sample("optimize.fixed_point", Program("lambda x, a: a / (2 + x)"), [0.5, 0.4], (_rate,)),
-    Sample(
-        "optimize.minimize",
-        Program("lambda x, a, b: (x - a) ** 4 + x**2 + b * x"),
-        0.3,
-        (array(low=0.5), array()),
-    ),
 ]

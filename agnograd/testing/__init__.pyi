@@ -1,0 +1,17 @@
+# The public names and where they come from: agnograd imports each when it is first used.
+from ._check import check_grad
+from ._contract import plugin_contract
+from ._conventions import CONVENTIONS, Convention
+from ._events import Event, record_events
+from ._samples import Sample, array
+
+__all__ = [
+    "CONVENTIONS",
+    "Convention",
+    "Event",
+    "Sample",
+    "array",
+    "check_grad",
+    "plugin_contract",
+    "record_events",
+]

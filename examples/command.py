@@ -1,0 +1,62 @@
+"""What the examples with solvers share: their command line, and their figures."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import agnograd as ag
+from agnograd.errors import AgnogradError
+
+__all__ = ["COLOURS", "figure", "namespace", "parser"]
+
+# Told apart by everyone: Okabe and Ito, "Color universal design", 2008.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#7F7F7F")
+
+
+def parser(purpose: str) -> argparse.ArgumentParser:
+    """Return a parser of what all these examples take."""
+    made = argparse.ArgumentParser(description=purpose.splitlines()[0])
+    made.add_argument("--backend", default="numpy", help=f"one of {', '.join(ag.backends())}")
+    made.add_argument("--plot", metavar="FILE", help="draw the result into an image file")
+    made.add_argument("--seed", type=int, default=0)
+    return made
+
+
+def namespace(backend: str) -> Any:
+    """Return a backend's namespace; that there is none ends the program with a line."""
+    os.environ.setdefault("JAX_ENABLE_X64", "1")  # solvers need double precision
+    try:
+        return ag.namespace(backend)
+    except AgnogradError as error:
+        sys.exit(str(error))
+
+
+@contextmanager
+def figure(path: str, *rows: float, **options: Any) -> Iterator[Any]:
+    """Give the axes of a new figure, which is written to ``path`` at the end.
+
+    ``rows`` are the heights of several axes, one above the other; ``options`` are those of
+    ``matplotlib.pyplot.subplots``.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    style = {"axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False}
+    with plt.rc_context(style):
+        if rows:
+            options |= {"nrows": len(rows), "sharex": True, "height_ratios": rows}
+        drawn, axes = plt.subplots(layout="constrained", dpi=120, **options)
+        try:
+            yield axes
+            drawn.savefig(path)
+        except (OSError, ValueError) as error:  # matplotlib knows no format of that name, say
+            sys.exit(f"--plot: {error}")
+        finally:
+            plt.close(drawn)

@@ -1,0 +1,36 @@
+"""The reference has every public name; what else may be broken is found by building the site."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from agnograd._discovery import PLUGINS, installed
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+LISTED = re.compile(
+    r"^\.\. (?:auto)?(?:class|data|decorator|exception|function):: (\w+)", re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("module", ["agnograd", "agnograd.extend"])
+def test_a_page_that_is_sorted_by_topic_lists_what_there_is(module):
+    page = (REFERENCE / f"{module.rpartition('.')[2]}.md").read_text()
+    listed = LISTED.findall(page)
+    found = importlib.import_module(module)
+    submodules = {name for name in found.__all__ if inspect.ismodule(getattr(found, name))}
+    assert len(listed) == len(set(listed))
+    assert set(listed) == set(found.__all__) - submodules
+    assert all(f"[`ag.{name}`]({name}.md)" in page for name in submodules)
+
+
+def test_every_built_in_plugin_is_there():
+    page = (REFERENCE / "plugins.md").read_text()
+    built_in = {
+        entry.value.partition(":")[0]
+        for entry in installed(PLUGINS).values()
+        if entry.dist.name == "agnograd"
+    }
+    assert set(re.findall(r"automodule:: (\w+)", page)) == built_in
