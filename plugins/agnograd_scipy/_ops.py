@@ -11,7 +11,7 @@ def _extension(name: str, *modules: str) -> OpSet:
     return OpSet(
         name,
         samples=f"agnograd_scipy.samples.{name}",
-        kernels={each: f"agnograd_scipy.kernels.{each}" for each in ("numpy", "torch")},
+        kernels={each: f"agnograd_scipy.kernels.{each}" for each in ("dask", "numpy", "torch")},
         extension=name,
         modules=[f"agnograd_scipy.{module}" for module in modules],
     )

@@ -16,7 +16,7 @@ from agnograd.extend import conjugate_if_complex, is_complex
 from agnograd_scipy._arrays import inexact, padded, sliced
 from agnograd_scipy._ops import signal
 
-__all__ = ["convolve"]
+__all__ = ["convolve", "result_block"]
 
 Shape = tuple[int, ...]
 _FEW = 32  # taps, up to which shifted copies are added; more are transformed

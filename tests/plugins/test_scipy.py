@@ -513,6 +513,52 @@ def test_what_is_not_found_is_an_error(xp):
         xp.integrate.solve_ivp(lambda t, y: y, (0.0, 2.0), [1.0], events=None)
 
 
+# -- programs and lazy arrays ----------------------------------------------------------------------
+
+
+def everything(xp):
+    """Return a program of each kind, of a signal of 12 elements."""
+    knots, at = [0.0, 3.0, 7.0, 11.0], [[0.3, 4.6, 9.1]]
+
+    def program(x):
+        image = xp.reshape(x, (3, 4))
+        return (
+            xp.sum(xp.signal.lfilter([0.2, 0.3], [1.0, -0.5, 0.2], x) ** 2)
+            + xp.sum(xp.signal.fftconvolve(x, x, "same"))
+            + xp.sum(xp.ndimage.map_coordinates(x, at, mode="mirror") ** 2)
+            + xp.sum(xp.ndimage.gaussian_filter(image, 0.7) ** 2)
+            + xp.sum(xp.spatial.pdist(image))
+            + xp.sum(xp.interpolate.CubicSpline(knots, x[:4])(x) ** 2)
+        )
+
+    return program
+
+
+def on_numpy(x):
+    xp = ag.namespace("numpy")
+    return ag.grad(everything(xp))(np.asarray(x))
+
+
+@pytest.mark.parametrize("backend", ["jax"], indirect=True)
+def test_programs_are_compiled_by_jax(xp, rng):
+    import jax
+
+    x = rng.standard_normal(12)
+    gradient = jax.jit(ag.grad(everything(xp)))(made(xp, x))
+    np.testing.assert_allclose(gradient, on_numpy(x), rtol=1e-8)
+
+
+@pytest.mark.parametrize("backend", ["dask"], indirect=True)
+def test_nothing_is_computed_before_it_is_asked_for(xp, rng):
+    from dask.callbacks import Callback
+
+    x, started = rng.standard_normal(12), []
+    with Callback(start=started.append):
+        gradient = ag.grad(everything(xp))(made(xp, x))
+        assert not started
+    np.testing.assert_allclose(gradient.compute(), on_numpy(x), rtol=1e-8)
+
+
 # -- the pack --------------------------------------------------------------------------------------
 
 

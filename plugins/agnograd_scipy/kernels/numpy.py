@@ -17,9 +17,9 @@ except ImportError as error:
 
 from agnograd_scipy.splines import symmetry
 
-__all__ = ["all_pole", "convolve", "solve_banded", "spline_filter1d"]
+__all__ = ["SHORT", "all_pole", "convolve", "solve_banded", "spline_filter1d"]
 
-_SHORT = 64  # from here on the terms are less than the rounding, for splines of all orders
+SHORT = 64  # from here on the terms are less than the rounding, for splines of all orders
 
 
 def all_pole(x: Any, a: Any, /) -> Any:
@@ -44,7 +44,7 @@ def spline_filter1d(input: Any, /, order: int = 3, axis: int = -1, *, mode: str 
 
     SciPy leaves out terms of the reflected signal that short ones still have.
     """
-    if symmetry(mode) == "reflect" and input.shape[axis] < _SHORT:
+    if symmetry(mode) == "reflect" and input.shape[axis] < SHORT:
         return NotImplemented
     double = np.complex128 if input.dtype.kind == "c" else np.float64
     out = scipy.ndimage.spline_filter1d(input, order, axis, output=double, mode=mode)
