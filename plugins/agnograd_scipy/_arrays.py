@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
+from types import ModuleType
 from typing import Any
 
 import array_api_compat
 
+import agnograd as ag
+from agnograd.errors import MixedBackendsError
 from agnograd.extend import is_complex
 
 __all__ = ["arrays_in", "filled", "given", "inexact", "padded", "real_like", "sliced"]
+
+
+def _own(xp: Any, x: Any) -> Any:
+    """Return an array as the namespace's, to which it belongs: nothing moves by itself.
+
+    Another library's scalar is a number.
+    """
+    if isinstance(xp, ModuleType) and ag.namespace(x) is not xp:  # the raw one is none
+        if isinstance(x, Number) and hasattr(x, "item"):
+            return x.item()
+        name = xp.__name__.rpartition(".")[2]
+        raise MixedBackendsError(
+            f"an array of {ag.namespace(x).__name__} was given to a function of backend {name!r}; "
+            f"move it there first, with its gradient, by ag.asarray(x, backend={name!r})"
+        )
+    return xp.asarray(x)
 
 
 def inexact(xp: Any, *values: Any) -> list[Any]:
@@ -17,22 +37,20 @@ def inexact(xp: Any, *values: Any) -> list[Any]:
 
     Arrays alone decide on the precision; without one of floating-point dtype it is the default.
     """
-    arrays = [each for each in values if hasattr(each, "dtype")]
+    found = [_own(xp, each) if hasattr(each, "dtype") else each for each in values]
+    arrays = [each for each in found if hasattr(each, "dtype")]
     device = array_api_compat.device(arrays[0]) if arrays else None
     kinds = ("real floating", "complex floating")
     dtypes = [each.dtype for each in arrays if xp.isdtype(each.dtype, kinds)]
     dtype = xp.result_type(*dtypes) if dtypes else xp.asarray(0.0).dtype
-    made = []
-    for each in values:
-        if hasattr(each, "dtype"):
-            made.append(xp.asarray(each))
-        elif is_complex(xp.asarray(each, device=device).dtype, xp):
-            made.append(xp.asarray(each, device=device, dtype=xp.result_type(dtype, xp.complex64)))
-        else:
-            made.append(xp.asarray(each, device=device, dtype=dtype))
-    if any(is_complex(each.dtype, xp) for each in made):
+    for place, each in enumerate(found):
+        if not hasattr(each, "dtype"):
+            wide = is_complex(xp.asarray(each).dtype, xp)
+            wanted = xp.result_type(dtype, xp.complex64) if wide else dtype
+            found[place] = xp.asarray(each, device=device, dtype=wanted)
+    if any(is_complex(each.dtype, xp) for each in found):
         dtype = xp.result_type(dtype, xp.complex64)
-    return [xp.astype(each, dtype, copy=False) for each in made]
+    return [xp.astype(each, dtype, copy=False) for each in found]
 
 
 def real_like(xp: Any, x: Any, *values: Any) -> list[Any]:
@@ -48,7 +66,7 @@ def given(xp: Any, args: Any) -> Any:
     import optree  # which takes long
 
     args = tuple(args) if isinstance(args, tuple | list) else (args,)
-    convert = lambda each: xp.asarray(each) if hasattr(each, "dtype") else each  # noqa: E731
+    convert = lambda each: _own(xp, each) if hasattr(each, "dtype") else each  # noqa: E731
     return optree.tree_map(convert, args)
 
 

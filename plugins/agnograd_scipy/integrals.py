@@ -97,23 +97,34 @@ def solve_ivp(
         raise ValueError(f"y0 has one axis, not shape {y0.shape}")
     args, ends = given(xp, args), [_number(each) for each in t_span]
 
-    def slope(t: float, y: Any) -> Any:
-        return on_host(lambda y: fun(float(t), y, *args), y0)(y)
+    def slope(t: Any, y: Any) -> Any:
+        found = fun(t, y, *args)
+        if getattr(found, "shape", None) != y0.shape:
+            what = getattr(found, "shape", type(found).__name__)
+            raise ValueError(f"fun returned {what}, and y has shape {y0.shape}")
+        return found
+
+    def on_numpy(t: float, y: Any) -> Any:
+        return on_host(lambda y: slope(float(t), y), y0)(y)
 
     times, method_, calls = _host_module().accepted_steps(
-        slope, ends, to_host(y0), method, **options
+        on_numpy, ends, to_host(y0), method, **options
     )
     if any(hasattr(each, "dtype") for each in t_span):
         first, last = t_span
-        times = [first + (t - ends[0]) / (ends[1] - ends[0]) * (last - first) for t in times]
+        span = ends[1] - ends[0] or 1.0
+        times = [first + (t - ends[0]) / span * (last - first) for t in times]
     wanted = None if t_eval is None else _Wanted(t_eval, times, ends)
     points, values = [times[0]], [y0]
     found: list[tuple[Any, Any]] = []
-    y, slope_now = y0, fun(times[0], y0, *args)
+    y, slope_now = y0, slope(times[0], y0)
     for index, t in enumerate(times[:-1]):
-        step = Step(lambda t, y: fun(t, y, *args), method_, t, times[index + 1] - t, y, slope_now)
+        step = Step(slope, method_, t, times[index + 1] - t, y, slope_now)
         if wanted is not None:
-            found += [(at, step.at((at - t) / step.h)) for at in wanted.of(index)]
+            still = ends[0] == ends[1]
+            shares = [0.0 if still else (at - t) / step.h for at in wanted.of(index)]
+            pairs = zip(wanted.of(index), shares, strict=True)
+            found += [(at, step.at(share)) for at, share in pairs]
         points.append(times[index + 1])
         values.append(step.end)
         y, slope_now = step.end, step.slope

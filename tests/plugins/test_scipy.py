@@ -10,7 +10,7 @@ import scipy
 from scipy.spatial import distance
 
 import agnograd as ag
-from agnograd.errors import LostGradientError
+from agnograd.errors import LostGradientError, MixedBackendsError
 from agnograd_scipy import integrate, interpolate, ndimage, optimize, signal, spatial
 from agnograd_scipy.boundaries import extended
 from agnograd_scipy.distance import METRICS
@@ -414,6 +414,12 @@ def test_times_of_a_solution_have_gradients():
     np.testing.assert_allclose(jacobian, np.diag(-np.exp(-at)), atol=1e-5)
 
 
+def test_time_that_stands_still(xp):
+    for times in (None, [1.0]):
+        found = xp.integrate.solve_ivp(lambda t, y: y, (1.0, 1.0), [1.0, 2.0], t_eval=times)
+        assert host(found.y)[:, -1].tolist() == [1.0, 2.0]
+
+
 def test_what_a_function_uses_has_its_gradient(xp):
     p = ag.Variable(made(xp, 0.5))
     y = xp.integrate.solve_ivp(lambda t, y: -p * y, (0.0, 1.0), made(xp, [1.0]), rtol=1e-8).y
@@ -509,6 +515,8 @@ def test_what_is_not_found_is_an_error(xp):
         xp.integrate.solve_ivp(lambda t, y: y, (0.0, 2.0), [1.0], "BDF")
     with pytest.raises(ValueError, match="t_eval is to be in order"):
         xp.integrate.solve_ivp(lambda t, y: y, (0.0, 2.0), [1.0], t_eval=[0.5, 0.1])
+    with pytest.raises(ValueError, match=r"fun returned \(1,\), and y has shape \(2,\)"):
+        xp.integrate.solve_ivp(lambda t, y: y[:1], (0.0, 2.0), [1.0, 2.0])
     with pytest.raises(TypeError, match="unknown option 'events'"):
         xp.integrate.solve_ivp(lambda t, y: y, (0.0, 2.0), [1.0], events=None)
 
@@ -570,6 +578,20 @@ def test_a_failing_function_leaves_gradients_as_they_were(xp):
     with pytest.raises(ZeroDivisionError):
         xp.optimize.root(lambda x: 1 / 0, x)
     assert host(x.grad).tolist() == [2.0]
+
+
+@pytest.mark.parametrize("backend", ["numpy"], indirect=True)
+def test_arrays_of_two_backends_are_an_error(xp):
+    other = made(ag.namespace("strict"), [1.0, 2.0])
+    with pytest.raises(MixedBackendsError, match="strict"):
+        xp.signal.lfilter([1.0], [1.0, 0.5], other)
+
+
+def test_scalars_of_numpy_are_numbers(xp):
+    x = made(xp, np.eye(3))
+    expected = host(xp.ndimage.shift(x, 0.5))
+    same(xp.ndimage.shift(x, np.float64(0.5)), expected)
+    same(xp.ndimage.shift(x, [np.float64(0.5)] * 2), expected)
 
 
 def test_single_precision_stays_single(xp):
