@@ -209,14 +209,14 @@ class SharedCall(Call):
             lean: SharedCall = _new(SharedCall)
             for name in SharedCall.__slots__:
                 setattr(lean, name, getattr(self, name))
-            lean.packed_by(restoring)
+            lean.hooks, lean.simple = restoring, False
             self._lean = lean
         return self._lean
 
     def packed_by(self, hooks: ActiveHooks) -> None:
         """Become a call whose node has saved values that plugins packed."""
-        self.hooks = hooks
-        self.simple = False
+        assert self._single, "other nodes have not"
+        self.hooks, self.simple = hooks, False
 
     def when_freed(self) -> tuple[Any, ...]:
         """Return what takes the place of a node's op and saved values when they are freed."""

@@ -117,9 +117,9 @@ class Dispatch:
         """Return ``(kind, compute, arguments, inputs, parameters) -> (op, result)``.
 
         It runs an op between its hooks; the op is the call as they saw it. Where none of them asks
-        for the op, all calls stay one.
+        for the op, or may pack what its node saves, all calls stay one.
         """
-        asked = any(self._asks("op", name) for name in self._callers)
+        asked = any(name == "save_value" or self._asks("op", name) for name in self._callers)
         results = ""
         if self._asks("outputs", "forward_postprocess"):
             results = "outputs = _out if type(_out) is tuple else _several(_out)"

@@ -634,6 +634,30 @@ def test_a_hook_that_packs_nothing_changes_nothing(xp):
     assert x.grad.item() == 6.0
 
 
+def test_what_one_node_packed_is_no_business_of_others(xp):
+    class Halving:
+        @hookimpl
+        def save_value(self, value):
+            return value / 2
+
+        @hookimpl
+        def restore_value(self, packed):
+            restored.append(packed)
+            return 2 * packed
+
+    restored = []
+    x, other = variable(xp), variable(xp)
+    before = other * other
+    with ag.hooks(Halving()):
+        packed = x * x
+    after = other * other
+    (before + after).backward()
+    assert (other.grad.item(), restored) == (12.0, [])
+    packed.backward()
+    assert (x.grad.item(), len(restored)) == (6.0, 2)
+    assert (other * other).node.op.hooks is None
+
+
 def test_what_nothing_restores_is_an_error(xp):
     x = variable(xp)
     with ag.hooks(plugin("save_value", lambda self: "packed")):
