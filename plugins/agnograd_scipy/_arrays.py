@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Number
-from types import ModuleType
 from typing import Any
 
 import array_api_compat
@@ -21,13 +20,14 @@ def _own(xp: Any, x: Any) -> Any:
 
     Another library's scalar is a number.
     """
-    if isinstance(xp, ModuleType) and ag.namespace(x) is not xp:  # the raw one is none
+    own, here = ag.namespace(x).__name__, xp.__name__.removesuffix(".raw")
+    if own != here:
         if isinstance(x, Number) and hasattr(x, "item"):
             return x.item()
-        name = xp.__name__.rpartition(".")[2]
+        name = here.removeprefix("agnograd.")
         raise MixedBackendsError(
-            f"an array of {ag.namespace(x).__name__} was given to a function of backend {name!r}; "
-            f"move it there first, with its gradient, by ag.asarray(x, backend={name!r})"
+            f"an array of {own} was given to a function of backend {name!r}; move it there first, "
+            f"with its gradient, by ag.asarray(x, backend={name!r})"
         )
     return xp.asarray(x)
 

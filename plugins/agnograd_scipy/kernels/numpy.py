@@ -35,8 +35,27 @@ def convolve(in1: Any, in2: Any, /, mode: str = "full", method: str = "auto") ->
     if not in1.size or not in2.size or in1.ndim != in2.ndim:
         return NotImplemented
     dtype = np.result_type(in1, in2)
-    out = scipy.signal.convolve(in1.astype(dtype), in2.astype(dtype), mode=mode, method=method)
+    in1, in2 = in1.astype(dtype, copy=False), in2.astype(dtype, copy=False)
+    if method == "direct" and mode != "same" and in1.ndim == 1:
+        return np.convolve(in1, in2, mode)
+    long = [axis for axis, length in enumerate(in2.shape) if length > 1]
+    if mode == "valid" and method == "direct" and len(long) == 1 < in2.ndim and dtype.kind == "f":
+        return _along_a_line(in1, in2, long[0])
+    out = scipy.signal.convolve(in1, in2, mode=mode, method=method)
     return out.astype(dtype, copy=False)
+
+
+def _along_a_line(x: Any, weights: Any, axis: int) -> Any:
+    """Return what needs no padding of the convolution with weights along one axis.
+
+    ``scipy.ndimage`` is many times as fast at it as ``scipy.signal``.
+    """
+    size, length = weights.size, x.shape[axis]
+    if length < size:
+        return NotImplemented
+    out = scipy.ndimage.convolve1d(x, weights.reshape(-1), axis, mode="constant")
+    start = (size - 1) // 2
+    return out[(*(slice(None),) * axis, slice(start, start + length - size + 1))]
 
 
 def spline_filter1d(input: Any, /, order: int = 3, axis: int = -1, *, mode: str = "mirror") -> Any:
