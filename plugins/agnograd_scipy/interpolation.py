@@ -67,6 +67,8 @@ def map_coordinates(
     if 0 in input.shape and 0 not in coordinates.shape:
         raise ValueError(f"there is nothing to interpolate in an array of shape {input.shape}")
     shape = coordinates.shape[1:]
+    if 0 in shape:  # nothing, of both arrays: not every library reshapes it
+        return xp.sum(coordinates, axis=0) * xp.sum(input)
     places = xp.reshape(coordinates, (input.ndim, math.prod(shape)))
     return xp.reshape(_interpolated(xp, input, places, order, mode, cval, prefilter), shape)
 
