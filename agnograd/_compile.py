@@ -79,7 +79,7 @@ def compile_op(
         The backend's types and namespaces.
     kernel : callable
         What computes the op on raw arrays.
-    form : {"function", "operator", "reflected"}
+    form : {"function", "operator", "reflected", "ufunc"}
         How the op is called.
     """
     function = deferred_function(

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from agnograd._compile import compile_op
 from agnograd._indexing import is_basic, raw_key
 from agnograd._ops import Op
+from agnograd._protocols import Ufuncs
 from agnograd._variable import Variable
 from agnograd._views import View, replace
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["add_operators"]
+__all__ = ["BINARY", "COMPARISONS", "add_operators"]
 
 UNARY = {
     "__abs__": "abs",
@@ -63,6 +64,7 @@ def add_operators(domain: Domain, ops: dict[str, Op]) -> None:
         methods[f"__r{short}__"] = compiled(name, f"__{short}__", "reflected")
         in_place = getattr(operator, f"__i{short}__")
         methods[f"__i{short}__"] = _in_place(forward, in_place)
+    domain.Variable._ufuncs = Ufuncs(domain)
     domain.put = compile_op(ops["__setitem__"], domain, domain.backend.put)
     methods["__getitem__"] = domain.namespace.__getitem__
     methods["__setitem__"] = _set_item

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._graph import Edge
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agnograd._domain import Domain
     from agnograd._variable import Variable
 
-__all__ = ["Operators", "Protocols"]
+__all__ = ["Operators", "Protocols", "Ufuncs"]
 
 
 class Operators:
@@ -65,16 +65,50 @@ class Operators:
         def __ge__(self, other: Any, /) -> Variable: ...
 
 
+class Ufuncs(dict[Any, "Callable[..., Any]"]):
+    """What NumPy's ufuncs are on one backend, each made when it is first called."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._domain = domain
+
+    def __missing__(self, ufunc: Any) -> Callable[..., Any]:
+        from agnograd._ufuncs import find
+
+        function = self[ufunc] = find(self._domain, ufunc)
+        return function
+
+
+class _ArrayUfunc(property):
+    """Answer for NumPy's ufuncs, ``raw * variable`` among them: ``__array_ufunc__`` of the class.
+
+    It is None on instances. NumPy looks it up on the class; other libraries' arrays, masked ones
+    among them, look at the instance, and only where they find None leave ``other * variable`` to
+    it. (A method behind this property would cost each operator a call more.)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: None, doc=type(self).__doc__)
+
+    def __call__(
+        self, variable: Variable, ufunc: Any, method: str, /, *inputs: Any, **options: Any
+    ) -> Any:
+        if method == "__call__" and not options:
+            return variable._ufuncs[ufunc](*inputs)
+        from agnograd._ufuncs import call_ufunc
+
+        return call_ufunc(variable._domain, ufunc, method, inputs, options)
+
+
 class Protocols(Operators):
     """Python scalars, iteration, interchange with other libraries, copies."""
 
     __slots__ = ()
-    # NumPy must leave `raw * variable` to the Variable.
-    __array_ufunc__ = None
     __array_priority__ = 1000
+    __array_ufunc__ = _ArrayUfunc()
 
     if TYPE_CHECKING:
         _domain: ClassVar[Domain]
+        _ufuncs: ClassVar[Ufuncs]
         _data: Any
         _node: Edge | None
 
@@ -92,9 +126,32 @@ class Protocols(Operators):
         def requires_grad(self) -> bool: ...
         def _refresh(self) -> None: ...
 
-    def item(self) -> bool | int | float | complex:
-        """Return the only element as a Python scalar, without a gradient."""
+    def __array_function__(
+        self,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        /,
+    ) -> Any:
+        """Answer for NumPy's other functions."""
+        from agnograd._array_functions import call_function
+
+        return call_function(self._domain, function, types, args, kwargs)
+
+    def item(self, *index: Any) -> bool | int | float | complex:
+        """Return an element, by default the only one, as a Python scalar, without a gradient.
+
+        ``index`` is one place in the flat array, or one for each axis.
+        """
         self._refresh()
+        if index:
+            key = index[0] if isinstance(index[0], tuple) else index
+            data = (
+                self._data if len(key) == self.ndim else self._domain.raw.reshape(self._data, (-1,))
+            )
+            chosen: bool | int | float | complex = self._domain.item(data[tuple(key)])
+            return chosen
         if self.size != 1:
             raise ValueError(f"item() needs an array of one element, not of shape {self.shape}")
         data = self._data[(0,) * self.ndim] if self.ndim else self._data

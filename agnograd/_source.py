@@ -13,8 +13,15 @@ from agnograd._ops import Op
 __all__ = ["Form", "broadcasts", "forward_source", "indented", "negates", "saved_values"]
 
 # How an op is called: as a function of the namespace, or as an operator of arrays, where an
-# operand that is no array gets its chance to answer (Python's NotImplemented), also reflected.
-Form = Literal["function", "operator", "reflected"]
+# operand that is no array gets its chance to answer (Python's NotImplemented), also reflected; or
+# as a ufunc of NumPy's, where either operand may be such a one.
+Form = Literal["function", "operator", "reflected", "ufunc"]
+_OPERANDS: dict[Form, tuple[str, ...]] = {
+    "function": (),
+    "operator": ("x2",),
+    "reflected": ("x1",),
+    "ufunc": ("x1", "x2"),
+}
 
 # Python's own operators are written out: that spares a call.
 _EXPRESSIONS: dict[Any, str] = {
@@ -42,8 +49,11 @@ def forward_source(op: Op, form: Form, kernel: Callable[..., Any]) -> str:
 def _forward_lines(op: Op, form: Form, kernel: Callable[..., Any]) -> Iterator[str]:
     if op.view is not None:
         yield "_base = x"
-    yield from _unwrapping(op, {"function": None, "operator": "x2", "reflected": "x1"}[form])
-    if form == "reflected":  # complex takes NumPy's float64 for a float, and answers as Python
+    yield from _unwrapping(op, _OPERANDS[form])
+    if form in (
+        "reflected",
+        "ufunc",
+    ):  # complex takes NumPy's float64 for a float, and answers as Python
         yield "if _type(x1) is complex:"
         yield "    x2 = _array(x2)"
     inputs = "".join(f"*{name}, " if name == op.sequence else f"{name}, " for name in op.arrays)
@@ -90,10 +100,10 @@ def _observed(op: Op, arguments: str, inputs: str, options: str) -> Iterator[str
     yield f"    {nodes} = _state.kept({'*_edges' if op.sequence else nodes.strip('()')})"
 
 
-def _unwrapping(op: Op, operand: str | None) -> Iterator[str]:
+def _unwrapping(op: Op, operands: tuple[str, ...]) -> Iterator[str]:
     """Replace each Variable by its raw array, and remember the node that made it.
 
-    The operand of an operator that is no array leaves the answer to its own type.
+    Operands of an operator that are no arrays leave the answer to their own types.
     """
     for name in op.arrays:
         if name == op.sequence:
@@ -110,7 +120,7 @@ def _unwrapping(op: Op, operand: str | None) -> Iterator[str]:
             yield "else:"
         else:
             yield f"elif _type({name}) not in _plain:"
-        if name == operand:
+        if name in operands:
             yield f"    if not _is_operand(_call, {name}):"
             yield "        return NotImplemented"
         node = f"_{name}_node" if tracked else "_"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from agnograd._graph import WATCH, Edge, Leaf, watch
-from agnograd._protocols import Protocols
+from agnograd._methods import Methods
 from agnograd.errors import (
     GradientError,
     LostGradientError,
@@ -25,7 +25,7 @@ __all__ = ["HookHandle", "Variable", "is_tracked"]
 _hook_keys = itertools.count()
 
 
-class Variable(Protocols):
+class Variable(Methods):
     """A differentiable array over one backend.
 
     It is a compliant array of the array API standard. Operators and indexing are those of the

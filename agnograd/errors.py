@@ -15,6 +15,7 @@ __all__ = [
     "UnknownBackendError",
     "UnknownPluginError",
     "UnsupportedArrayError",
+    "UnsupportedFunctionError",
 ]
 
 
@@ -104,3 +105,7 @@ class UnsupportedArrayError(AgnogradError, TypeError):
 
     Also a dtype that a backend does not have, and a shape that is not known yet.
     """
+
+
+class UnsupportedFunctionError(AgnogradError, TypeError):
+    """A function of NumPy's or SciPy's, or a way to call it, has no counterpart on Variables."""

@@ -1,12 +1,14 @@
 """Write what pages have as tables of what the code says.
 
-These are conventions.md, ops.md, special.md, and the capabilities in backends.md; and command.md.
+These are clients.md, command.md, conventions.md, ops.md, special.md, the capabilities in
+backends.md, and the functions in numpy.md.
 
 Run ``python docs/generate.py`` after a change; a test compares the pages with what it would write.
 """
 
 import dataclasses
 import inspect
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -16,6 +18,7 @@ from typing import Any
 import click
 
 import agnograd as ag
+from agnograd._array_functions import TABLES
 from agnograd._backends import backend_named
 from agnograd._cli import main as main_command
 from agnograd.extend import Capabilities
@@ -85,8 +88,8 @@ dagger are beyond the standard; [special functions](special.md), the operations 
 This page is made by `python docs/generate.py`.
 """
 
-CAPABILITIES_BEGIN = "<!-- made by docs/generate.py -->"
-CAPABILITIES_END = "<!-- end -->"
+MADE_BEGIN = "<!-- made by docs/generate.py -->"
+MADE_END = "<!-- end -->"
 
 # Ops that rules need and the standard lacks.
 BEYOND = (
@@ -264,8 +267,8 @@ def _help(what: click.Command, name: str) -> str:
 def backends() -> str:
     """Return the page of backends, with what each library can do between two marks."""
     text = (FOLDER / "backends.md").read_text()
-    before, rest = text.split(CAPABILITIES_BEGIN)
-    after = rest.split(CAPABILITIES_END)[1]
+    before, rest = text.split(MADE_BEGIN)
+    after = rest.split(MADE_END)[1]
     fields = [field.name for field in dataclasses.fields(Capabilities)]
     head = " | ".join(field.replace("_", " ") for field in fields)
     lines = [f"| backend | {head} |", "| --- " * (len(fields) + 1) + "|"]
@@ -274,7 +277,21 @@ def backends() -> str:
         cells = (_capability(getattr(found, field)) for field in fields)
         lines.append(f"| `{name}` | {' | '.join(cells)} |")
     table = "\n".join(lines)
-    return f"{before}{CAPABILITIES_BEGIN}\n{table}\n{CAPABILITIES_END}{after}"
+    return f"{before}{MADE_BEGIN}\n{table}\n{MADE_END}{after}"
+
+
+def numpy() -> str:
+    """Return the page of NumPy's functions, with those that there are between two marks."""
+    text = (FOLDER / "numpy.md").read_text()
+    before, rest = text.split(MADE_BEGIN)
+    after = rest.split(MADE_END)[1]
+    lines = [
+        f"- {inspect.getdoc(module).partition(':')[0].rstrip('.')}: "
+        f"{', '.join(f'`{name}`' for name in sorted(module.table) if 'ndarray.' not in name)}"
+        for module in TABLES
+    ]
+    listed = "\n".join(lines)
+    return f"{before}{MADE_BEGIN}\n{listed}\n{MADE_END}{after}"
 
 
 def _capability(value: Any) -> str:
@@ -283,13 +300,23 @@ def _capability(value: Any) -> str:
     return ", ".join(value)
 
 
+def clients() -> str:
+    """Return the page of other libraries' calls."""
+    sys.path.insert(0, str(FOLDER.parent))
+    from tests.clients.page import page
+
+    return page()
+
+
 def main() -> None:
     """Write all pages."""
+    (FOLDER / "clients.md").write_text(clients())
     (FOLDER / "conventions.md").write_text(conventions())
     (FOLDER / "ops.md").write_text(ops())
     (FOLDER / "special.md").write_text(special())
     (FOLDER / "command.md").write_text(command())
     (FOLDER / "backends.md").write_text(backends())
+    (FOLDER / "numpy.md").write_text(numpy())
 
 
 if __name__ == "__main__":

@@ -92,6 +92,7 @@ class NumpyBackend(Backend):
             "reshape": reshape,
             "sum": total,
             "zeros": np.zeros,
+            **{f"fft.{name}": _transform(name) for name in ("fftn", "ifftn", "irfftn", "rfftn")},
         }
 
     def scalar_types(self) -> tuple[type, ...]:
@@ -182,6 +183,19 @@ class NumpyBackend(Backend):
     def item(self, array: Any) -> Any:
         """Return NumPy's own conversion to a Python scalar."""
         return array.item()
+
+
+def _transform(name: str) -> Callable[..., Any]:
+    """Return a transform over several axes, which need not be named where ``s`` is given."""
+
+    def transform(x: Any, /, *, s: Any = None, axes: Any = None, norm: Any = "backward") -> Any:
+        from agnograd_numpy import _library
+
+        if s is not None and axes is None:
+            axes = range(-len(s), 0)  # NumPy no longer wants to choose them, as the standard does
+        return getattr(_library.fft, name)(x, s=s, axes=axes, norm=norm)
+
+    return transform
 
 
 @hookimpl

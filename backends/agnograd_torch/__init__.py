@@ -103,7 +103,7 @@ class TorchBackend(Backend):
             part += values.flip(turned) if turned else values
             return into
         parts = key if isinstance(key, tuple) else (key,)
-        if not into.ndim or any(isinstance(part, slice | type(...) | None) for part in parts):
+        if not into.ndim or any(_is_no_index(part) for part in parts):
             every = torch.arange(into.numel(), device=into.device).reshape(into.shape)[key]
             flat = into.reshape(-1)
             values = values.broadcast_to(every.shape).reshape(-1)
@@ -197,6 +197,13 @@ class TorchBackend(Backend):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "torch.searchsorted.*non-contiguous", UserWarning)
             yield
+
+
+def _is_no_index(part: Any) -> bool:
+    """Return whether ``index_put_`` does not take a part of a key: slices and 0-d masks."""
+    if isinstance(part, slice | type(...) | None):
+        return True
+    return str(getattr(part, "dtype", "")) == "torch.bool" and not part.ndim
 
 
 @hookimpl

@@ -169,3 +169,13 @@ def test_data_are_arrays_even_where_the_library_gives_scalars():
     assert isinstance(x.data, np.ndarray)
     assert isinstance(ag.grad(lambda x: x * x)(np.float64(3.0)), np.ndarray)
     assert isinstance(ag.value_and_grad(lambda x: xp.sum(x * x))(np.ones(3))[0], np.ndarray)
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "irfftn"])
+def test_numpy_takes_the_last_axes_where_a_transform_names_none(name):
+    x = ag.Variable(filled(np, (2, 3)) + 1j)
+    transform = getattr(ag.namespace("numpy").fft, name)
+    found = transform(x, s=(4,))
+    expected = getattr(np.fft, name)(x.data, s=(4,), axes=(-1,))
+    np.testing.assert_array_equal(found.data, expected)
+    ag.check_grad(lambda x: transform(x, s=(3, 4)), x.data, order=1)

@@ -8,7 +8,9 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("name", ["backends", "command", "conventions", "ops", "special"])
+@pytest.mark.parametrize(
+    "name", ["backends", "clients", "command", "conventions", "numpy", "ops", "special"]
+)
 def test_a_page_is_up_to_date(name):
     spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
     generate = importlib.util.module_from_spec(spec)

@@ -117,6 +117,9 @@ fft.hfft fft.irfft: xp.OP({complex_values}, n={length}, axis={axis}, norm={norm}
 fft.fftn fft.ifftn: xp.real(xp.OP({complex_values}))
 fft.rfftn: xp.real(xp.OP({r}))
 fft.irfftn: xp.fft.irfftn({complex_values}, s=({length},), axes=({axis},))
+fft.dct fft.dst: xp.OP({r}, axis={axis}, norm={norm}, type=4) | xp.OP({r}, type=3)
+fft.dct: xp.fft.idct({r}, axis={axis}, norm={norm}) | xp.fft.dctn({r}, axes=({axis},))
+fft.dst: xp.fft.idst({r}, axis={axis}, norm={norm}) | xp.fft.idstn({r}, norm={norm})
 fft.fftshift fft.ifftshift: xp.OP({r}) | xp.imag(xp.OP({complex_values}))
 """
 CHOICES = {

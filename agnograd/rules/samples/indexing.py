@@ -14,6 +14,7 @@ COLUMNS = _indices([1, -1, 1])
 MASK = _indices([[True, False], [False, True], [True, True]], "bool")
 NONE = _indices([[False, False], [False, False], [False, False]], "bool")
 SOME = _indices([True, False, True], "bool")
+YES, NO = _indices(True, "bool"), _indices(False, "bool")
 ALL = slice(None)
 BACK = slice(None, None, -1)
 
@@ -56,6 +57,8 @@ MIXED = [
 
 samples = [Sample("__getitem__", array(3, 2), key) for key in KEYS]
 samples += [Sample("__getitem__", array(3, 2), key, backends=("numpy",)) for key in MIXED]
+SCALAR_MASKS = ("numpy", "strict", "torch")
+samples += [Sample("__getitem__", array(3, 2), key, backends=SCALAR_MASKS) for key in (YES, NO)]
 samples += [
     Sample("__getitem__", array(3), 1),
     Sample("__getitem__", array(3), slice(1, 3)),
@@ -102,6 +105,8 @@ samples += [
     Sample("__setitem__", array(3, 2), MASK, 1.0),
     Sample("__setitem__", array(3, 2), NONE, array(0)),
     Sample("__setitem__", array(3, 2), SOME, array(2), backends=("numpy",)),
+    Sample("__setitem__", array(3, 2), YES, array(1, 3, 2), backends=("numpy", "torch")),
+    Sample("__setitem__", array(3, 2), NO, array(0, 3, 2), backends=("numpy", "torch")),
     Sample("__setitem__", array(3, 2), Ellipsis, array(3, 2, layout="transposed")),
     Sample("__setitem__", array(), (), array()),
     Sample("__setitem__", array(), Ellipsis, 2.0),

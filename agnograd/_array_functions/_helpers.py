@@ -1,0 +1,83 @@
+"""What programs share: kinds of dtypes, axes, and counts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from agnograd._arguments import as_array
+from agnograd._array_functions._program import Array
+
+__all__ = [
+    "axes_of",
+    "count_along",
+    "flat",
+    "floating",
+    "is_bool",
+    "is_complex",
+    "is_floating",
+    "like",
+    "ready",
+]
+
+
+def is_complex(xp: Any, x: Array) -> bool:
+    """Return whether an array is complex."""
+    return bool(xp.isdtype(x.dtype, "complex floating"))
+
+
+def is_floating(xp: Any, x: Array) -> bool:
+    """Return whether an array may have a gradient."""
+    return bool(xp.isdtype(x.dtype, ("real floating", "complex floating")))
+
+
+def is_bool(xp: Any, x: Array) -> bool:
+    """Return whether an array is boolean."""
+    return bool(xp.isdtype(x.dtype, "bool"))
+
+
+def floating(xp: Any, x: Array) -> Array:
+    """Return integers and booleans in double precision, as NumPy does."""
+    if is_floating(xp, x):
+        return x
+    return xp.astype(x, x._domain.dtype_named("float64"))
+
+
+def ready(x: Array, value: Any) -> Array:
+    """Return a value, a Python one included, as an array of the backend of ``x``."""
+    return as_array(x._domain, value)
+
+
+def like(x: Array, value: Any) -> Array:
+    """Return a value as an array of the dtype, and on the device, of ``x``."""
+    xp = x.__array_namespace__()
+    if hasattr(value, "dtype") or not isinstance(value, bool | int | float | complex):
+        return xp.astype(ready(x, value), x.dtype)
+    return xp.asarray(value, dtype=x.dtype, device=x.device)
+
+
+def flat(xp: Any, x: Array) -> Array:
+    """Return an array of one axis, a view."""
+    return xp.reshape(x, (-1,))
+
+
+def axes_of(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...]:
+    """Return axes as numbers from 0; None is all of them.
+
+    Raises
+    ------
+    IndexError
+        If there is no such axis.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    for each in axes:
+        if not -ndim <= each < ndim:
+            raise IndexError(f"axis {each} is out of bounds for an array of {ndim} axes")
+    return tuple(each % ndim for each in axes)
+
+
+def count_along(x: Array, axis: int | tuple[int, ...] | None) -> int:
+    """Return how many elements one result of a reduction is made of."""
+    return math.prod(x.shape[each] for each in axes_of(axis, x.ndim))

@@ -1,0 +1,144 @@
+"""NumPy functions as programs of the standard: how one is declared, and how it is called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from agnograd._arguments import as_array, as_dtype, as_operand, write_out
+from agnograd.errors import UnsupportedFunctionError
+
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
+
+__all__ = [
+    "Array",
+    "Arrays",
+    "DType",
+    "Into",
+    "Operand",
+    "Operands",
+    "Out",
+    "Program",
+    "Table",
+]
+
+# What parameters of programs are annotated with says how an argument is made ready.
+Array = Any  # an array: a Variable of the backend
+Operand = Any  # an array, or a Python scalar, which takes the dtype of the arrays that it meets
+Arrays = Any  # several arrays, or one with a leading axis: a list of Variables
+Operands = Any  # the same, with Python scalars as they are
+DType = Any  # a dtype of NumPy's: one of the backend
+Out = Any  # where the result is written: None, when the program is called
+Into = Any  # an array that is written to: a Variable, which a raw array is written from afterwards
+
+Convert = Callable[["Domain", Any], Any]
+
+
+def _each(convert: Convert) -> Convert:
+    def converted(domain: Domain, values: Any) -> list[Any]:
+        if isinstance(values, Iterable) and not hasattr(values, "__array_namespace__"):
+            return [convert(domain, value) for value in values]
+        return list(as_array(domain, values))
+
+    return converted
+
+
+_CONVERT: dict[str, Convert] = {
+    "Array": as_array,
+    "Arrays": _each(as_array),
+    "DType": as_dtype,
+    "Into": as_array,
+    "Operand": as_operand,
+    "Operands": _each(as_operand),
+}
+
+
+class Program:
+    """One function of NumPy's, written in the standard's functions.
+
+    Parameters
+    ----------
+    name : str
+        NumPy's name, ``linalg.norm`` for one in a submodule.
+    function : callable
+        Takes the differentiable namespace, and then what NumPy's function takes. Its annotations
+        say how each argument is made ready.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name = name
+        self.function = function
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        self.parameters = {each.name: str(each.annotation) for each in parameters}
+        self.several = next(
+            (each.name for each in parameters if each.kind is each.VAR_POSITIONAL), None
+        )
+        positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self.positional = [each.name for each in parameters if each.kind in positional]
+        self.only = [each.name for each in parameters if each.kind is positional[0]]
+        self.into = next((name for name, kind in self.parameters.items() if kind == "Into"), None)
+        self.convert = {
+            name: (_CONVERT[kind], annotation.endswith("None"))
+            for name, annotation in self.parameters.items()
+            if (kind := annotation.removesuffix(" | None")) in _CONVERT
+        }
+
+    def __call__(self, domain: Domain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the program on a backend with the arguments that NumPy's function was given."""
+        given, rest = self._bound(args, kwargs)
+        target = given.get(self.into) if self.into else None
+        for name, (convert, optional) in self.convert.items():
+            if name in given and not (optional and given[name] is None):
+                given[name] = convert(domain, given[name])
+            elif name == self.several:
+                rest = tuple(convert(domain, each) for each in rest)
+        out = given.pop("out", None)
+        first = self.positional if rest else self.only
+        before = [given.pop(name) for name in first if name in given]
+        into = given.get(self.into) if self.into else None
+        result = self.function(domain.namespace, *before, *rest, **given)
+        if into is not target:  # a raw array
+            write_out(domain, target, into)
+        if out is None:
+            return result
+        return write_out(domain, out, result)
+
+    def _bound(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[dict[str, Any], tuple[Any, ...]]:
+        given = dict(zip(self.positional, args, strict=False))
+        rest = args[len(self.positional) :]
+        if rest and self.several is None:
+            raise TypeError(
+                f"{self.name} takes {len(self.positional)} positional arguments on Variables, "
+                f"not {len(args)}"
+            )
+        for name, value in kwargs.items():
+            if name not in self.parameters:  # a name of NumPy's that programs need themselves: xp
+                name += "_"
+            if name not in self.parameters or name == self.several or name in self.only:
+                raise UnsupportedFunctionError(
+                    f"np.{self.name} of Variables has no keyword {name.rstrip('_')!r}; it takes "
+                    f"{', '.join(self.parameters)}. v.detach() is an array for NumPy, without a "
+                    "gradient"
+                )
+            if name in given:
+                raise TypeError(f"{self.name} got two values for argument {name!r}")
+            given[name] = value
+        return given, rest
+
+
+class Table(dict[str, Program]):
+    """Functions of NumPy's, by name."""
+
+    def add(self, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Register a program under NumPy's names for it."""
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            for name in names:
+                self[name] = Program(name, function)
+            return function
+
+        return register

@@ -1,0 +1,282 @@
+"""Means, deviations, covariances, and the like."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from agnograd._array_functions._helpers import axes_of, count_along, floating, is_complex
+from agnograd._array_functions._program import Array, DType, Operand, Out, Table
+
+__all__ = ["table"]
+
+table = Table()
+Axis = int | tuple[int, ...] | None
+
+
+def _cast(xp: Any, a: Array, dtype: Any) -> Array:
+    return floating(xp, a) if dtype is None else xp.astype(a, dtype)
+
+
+def _count(xp: Any, a: Array, axis: Axis, where: Any) -> Any:
+    """Return how many elements count, as a number or as an array with the reduced axes kept."""
+    if where is True:
+        return count_along(a, axis)
+    mask = xp.broadcast_to(where, a.shape)
+    counts = xp.sum(xp.astype(mask, xp.int64), axis=axis, keepdims=True)
+    return xp.astype(counts, _real_dtype(xp, a))
+
+
+def _real_dtype(xp: Any, a: Array) -> Any:
+    return xp.real(a).dtype if is_complex(xp, a) else a.dtype
+
+
+def _kept(xp: Any, x: Array, a: Array, axis: Axis, keepdims: bool) -> Array:
+    if keepdims:
+        return x
+    return xp.squeeze(x, axis=axes_of(axis, a.ndim)) if a.ndim else x
+
+
+def _mean_kept(xp: Any, a: Array, axis: Axis, where: Any) -> Array:
+    if where is True:
+        return xp.mean(a, axis=axis, keepdims=True)
+    total = xp.sum(xp.where(where, a, 0.0), axis=axis, keepdims=True)
+    return total / _as(xp, _count(xp, a, axis, where), a)
+
+
+def _as(xp: Any, count: Any, a: Array) -> Any:
+    return xp.astype(count, a.dtype) if hasattr(count, "dtype") else count
+
+
+@table.add("mean")
+def _mean(
+    xp: Any,
+    a: Array,
+    axis: Axis = None,
+    dtype: DType | None = None,
+    out: Out = None,
+    keepdims: bool = False,
+    *,
+    where: Operand = True,
+) -> Array:
+    a = _cast(xp, a, dtype)
+    if where is True and not is_complex(xp, a):
+        return xp.mean(a, axis=axis, keepdims=keepdims)
+    return _kept(xp, _mean_kept(xp, a, axis, where), a, axis, keepdims)
+
+
+def _numbers(xp: Any, a: Array, where: Any) -> Array:
+    """Return where there are numbers that count."""
+    numbers = xp.logical_not(xp.isnan(a))
+    return numbers if where is True else xp.logical_and(numbers, where)
+
+
+@table.add("nanmean")
+def _nanmean(
+    xp: Any,
+    a: Array,
+    axis: Axis = None,
+    dtype: DType | None = None,
+    out: Out = None,
+    keepdims: bool = False,
+    *,
+    where: Operand = True,
+) -> Array:
+    a = _cast(xp, a, dtype)
+    return _mean(xp, a, axis, keepdims=keepdims, where=_numbers(xp, a, where))
+
+
+def _variance(
+    xp: Any, a: Array, axis: Axis, ddof: Any, keepdims: bool, where: Any, mean: Any
+) -> Array:
+    if where is True and mean is None and not is_complex(xp, a):
+        return xp.var(a, axis=axis, correction=ddof, keepdims=keepdims)
+    centre = _mean_kept(xp, a, axis, where) if mean is None else mean
+    apart = a - centre if where is True else xp.where(where, a - centre, 0.0)
+    squares = apart * apart
+    if is_complex(xp, a):
+        squares = xp.real(apart) ** 2 + xp.imag(apart) ** 2
+    degrees = _count(xp, a, axis, where) - ddof
+    if hasattr(degrees, "dtype"):
+        degrees = xp.where(degrees > 0, degrees, 0.0)
+        total = xp.sum(squares, axis=axis, keepdims=True)
+        none = degrees == 0
+        variance = xp.where(none, math.nan, total / xp.where(none, 1.0, degrees))
+    else:
+        scale = 1 / degrees if degrees > 0 else math.nan
+        variance = xp.sum(squares, axis=axis, keepdims=True) * scale
+    return _kept(xp, variance, a, axis, keepdims)
+
+
+def _correction(ddof: Any, correction: Any) -> Any:
+    if correction is None:
+        return ddof
+    if ddof:
+        raise ValueError("ddof and correction say the same: give one of them")
+    return correction
+
+
+def _root(xp: Any, variance: Array) -> Array:
+    """Return the square root, whose derivative at 0 is 0, as that of ``std`` is."""
+    zero = variance == 0
+    return xp.where(zero, 0.0, xp.sqrt(xp.where(zero, 1.0, variance)))
+
+
+@table.add("var")
+def _var(
+    xp: Any,
+    a: Array,
+    axis: Axis = None,
+    dtype: DType | None = None,
+    out: Out = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Operand = True,
+    mean: Operand | None = None,
+    correction: float | None = None,
+) -> Array:
+    ddof = _correction(ddof, correction)
+    return _variance(xp, _cast(xp, a, dtype), axis, ddof, keepdims, where, mean)
+
+
+@table.add("std")
+def _std(
+    xp: Any,
+    a: Array,
+    axis: Axis = None,
+    dtype: DType | None = None,
+    out: Out = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Operand = True,
+    mean: Operand | None = None,
+    correction: float | None = None,
+) -> Array:
+    ddof, a = _correction(ddof, correction), _cast(xp, a, dtype)
+    if where is True and mean is None and not is_complex(xp, a):
+        return xp.std(a, axis=axis, correction=ddof, keepdims=keepdims)
+    return _root(xp, _variance(xp, a, axis, ddof, keepdims, where, mean))
+
+
+@table.add("nanvar")
+def _nanvar(
+    xp: Any,
+    a: Array,
+    axis: Axis = None,
+    dtype: DType | None = None,
+    out: Out = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Operand = True,
+    mean: Operand | None = None,
+    correction: float | None = None,
+) -> Array:
+    a, ddof = _cast(xp, a, dtype), _correction(ddof, correction)
+    return _variance(xp, a, axis, ddof, keepdims, _numbers(xp, a, where), mean)
+
+
+@table.add("nanstd")
+def _nanstd(
+    xp: Any,
+    a: Array,
+    axis: Axis = None,
+    dtype: DType | None = None,
+    out: Out = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Operand = True,
+    mean: Operand | None = None,
+    correction: float | None = None,
+) -> Array:
+    a, ddof = _cast(xp, a, dtype), _correction(ddof, correction)
+    return _root(xp, _variance(xp, a, axis, ddof, keepdims, _numbers(xp, a, where), mean))
+
+
+@table.add("average")
+def _average(
+    xp: Any,
+    a: Array,
+    axis: Axis = None,
+    weights: Array | None = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Any:
+    a = floating(xp, a)
+    if weights is None:
+        mean = _mean(xp, a, axis, keepdims=keepdims)
+        total = xp.full_like(mean, float(count_along(a, axis)))
+        return (mean, total) if returned else mean
+    weights = floating(xp, weights)
+    if weights.shape != a.shape:
+        axes = axes_of(axis, a.ndim)
+        if axis is None or weights.shape != tuple(a.shape[each] for each in axes):
+            raise ValueError(
+                f"weights of shape {weights.shape} do not fit an array of shape {a.shape} "
+                f"along axis {axis}"
+            )
+        order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
+        full = tuple(a.shape[i] if i in axes else 1 for i in range(a.ndim))
+        weights = xp.reshape(xp.permute_dims(weights, order), full)
+    weights = xp.broadcast_to(weights, a.shape)
+    total = xp.sum(weights, axis=axis, keepdims=keepdims)
+    mean = xp.sum(a * weights, axis=axis, keepdims=keepdims) / total
+    return (mean, total) if returned else mean
+
+
+@table.add("cov")
+def _cov(
+    xp: Any,
+    m: Array,
+    y: Array | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Array | None = None,
+    aweights: Array | None = None,
+    *,
+    dtype: DType | None = None,
+) -> Array:
+    x = _variables(xp, _cast(xp, m, dtype), rowvar)
+    if y is not None:
+        y = _cast(xp, y, dtype)
+        x = xp.concat([x, _variables(xp, y, rowvar or y.shape[0] == 1)], axis=0)
+    ddof = ddof if ddof is not None else int(not bias)
+    weights = None
+    for each in (fweights, aweights):
+        if each is not None:
+            each = xp.astype(each, x.dtype)
+            weights = each if weights is None else weights * each
+    total = x.shape[1] if weights is None else xp.sum(weights)
+    average = xp.sum(x if weights is None else x * weights, axis=1, keepdims=True) / total
+    if ddof == 0 or aweights is None:
+        degrees = total - ddof
+    else:
+        degrees = total - ddof * xp.sum(weights * xp.astype(aweights, x.dtype)) / total
+    apart = x - average
+    right = xp.matrix_transpose(apart if weights is None else apart * weights)
+    right = xp.conj(right) if is_complex(xp, right) else right
+    scaled = xp.matmul(apart, right) * (1 / degrees)
+    return scaled[0, 0] if scaled.shape == (1, 1) else scaled
+
+
+def _variables(xp: Any, x: Array, rowvar: bool) -> Array:
+    """Return variables as rows, observations as columns."""
+    if x.ndim < 2:
+        return xp.reshape(x, (1, -1))
+    return x if rowvar else xp.matrix_transpose(x)
+
+
+@table.add("corrcoef")
+def _corrcoef(
+    xp: Any, x: Array, y: Array | None = None, rowvar: bool = True, *, dtype: DType | None = None
+) -> Array:
+    covariance = _cov(xp, x, y, rowvar, dtype=dtype)
+    if covariance.ndim == 0:
+        return covariance / covariance
+    deviation = xp.sqrt(xp.real(xp.linalg.diagonal(covariance)))
+    return covariance / deviation[:, None] / deviation[None, :]

@@ -1,0 +1,153 @@
+"""NumPy's ufuncs that the standard lacks, as programs of the standard's functions.
+
+Each takes the differentiable namespace and what NumPy's ufunc takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["PROGRAMS"]
+
+Array = Any
+
+_LN2 = math.log(2.0)
+
+
+def _inexact(xp: Any, x: Array) -> Array:
+    """Return integers and booleans in double precision, as NumPy does."""
+    if xp.isdtype(x.dtype, ("real floating", "complex floating")):
+        return x
+    return xp.astype(x, x._domain.dtype_named("float64"))
+
+
+def _is_complex(xp: Any, x: Array) -> bool:
+    return bool(xp.isdtype(x.dtype, "complex floating"))
+
+
+def _truth(xp: Any, x: Array) -> Array:
+    return x if xp.isdtype(x.dtype, "bool") else x != 0
+
+
+def _conjugate(xp: Any, x: Array) -> Array:
+    return xp.conj(x) if _is_complex(xp, x) else xp.positive(x)
+
+
+def _cbrt(xp: Any, x: Array) -> Array:
+    x = _inexact(xp, x)
+    sign = xp.where(x < 0, -1.0, xp.ones_like(x))
+    return sign * (sign * x) ** (1 / 3)
+
+
+def _exp2(xp: Any, x: Array) -> Array:
+    return 2.0 ** _inexact(xp, x)
+
+
+def _fabs(xp: Any, x: Array) -> Array:
+    return xp.abs(_inexact(xp, x))
+
+
+def _degrees(xp: Any, x: Array) -> Array:
+    return _inexact(xp, x) * (180 / math.pi)
+
+
+def _radians(xp: Any, x: Array) -> Array:
+    return _inexact(xp, x) * (math.pi / 180)
+
+
+def _float_power(xp: Any, x1: Array, x2: Array) -> Array:
+    wide = xp.complex128 if _is_complex(xp, x1) or _is_complex(xp, x2) else xp.float64
+    return xp.pow(xp.astype(x1, wide), xp.astype(x2, wide))
+
+
+def _fmax(xp: Any, x1: Array, x2: Array) -> Array:
+    return _ignoring(xp, xp.maximum, x1, x2)
+
+
+def _fmin(xp: Any, x1: Array, x2: Array) -> Array:
+    return _ignoring(xp, xp.minimum, x1, x2)
+
+
+def _ignoring(xp: Any, extreme: Callable[..., Array], x1: Array, x2: Array) -> Array:
+    """Take the other number where one is NaN."""
+    if not xp.isdtype(xp.result_type(x1, x2), ("real floating", "complex floating")):
+        return extreme(x1, x2)
+    return xp.where(xp.isnan(x1), x2, xp.where(xp.isnan(x2), x1, extreme(x1, x2)))
+
+
+def _fmod(xp: Any, x1: Array, x2: Array) -> Array:
+    # The remainder of the absolute values is exact; the result has the sign of x1.
+    rest = xp.remainder(xp.where(x1 < 0, -x1, x1), xp.where(x2 < 0, -x2, x2))
+    return xp.where(x1 < 0, -rest, rest)
+
+
+def _heaviside(xp: Any, x1: Array, x2: Array) -> Array:
+    x1, x2 = _inexact(xp, x1), _inexact(xp, x2)
+    step = xp.where(x1 < 0, 0.0, xp.where(x1 > 0, xp.ones_like(x1), x1))  # x1 is 0 or NaN there
+    return xp.where(x1 == 0, x2, step)
+
+
+def _ldexp(xp: Any, x1: Array, x2: Array) -> Array:
+    # In two steps, so that the power of two overflows no earlier than the result.
+    x1 = _inexact(xp, x1)
+    half = xp.floor_divide(x2, 2)
+    two = xp.asarray(2.0, dtype=x1.dtype)
+    return x1 * two ** xp.astype(half, x1.dtype) * two ** xp.astype(x2 - half, x1.dtype)
+
+
+def _logaddexp2(xp: Any, x1: Array, x2: Array) -> Array:
+    return xp.logaddexp(_inexact(xp, x1) * _LN2, _inexact(xp, x2) * _LN2) / _LN2
+
+
+def _modf(xp: Any, x: Array) -> tuple[Array, Array]:
+    x = _inexact(xp, x)
+    whole = xp.trunc(x)
+    # An infinite number has no fraction.
+    rest = xp.where(xp.isinf(x), 0.0, x - xp.where(xp.isinf(x), 0.0, whole))
+    return rest, whole
+
+
+def _divmod(xp: Any, x1: Array, x2: Array) -> tuple[Array, Array]:
+    return xp.floor_divide(x1, x2), xp.remainder(x1, x2)
+
+
+def _matvec(xp: Any, x1: Array, x2: Array) -> Array:
+    return xp.matmul(x1, x2[..., None])[..., 0]
+
+
+def _vecmat(xp: Any, x1: Array, x2: Array) -> Array:
+    return xp.matmul(_conjugate(xp, x1)[..., None, :], x2)[..., 0, :]
+
+
+def _logical(name: str) -> Callable[..., Array]:
+    def program(xp: Any, *inputs: Array) -> Array:
+        return getattr(xp, name)(*(_truth(xp, x) for x in inputs))
+
+    return program
+
+
+PROGRAMS: dict[str, Callable[..., Any]] = {
+    "cbrt": _cbrt,
+    "conjugate": _conjugate,
+    "deg2rad": _radians,
+    "degrees": _degrees,
+    "divmod": _divmod,
+    "exp2": _exp2,
+    "fabs": _fabs,
+    "float_power": _float_power,
+    "fmax": _fmax,
+    "fmin": _fmin,
+    "fmod": _fmod,
+    "heaviside": _heaviside,
+    "ldexp": _ldexp,
+    "logaddexp2": _logaddexp2,
+    **{name: _logical(name) for name in ("logical_and", "logical_not", "logical_or")},
+    "logical_xor": _logical("logical_xor"),
+    "matvec": _matvec,
+    "modf": _modf,
+    "rad2deg": _degrees,
+    "radians": _radians,
+    "vecmat": _vecmat,
+}

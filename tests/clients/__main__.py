@@ -1,0 +1,36 @@
+"""Measure calls on a backend: ``python -m tests.clients [--backend NAME] [--update] [TEXT ...]``.
+
+Writes a line of JSON for each call whose id contains one of the texts, as it goes.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import time
+
+os.environ["SCIPY_ARRAY_API"] = "1"  # SciPy reads it when it is imported
+
+from . import expected, matrix, measure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--backend", default="numpy")
+    parser.add_argument("--update", action="store_true", help="write expected/<backend>.toml anew")
+    parser.add_argument("texts", nargs="*", metavar="TEXT")
+    options = parser.parse_args()
+    outcomes = {}
+    for call in matrix.calls(options.backend):
+        if options.texts and not any(text in call.id for text in options.texts):
+            continue
+        began = time.perf_counter()
+        outcome = outcomes[call.id] = measure.measure(call, options.backend)
+        took = round(time.perf_counter() - began, 2)
+        print(json.dumps({"call": call.id, "took": took} | dataclasses.asdict(outcome)), flush=True)
+    if options.update:
+        expected.update(options.backend, outcomes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,292 @@
+"""SciPy, ``stats``: summaries, tests, correlation, transforms."""
+
+import numpy as np
+
+LIBRARY = "SciPy"
+IMPORTS = ("scipy",)
+INPUTS = {
+    "x": np.asarray([1.3, 0.4, 2.2, 1.7, 0.9, 3.1, 2.6, 0.65]),
+    "y": np.asarray([0.8, 1.9, 2.5, 0.3, 1.45, 2.05, 3.3, 1.1]),
+    "A": np.asarray([[1.3, 0.4, 2.2, 1.7], [0.9, 3.1, 2.6, 0.65], [2.4, 1.15, 0.75, 3.6]]),
+    "B": np.asarray([[0.8, 1.9, 2.5, 0.3], [1.45, 2.05, 3.3, 1.1], [2.9, 0.5, 1.6, 2.15]]),
+    "X": np.asarray([np.sin(1.0 + k * k) + 0.1 * k for k in range(24)]).reshape(2, 12),
+    "L": np.asarray([np.sin(1.0 + k * k) + 0.1 * k for k in range(20)]),
+    "angles": np.asarray([0.3, 1.1, 5.9, 0.7, 6.1]),
+    "counts": np.asarray([16.5, 18.25, 16.75, 14.5, 12.0]),
+    "p": np.asarray([0.1, 0.25, 0.3, 0.15, 0.2]),
+    "q": np.asarray([0.2, 0.15, 0.35, 0.2, 0.1]),
+    "V": np.asarray([[0.3, 0.9, 0.4], [0.5, 0.7, 0.2], [0.1, 0.8, 0.6]]),
+    "w": np.asarray([1.5, 0.5, 2.0, 1.0, 0.75, 1.25, 0.9, 1.6]),
+    "table": np.asarray([[10.5, 12.25, 9.0], [8.5, 15.0, 11.75]]),
+    "cov": np.asarray([[2.0, 0.3], [0.3, 1.0]]),
+    "s": np.asarray(0.7),
+    "n": np.asarray([1.3, np.nan, 2.2, 1.7, 0.9]),
+    "levels": np.asarray([0.2, 0.55, 0.9]),
+}
+
+
+def scope():
+    """Return what the calls name."""
+    from array_api_compat import array_namespace
+    from scipy import stats
+
+    def mean_difference(x, y, axis=-1):
+        xp = array_namespace(x)
+        return xp.mean(x, axis=axis) - xp.mean(y, axis=axis)
+
+    def mean(x, axis=-1):
+        return array_namespace(x).mean(x, axis=axis)
+
+    return {"stats": stats, "mean_difference": mean_difference, "mean": mean, "numpy": np}
+
+
+CALLS = """
+stats.gmean(x)
+stats.gmean(A, axis=1)
+stats.gmean(A, axis=None)
+stats.gmean(x, weights=w)
+stats.gmean(n, nan_policy='omit')
+stats.hmean(x)
+stats.hmean(A, axis=1)
+stats.hmean(x, weights=w)
+stats.hmean(A, axis=None, keepdims=True)
+stats.pmean(x, 3)
+stats.pmean(x, -1.5)
+stats.pmean(x, 0)
+stats.pmean(A, 2, axis=1, keepdims=True)
+stats.pmean(x, 2.5, weights=w)
+stats.expectile(x, 0.3)
+stats.moment(x, 2)
+stats.moment(x, 3)
+stats.moment(A, 4, axis=1)
+stats.moment(x, 2, center=0.5)
+stats.moment(A, [2, 3], axis=None)
+stats.moment(n, 2, nan_policy='omit')
+stats.skew(x)
+stats.skew(x, bias=False)
+stats.skew(A, axis=None)
+stats.skew(A, axis=1, keepdims=True)
+stats.skew(n, nan_policy='omit')
+stats.kurtosis(x)
+stats.kurtosis(x, fisher=False)
+stats.kurtosis(x, bias=False)
+stats.kurtosis(A, axis=1)
+stats.kurtosis(n, nan_policy='omit')
+stats.variation(x)
+stats.variation(x, ddof=1)
+stats.variation(A, axis=1, keepdims=True)
+stats.variation(n, nan_policy='omit')
+stats.describe(x)
+stats.describe(A, axis=1, ddof=0)
+stats.describe(x, bias=False)
+stats.describe(n, nan_policy='omit')
+stats.sem(x)
+stats.sem(A, axis=1, ddof=0)
+stats.sem(n, nan_policy='omit')
+stats.zscore(x)
+stats.zscore(A, axis=1, ddof=1)
+stats.zscore(A, axis=None)
+stats.zscore(n, nan_policy='omit')[0]
+stats.gzscore(x)
+stats.gzscore(A, axis=1, ddof=1)
+stats.zmap(x, y)
+stats.zmap(A, B, axis=1, ddof=1)
+stats.gstd(x)
+stats.gstd(A, axis=1, ddof=0)
+stats.iqr(x)
+stats.iqr(A, axis=1, rng=(20, 70))
+stats.iqr(x, scale='normal')
+stats.median_abs_deviation(x)
+stats.median_abs_deviation(A, axis=1, scale='normal')
+stats.mode(x)
+stats.tmean(x)
+stats.tmean(x, limits=(0.5, 2.9))
+stats.tmean(A, limits=(0.5, 2.9), inclusive=(False, True), axis=1)
+stats.tvar(x, limits=(0.5, 2.9))
+stats.tvar(A, axis=1, ddof=0)
+stats.tstd(x, limits=(0.5, 2.9))
+stats.tstd(A, axis=None)
+stats.tsem(x, limits=(0.5, 2.9))
+stats.tsem(A, axis=1)
+stats.tmin(x)
+stats.tmin(x, lowerlimit=0.5)
+stats.tmax(x)
+stats.tmax(A, upperlimit=2.9, axis=1)
+stats.trim_mean(x, 0.2)
+stats.trimboth(x, 0.2)
+stats.trim1(x, 0.2)
+stats.sigmaclip(x, 2.0, 2.0)
+stats.mstats.winsorize(x, limits=[0.2, 0.2])
+stats.quantile(x, 0.4)
+stats.quantile(x, levels)
+stats.quantile(A, 0.4, axis=1, keepdims=True)
+stats.quantile(x, 0.4, method='hazen')
+stats.quantile(x, 0.4, method='weibull')
+stats.quantile(x, 0.4, method='median_unbiased')
+stats.quantile(x, 0.4, method='normal_unbiased')
+stats.quantile(x, 0.4, method='interpolated_inverted_cdf')
+stats.quantile(x, 0.4, method='harrell-davis')
+stats.quantile(x, 0.4, method='inverted_cdf')
+stats.quantile(x, 0.4, method='averaged_inverted_cdf')
+stats.quantile(x, 0.4, method='closest_observation')
+stats.quantile(x, 0.4, method='round_nearest')
+stats.quantile(x, 0.4, method='inverted_cdf', weights=w)
+stats.quantile(n, 0.4, nan_policy='omit')
+stats.scoreatpercentile(x, 40)
+stats.percentileofscore(x, 1.5)
+stats.circmean(angles)
+stats.circmean(angles, high=3.2, low=-3.1)
+stats.circmean(A, axis=1)
+stats.circvar(angles)
+stats.circvar(A, axis=1)
+stats.circstd(angles)
+stats.circstd(angles, normalize=True)
+stats.directional_stats(V).mean_direction
+stats.directional_stats(V).mean_resultant_length
+stats.directional_stats(V, normalize=False).mean_direction
+stats.entropy(p)
+stats.entropy(p, base=2)
+stats.entropy(p, q)
+stats.entropy(A, B, axis=1)
+stats.differential_entropy(L)
+stats.differential_entropy(L, method='vasicek')
+stats.differential_entropy(L, method='van es')
+stats.differential_entropy(L, method='ebrahimi')
+stats.differential_entropy(L, method='correa')
+stats.differential_entropy(X, axis=1, base=2)
+stats.kstat(x, 1)
+stats.kstat(x, 2)
+stats.kstat(x, 3)
+stats.kstat(A, 4, axis=None)
+stats.kstatvar(x, 1)
+stats.kstatvar(x, 2)
+stats.lmoment(x)
+stats.lmoment(A, axis=1, standardize=False)
+stats.boxcox_llf(0.4, x)
+stats.boxcox_llf(0, x)
+stats.boxcox_llf(1.5, A, axis=1)
+stats.boxcox(x, 0.4)
+stats.boxcox(x, 0)
+stats.boxcox(x)
+stats.yeojohnson_llf(0.4, x)
+stats.yeojohnson_llf(0, L)
+stats.yeojohnson_llf(2, L)
+stats.yeojohnson(L, 0.4)
+stats.yeojohnson(L)
+stats.obrientransform(x, y)
+stats.bartlett(x, y)
+stats.bartlett(A, B, axis=1)
+stats.levene(x, y)
+stats.levene(x, y, center='mean')
+stats.levene(x, y, center='trimmed')
+stats.fligner(x, y)
+stats.fligner(x, y, center='mean')
+stats.ansari(x, y)
+stats.mood(x, y)
+stats.f_oneway(x, y)
+stats.f_oneway(A, B, axis=1)
+stats.f_oneway(x, y, equal_var=False)
+stats.alexandergovern(x, y).statistic
+stats.kruskal(x, y)
+stats.friedmanchisquare(x, y, w)
+stats.tukey_hsd(x, y).statistic
+stats.ttest_1samp(x, 1.0)
+stats.ttest_1samp(x, 1.0, alternative='less')
+stats.ttest_1samp(x, 1.0, alternative='greater')
+stats.ttest_1samp(A, 1.0, axis=1)
+stats.ttest_1samp(x, 1.0).statistic
+stats.ttest_1samp(x, 1.0).confidence_interval(0.9)
+stats.ttest_1samp(n, 1.0, nan_policy='omit')
+stats.ttest_ind(x, y)
+stats.ttest_ind(x, y, equal_var=False)
+stats.ttest_ind(x, y, alternative='less')
+stats.ttest_ind(A, B, axis=1)
+stats.ttest_ind(x, y, trim=0.2)
+stats.ttest_ind(x, y).confidence_interval(0.9)
+stats.ttest_rel(x, y)
+stats.ttest_rel(A, B, axis=1, alternative='greater')
+stats.ttest_rel(x, y).confidence_interval(0.9)
+stats.ttest_ind_from_stats(s, 1.2, 10, 1.5, 0.8, 12)
+stats.ttest_ind_from_stats(s, 1.2, 10, 1.5, 0.8, 12, equal_var=False)
+stats.pearsonr(x, y)
+stats.pearsonr(x, y, alternative='less')
+stats.pearsonr(A, B, axis=1)
+stats.pearsonr(x, y).confidence_interval(0.9)
+stats.spearmanr(x, y)
+stats.spearmanrho(x, y)
+stats.kendalltau(x, y)
+stats.somersd(x, y).statistic
+stats.pointbiserialr(xp.asarray([0, 1, 0, 1, 1, 0, 1, 0]), x)
+stats.chatterjeexi(x, y)
+stats.linregress(x, y)
+stats.theilslopes(x, y)
+stats.siegelslopes(x, y)
+stats.normaltest(L)
+stats.normaltest(X, axis=1)
+stats.skewtest(L)
+stats.skewtest(L, alternative='less')
+stats.skewtest(X, axis=1, alternative='greater')
+stats.kurtosistest(L)
+stats.kurtosistest(L, alternative='less')
+stats.jarque_bera(x)
+stats.jarque_bera(A, axis=1)
+stats.shapiro(x)
+stats.anderson(x, method='interpolate')
+stats.cramervonmises(x, 'norm').statistic
+stats.cramervonmises_2samp(x, y).statistic
+stats.ks_1samp(x, stats.norm.cdf)
+stats.ks_2samp(x, y)
+stats.mannwhitneyu(x, y)
+stats.mannwhitneyu(x, y, method='asymptotic')
+stats.wilcoxon(x, y)
+stats.ranksums(x, y)
+stats.brunnermunzel(x, y)
+stats.epps_singleton_2samp(x, y)
+stats.energy_distance(x, y)
+stats.wasserstein_distance(x, y)
+stats.chisquare(counts)
+stats.chisquare(counts, ddof=1)
+stats.chisquare(table, axis=1)
+stats.power_divergence(counts)
+stats.power_divergence(counts, lambda_='log-likelihood')
+stats.power_divergence(counts, lambda_='freeman-tukey')
+stats.power_divergence(counts, lambda_='mod-log-likelihood')
+stats.power_divergence(counts, lambda_='neyman')
+stats.power_divergence(counts, lambda_='cressie-read')
+stats.power_divergence(counts, lambda_=1.5)
+stats.chi2_contingency(table)
+stats.contingency.expected_freq(table)
+stats.combine_pvalues(p)
+stats.combine_pvalues(p, method='pearson')
+stats.combine_pvalues(p, method='mudholkar_george')
+stats.combine_pvalues(p, method='tippett')
+stats.combine_pvalues(p, method='stouffer')
+stats.combine_pvalues(p, method='stouffer', weights=q)
+stats.combine_pvalues(V, axis=1)
+stats.false_discovery_control(p)
+stats.false_discovery_control(p, method='by')
+stats.rankdata(x)
+stats.rankdata(A, axis=1)
+stats.tiecorrect(x)
+stats.cumfreq(x, 4)
+stats.relfreq(x, 4)
+stats.binned_statistic(x, y, 'mean', bins=3)
+stats.bws_test(x, y).statistic
+stats.page_trend_test(A).statistic
+stats.permutation_test((x, y), mean_difference, n_resamples=20, rng=numpy.random.default_rng(1)).statistic
+stats.monte_carlo_test(x, lambda size: xp.asarray(numpy.random.default_rng(1).normal(size=size)), mean, n_resamples=20).statistic
+stats.bootstrap((x,), mean, n_resamples=20, method='percentile', rng=numpy.random.default_rng(1)).confidence_interval
+stats.bootstrap((x,), mean, n_resamples=20, method='basic', rng=numpy.random.default_rng(1)).standard_error
+stats.bootstrap((x,), mean, n_resamples=20, method='BCa', rng=numpy.random.default_rng(1)).confidence_interval
+stats.gaussian_kde(x)(y)
+stats.norm.pdf(x)
+stats.norm.logpdf(x, y, w)
+stats.gamma.cdf(x, 2.0)
+stats.multivariate_normal.logpdf([0.4, 0.7], cov=cov)
+stats.Normal(mu=x, sigma=w).logpdf(y)
+stats.ppcc_max(x)
+stats.probplot(x, fit=False)
+stats.bayes_mvs(x)
+stats.bartlett(x, y, w)
+stats.levene(A, B, axis=1)
+"""

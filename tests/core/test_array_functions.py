@@ -1,0 +1,276 @@
+"""NumPy's functions on Variables: values, gradients, names of parameters, errors."""
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd._array_functions import FUNCTIONS
+from agnograd.errors import (
+    LostGradientError,
+    MixedBackendsError,
+    UnsupportedArrayError,
+    UnsupportedFunctionError,
+)
+from arrays import leaf, values
+from numpys import CALLS, A, V
+
+CASES = [(name, index) for name, calls in CALLS.items() for index in range(len(calls))]
+each_call = pytest.mark.parametrize(("name", "index"), CASES, ids=lambda part: str(part))
+# Calls whose value has no derivative around the sample, or one by another convention.
+NO_DIFFERENCES = {
+    ("linalg.cholesky", 0): "the gradient is that of Hermitian matrices",
+    ("nan_to_num", 1): "an infinite number has no neighbours",
+    ("quantile", 12): "NaN has no neighbours",
+    ("setdiff1d", 0): "the shape depends on the values",
+    ("trim_zeros", 0): "the shape depends on the values",
+    ("trim_zeros", 1): "the shape depends on the values",
+    ("unique", 0): "the shape depends on the values",
+    ("unique", 2): "the shape depends on the values",
+    ("unique_values", 0): "the shape depends on the values",
+}
+WITHOUT_SAMPLE = {"array_repr", "array_str", "ndarray.astype", "ndarray.compress", "ndarray.conj"}
+
+
+def given(xp, array):
+    return xp.asarray(array.tolist(), dtype=getattr(xp, array.dtype.name))
+
+
+def leaves(result):
+    """Return the arrays of a result, and what else it has."""
+    if isinstance(result, tuple | list):
+        return [leaf for each in result for leaf in leaves(each)]
+    return [result]
+
+
+def is_inexact(x):
+    return isinstance(x, ag.Variable) and x._domain.is_inexact(x.dtype)
+
+
+@each_call
+def test_a_function_has_numpys_value(xp, backend, name, index):
+    function, *arrays = CALLS[name][index]
+    expected = leaves(function(*arrays))
+    found = leaves(function(*(given(xp, each) for each in arrays)))
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        if not isinstance(one, ag.Variable):
+            assert one == other
+            continue
+        narrow = np.asarray(other).dtype == np.float32
+        np.testing.assert_allclose(values(one), other, rtol=1e-6 if narrow else 1e-12, atol=1e-14)
+        assert one.shape == np.shape(other)
+        if backend == "numpy":
+            assert one.dtype == np.asarray(other).dtype
+
+
+@each_call
+def test_a_function_has_the_gradient_of_central_differences(xp, name, index):
+    function, *arrays = CALLS[name][index]
+    variables = [given(xp, each) for each in arrays]
+    tracked = [ag.Variable(each.data) if is_inexact(each) else each for each in variables]
+    found = [each for each in leaves(function(*tracked)) if is_inexact(each)]
+    if not found or not any(is_inexact(each) for each in variables):
+        return
+
+    def inexact(*inputs):
+        return [each for each in leaves(function(*inputs)) if is_inexact(each)]
+
+    if (name, index) in NO_DIFFERENCES:
+        ag.vjp(inexact, *(each.data for each in variables))[1]([each.data for each in found])
+        return
+    ag.check_grad(inexact, *(each.data for each in variables), order=1)
+
+
+def test_every_function_has_a_sample():
+    assert set(FUNCTIONS) - {name for name, calls in CALLS.items() if calls} == WITHOUT_SAMPLE
+
+
+def dispatched():
+    """Yield every function of NumPy's that asks the protocol, by name."""
+    stride = np.lib.stride_tricks
+    modules = {"": np, "linalg.": np.linalg, "fft.": np.fft, "lib.stride_tricks.": stride}
+    for prefix, module in modules.items():
+        for name in getattr(module, "__all__", dir(module)):
+            function = getattr(module, name)
+            if hasattr(function, "_implementation"):
+                yield prefix + function.__name__, function
+
+
+KNOWN = {name: function for name, function in dispatched() if name in FUNCTIONS}
+UNKNOWN = {name: function for name, function in dispatched() if name not in FUNCTIONS}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("tracked", [True, False])
+def test_any_other_function_is_an_error_that_names_it(name, tracked):
+    x = ag.Variable(V, tracked)
+    with pytest.raises(UnsupportedFunctionError, match=rf"np\.{name} .*v\.detach\(\)"):
+        x.__array_function__(UNKNOWN[name], (type(x),), (x,), {})
+
+
+def test_most_functions_are_known():
+    assert len(UNKNOWN) < 30
+    assert {"concatenate", "einsum", "linalg.svd", "fft.rfft2"} <= set(KNOWN)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_parameters_have_numpys_names_and_order(name):
+    try:
+        numpys = inspect.signature(KNOWN[name]).parameters
+    except ValueError:
+        pytest.skip(f"NumPy does not tell the parameters of {name}")
+    own = FUNCTIONS[name]
+    names = [each if each in numpys else each.rstrip("_") for each in own.positional]
+    positional = [
+        each.name
+        for each in numpys.values()
+        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    assert names == positional[: len(names)]
+    if not any(each.kind is each.VAR_KEYWORD for each in numpys.values()):
+        assert {each.rstrip("_") for each in own.parameters} <= {
+            each.rstrip("_") for each in numpys
+        }
+
+
+def test_out_is_written_and_recorded(xp):
+    x, y = leaf(xp, [1.0, 2.0]), leaf(xp, [3.0, 4.0])
+    out = y * 1.0
+    assert np.cumsum(x, out=out) is out
+    xp.sum(out * out).backward()
+    np.testing.assert_array_equal(values(out), [1.0, 3.0])
+    np.testing.assert_array_equal(values(x.grad), [8.0, 6.0])
+    assert y.grad is None
+    total = xp.zeros(())
+    assert np.sum(x, None, None, total) is total
+    assert total.item() == 3.0
+
+
+def test_out_that_is_raw_never_loses_a_gradient():
+    x = ag.Variable(np.asarray([1.0, 2.0]))
+    out = np.zeros(2)
+    with pytest.raises(LostGradientError, match="raw array"):
+        np.cumsum(x, out=out)
+    np.testing.assert_array_equal(out, 0.0)
+    assert np.cumsum(x.detach(), out=out) is out
+    np.testing.assert_array_equal(out, [1.0, 3.0])
+
+
+WRITES = {
+    "copyto": lambda raw, v: np.copyto(raw, v),
+    "place": lambda raw, v: np.place(raw, raw > 1, v),
+    "put": lambda raw, v: np.put(raw, [1], v),
+    "put_along_axis": lambda raw, v: np.put_along_axis(raw, np.asarray([0]), v[:1], 0),
+    "putmask": lambda raw, v: np.putmask(raw, [True, False], v),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_write_to_a_raw_array_never_loses_a_gradient(write):
+    x, raw = ag.Variable(np.asarray([7.0, 8.0])), np.asarray([1.0, 2.0])
+    with pytest.raises(LostGradientError, match="raw array"):
+        write(raw, x)
+    np.testing.assert_array_equal(raw, [1.0, 2.0])
+    expected = raw.copy()
+    write(expected, x.data)
+    write(raw, x.detach())
+    np.testing.assert_array_equal(raw, expected)
+
+
+def test_out_of_another_shape_is_refused(xp):
+    with pytest.raises(ValueError, match="out has shape"):
+        np.sum(leaf(xp, [0.5]), out=xp.zeros(2))
+    with pytest.raises(ValueError, match="out has shape"):
+        np.add.reduce(leaf(xp, [0.5]), out=xp.zeros(2))
+
+
+def test_a_dtype_that_there_is_not_is_named(xp):
+    for dtype in ("bogus", object, np.dtype("M8[s]")):
+        with pytest.raises(UnsupportedArrayError, match="has no dtype"):
+            np.sum(leaf(xp, [0.5]), dtype=dtype)
+
+
+def test_out_of_a_narrower_kind_is_refused(xp):
+    with pytest.raises(TypeError, match="same_kind"):
+        np.sum(leaf(xp, [0.5]), out=xp.asarray(0))
+
+
+def test_an_unknown_keyword_says_what_there_is(xp):
+    with pytest.raises(UnsupportedFunctionError, match=r"np\.quantile .* 'weights'.*method"):
+        np.quantile(leaf(xp, [1.0, 2.0]), 0.5, weights=[1, 2])
+    with pytest.raises(TypeError, match="two values for argument 'axis'"):
+        leaf(xp, [1.0]).__array_function__(np.sum, (ag.Variable,), (xp.ones(1), 0), {"axis": 0})
+    with pytest.raises(UnsupportedFunctionError, match="mode 'mean'"):
+        np.pad(leaf(xp, [1.0]), 1, mode="mean")
+    with pytest.raises(UnsupportedFunctionError, match="order='F'"):
+        np.reshape(leaf(xp, [1.0]), (1, 1), order="F")
+
+
+def test_another_librarys_array_is_named():
+    strict = leaf(ag.namespace("strict"), [1.0, 2.0])
+    with pytest.raises(MixedBackendsError, match=r"ag\.asarray\(x, backend='strict'\)"):
+        np.concatenate([strict, np.ones(2)])
+    with pytest.raises(MixedBackendsError, match=r"ag\.asarray"):
+        np.dot(strict, ag.Variable(np.ones(2)))
+
+
+class Answering:
+    """An array of a library that has an answer of its own."""
+
+    __array_ufunc__ = lambda self, *_, **__: "ufunc"  # noqa: E731
+    __array_function__ = lambda self, *_: "function"  # noqa: E731
+
+
+def test_a_library_that_knows_variables_may_answer(xp):
+    x = leaf(xp, [1.0, 2.0])
+    assert np.concatenate([x, Answering()]) == "function"
+    assert np.dot(x, Answering()) == "function"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, "float32", "f4", np.dtype("f4")])
+def test_numpys_dtypes_are_the_backends(xp, dtype):
+    x = leaf(xp, [1.0, 2.0])
+    assert np.sum(x, dtype=dtype).dtype == xp.float32
+    assert x.astype(dtype).dtype == xp.float32
+    assert x.astype(float).dtype == x.dtype
+    assert x.astype(int).dtype == xp.int64
+
+
+def test_pythons_numbers_are_of_double_precision(xp):
+    x = leaf(xp, A.tolist())
+    for found in (np.quantile(x, 0.1), np.full_like(x, 0.1)[0, 0], np.append(x, [0.1])[-1]):
+        assert found.dtype == xp.float64
+    assert np.append(x, [0.1])[-1].item() == 0.1
+
+
+def test_a_list_of_variables_is_connected(xp):
+    x, y = leaf(xp, 1.5), leaf(xp, 2.5)
+    stacked = np.stack([x * y, x, 2.0 * y])
+    np.dot(stacked, [1.0, 2.0, 3.0]).backward()
+    assert (x.grad.item(), y.grad.item()) == (4.5, 7.5)
+
+
+def test_text_of_variables(xp):
+    assert "requires_grad=True" in np.array_repr(leaf(xp, [1.0]))
+
+
+def test_nothing_is_loaded_before_numpy_asks():
+    code = (
+        "import sys, numpy as np, agnograd as ag; x = ag.Variable(np.ones(2)); x * x; "
+        "print(*sys.modules, sep='\\n')"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "agnograd._protocols" in run.stdout.split()
+    assert not {"agnograd._ufuncs", "agnograd._array_functions"} & set(run.stdout.split())
+
+
+def test_creation_from_a_variable_copies(xp):
+    x = leaf(xp, [1.0, 2.0])
+    y = np.array(x, like=x)
+    y[0] = 7.0
+    assert x[0].item() == 1.0
+    assert y.requires_grad
