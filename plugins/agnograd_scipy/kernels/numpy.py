@@ -37,7 +37,8 @@ def convolve(in1: Any, in2: Any, /, mode: str = "full", method: str = "auto") ->
     dtype = np.result_type(in1, in2)
     in1, in2 = in1.astype(dtype, copy=False), in2.astype(dtype, copy=False)
     if method == "direct" and mode != "same" and in1.ndim == 1:
-        return np.convolve(in1, in2, mode)
+        how: Any = mode
+        return np.convolve(in1, in2, how)
     long = [axis for axis, length in enumerate(in2.shape) if length > 1]
     if mode == "valid" and method == "direct" and len(long) == 1 < in2.ndim and dtype.kind == "f":
         return _along_a_line(in1, in2, long[0])
