@@ -101,8 +101,8 @@ def page() -> str:
 
 def _versions() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    listed: list[str] = project["optional-dependencies"]["clients"]
-    return [each for each in listed]
+    versions: list[str] = project["optional-dependencies"]["clients"]
+    return versions
 
 
 def _totals() -> Iterator[str]:
