@@ -13,6 +13,7 @@ from ._plugins import plugins
 from ._registry import ops
 from ._transforms import grad, hessian, hvp, jvp, stop_gradient, value_and_grad, vjp
 from ._variable import Variable
+from ._wrap import wrap
 from .errors import LostGradientWarning
 from .testing import check_grad
 
@@ -46,6 +47,7 @@ __all__ = [
     "testing",
     "value_and_grad",
     "vjp",
+    "wrap",
 ]
 
 __version__: str

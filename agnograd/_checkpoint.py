@@ -19,7 +19,6 @@ from agnograd._graph import (
     next_rank,
 )
 from agnograd._mode import current_mode, enable_grad, entered, is_grad_enabled
-from agnograd._namespace import domain_of
 from agnograd._paths import older
 from agnograd._trees import flatten, unflatten
 from agnograd._variable import Variable
@@ -93,7 +92,7 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     inputs = [leaves[place] for place in places]
     for each in inputs:
         each._refresh()
-    run = Run(f, leaves, tree, places)
+    run = Run(f, leaves, tree, places, [each._domain for each in inputs])
     start = next_rank()
     with entered(recording=True, tape=Forgetful()):
         # Views become plain Variables: what they show is an argument, their base is not.
@@ -138,9 +137,16 @@ class Run:
     """A function and its arguments, to be run twice."""
 
     def __init__(
-        self, f: Callable[..., Any], leaves: list[Any], tree: Any, places: list[int]
+        self,
+        f: Callable[..., Any],
+        leaves: list[Any],
+        tree: Any,
+        places: list[int],
+        domains: list[Domain],
     ) -> None:
         self.f = f
+        # Of the arrays at these places: two backends may have arrays of one library.
+        self.domains = domains
         # The node keeps the Variables' arrays, and frees them.
         self.leaves = [None if isinstance(leaf, Variable) else leaf for leaf in leaves]
         self.tree = tree
@@ -190,10 +196,8 @@ class Run:
         return [
             value
             if isinstance(value, Variable)
-            else domain_of(value).Variable._make(
-                value, edges[source] if isinstance(source, int) else None
-            )
-            for value, source in zip(saved, self.sources, strict=True)
+            else domain.Variable._make(value, edges[source] if isinstance(source, int) else None)
+            for value, source, domain in zip(saved, self.sources, self.domains, strict=True)
         ]
 
     def _check(self, outputs: list[Any]) -> None:

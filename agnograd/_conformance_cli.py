@@ -20,6 +20,7 @@ _file = click.Path(dir_okay=False, path_type=Path)
 @click.option("--ops", multiple=True, metavar="PATTERN", help="Ops to check, such as 'linalg.*'.")
 @click.option("--checks", multiple=True, metavar="PATTERN", help="Checks to run.")
 @click.option("--quick", is_flag=True, help="Two samples of each dtype of an op, in double.")
+@click.option("--double", is_flag=True, help="Every sample, in double precision alone.")
 @click.option("--gaps", type=_file, help="Known gaps of the library, with reasons.")
 @click.option("--explore", type=int, metavar="N", help="Draw N new arrays a sample; not graded.")
 @click.option("--json", "json_file", type=_file, help="Write a report as JSON.")
@@ -34,6 +35,7 @@ def conformance(
     ops: tuple[str, ...],
     checks: tuple[str, ...],
     quick: bool,
+    double: bool,
     gaps: Path | None,
     explore: int | None,
     json_file: Path | None,
@@ -60,6 +62,7 @@ def conformance(
     options += [f"--agnograd-ops={pattern}" for pattern in ops]
     options += [f"--agnograd-checks={pattern}" for pattern in checks]
     options += ["--agnograd-quick"] if quick else []
+    options += ["--agnograd-double"] if double else []
     options += ["-n", processes] if processes is not None else []
     context.exit(_run([*options, *pytest_args]))
 

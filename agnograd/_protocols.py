@@ -219,7 +219,9 @@ class Protocols(Operators):
         if self._node is not None:
             raise LostGradientError(
                 f"{protocol} of an array that requires a gradient would lose the gradient without "
-                "a word; pass x.detach(), or use the functions of x.__array_namespace__()"
+                "a word; pass x.detach(), use the functions of x.__array_namespace__() (which has "
+                "SciPy's in xp.special, xp.signal and others), or make the function that takes "
+                "the array differentiable by ag.wrap(f, vjp=...)"
             )
 
     def __len__(self) -> int:

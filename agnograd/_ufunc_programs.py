@@ -117,7 +117,18 @@ def _logical(name: str) -> Callable[..., Array]:
     return program
 
 
+def _lambertw(xp: Any, z: Array, k: Array, tol: Array) -> Array:
+    return xp.special.lambertw(z, k.item(), tol.item())
+
+
+def _zeta(xp: Any, x: Array, q: Array) -> Array:
+    return xp.special.zeta(x, q)
+
+
 PROGRAMS: dict[str, Callable[..., Any]] = {
+    # What SciPy's functions of these names call.
+    "_lambertw": _lambertw,
+    "_zeta": _zeta,
     "cbrt": _cbrt,
     "conjugate": _conjugate,
     "deg2rad": _radians,

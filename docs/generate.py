@@ -82,8 +82,8 @@ OPS_INTRODUCTION = """\
 Every op that agnograd itself registers, by chapter of the standard. Those in *italics* have no
 gradient by nature; all others have a derivative rule, which can be differentiated itself.
 (`asarray` is made of other ops: Variables stay connected through it.) Functions marked with a
-dagger are beyond the standard; [special functions](special.md) and the operations of
-[neural networks](nn.md) have pages of their own.
+dagger are beyond the standard; [special functions](special.md), the operations of
+[neural networks](nn.md) and functions of [SciPy](scipy.md) have pages of their own.
 `agnograd ops` lists what is installed on your machine, the ops of other distributions included.
 This page is made by `python docs/generate.py`.
 """
@@ -94,7 +94,7 @@ MADE_END = "<!-- end -->"
 # Ops that rules need and the standard lacks.
 BEYOND = (
     *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
-    "linalg.solve_triangular",
+    *("linalg.solve_adjoint", "linalg.solve_triangular"),
     *("scatter_add", "scatter_add_axis"),
 )
 

@@ -75,12 +75,13 @@ PY
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-rows="" failures=0
+rows="" checks=0 failures=0
 
 # Run a check; keep its last line, which for pytest is the summary, and whether it passed.
 check() {
     local what=$1 result=passed
     shift
+    checks=$((checks + 1))
     echo "== $what"
     if [ -n "$dry" ]; then
         run "$@"
@@ -102,14 +103,22 @@ own=tests/backends/test_$backend.py
 [ -e "$own" ] || own=
 pytest=("$python" -m pytest -q --backend "$backend")
 suite=(--pyargs agnograd.testing.conformance "--agnograd-backend=$backend")
+case $backend in jax | dask) suite+=(--agnograd-double) ;; esac # as .ci/backend does
 [ ! -e "tests/gaps/$backend.txt" ] || suite+=("--agnograd-gaps=tests/gaps/$backend.txt")
-check "conformance" "$python" -m pytest -q "${suite[@]}"
+check "conformance" "$python" -m pytest -q -W error "${suite[@]}"
+check "capabilities" "${pytest[@]}" \
+    tests/testing/conformance/test_suite.py::test_capabilities_are_those_of_the_libraries
 check "conventions" "${pytest[@]}" tests/rules/test_conventions.py
 # shellcheck disable=SC2086  # nothing, where the backend has no tests of its own
 check "the backend" "${pytest[@]}" tests/backends/test_backend.py $own
 check "moving arrays" "${pytest[@]}" tests/core/test_moving.py
 check "plugins" "${pytest[@]}" tests/plugins
+case $backend in torch | jax) check "client libraries" "${pytest[@]}" tests/clients ;; esac
+check "code blocks of the docs" "${pytest[@]}" tests/docs/test_code_blocks.py
+check "the least squares example" "${pytest[@]}" tests/examples/test_least_squares.py
 check "the digits example" "$python" examples/digits.py --backend "$backend" --epochs 5
+check "the convnets example" "$python" examples/convnets.py --backend "$backend" --small \
+    --batch 2 --iterations 1
 [ -z "$dry" ] || exit 0
 
 mkdir -p "$reports"
@@ -129,5 +138,5 @@ report=$reports/$backend-$(echo "$name" | tr -cs '[:alnum:].' '-' | sed 's/-*$//
     nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null
     echo '```'
 } >"$report"
-echo "== $report: $failures of 5 checks failed"
+echo "== $report: $failures of $checks checks failed"
 [ "$failures" -eq 0 ]

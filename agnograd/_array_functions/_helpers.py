@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from agnograd._arguments import as_array
-from agnograd._kinds import floating, is_bool, is_complex, is_floating
 from agnograd._array_functions._program import Array
+from agnograd._kinds import floating, is_bool, is_complex, is_floating
 
 __all__ = [
     "axes_of",

@@ -52,8 +52,8 @@ def _power_vjp(g: Any, x: Any, n: int, xp: Any) -> Any:
 
 def _solve_x2(g: Any, x1: Any, x2_shape: Shape, xp: Any) -> Any:
     if len(x2_shape) == 1:
-        return xp.linalg.solve(adjoint(x1, xp), g[..., None])[..., 0]
-    return xp.linalg.solve(adjoint(x1, xp), g)
+        return xp.linalg.solve_adjoint(x1, g[..., None])[..., 0]
+    return xp.linalg.solve_adjoint(x1, g)
 
 
 def _solve_x1(g: Any, x1: Any, out: Any, x2_shape: Shape, xp: Any) -> Any:
@@ -61,6 +61,19 @@ def _solve_x1(g: Any, x1: Any, out: Any, x2_shape: Shape, xp: Any) -> Any:
     if len(x2_shape) == 1:
         return -x2_gradient[..., None] * conjugate_if_complex(out, xp)[..., None, :]
     return -(x2_gradient @ adjoint(out, xp))
+
+
+def _solve_adjoint(xp: Any, x1: Any, x2: Any, /) -> Any:
+    """Solve by the adjoints (conjugate transposes) of matrices.
+
+    ``x2`` has shape (..., M, K). A library may have the factors of ``x1`` from before: it then
+    brings a kernel.
+    """
+    return xp.linalg.solve(adjoint(x1, xp), x2)
+
+
+def _adjoint_x1(g: Any, x1: Any, out: Any, xp: Any) -> Any:
+    return -(out @ adjoint(xp.linalg.solve(x1, g), xp))
 
 
 def _solve_triangular(xp: Any, x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
@@ -166,6 +179,12 @@ ops.multilinear(
     x2=lambda g, x1, xp: conjugate_if_complex(x1, xp) @ g,
 )
 ops.vjp("linalg.solve(x1, x2, /)", x1=_solve_x1, x2=_solve_x2)
+ops.vjp(
+    "linalg.solve_adjoint(x1, x2, /)",
+    x1=_adjoint_x1,
+    x2=lambda g, x1, xp: xp.linalg.solve(x1, g),
+    forward=_solve_adjoint,
+)
 ops.vjp(
     "linalg.solve_triangular(x1, x2, /, *, lower=True)",
     x1=_triangular_x1,

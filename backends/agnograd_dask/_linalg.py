@@ -167,7 +167,8 @@ def slogdet(x: Any, /) -> Any:
 
 def solve(x1: Any, x2: Any, /) -> Any:
     """Return the solution of linear equations."""
-    if _is_spread(x1) and x2.ndim <= 2:
+    squares = x1.ndim == 2 and len({*x1.chunks[0], *x1.chunks[1]}) == 1  # all that Dask's takes
+    if _is_spread(x1) and squares and x2.ndim <= 2:
         return da.linalg.solve(x1, x2)
     return _each("solve", "(i,j),(j)->(i)" if x2.ndim == 1 else "(i,j),(j,k)->(i,k)", x1, x2)
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Backend, Bridge, Capabilities, hookimpl
+from agnograd.extend import Backend, Bridge, Capabilities, hookimpl, is_basic
 
 if TYPE_CHECKING:
     import jax
@@ -54,20 +54,13 @@ class JaxBackend(Backend):
         return None if named is None else named.dtype
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        """Return JAX's triangular solve, which the standard lacks."""
+        """Return JAX's solvers by triangles and by adjoints, which the standard lacks."""
+        from agnograd_jax import _linalg
 
-        def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
-            from jax import lax, numpy
-
-            batch = numpy.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-            return lax.linalg.triangular_solve(
-                numpy.broadcast_to(x1, (*batch, *x1.shape[-2:])),
-                numpy.broadcast_to(x2, (*batch, *x2.shape[-2:])),
-                left_side=True,
-                lower=lower,
-            )
-
-        return {"linalg.solve_triangular": solve_triangular}
+        return {
+            "linalg.solve_adjoint": _linalg.solve_adjoint,
+            "linalg.solve_triangular": _linalg.solve_triangular,
+        }
 
     def own(self, array: Any) -> jax.Array:
         """Return the array: nobody can write to it."""
@@ -92,8 +85,20 @@ class JaxBackend(Backend):
         return self.set(x, key, value)
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
-        """Return the sum by JAX's indexed update."""
-        return into.at[key].add(values)
+        """Return the sum by JAX's indexed update; of a large part, in a trace, by padding it.
+
+        XLA computes what is padded along with other work, and an update by itself: that one is for
+        parts so small that it pays not to go through the whole.
+        """
+        import jax
+
+        if not isinstance(values, jax.core.Tracer) or not is_basic(key):
+            return into.at[key].add(values)
+        here = into[key]
+        if 2 * here.size < into.size:
+            return into.at[key].add(values)
+        values = jax.numpy.broadcast_to(values, here.shape).astype(into.dtype)
+        return into + jax.linear_transpose(lambda x: x[key], into)(values)[0]
 
     def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
         """Return the sum by JAX's indexed update."""

@@ -37,9 +37,14 @@ class StrictBackend(Backend):
         return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return a NumPy array, by the protocol that strict arrays have on this Python."""
+        """Return a NumPy array; what is on a device that is not the host's is copied."""
         import numpy as np
 
+        host = self.namespace().Device("CPU_DEVICE")
+        if array.device != host:
+            if copy is False:
+                raise ValueError(f"an array on {array.device} needs a copy to the host: copy=False")
+            array = array.to_device(host)
         return np.asarray(array, dtype=dtype, copy=copy)
 
 

@@ -67,6 +67,42 @@ def test_work_is_done_on_the_current_stream(cupy):
     assert float(gradient[0]) == 2.0
 
 
+SPIN = """
+extern "C" __global__ void spin(long long cycles) {
+    long long start = clock64();
+    while (clock64() - start < cycles) {}
+}
+"""
+
+
+def test_no_pass_waits_for_the_device(cupy):
+    """A kernel that spins for seconds still runs when all of the passes have been launched."""
+    xp = ag.namespace("cupy")
+    x, index = cupy.linspace(0.1, 1.0, 1000), cupy.asarray([0, 2, 2])
+
+    def f(x):
+        taken = xp.take(x, index, axis=0)
+        return xp.sum(xp.exp(-x * taken[0])) + xp.sum(taken**3 + xp.where(taken > 0.5, taken, 0.0))
+
+    def spin(cycles):
+        kernel((1,), (1,), (np.int64(cycles),))
+
+    def passes():
+        ag.grad(f)(x)
+        ag.hvp(f, x, x)
+
+    kernel = cupy.RawKernel(SPIN, "spin")
+    spin(1)
+    passes()  # now everything is compiled, and the pool has the memory
+    cupy.cuda.Device().synchronize()
+    spin(10**10)
+    end = cupy.cuda.Event()
+    end.record()
+    passes()
+    assert not end.done
+    end.synchronize()
+
+
 def test_memory_and_the_way_to_the_host(cupy):
     backend = backend_named("cupy")
     x = cupy.ones(1000)

@@ -143,3 +143,10 @@ def test_single_matrices_of_several_chunks_go_to_dasks_own_algorithms(xp):
         found = ag.grad(f)(tall).compute()
         expected = ag.grad(f)(tall.rechunk(-1)).compute()
         np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
+
+
+def test_matrices_in_any_chunks_are_solved(xp):
+    a, b = np.random.default_rng(0).uniform(0, 1, (4, 4)) + 4 * np.eye(4), np.ones(4)
+    for chunks in ((2, 2), (4, 1), (3, 4), (1, 4)):
+        found = xp.linalg.solve(da.from_array(a, chunks=chunks), da.from_array(b))
+        np.testing.assert_allclose(found.data.compute(), np.linalg.solve(a, b), rtol=1e-12)

@@ -59,6 +59,49 @@ def test_forward_mode_is_jitted(xp):
     np.testing.assert_allclose(tangent, [np.cos(0.5), 0.0], rtol=1e-6)
 
 
+def test_a_solve_and_its_gradient_share_one_factorisation(xp):
+    matrix = jax.numpy.asarray([[2.0, 1.0j], [-1.0, 3.0]])
+    right = jax.numpy.asarray([1.0, 2.0])
+
+    def gradient(matrix, right):
+        f = lambda matrix, right: xp.sum(xp.abs(xp.linalg.solve(matrix, right)) ** 2)  # noqa: E731
+        return ag.grad(f, argnums=(0, 1))(matrix, right)
+
+    compiled = jax.jit(gradient).lower(matrix, right).compile()
+    assert compiled.as_text().count('lapack_cgetrf_ffi"') == 1
+    found = compiled(matrix, right)
+    for one, other in zip(found, gradient(matrix, right), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4)
+    inverse = np.linalg.inv(matrix)
+    expected = np.real(2 * np.conj(inverse.T) @ inverse @ right)
+    np.testing.assert_allclose(found[1], expected, rtol=1e-4)
+    batch = jax.vmap(gradient, in_axes=(None, 0))(matrix, jax.numpy.stack([2 * right, right]))
+    np.testing.assert_allclose(batch[1][0], 2 * expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("key", "padded"),
+    [
+        (np.s_[1:], True),
+        (np.s_[::-1, 1:], True),
+        (np.s_[..., 0::2], True),
+        (np.s_[None, 1:, None], True),
+        (np.s_[:0], False),
+        (np.s_[2], False),
+        (np.s_[1:3, -1], False),
+    ],
+)
+def test_the_gradient_of_a_large_part_is_padded_in_a_trace(xp, key, padded):
+    x = jax.numpy.arange(12.0).reshape(4, 3)
+    gradient = ag.grad(lambda x: xp.sum(x[key] ** 2))
+    expected = np.zeros((4, 3))
+    expected[key] = 2 * np.asarray(x)[key]
+    np.testing.assert_array_equal(jax.jit(gradient)(x), expected)
+    np.testing.assert_array_equal(gradient(x), expected)
+    names = str(jax.make_jaxpr(gradient)(x))
+    assert (" pad[" in names) == padded
+
+
 def test_jax_differentiates_what_agnograd_did(xp):
     x = jax.numpy.asarray(0.5)
     second = jax.grad(lambda x: ag.grad(lambda y: y**3)(x))(x)

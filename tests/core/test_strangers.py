@@ -461,3 +461,41 @@ def test_a_backend_without_its_library_names_the_pip_command(stranger):
             raise AssertionError("no error")
     """
     stranger(module, BACKEND, code)
+
+
+def test_a_checkpoint_stays_on_a_backend_that_shares_its_library(stranger):
+    module = """
+        from agnograd.extend import Backend, hookimpl
+
+        class Twin(Backend):
+            name = "twin"
+            modules = ("array_api_strict",)
+
+            def namespace(self):
+                import array_api_strict
+                return array_api_strict
+
+            def array_types(self):
+                return (type(self.namespace().empty(0)),)
+
+        @hookimpl
+        def backend():
+            return Twin()
+    """
+    code = """
+        import agnograd as ag
+
+        xp = ag.namespace("twin")
+        x = xp.asarray([1.0, 2.0])
+        x.requires_grad = True
+        seen = []
+
+        def f(x):
+            seen.append(x.__array_namespace__())
+            return xp.exp(x) * x
+
+        xp.sum(ag.checkpoint(f)(x)).backward()
+        assert seen == [xp, xp], seen
+        assert x.grad.__array_namespace__() is xp
+    """
+    stranger(module, "[agnograd.backends]\ntwin = stranger\n", code)

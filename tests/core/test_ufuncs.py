@@ -126,6 +126,14 @@ def test_a_ufunc_of_complex_numbers(xp, name, z):
     ag.check_grad(lambda x: ufunc(*[x] * ufunc.nin), given(xp, raw).data)
 
 
+def test_scipys_functions_that_call_ufuncs_of_other_names():
+    x = np.asarray([0.5, 1.5])
+    for function in (scipy.special.lambertw, lambda x: scipy.special.zeta(2.5, x)):
+        found = function(ag.Variable(x))
+        np.testing.assert_allclose(values(found), function(x))
+        ag.check_grad(function, x, order=1)
+
+
 def test_the_standards_names_are_no_ufuncs_of_numpys():
     assert set(RENAMED) <= set(NUMPY)
 

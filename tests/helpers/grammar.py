@@ -104,6 +104,7 @@ linalg.pinv linalg.svdvals: xp.OP({wide})
 linalg.qr: xp.linalg.qr({regular})[{bit}]
 linalg.slogdet: xp.linalg.slogdet({regular})[1]
 linalg.solve: xp.linalg.solve({regular}, {m})
+linalg.solve_adjoint: xp.linalg.solve_adjoint({regular}, {m})
 linalg.solve_triangular: xp.linalg.solve_triangular({regular}, {m}, lower={flag})
 linalg.svd: xp.linalg.svd({wide}, full_matrices={flag})[1]
 linalg.svd: xp.square(xp.linalg.svd({positive}, full_matrices=False)[{ends}])

@@ -50,7 +50,7 @@ EDGES = [
 # Ops that the standard lacks and rules need; PyTorch has nothing to compare them with.
 OURS_ALONE = {
     *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
-    "linalg.solve_triangular",
+    *("linalg.solve_adjoint", "linalg.solve_triangular"),
     *("scatter_add", "scatter_add_axis", "to_device"),
     *("nn.convolution", "nn.convolution_input", "nn.convolution_weight"),  # nn.conv2d's rules
     *("nn.max_pooling", "nn.max_unpooling", "nn.max_picking"),

@@ -58,6 +58,7 @@ def solve_triangular(x1, x2, lower=True):
 # Ops whose values no function of the standard gives.
 BY_NUMPY = {
     "linalg.adjugate": cofactors,
+    "linalg.solve_adjoint": lambda x1, x2: np.linalg.solve(np.conj(x1.mT), x2),
     "linalg.solve_triangular": solve_triangular,
     "linalg.with_eigenvalues": with_eigenvalues,
     "linalg.with_singular_values": with_singular_values,

@@ -46,6 +46,7 @@ def selection_of(config: pytest.Config) -> Selection:
         tuple(config.getoption("agnograd_ops") or ()),
         tuple(config.getoption("agnograd_checks") or ()),
         config.getoption("agnograd_quick"),
+        config.getoption("agnograd_double"),
         config.getoption("agnograd_explore"),
     )
 
@@ -66,12 +67,12 @@ class Suite(pytest.Directory):
 
 
 def _gaps(config: pytest.Config, selection: Selection, found: Sequence[Cell]) -> list[Gap]:
-    """Return the known gaps; in a run of everything, each of them must name something."""
+    """Return the known gaps; in a run of all samples, each of them must name something."""
     path = config.getoption("agnograd_gaps")
     if path is None:
         return []
     gaps = read_gaps(Path(path))
-    if selection == Selection(selection.backend):
+    if selection._replace(double=False) == Selection(selection.backend):
         names = [
             f"{trial.given!r}::{cell.check}[{cell.dtype}]"
             for cell in found

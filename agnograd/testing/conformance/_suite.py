@@ -37,6 +37,8 @@ class Selection(NamedTuple):
         Names and patterns; all if there are none.
     quick : bool
         The first and the last sample of each dtype of an op, in double precision alone.
+    double : bool
+        Every sample, in double precision alone; in single, where it is given so.
     explore : int
         How often arrays are drawn anew; 0 for the samples as they are.
     """
@@ -45,6 +47,7 @@ class Selection(NamedTuple):
     ops: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     quick: bool = False
+    double: bool = False
     explore: int = 0
 
 
@@ -159,7 +162,7 @@ def _trials(sample: Sample, selection: Selection) -> list[Trial]:
         dtypes = [each for each in dtypes if each not in ("float64", "complex128")]
     if not capabilities.complex:
         dtypes = [each for each in dtypes if not each.startswith("complex")]
-    if selection.quick:
+    if selection.quick or selection.double:
         dtypes = dtypes[:1]
     seeds = [0]
     if selection.explore:

@@ -47,6 +47,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="two samples of each dtype of an op, in double precision",
     )
+    add(
+        "--agnograd-double",
+        action="store_true",
+        help="every sample, in double precision alone",
+    )
     add("--agnograd-gaps", metavar="FILE", help="known gaps of the library, with reasons")
     add(
         "--agnograd-explore",

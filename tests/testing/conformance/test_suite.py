@@ -15,6 +15,7 @@ import pytest
 import agnograd as ag
 from agnograd._backends import backend_named
 from agnograd.extend import Capabilities, Sample, array
+from agnograd.testing._samples import all_samples
 from agnograd.testing.conformance import CHECKS, NotApplicable, Trial
 
 PROGRAM = Path(sys.executable).with_name("agnograd")
@@ -70,6 +71,26 @@ def test_ops_checks_and_dtypes_are_selected(tmp_path):
     assert dtypes == {"float32", "float64", "complex64", "complex128"}
     conformance("--ops", "linalg.inv", "--quick", "--json", report)
     assert {each["dtype"] for each in results(report)} == {"float64", "complex128"}
+
+
+def test_double_precision_has_every_sample(tmp_path):
+    def counts(*options):
+        report = tmp_path / "report.json"
+        conformance("--ops", "linalg.inv", "--ops", "astype", *options, "--json", report)
+        return {
+            (each["op"], each["check"], each["dtype"]): each["passed"]
+            + sum(each["skipped"].values())
+            for each in results(report)
+        }
+
+    every, double = counts(), counts("--double")
+    wide = {cell: count for cell, count in every.items() if cell[2] in ("float64", "complex128")}
+    assert {cell: count for cell, count in double.items() if cell in wide} == wide
+    assert {cell for cell in double if cell[0] == "linalg.inv"} <= set(wide)
+    given = {(op, dtype) for op, _, dtype in set(double) - set(wide)}  # as they are given
+    assert given == {("astype", dtype) for dtype in ("float32", "complex64", "int64")}
+    samples = [each for _, _, each in all_samples() if each.op in ("linalg.inv", "astype")]
+    assert sum(n for (_, check, _), n in double.items() if check == "forward") == len(samples)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,101 @@
+"""What the modules share: arrays of one dtype, padding, and axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Number
+from typing import Any
+
+import array_api_compat
+
+import agnograd as ag
+from agnograd.errors import MixedBackendsError
+from agnograd.extend import is_complex
+
+__all__ = ["arrays_in", "filled", "given", "inexact", "padded", "real_like", "sliced"]
+
+
+def _own(xp: Any, x: Any) -> Any:
+    """Return an array as the namespace's, to which it belongs: nothing moves by itself.
+
+    Another library's scalar is a number.
+    """
+    own, here = ag.namespace(x).__name__, xp.__name__.removesuffix(".raw")
+    if own != here:
+        if isinstance(x, Number) and hasattr(x, "item"):
+            return x.item()
+        name = here.removeprefix("agnograd.")
+        raise MixedBackendsError(
+            f"an array of {own} was given to a function of backend {name!r}; move it there first, "
+            f"with its gradient, by ag.asarray(x, backend={name!r})"
+        )
+    return xp.asarray(x)
+
+
+def inexact(xp: Any, *values: Any) -> list[Any]:
+    """Return arrays, numbers and nested lists as arrays of one floating-point or complex dtype.
+
+    Arrays alone decide on the precision; without one of floating-point dtype it is the default.
+    """
+    found = [_own(xp, each) if hasattr(each, "dtype") else each for each in values]
+    arrays = [each for each in found if hasattr(each, "dtype")]
+    device = array_api_compat.device(arrays[0]) if arrays else None
+    kinds = ("real floating", "complex floating")
+    dtypes = [each.dtype for each in arrays if xp.isdtype(each.dtype, kinds)]
+    dtype = xp.result_type(*dtypes) if dtypes else xp.asarray(0.0).dtype
+    for place, each in enumerate(found):
+        if not hasattr(each, "dtype"):
+            wide = is_complex(xp.asarray(each).dtype, xp)
+            wanted = xp.result_type(dtype, xp.complex64) if wide else dtype
+            found[place] = xp.asarray(each, device=device, dtype=wanted)
+    if any(is_complex(each.dtype, xp) for each in found):
+        dtype = xp.result_type(dtype, xp.complex64)
+    return [xp.astype(each, dtype, copy=False) for each in found]
+
+
+def real_like(xp: Any, x: Any, *values: Any) -> list[Any]:
+    """Return values as arrays of the precision of ``x``, or of their own if that is wider."""
+    return inexact(xp, xp.real(x) if is_complex(x.dtype, xp) else x, *values)[1:]
+
+
+def given(xp: Any, args: Any) -> Any:
+    """Return further arguments of a user's function, with its arrays as the namespace's.
+
+    One argument may be given by itself, as SciPy has it; they may be pytrees.
+    """
+    import optree  # which takes long
+
+    args = tuple(args) if isinstance(args, tuple | list) else (args,)
+    convert = lambda each: _own(xp, each) if hasattr(each, "dtype") else each  # noqa: E731
+    return optree.tree_map(convert, args)
+
+
+def arrays_in(args: Any) -> list[Any]:
+    """Return the arrays in a pytree."""
+    import optree
+
+    return [each for each in optree.tree_leaves(args) if hasattr(each, "dtype")]
+
+
+def filled(x: Any, axis: int, length: int, value: Any, xp: Any) -> Any:
+    """Return an array of one value that can be joined to ``x`` along an axis."""
+    shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
+    return xp.full(shape, value, dtype=x.dtype, device=array_api_compat.device(x))
+
+
+def padded(x: Any, around: Sequence[tuple[int, int]], xp: Any, value: Any = 0) -> Any:
+    """Return an array with so many elements of one value before and after, along each axis."""
+    for axis, (before, after) in enumerate(around):
+        parts = [filled(x, axis, length, value, xp) for length in (before, after) if length]
+        if before:
+            x = xp.concat([parts[0], x, *parts[1:]], axis=axis)
+        elif after:
+            x = xp.concat([x, parts[0]], axis=axis)
+    return x
+
+
+def sliced(x: Any, starts: Sequence[int], shape: Sequence[int]) -> Any:
+    """Return the block of a shape that starts at a place."""
+    if tuple(x.shape) == tuple(shape):
+        return x
+    return x[tuple(slice(a, a + n) for a, n in zip(starts, shape, strict=True))]

@@ -1,0 +1,25 @@
+"""The op sets that the modules of this package register their ops in: one for each extension."""
+
+from __future__ import annotations
+
+from agnograd.extend import OpSet
+
+__all__ = ["integrate", "interpolate", "ndimage", "optimize", "signal", "spatial"]
+
+
+def _extension(name: str, *modules: str) -> OpSet:
+    return OpSet(
+        name,
+        samples=f"agnograd_scipy.samples.{name}",
+        kernels={each: f"agnograd_scipy.kernels.{each}" for each in ("dask", "numpy", "torch")},
+        extension=name,
+        modules=[f"agnograd_scipy.{module}" for module in modules],
+    )
+
+
+integrate = _extension("integrate", "integrals")
+interpolate = _extension("interpolate", "banded", "points")
+ndimage = _extension("ndimage", "interpolation", "ndfilters", "splines")
+optimize = _extension("optimize", "implicit")
+signal = _extension("signal", "convolution", "filters")
+spatial = _extension("spatial", "distance")

@@ -1,0 +1,96 @@
+"""Linear systems with a banded matrix, ``scipy.linalg.solve_banded``.
+
+The gradient by the right hand side is the solution w of the adjoint system, which is banded, too;
+that by the matrix is minus the outer product of w and the solution, of which the bands are what
+there is (Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation", 2008, section 2.2.3).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat
+
+from agnograd.extend import conjugate_if_complex
+from agnograd_scipy._arrays import filled
+from agnograd_scipy._ops import interpolate
+
+__all__ = ["banded_system", "solve_banded"]
+
+
+def solve_banded(xp: Any, ab: Any, b: Any, /, *, lower: int, upper: int) -> Any:
+    """Solve by the dense matrix, where a library has no other way.
+
+    Parameters
+    ----------
+    ab : array, shape (lower + upper + 1, n)
+        The diagonals: ``ab[upper + i - j, j]`` is element (i, j) of the matrix.
+    b : array, shape (n,) or (n, k)
+    lower, upper : int
+        How many diagonals there are below and above the main one.
+
+    Returns
+    -------
+    array, of the shape of ``b``
+    """
+    dtype = xp.result_type(ab, b)
+    ab, b = (xp.astype(each, dtype, copy=False) for each in (ab, b))
+    n, device = ab.shape[1], array_api_compat.device(ab)
+    if not n or 0 in b.shape:
+        return b
+    matrix = xp.zeros((n, n), dtype=dtype, device=device)
+    places = xp.arange(n, device=device)
+    distance = xp.expand_dims(places, axis=1) - xp.expand_dims(places, axis=0)
+    for row in range(lower + upper + 1):
+        matrix = xp.where(distance == row - upper, xp.expand_dims(ab[row, :], axis=0), matrix)
+    return xp.linalg.solve(matrix, b)
+
+
+def _moved(x: Any, by: int, axis: int, xp: Any) -> Any:
+    """Return an array whose element i is that at i + ``by``, or 0 where there is none."""
+    if not by:
+        return x
+    length = x.shape[axis]
+    count = min(abs(by), length)
+    zeros = filled(x, axis, count, 0, xp)
+    before = (slice(None),) * axis
+    if by > 0:
+        return xp.concat([x[(*before, slice(count, None), ...)], zeros], axis=axis)
+    return xp.concat([zeros, x[(*before, slice(0, length - count), ...)]], axis=axis)
+
+
+def _adjoint(ab: Any, lower: int, upper: int, xp: Any) -> Any:
+    """Return the diagonals of the conjugate transpose, which has ``upper`` below the main one."""
+    rows = [
+        _moved(ab[upper - by, :], by, 0, xp)  # element (j, j + by), at the place of its row
+        for by in range(-lower, upper + 1)
+    ]
+    return conjugate_if_complex(xp.stack(rows), xp)
+
+
+def _by_right(g: Any, ab: Any, lower: int, upper: int, xp: Any) -> Any:
+    return xp.interpolate.solve_banded(_adjoint(ab, lower, upper, xp), g, lower=upper, upper=lower)
+
+
+def _by_matrix(g: Any, ab: Any, out: Any, lower: int, upper: int, xp: Any) -> Any:
+    w, y = _by_right(g, ab, lower, upper, xp), conjugate_if_complex(out, xp)
+    rows = []
+    for by in range(-upper, lower + 1):  # element (j + by, j)
+        product = _moved(w, by, 0, xp) * y
+        rows.append(-(product if product.ndim == 1 else xp.sum(product, axis=1)))
+    return xp.stack(rows)
+
+
+interpolate.vjp(
+    "interpolate.solve_banded(ab, b, /, *, lower, upper)",
+    ab=_by_matrix,
+    b=lambda g, ab, lower, upper, xp: _by_right(g, ab, lower, upper, xp),
+    forward=solve_banded,
+)
+
+
+def banded_system(xp: Any, rows: Any, b: Any) -> Any:
+    """Solve a system with three diagonals, for right hand sides with any axes after the first."""
+    flat = xp.reshape(b, (b.shape[0], -1))
+    return xp.reshape(xp.interpolate.solve_banded(rows, flat, lower=1, upper=1), b.shape)

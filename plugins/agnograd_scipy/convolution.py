@@ -1,0 +1,177 @@
+"""Convolution and correlation over all axes, as ``scipy.signal`` has them.
+
+A convolution is linear in each of its arrays, and its transpose in one of them is a correlation of
+the cotangent with the other (Vetterli, Kovacevic and Goyal, "Foundations of signal processing",
+2014, section 3.4): so the derivatives of every order are convolutions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from agnograd.extend import conjugate_if_complex, is_complex
+from agnograd_scipy._arrays import inexact, padded, sliced
+from agnograd_scipy._ops import signal
+
+__all__ = ["convolve", "result_block"]
+
+Shape = tuple[int, ...]
+_FEW = 32  # taps, up to which shifted copies are added; more are transformed
+
+
+def result_block(mode: str, s1: Shape, s2: Shape) -> tuple[Shape, Shape]:
+    """Return where the result of a mode starts in the full convolution, and its shape.
+
+    Raises
+    ------
+    ValueError
+        If the mode is unknown, or shapes do not belong together.
+    """
+    if len(s1) != len(s2):
+        raise ValueError(f"in1 and in2 must have the same number of axes: shapes {s1} and {s2}")
+    if 0 in (*s1, *s2):
+        raise ValueError(f"a convolution of nothing: shapes {s1} and {s2}")
+    pairs = list(zip(s1, s2, strict=True))
+    full = tuple(a + b - 1 for a, b in pairs)
+    if mode == "full":
+        return (0,) * len(s1), full
+    if mode == "same":
+        return tuple((n - a) // 2 for n, a in zip(full, s1, strict=True)), s1
+    if mode != "valid":
+        raise ValueError(f"mode must be 'full', 'same' or 'valid', not {mode!r}")
+    if not (all(a >= b for a, b in pairs) or all(a <= b for a, b in pairs)):
+        raise ValueError(
+            f"mode 'valid' needs one array that is at least as long as the other along every "
+            f"axis: shapes {s1} and {s2}"
+        )
+    return tuple(min(a, b) - 1 for a, b in pairs), tuple(abs(a - b) + 1 for a, b in pairs)
+
+
+def convolve(xp: Any, in1: Any, in2: Any, /, mode: str = "full", method: str = "auto") -> Any:
+    """Return the convolution of two arrays, ``scipy.signal.convolve``.
+
+    Parameters
+    ----------
+    in1, in2 : array
+        Of the same number of axes.
+    mode : {"full", "same", "valid"}
+        The whole convolution, the part of the shape of ``in1`` in its middle, or what needs no
+        padding.
+    method : {"auto", "direct", "fft"}
+        Whether products are added up, or Fourier transforms multiplied.
+
+    Returns
+    -------
+    array
+        Of the dtype to which both are promoted.
+    """
+    starts, shape = result_block(mode, in1.shape, in2.shape)
+    if method not in ("auto", "direct", "fft"):
+        raise ValueError(f"method must be 'auto', 'direct' or 'fft', not {method!r}")
+    dtype = xp.result_type(in1, in2)
+    in1, in2 = (xp.astype(each, dtype, copy=False) for each in (in1, in2))
+    taps = min(math.prod(in1.shape), math.prod(in2.shape))
+    exact = not xp.isdtype(dtype, ("real floating", "complex floating"))
+    if method == "direct" or (method == "auto" and taps <= _FEW) or exact or not in1.ndim:
+        return _direct(in1, in2, starts, shape, xp)
+    full = tuple(a + b - 1 for a, b in zip(in1.shape, in2.shape, strict=True))
+    return sliced(_by_fft(in1, in2, full, tuple(range(in1.ndim)), xp), starts, shape)
+
+
+def _direct(in1: Any, in2: Any, starts: Shape, shape: Shape, xp: Any) -> Any:
+    """Add up shifted copies of one array, times the elements of the one that has fewer."""
+    if math.prod(in1.shape) < math.prod(in2.shape):
+        in1, in2 = in2, in1
+    # Of the full convolution's place n, element k of in2 takes n - k of in1.
+    around = [
+        (max(0, m - 1 - a), max(0, a + n - s))
+        for a, n, m, s in zip(starts, shape, in2.shape, in1.shape, strict=True)
+    ]
+    wide = padded(in1, around, xp)
+    total: Any = 0
+    for tap in itertools.product(*map(range, in2.shape)):
+        key = [a - k + before for a, k, (before, _) in zip(starts, tap, around, strict=True)]
+        total = total + in2[tap] * sliced(wide, key, shape)
+    return total
+
+
+def _by_fft(in1: Any, in2: Any, lengths: Shape, axes: Shape, xp: Any) -> Any:
+    """Return the full convolution along these axes by the product of Fourier transforms."""
+    if is_complex(in1.dtype, xp):
+        forward, back = xp.fft.fftn, xp.fft.ifftn
+    else:
+        forward, back = xp.fft.rfftn, xp.fft.irfftn
+    product = forward(in1, s=lengths, axes=axes) * forward(in2, s=lengths, axes=axes)
+    return back(product, s=lengths, axes=axes)
+
+
+def _reversed(x: Any, xp: Any) -> Any:
+    return conjugate_if_complex(xp.flip(x), xp)
+
+
+def _gradient(
+    g: Any, other: Any, shapes: tuple[Shape, Shape], mode: str, method: str, xp: Any
+) -> Any:
+    """Return the gradient by one of two arrays of these shapes, given the other one."""
+    starts, found = result_block(mode, *shapes)
+    around = [(a, p + q - 1 - a - n) for a, n, p, q in zip(starts, found, *shapes, strict=True)]
+    wide, other = padded(g, around, xp), _reversed(other, xp)
+    return xp.signal.convolve(wide, other, mode="valid", method=method)
+
+
+signal.multilinear(
+    "signal.convolve(in1, in2, /, mode='full', method='auto')",
+    in1=lambda g, in2, in1_shape, mode, method, xp: _gradient(
+        g, in2, (in1_shape, in2.shape), mode, method, xp
+    ),
+    in2=lambda g, in1, in2_shape, mode, method, xp: _gradient(
+        g, in1, (in1.shape, in2_shape), mode, method, xp
+    ),
+    forward=convolve,
+)
+
+
+def correlate(xp: Any, in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
+    """Return the cross-correlation of two arrays, ``scipy.signal.correlate``.
+
+    It is the convolution of ``in1`` with ``in2`` reversed and conjugated, whose options it has.
+    """
+    return xp.signal.convolve(in1, _reversed(in2, xp), mode=mode, method=method)
+
+
+def fftconvolve(
+    xp: Any, in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None
+) -> Any:
+    """Return the convolution along some axes by Fourier transforms, ``scipy.signal.fftconvolve``.
+
+    Parameters
+    ----------
+    in1, in2 : array
+        Of the same number of axes; those that are not convolved are broadcast.
+    mode : {"full", "same", "valid"}
+        As of ``convolve``.
+    axes : int or sequence of int, optional
+        The axes that are convolved; by default all.
+    """
+    in1, in2 = inexact(xp, in1, in2)
+    if axes is None:
+        chosen = tuple(range(in1.ndim))
+    else:
+        chosen = tuple(axis % in1.ndim for axis in ([axes] if isinstance(axes, int) else axes))
+    sizes = [tuple(each.shape[axis] for axis in chosen) for each in (in1, in2)]
+    starts, shape = result_block(mode, *sizes)
+    if not chosen:
+        return in1 * in2
+    lengths = tuple(a + b - 1 for a, b in zip(*sizes, strict=True))
+    full = _by_fft(in1, in2, lengths, chosen, xp)
+    key = [slice(None)] * full.ndim
+    for axis, start, length in zip(chosen, starts, shape, strict=True):
+        key[axis] = slice(start, start + length)
+    return full[tuple(key)]
+
+
+signal.composed("signal.correlate(in1, in2, mode='full', method='auto')", correlate)
+signal.composed("signal.fftconvolve(in1, in2, mode='full', axes=None)", fftconvolve)

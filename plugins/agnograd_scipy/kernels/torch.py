@@ -1,0 +1,28 @@
+"""SciPy's functions on tensors that lie on the CPU; on other devices functions of the standard."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from agnograd_scipy.kernels import numpy as kernels
+
+__all__: list[str] = []
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    if name not in kernels.__all__:
+        raise AttributeError(name)
+    return partial(_on_cpu, getattr(kernels, name))
+
+
+def _on_cpu(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Call a function with the memory of tensors."""
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    if any(tensor.device.type != "cpu" for tensor in tensors):
+        return NotImplemented
+    host = [arg.numpy(force=True) if isinstance(arg, torch.Tensor) else arg for arg in args]
+    out = function(*host, **options)
+    return out if out is NotImplemented else torch.from_numpy(np.asarray(out))
