@@ -240,6 +240,17 @@ class Protocols(Operators):
 
         return as_text(self)  # type: ignore[arg-type]
 
+    def __format__(self, spec: str) -> str:
+        """Format an array of no axes as the Python number that it holds."""
+        if not spec:
+            return str(self)
+        if self.shape:
+            raise TypeError(
+                f"the format {spec!r} is for numbers, not for arrays of shape {self.shape}; "
+                "format x.item() of one element, or x.data"
+            )
+        return format(self.item(), spec)
+
     def _repr_html_(self) -> str:
         from agnograd._repr import as_html
 

@@ -159,7 +159,8 @@ def test_16_repr_never_raises(xp, dtype, shape):
     x = xp.ones(shape, dtype=getattr(xp, dtype))
     assert repr(x).startswith("Variable(")
     if dtype.startswith(("float", "complex")):
-        assert "requires_grad=True" in repr(ag.Variable(x.data) * 2.0)
+        assert "requires_grad=True" in repr(ag.Variable(x.data))
+        assert "op=multiply" in repr(ag.Variable(x.data) * 2.0)
 
 
 def test_16_repr_never_raises_in_odd_states(xp):
@@ -183,6 +184,14 @@ class Counter:
     @hookimpl
     def forward_preprocess(self):
         self.calls += 1
+
+
+def test_16_numbers_are_formatted_as_pythons_are(xp):
+    x = leaf(xp, 2.0) * 1.25
+    assert f"{x:.3f}, {x!s}" == f"2.500, {x}"
+    assert f"{leaf(xp, [1, 2]) * 1.0}" == str(leaf(xp, [1, 2]) * 1.0)
+    with pytest.raises(TypeError, match=r"shape \(2,\).*item\(\)"):
+        f"{leaf(xp, [1.0, 2.0]):.3f}"
 
 
 def test_16_repr_is_cheap(xp):
