@@ -26,6 +26,10 @@ def scope():
     from scipy import differentiate, integrate, interpolate, optimize
     from scipy.optimize import elementwise
 
+    def number(value, like):
+        """Return a number as an array: SciPy asks the limits for their namespace."""
+        return array_namespace(like).asarray(value, dtype=like.dtype)
+
     def gauss(x, c):
         return array_namespace(x).exp(-c * x * x)
 
@@ -48,7 +52,7 @@ def scope():
     modules = {"differentiate": differentiate, "integrate": integrate}
     modules |= {"interpolate": interpolate, "optimize": optimize}
     modules["elementwise"] = elementwise
-    functions = (gauss, cubic, quartic, quadratic_form, several, product)
+    functions = (number, gauss, cubic, quartic, quadratic_form, several, product)
     return modules | {function.__name__: function for function in functions}
 
 
@@ -75,8 +79,9 @@ integrate.tanhsinh(gauss, lo, hi, args=(c[:2],)).integral
 integrate.tanhsinh(gauss, lo, hi, args=(c[:2],), log=False, maxlevel=6).integral
 integrate.tanhsinh(lambda u: xp.exp(-u), s, xp.inf).integral
 integrate.tanhsinh(gauss, -xp.inf, xp.inf, args=(c,)).integral
-integrate.nsum(lambda k, c: 1 / (k + c) ** 3, 1, 10, args=(c,)).sum
-integrate.nsum(lambda k, c: 1 / (k + c) ** 3, 1, xp.inf, args=(c,)).sum
+integrate.tanhsinh(gauss, number(-xp.inf, c), number(xp.inf, c), args=(c,)).integral
+integrate.nsum(lambda k, c: 1 / (k + c) ** 3, number(1, c), number(10, c), args=(c,)).sum
+integrate.nsum(lambda k, c: 1 / (k + c) ** 3, number(1, c), number(xp.inf, c), args=(c,)).sum
 integrate.cubature(lambda u: product(u) * s, xp.asarray([0.0, 0.0], dtype=xp.float64), xp.asarray([1.0, 2.0], dtype=xp.float64)).estimate
 integrate.cubature(product, lo, hi).estimate
 integrate.cubature(product, lo, hi, rule='genz-malik').estimate
