@@ -24,6 +24,7 @@ def _transform(xp: Any, a: Any, dln: Any, mu: Any, offset: Any, bias: Any, inver
                 f"ag.stop_gradient({name})."
             )
     dln, mu, offset, bias = float(dln), float(mu), float(offset), float(bias)
+    a = xp.asarray(a)
     n, device = a.shape[-1], array_api_compat.device(a)
     if not xp.isdtype(a.dtype, "real floating"):
         a = xp.astype(a, xp.float64)

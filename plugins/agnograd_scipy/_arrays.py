@@ -21,15 +21,20 @@ def _own(xp: Any, x: Any) -> Any:
     Another library's scalar is a number.
     """
     own, here = ag.namespace(x).__name__, xp.__name__.removesuffix(".raw")
-    if own != here:
+    name = here.removeprefix("agnograd.")
+    if own != here and not _is_raw(x, name):
         if isinstance(x, Number) and hasattr(x, "item"):
             return x.item()
-        name = here.removeprefix("agnograd.")
         raise MixedBackendsError(
             f"an array of {own} was given to a function of backend {name!r}; move it there first, "
             f"with its gradient, by ag.asarray(x, backend={name!r})"
         )
     return xp.asarray(x)
+
+
+def _is_raw(x: Any, name: str) -> bool:
+    """Return whether a backend has raw arrays of this kind: two may share a library."""
+    return isinstance(x, type(ag.namespace(name).empty(0).data))
 
 
 def inexact(xp: Any, *values: Any) -> list[Any]:

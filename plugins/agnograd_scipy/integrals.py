@@ -95,7 +95,8 @@ def solve_ivp(
     (y0,) = inexact(xp, y0)
     if y0.ndim != 1:
         raise ValueError(f"y0 has one axis, not shape {y0.shape}")
-    args, ends = given(xp, args), [_number(each) for each in t_span]
+    args, t_span = given(xp, args), given(xp, tuple(t_span))
+    ends = [_number(each) for each in t_span]
 
     def slope(t: Any, y: Any) -> Any:
         found = fun(t, y, *args)

@@ -128,7 +128,7 @@ def test_a_forward_jacobian_can_be_differentiated(xp):
 
 def test_misuse_is_an_error_that_says_so(xp):
     x = raw(xp, [1.0, 2.0])
-    with pytest.raises(GradientError, match="do not fit the arguments"):
+    with pytest.raises(GradientError, match="do not fit arguments of structure"):
         ag.jvp(lambda x: x, (x,), ([x],))
     with pytest.raises(GradientError, match="does not fit"):
         ag.jvp(lambda x: x, x, raw(xp, 1.0))
