@@ -75,21 +75,21 @@ def pytest_generate_tests(metafunc):
 def pytest_collection_modifyitems(config, items):
     """Expect the known gaps of libraries; one that is none any more is a failure."""
     selected = config.getoption("keyword") or any("::" in arg for arg in config.args)
-    known = {}
+    known, files = {}, set()  # and which files run on which backend
     for item in items:
         backend = getattr(item, "callspec", None) and item.callspec.params.get("backend")
         if backend is None:
             continue
+        files.add((backend, item.nodeid.partition("::")[0]))
         of_backend = known.setdefault(backend, {gap: set() for gap in gaps(backend)})
         for gap, tests in of_backend.items():
             if gap.is_of(item.nodeid):
                 tests.add(item.nodeid)
                 mark = pytest.mark.xfail(raises=gap.error, reason=gap.reason, strict=True)
                 item.add_marker(mark)
-    files = {item.nodeid.partition("::")[0] for item in items}
     for backend, of_backend in known.items():
         for gap, tests in of_backend.items():
-            if not (tests or selected) and gap.pattern.partition("::")[0] in files:
+            if not (tests or selected) and (backend, gap.pattern.partition("::")[0]) in files:
                 raise pytest.UsageError(f"a gap of {backend} names no test: {gap.pattern}")
 
 
