@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["Backend", "backend_named", "backend_of", "backends"]
 
 
+_HERE = nullcontext()
+
+
 class Backend:
     """One array library, as agnograd sees it.
 
@@ -197,6 +200,14 @@ class Backend:
     def bridge(self) -> Bridge | None:
         """Return how functions cross over, if the library computes derivatives itself."""
         return None
+
+    def on_device(self, array: Any) -> AbstractContextManager[Any]:
+        """Return a context in which work goes to the array's device; then it is as it was.
+
+        It is for libraries that compute on a current device, and not where their arrays are. Where
+        it is overridden, every rule runs, and gradients are added, on the device of the cotangent.
+        """
+        return _HERE
 
     def synchronize(self, array: Any = None) -> None:
         """Wait until the device has computed the array (or everything); the host by default."""

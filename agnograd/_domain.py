@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from sys import getrefcount
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 from weakref import getweakrefcount
 
 import array_api_compat
@@ -68,10 +68,13 @@ class Domain:
         The op ``__setitem__``, writing in place.
     mark : callable
         ``Backend.mark``.
+    switching : bool
+        Whether any backend of the process computes on a current device: ``Backend.on_device``.
     large : int or None
         From how many elements on arrays are large: ``Backend.large``.
     """
 
+    switching: ClassVar[bool] = False
     raw: Any
     namespace: Any
     convert: Callable[..., Variable]
@@ -83,6 +86,8 @@ class Domain:
         self._one: dict[Any, Any] = {}
         self._named: dict[str, Any] = {}
         self.large = backend.large
+        if type(backend).on_device is not Backend.on_device:
+            Domain.switching = True
         own_clock = type(backend).mark is not Backend.mark
         self.mark: Callable[[], Any] = backend.mark if own_clock else perf_counter
         self.scalar_types = backend.scalar_types()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from heapq import heapify, heappop, heappush, heappushpop
 from typing import Any
 
 from agnograd._arrivals import Arrivals, are_different
 from agnograd._call import Backward, Call, Pairs
+from agnograd._domain import Domain
 from agnograd._elements import Elements
 from agnograd._fit import SCALAR_TYPES
 from agnograd._graph import (
@@ -22,6 +24,7 @@ from agnograd._graph import (
     Node,
     Output,
     connected,
+    domain_at,
     edges_of,
     forget,
     maker_of,
@@ -95,12 +98,13 @@ def run_pass(
         this.plain = False
     for node, g in seeds:
         this.add(node, g)
+    run = this.run_on_devices if Domain.switching else this.run
     if this.hooks is None:
-        this.run()
+        run()
     else:
         raw = tuple(output._data for output in outputs)
         with this.hooks.around_pass(raw):
-            this.run()
+            run()
     return this.final
 
 
@@ -189,6 +193,22 @@ class Pass(Arrivals):
                 node = heappushpop(queue, nearest)
             else:
                 node = heappop(queue) if queue else None
+
+    def run_on_devices(self) -> None:
+        """Visit every node on the device of its gradient, and add gradients on theirs."""
+        while self.queue:
+            node: Any = heappop(self.queue)
+            g, op = self.gradients.pop(node[RANK]), node[OP]
+            try:
+                with _on_device(node, g):
+                    pairs = self.visit(node, g)
+            except BaseException as error:
+                error.add_note(f"agnograd: in the backward pass, at op {op.name!r}")
+                raise
+            for edge, part in pairs:
+                if part is not None:
+                    with _on_device(edge, part):
+                        self.add(edge, part, op.domain)
 
     def call(self, op: Call, node: Node, g: Any) -> Pairs:
         """Call a backward function that is observed, or in a pass with large gradients."""
@@ -318,6 +338,13 @@ class Pass(Arrivals):
         if self.observers is None:
             return compute()
         return self.observers.backward(compute, node, g)
+
+
+def _on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
+    """Return a context in which work goes to the device of a node's gradient."""
+    if isinstance(g, dict):
+        _, g = next(iter(g.values()))  # of one of several outputs
+    return domain_at(node).backend.on_device(g._data if isinstance(g, Variable) else g)
 
 
 def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:

@@ -212,7 +212,8 @@ def _commit(found: ByNode[Any], owner: Owner) -> None:
             total = place_grad + g
         else:
             place_grad._refresh()
-            total = domain.Variable._make(place_grad._data + g, None)
+            with domain.backend.on_device(g):
+                total = domain.Variable._make(place_grad._data + g, None)
         places.append(place)
         sums.append(total)
     # One C call: no signal handler runs between the first and the last assignment.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
@@ -42,8 +43,16 @@ class CupyBackend(Backend):
         return None if named is None else np.dtype(named)
 
     def own(self, array: Any) -> Any:
-        """Return the array, or a copy if it is a view."""
-        return array if array.base is None else array.copy()
+        """Return the array, or a copy on its own device if it is a view."""
+        if array.base is None:
+            return array
+        with array.device:
+            return array.copy()
+
+    def on_device(self, array: Any) -> AbstractContextManager[Any]:
+        """Return the array's device, which is a context."""
+        device: AbstractContextManager[Any] = array.device
+        return device
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x``, on its own device, with ``value`` at ``key``."""

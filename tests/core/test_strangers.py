@@ -499,3 +499,89 @@ def test_a_checkpoint_stays_on_a_backend_that_shares_its_library(stranger):
         assert x.grad.__array_namespace__() is xp
     """
     stranger(module, "[agnograd.backends]\ntwin = stranger\n", code)
+
+
+def test_a_library_with_a_current_device_computes_where_its_arrays_are(stranger):
+    module = """
+        import contextlib
+        from agnograd.extend import Backend, hookimpl
+
+        current = ["host"]
+
+        class Backend(Backend):
+            name = "many"
+            modules = ("array_api_strict",)
+
+            def namespace(self):
+                import array_api_strict
+                return array_api_strict
+
+            def array_types(self):
+                return (type(self.namespace().empty(0)),)
+
+            @contextlib.contextmanager
+            def on_device(self, array):
+                current.append(str(array.device))
+                try:
+                    yield
+                finally:
+                    current.pop()
+
+        @hookimpl
+        def backend():
+            return Backend()
+    """
+    code = """
+        import array_api_strict as strict
+        import agnograd as ag
+        from stranger import current
+
+        xp = ag.namespace("many")
+        there, here = strict.Device("device1"), strict.Device("device2")
+
+        class Here(ag.Function):
+            def __init__(self, where):
+                self.where = str(where)
+
+            def forward(self, xp, x):
+                return 2 * x
+
+            def backward(self, xp, g):
+                assert str(g.device) == current[-1] == self.where, (g.device, current)
+                ran.append(self.where)
+                return 2 * g
+
+        def f(x):
+            parts = xp.unstack(x * Here(there)(x))
+            y = xp.to_device(parts[0] + parts[2], here)
+            z = xp.to_device(parts[1], here) + y[...]
+            return Here(here)(xp.exp(z * 0.1)) + z
+
+        ran = []
+        raw = strict.asarray([1.0, 2.0, 3.0], device=there)
+        x = xp.asarray(raw)
+        x.requires_grad = True
+        for _ in range(2):
+            f(x).backward()
+        assert ran == 2 * [str(here), str(there)], ran
+        assert x.grad.device == there
+        once = ag.grad(f)(raw)
+        assert xp.all(xp.abs(x.grad - 2 * once) < 1e-12)
+        second = ag.grad(lambda x: xp.sum(xp.to_device(ag.grad(f)(x), here)))(raw)
+        assert second.device == there and current == ["host"]
+
+        class Failing(Here):
+            def backward(self, xp, g):
+                raise ZeroDivisionError
+
+        try:
+            ag.grad(lambda x: xp.sum(Failing(there)(x)))(raw)
+        except ZeroDivisionError:
+            assert current == ["host"]
+        else:
+            raise AssertionError
+        # Other backends of the process are as before.
+        assert ag.grad(lambda x: x * x)(3.0) == 6.0
+    """
+    entries = "[agnograd.backends]\nmany = stranger\n"
+    assert stranger(module, entries, code).stderr == ""
