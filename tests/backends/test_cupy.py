@@ -43,6 +43,24 @@ def test_gradients_stay_on_the_device(cupy):
     np.testing.assert_allclose(gradient.get(), np.sin([1.0, 2.0]))
 
 
+def test_a_graph_over_two_devices(cupy):
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("CuPy finds one device")
+    xp = ag.namespace("cupy")
+    with cupy.cuda.Device(1):
+        x = cupy.asarray([0.5, 1.0])
+
+    def f(x):
+        with cupy.cuda.Device(1):
+            y = xp.sin(x) ** 2
+        return xp.sum(xp.to_device(y, cupy.cuda.Device(0)))
+
+    gradient = ag.grad(f)(x)
+    assert gradient.device == x.device
+    assert cupy.cuda.Device() == cupy.cuda.Device(0)
+    np.testing.assert_allclose(gradient.get(), np.sin([1.0, 2.0]))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_repeated_indices_and_masks_add_up(cupy, dtype):
     backend = backend_named("cupy")

@@ -1,14 +1,18 @@
 """What is special to array-api-strict: devices that it makes up."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
 import agnograd as ag
 from agnograd._backends import backend_named
+from agnograd._domain import Domain
 from agnograd_offload import Offload
 
 strict = pytest.importorskip("array_api_strict", reason="pip install 'agnograd[strict]'")
 DEVICE = strict.Device("device1")
+OTHER = strict.Device("device2")
 
 
 def test_what_is_on_another_device_is_copied_to_the_host():
@@ -30,3 +34,101 @@ def test_what_is_offloaded_returns_to_its_device(to, tmp_path):
     np.testing.assert_array_equal(
         backend_named("strict").to_host(x.grad.data), np.exp(np.ones(1000))
     )
+
+
+@pytest.fixture
+def current(monkeypatch):
+    """Give the library a current device, and return a list of which the last element is that."""
+    devices = [None]
+
+    @contextmanager
+    def on_device(self, array):
+        devices.append(array.device)
+        try:
+            yield
+        finally:
+            devices.pop()
+
+    monkeypatch.setattr(type(backend_named("strict")), "on_device", on_device)
+    monkeypatch.setattr(Domain, "switching", True)
+    return devices
+
+
+class On(ag.Function):
+    """Twice an array; backward it looks at which device is the current one."""
+
+    def __init__(self, device, seen, current, error=None):
+        self.device, self.seen, self.current, self.error = device, seen, current, error
+
+    def forward(self, xp, x):
+        return 2 * x
+
+    def backward(self, xp, g):
+        assert g.device == self.current[-1] == self.device
+        self.seen.append(self.device)
+        if self.error:
+            raise self.error
+        return 2 * g
+
+
+def test_rules_run_on_the_device_of_their_cotangent(current):
+    def f(x):
+        parts = xp.unstack(x * On(DEVICE, seen, current)(x))
+        y = xp.to_device(parts[0] + parts[2], OTHER)
+        z = xp.to_device(parts[1], OTHER) + y[...]
+        return On(OTHER, seen, current)(xp.exp(z * 0.1)) + z
+
+    xp, seen = ag.namespace("strict"), []
+    raw = strict.asarray([1.0, 2.0, 3.0], device=DEVICE)
+    x = ag.Variable(raw)
+    for _ in range(2):  # the second pass adds to what is there
+        f(x).backward()
+    assert seen == [OTHER, DEVICE] * 2
+    values = np.asarray([1.0, 2.0, 3.0])
+    expected = 4 * values * (0.2 * np.exp(0.2 * np.sum(values**2)) + 1.0)
+    host = backend_named("strict").to_host
+    np.testing.assert_allclose(host(x.grad.data), 2 * expected)
+    second = ag.grad(lambda x: xp.sum(xp.to_device(ag.grad(f)(x), OTHER)))(raw)
+    assert x.grad.device == second.device == DEVICE
+    e = np.exp(0.2 * np.sum(values**2))
+    hessian = 4 * np.eye(3) * (0.2 * e + 1.0) + 0.32 * e * np.outer(values, values)
+    np.testing.assert_allclose(host(second), hessian.sum(axis=0))
+    assert current == [None]
+
+
+def test_backends_that_switch_devices_are_noticed(monkeypatch):
+    class Switching(type(backend_named("strict"))):
+        def on_device(self, array):
+            raise AssertionError
+
+    monkeypatch.setattr(Domain, "switching", False)
+    Domain(backend_named("strict"))
+    assert not Domain.switching
+    Domain(Switching())
+    assert Domain.switching
+
+
+def test_the_current_device_is_as_it_was_when_a_rule_fails(current):
+    xp, seen = ag.namespace("strict"), []
+    x = ag.Variable(strict.ones(3, device=DEVICE))
+    loss = xp.sum(On(DEVICE, seen, current, ZeroDivisionError("no"))(x))
+    with pytest.raises(ZeroDivisionError) as caught:
+        loss.backward()
+    assert "at op 'On'" in caught.value.__notes__[0]
+    assert (seen, current, x.grad) == ([DEVICE], [None], None)
+
+
+def test_hooks_targets_and_managers_are_served_on_devices(current):
+    xp = ag.namespace("strict")
+    x = ag.Variable(strict.ones(3, device=DEVICE))
+    y = x * 3.0
+    shown = []
+    y.register_hook(lambda g: shown.append(current[-1]))
+    (found,) = ag.autodiff.grad([xp.sum(y * y)], [x])
+    assert shown == [DEVICE]
+    assert found.device == DEVICE
+    with ag.GradManager() as manager:
+        manager.attach([x], callback=lambda _, g: shown.append(g.device))
+        manager.backward(xp.sum(xp.take(x * x, xp.asarray([0, 0, 2], device=DEVICE))))
+    assert shown == [DEVICE] * 2
+    assert backend_named("strict").to_host(x.grad.data).tolist() == [4.0, 0.0, 2.0]
