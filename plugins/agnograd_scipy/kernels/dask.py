@@ -70,4 +70,5 @@ def spline_filter1d(input: Any, /, order: int = 3, axis: int = -1, *, mode: str 
         return NotImplemented
     whole = input.rechunk({axis % input.ndim: -1})
     filtered = partial(kernels.spline_filter1d, order=order, axis=axis, mode=mode)
-    return whole.map_blocks(filtered, dtype=input.dtype)
+    # Given, so that Dask does not try the function on an array of no elements.
+    return whole.map_blocks(filtered, meta=np.empty((0,) * input.ndim, input.dtype))
