@@ -15,12 +15,14 @@ from derivatives import assert_agree, derivatives, leaves_in, ours, tracked
 torch = pytest.importorskip("torch", reason="the oracle: pip install torch")
 by_torch = importlib.import_module("by_torch")
 
+# Of most of SciPy's functions PyTorch has no derivative.
+SCIPYS = ("special.", "signal.", "ndimage.", "spatial.", "interpolate.", "integrate.", "optimize.")
 SAMPLES = [
     sample
     for _, op_set in op_sets()
     if op_set.samples is not None
     for sample in importlib.import_module(op_set.samples).samples
-    if not sample.op.startswith("special.")  # of most of which PyTorch has no derivative
+    if not sample.op.startswith(SCIPYS)
 ]
 
 # Points at which derivatives need a convention, or care, and both libraries have the same ones.
@@ -52,6 +54,8 @@ OURS_ALONE = {
     *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
     *("linalg.solve_adjoint", "linalg.solve_triangular"),
     *("scatter_add", "scatter_add_axis", "to_device"),
+    *("fft.dct", "fft.dst", "fft.idct", "fft.idst", "fft.fht", "fft.ifht"),
+    *("fft.dctn", "fft.dstn", "fft.idctn", "fft.idstn"),
     *("nn.convolution", "nn.convolution_input", "nn.convolution_weight"),  # nn.conv2d's rules
     *("nn.max_pooling", "nn.max_unpooling", "nn.max_picking"),
     *("nn.sum_pooling", "nn.sum_unpooling", "nn.dropout"),
@@ -121,6 +125,6 @@ def test_derivatives_agree_with_pytorch(sample):
 
 def test_every_rule_is_compared():
     ruled = {name for name, info in ag.ops().items() if info.status == "rule"}
-    ruled = {name for name in ruled if not name.startswith("special.")}
+    ruled = {name for name in ruled if not name.startswith(SCIPYS)}
     assert {sample.op for sample in SAMPLES if sample.order} == ruled
     assert ruled > OURS_ALONE
