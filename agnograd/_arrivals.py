@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heappush
-from math import prod
+from math import inf, prod
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 from agnograd._call import Call, Pairs
 from agnograd._elements import Elements
-from agnograd._graph import RANK, Edge, Node
+from agnograd._graph import RANK, Edge, Leaf, Node, domain_at
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -40,19 +40,22 @@ class Arrivals:
     owned : set
         Those of them whose gradient was made here: it is changed in place. All other gradients
         are kept as the rules gave them, and may be shared.
-    large : bool
-        Whether gradients were added that are so large that products are better added without
-        making an array of them.
     in_place : bool
         Whether there are such gradients: Variables are never changed.
+    special : bool
+        Whether the pass is observed, or some gradients may be large, or come element by element to
+        the result of an op.
+    tried : float
+        The rank of the oldest node that was found not worth to be run in blocks with newer ones.
     """
 
     def __init__(self, in_place: bool) -> None:
         self.gradients: dict[int, Any] = {}
         self.queue: list[Edge] = []
         self.owned: set[int] = set()
-        self.large = False
         self.in_place = in_place
+        self.special = False
+        self.tried = -inf
 
     def add(self, node: Edge, g: Any, domain: Domain | None = None) -> None:
         """Add a gradient to what has arrived at a node: in place, if its domain says how."""
@@ -69,27 +72,23 @@ class Arrivals:
         else:
             self.owned.add(rank)
             if domain is not None and domain.large and prod(total.shape) >= domain.large:
-                self.large = True
+                self.special = True
                 if getrefcount(total) == _ALONE and domain.backend.alone(total):
                     total += g
                     return
             self.gradients[rank] = total + g
 
-    def takes_product(self, edge: Edge, op: Call, g: Any) -> bool:
-        """Return whether a product with ``g`` is to be added to what has arrived at a node."""
-        least = op.domain.large
-        if least is None or edge[RANK] not in self.owned:
-            return False
-        total = self.gradients[edge[RANK]]
-        if type(total) is Elements or prod(total.shape) < least:
-            return False
-        fits: bool = total.shape == g.shape and total.dtype == g.dtype
-        return fits
+    def begin(self, node: Edge, g: Any) -> None:
+        """Let the cotangent of an output arrive."""
+        self.add(node, g)
+        self.special = self.special or domain_at(node).is_large(g)
 
-    def add_product(self, edge: Edge, op: Call, g: Any, partial: Any) -> None:
-        """Add the product of a cotangent and a partial derivative, without an array of it."""
-        total = self.gradients[edge[RANK]]
-        self.gradients[edge[RANK]] = op.domain.backend.add_product(total, g, partial)
+    def look(self, op: Call, pairs: Pairs) -> None:
+        """Look for large gradients that an op made of what may have been a small cotangent."""
+        least = op.domain.large or inf
+        for _, part in pairs:
+            if part is not None and prod(part.shape) >= least:
+                self.special = True
 
     def own(self, node: Edge, g: Any) -> None:
         """Put a gradient that may be changed in place where a node's gradient is."""
@@ -99,12 +98,12 @@ class Arrivals:
         self.gradients[rank] = g
         self.owned.add(rank)
 
-    def buffer(self, node: Edge, op: Call) -> Any:
+    def buffer(self, node: Edge, domain: Domain) -> Any:
         """Return what has arrived at a node as an array that may be changed, or None."""
         total = self.gradients.get(node[RANK])
         if type(total) is Elements:
             return total.gathered()
-        return total if total is None or node[RANK] in self.owned else op.domain.copy(total)
+        return total if total is None or node[RANK] in self.owned else domain.copy(total)
 
     def elements(self, reading: Node) -> tuple[Node, Callable[..., Any], Callable[..., Any]]:
         """Return what a node reads element by element, and how to add to the gradient of that.
@@ -115,6 +114,7 @@ class Arrivals:
         node = reading[-1]
         found = self.gradients.get(node[RANK])
         if type(found) is not Elements:
+            self.special = self.special or type(node) is not Leaf
             found = Elements(reading, found, node[RANK] in self.owned)
             self.own(node, found)
         return node, found.keys.append, found.cotangents.append
@@ -123,7 +123,7 @@ class Arrivals:
         """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
         assert op.add is not None
         edge = node[op.first]
-        self.own(edge, op.add(g, node, self.buffer(edge, op)))
+        self.own(edge, op.add(g, node, self.buffer(edge, op.domain)))
 
     def overwrite(self, op: Call, node: Node, taken: Node, g: Any, owned: bool) -> Pairs:
         """Let an op change its cotangent into the gradient of its first input.
@@ -150,7 +150,7 @@ class Arrivals:
         """Let a function add its gradients to the buffers of all of its inputs."""
         assert op.accumulate is not None
         edges = node[op.first :]
-        into = [None if edge is None else self.buffer(edge, op) for edge in edges]
+        into = [None if edge is None else self.buffer(edge, op.domain) for edge in edges]
         for edge, total in zip(edges, op.accumulate(into, g, node), strict=True):
             if edge is not None and total is not None:
                 self.own(edge, total)

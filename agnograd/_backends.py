@@ -48,9 +48,12 @@ class Backend:
         The ops that the conformance suite checks, as names and patterns such as ``linalg.*``; by
         default all. A backend that is not finished lists what it has.
     large : int or None
-        From how many elements on ``add_product`` is to be used, and nodes keep no array that is
-        the negative of another one; None for never. The library's arrays have the standard's
-        ``size`` then, and can be referred to weakly.
+        From how many elements on the rules of element-wise ops are applied to ``block`` elements
+        at a time, where arrays are ``flat``, and nodes keep no array that is the negative of
+        another one; None for never. The library's arrays have the standard's ``size`` then, can
+        be written to, and can be referred to weakly.
+    block : int
+        Of how many elements the arrays are few enough to stay in the processor's cache.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Backend:
     capabilities: Capabilities = Capabilities()
     ops: tuple[str, ...] | None = None
     large: int | None = None
+    block: int = 3 * 2**12
 
     def __repr__(self) -> str:
         return f"<backend {getattr(self, 'name', None)!r}: {type(self).__name__}>"
@@ -138,14 +142,12 @@ class Backend:
         """
         return False
 
-    def add_product(self, total: Any, g: Any, partial: Any) -> Any:
-        """Add the product of a cotangent and a partial derivative to a gradient; return the sum.
+    def flat(self, x: Any) -> Any:
+        """Return a one-dimensional view of an array's elements in row-major order, or None.
 
-        ``g`` has its shape and dtype; ``partial`` is an array that broadcasts to it, or a scalar.
-        ``total`` may be changed in place. This is called where it has ``large`` elements or more.
+        This is called for arrays of ``large`` elements or more.
         """
-        total += g * partial
-        return total
+        return None
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add ``values`` to ``into`` at ``key``, repeated positions adding up.

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from textwrap import indent
 from typing import Literal
 
 from agnograd._ops import Op, Rule
 from agnograd._source import broadcasts, indented, saved_values
 
-__all__ = ["Manner", "backward_source", "multiplies"]
+__all__ = ["Manner", "backward_source", "multiplies", "works"]
 
 # How a backward function multiplies: cotangents of 0 with derivatives that are not finite give 0
-# where it is guarded; where it adds, products go straight to gradients that have arrived before.
-Manner = Literal["plain", "guarded", "adding"]
+# where it is guarded.
+Manner = Literal["plain", "guarded"]
 
 
 def backward_source(op: Op, manner: Manner = "plain") -> str:
     """Write ``(g, node, xp) -> pairs``: each edge of the node and its gradient, or None.
 
     On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
-    under ``create_graph`` they are Variables and the differentiable namespace. One that adds takes
-    the gradients that have arrived as ``arrivals``, and gives None for those it added itself.
+    under ``create_graph`` they are Variables and the differentiable namespace.
     """
     name = op.name.rpartition(".")[2].strip("_")
     body = "\n".join(_backward_lines(op, manner))
-    more = ", arrivals" if manner == "adding" else ""
-    return f"def {name}_backward(g, node{more}, xp):\n{indent(body, '    ')}\n"
+    return f"def {name}_backward(g, node, xp):\n{indent(body, '    ')}\n"
 
 
 def _backward_lines(op: Op, manner: Manner) -> Iterator[str]:
@@ -44,9 +42,7 @@ def _backward_lines(op: Op, manner: Manner) -> Iterator[str]:
     if multiplies(op):
         yield "_conjugated = g.dtype in _complex"
     for name in inputs:
-        lines = list(_gradient(op, name, manner == "guarded"))
-        if manner == "adding" and _multiplies(op.rules[name]):
-            lines = list(_added(op, name, lines))
+        lines = _gradient(op, name, manner == "guarded")
         if len(inputs) == 1:
             yield from lines
         else:
@@ -63,6 +59,21 @@ def multiplies(op: Op) -> bool:
     return any(_multiplies(rule) for rule in op.rules.values())
 
 
+def works(op: Op) -> tuple[bool, ...] | None:
+    """Return whether the rule of each input computes anything; None for ops of other kinds.
+
+    Only ops count whose rules can be applied to a part of the elements as to all of them.
+    """
+    rules = op.rules.values()
+    facts = {name.rpartition("_")[2] for rule in rules for name in rule.names}
+    special = op.accumulate or op.overwrite or op.masks or op.sequence or op.outputs != "one"
+    if not rules or special or facts & {"shape", "device"}:
+        return None
+    if any(rule.kind != "elementwise" for rule in rules):
+        return None
+    return tuple(rule.function != 1 for rule in rules)
+
+
 def _multiplies(rule: Rule) -> bool:
     return rule.kind == "elementwise" and callable(rule.function)
 
@@ -74,19 +85,6 @@ def _returns_its_argument(rule: Rule) -> bool:
 
 
 _ITSELF = (lambda v: v).__code__.co_code
-
-
-def _added(op: Op, name: str, otherwise: Iterable[str]) -> Iterator[str]:
-    """Add a product to the gradient with respect to one input, if that has an array for it."""
-    value = _value(op.rules[name], name)
-    yield f"if arrivals.takes_product(_{name}_edge, _call, g):"
-    yield f"    _partial = {value}"
-    yield "    if _conjugated:"
-    yield "        _partial = _conjugate(_partial, xp)"
-    yield f"    arrivals.add_product(_{name}_edge, _call, g, _partial)"
-    yield f"    _{name}_grad = None"
-    yield "else:"
-    yield from indented(otherwise)
 
 
 def _value(rule: Rule, name: str) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agnograd._domain import Domain
     from agnograd._hooks import ActiveHooks
 
-__all__ = ["Backward", "Call", "Pairs", "SharedCall", "Source"]
+__all__ = ["Backward", "Call", "Pairs", "SharedCall", "Source", "note"]
 
 # For each edge of a node: the edge, and the gradient for it or None.
 Pairs = Sequence[tuple[Any, Any]]
@@ -24,6 +24,15 @@ Backward = Callable[..., Pairs]
 # What a saved value is: the input of this number, "out" (or which of several outputs), "each" of a
 # sequence of inputs, an array that is "constant" or of "unknown" origin; None for what is no array.
 Source = int | str | tuple[Any, ...] | None
+
+
+def note(error: BaseException, op: Call) -> None:
+    """Add to an error that it came up in the backward pass, and at which op."""
+    if not any(each.startswith(_NOTE) for each in getattr(error, "__notes__", ())):
+        error.add_note(f"{_NOTE} {op.name!r}")
+
+
+_NOTE = "agnograd: in the backward pass, at op"
 
 
 class Call:
@@ -51,8 +60,10 @@ class Call:
     backward: Backward
     # As backward, but a cotangent of 0 gives 0 where the derivative is not finite.
     guarded: Backward
-    # As backward, but products are added to gradients that have arrived already.
-    adding: Backward | None
+    # Of an element-wise op, for each input: whether its rule computes anything.
+    works: tuple[bool, ...] | None
+    # Whether a small cotangent may become a large gradient.
+    widens: bool
     # How gradients are added to what is there: that of the only input, or those of several.
     add: Callable[..., Any] | None
     accumulate: Callable[..., Any] | None
@@ -134,7 +145,6 @@ class SharedCall(Call):
         "_single",
         "accumulate",
         "add",
-        "adding",
         "backward",
         "chapter",
         "domain",
@@ -155,6 +165,8 @@ class SharedCall(Call):
         "saved_names",
         "simple",
         "sources",
+        "widens",
+        "works",
     )
 
     def __init__(self, name: str, chapter: str, domain: Domain, single: bool = False) -> None:
@@ -163,8 +175,8 @@ class SharedCall(Call):
         self.domain = domain
         self.parameters = {}
         self.backward = self.guarded = _no_backward
-        self.adding = self.add = self.accumulate = self.overwrite = self.masks = None
-        self.reads = self.optional = self.negates = False
+        self.works = self.add = self.accumulate = self.overwrite = self.masks = None
+        self.reads = self.optional = self.negates = self.widens = False
         self.simple = True
         self.saved_names: tuple[str, ...] = ()
         self.sources: tuple[Source, ...] = ()
@@ -280,7 +292,7 @@ def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:
 _FREED = {
     "backward": _was_freed,
     "guarded": _was_freed,
-    "adding": None,
+    "works": None,
     "masks": None,
     "add": None,
     "accumulate": None,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import array_api_compat
 
-from agnograd._backward import Manner, backward_source, multiplies
+from agnograd._backward import Manner, backward_source, multiplies, works
 from agnograd._call import SharedCall
 from agnograd._deferred import deferred_function, now
 from agnograd._fit import conjugate, fit, fit_each, guarded, mismatch
@@ -118,6 +118,8 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     scope |= {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
     call.optional = op.outputs == "optional"
     call.negates = negates(op)
+    call.works = works(op)
+    call.widens = domain.large is not None and call.works is None
     if op.status == "missing":
         call.backward = call.guarded = _missing(op, domain)
     elif op.rules:
@@ -151,8 +153,6 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
 
     put("backward", "plain")
     put("guarded", "guarded" if multiplies(op) else "plain")
-    if multiplies(op):
-        put("adding", "adding")
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from math import prod
 from operator import attrgetter
 from sys import getrefcount
 from time import perf_counter
@@ -207,6 +208,10 @@ class Domain:
     def is_inexact(self, dtype: Any) -> bool:
         """Return whether arrays of a dtype have gradients."""
         return dtype in self.inexact_dtypes
+
+    def is_large(self, data: Any) -> bool:
+        """Return whether what element-wise ops make of an array is better made block by block."""
+        return self.large is not None and prod(data.shape) >= self.large
 
     def is_complex(self, dtype: Any) -> bool:
         """Return whether a dtype is complex."""

@@ -9,7 +9,8 @@ from heapq import heapify, heappop, heappush, heappushpop
 from typing import Any
 
 from agnograd._arrivals import Arrivals, are_different
-from agnograd._call import Backward, Call, Pairs
+from agnograd._blocks import in_blocks
+from agnograd._call import Backward, Call, Pairs, note
 from agnograd._domain import Domain
 from agnograd._elements import Elements
 from agnograd._fit import SCALAR_TYPES
@@ -97,7 +98,7 @@ def run_pass(
     if this.noticing or this.path is not None or this.awaited is not None:
         this.plain = False
     for node, g in seeds:
-        this.add(node, g)
+        this.begin(node, g)
     run = this.run_on_devices if Domain.switching else this.run
     if this.hooks is None:
         run()
@@ -145,26 +146,28 @@ class Pass(Arrivals):
         self.callbacks: ByNode[Callback] = ByNode()
         self.awaited: dict[int, int] | None = None
         self.plain = not create_graph
+        self.special = self.observers is not None
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, owned = self.gradients, self.queue, self.owned
         plain, observed, keeping, source = self.plain, self.observers, self.retain_graph, None
-        special = observed or self.large
         node: Any = heappop(queue) if queue else None
         while node is not None:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
             g, op = gradients.pop(node[RANK]), node[OP]
             try:
-                if plain and op.simple and node[WATCH] is None and type(g) is not Elements:
-                    pairs = op.backward(g, node) if not special else self.call(op, node, g)
+                if plain and op.simple and node[WATCH] is None:
+                    pairs = op.backward(g, node) if not self.special else self.call(op, node, g)
                     if not keeping:
                         node[OP : op.first] = op.freed or op.when_freed()
+                    if op.widens and not self.special:
+                        self.look(op, pairs)
                 else:
                     pairs = self.visit(node, g)
                     plain, source = self.plain, None
             except BaseException as error:
-                error.add_note(f"agnograd: in the backward pass, at op {op.name!r}")
+                note(error, op)
                 raise
 
             quick = plain and observed is None
@@ -188,7 +191,6 @@ class Pass(Arrivals):
                     gradients[rank] += part
                 else:
                     self.add(edge, part, op.domain)
-                    special = observed or self.large
             if nearest is not None:
                 node = heappushpop(queue, nearest)
             else:
@@ -203,7 +205,7 @@ class Pass(Arrivals):
                 with _on_device(node, g):
                     pairs = self.visit(node, g)
             except BaseException as error:
-                error.add_note(f"agnograd: in the backward pass, at op {op.name!r}")
+                note(error, op)
                 raise
             for edge, part in pairs:
                 if part is not None:
@@ -211,10 +213,17 @@ class Pass(Arrivals):
                         self.add(edge, part, op.domain)
 
     def call(self, op: Call, node: Node, g: Any) -> Pairs:
-        """Call a backward function that is observed, or in a pass with large gradients."""
+        """Call a backward function in a pass that is observed, or has special gradients."""
+        if type(g) is Elements:
+            g = g.gathered()
         if self.observers is not None:
             return self.observers.backward(partial(op.backward, g, node), node, g)
-        return op.backward(g, node) if op.adding is None else op.adding(g, node, self)
+        return () if self.blocks(op, node, g) else op.backward(g, node)
+
+    def blocks(self, op: Call, node: Node, g: Any) -> bool:
+        """Work a large cotangent of an element-wise op out block by block; return whether so."""
+        large = op.works is not None and op.domain.is_large(g)
+        return large and in_blocks(self, node, g, self.retain_graph)
 
     def visit(self, node: Edge, g: Any) -> Pairs:
         """Visit a node that is no plain op, or in a pass of which more is asked."""
@@ -299,6 +308,8 @@ class Pass(Arrivals):
         ``taken`` is the node with those of its edges alone that the pass will take.
         """
         op: Call = node[OP]
+        if self.plain and self.observers is None and self.special and self.blocks(op, node, g):
+            return ()
         if op.hooks is not None:
             node = [*node[:FIRST], *op.hooks.restore(node[FIRST : op.first]), *node[op.first :]]
             taken = [*node[: op.first], *taken[op.first :]]
@@ -316,8 +327,6 @@ class Pass(Arrivals):
                 return self.overwrite(op, node, taken, g, owned)
         if isinstance(g, dict):
             g = _completed(node, g, self.create_graph)
-        if not masked and self.large and op.adding is not None and self.observers is None:
-            return op.adding(g, taken, self)
         if not masked:
             return self.apply(op.backward, node, taken, g)
         with op.domain.backend.quiet():

@@ -68,6 +68,7 @@ class NoOp:
 
     name = "leaf"
     simple = reads = negates = False
+    works = None
     first = FIRST
 
 

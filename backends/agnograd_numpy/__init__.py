@@ -13,9 +13,6 @@ from agnograd.extend import Backend, hookimpl, is_basic
 
 __all__ = ["NumpyBackend", "backend"]
 
-# Elements of arrays that are multiplied at once: few enough that their product stays in the cache.
-_BLOCK = 2**15
-
 
 class NumpyBackend(Backend):
     """NumPy's arrays, through the namespace of array-api-compat.
@@ -26,7 +23,7 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     modules = ("numpy",)
-    large = 4 * _BLOCK
+    large = 2**17
 
     @cached_property
     def _np(self) -> Any:
@@ -127,20 +124,11 @@ class NumpyBackend(Backend):
         whole: bool = type(x) is np.ndarray and x.base is None and x.flags.owndata
         return whole and bool(x.flags.writeable)
 
-    def add_product(self, total: Any, g: Any, partial: Any) -> Any:
-        """Multiply and add block by block: the products stay in the cache."""
-        np = self._np
-        partial = np.asarray(partial, dtype=total.dtype)
-        products = np.empty(_BLOCK, dtype=total.dtype)
-        with np.nditer(
-            [total, g, partial],
-            flags=["external_loop", "buffered", "zerosize_ok"],
-            op_flags=[["readwrite"], ["readonly"], ["readonly"]],
-            buffersize=_BLOCK,
-        ) as blocks:
-            for into, one, other in blocks:
-                into += np.multiply(one, other, out=products[: into.size])
-        return total
+    def flat(self, x: Any) -> Any:
+        """Return a view of an array that is contiguous, or of which all elements are one."""
+        if not any(x.strides):
+            return self._np.broadcast_to(x[(0,) * x.ndim], (x.size,))
+        return x.reshape(-1) if x.flags.c_contiguous else None
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add in place; positions that may repeat go through ``numpy.add.at``."""

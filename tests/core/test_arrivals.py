@@ -1,17 +1,14 @@
 """How gradients that arrive at one value are added up."""
 
 import tracemalloc
-from math import prod
 
 import numpy as np
-import pytest
 
 import agnograd as ag
 
 xp = ag.namespace("numpy")
 
-SHAPE = (500, 1000)  # so large that products are added block by block
-COUNT = prod(SHAPE)
+SHAPE = (500, 1000)  # so large that products are added block by block: test_blocks.py
 
 
 def drawn(seed, dtype="float64", order="C"):
@@ -20,57 +17,6 @@ def drawn(seed, dtype="float64", order="C"):
     if dtype.startswith("complex"):
         values = values + 1j * rng.uniform(0.5, 1.5, SHAPE)
     return np.asarray(values, dtype=dtype, order=order)
-
-
-def counted_products(monkeypatch):
-    """Count products that are added without an array of their own."""
-    backend = xp.asarray(0.0)._domain.backend
-    real, made = backend.add_product, []
-
-    def counted(total, g, partial):
-        made.append(total.shape)
-        return real(total, g, partial)
-
-    monkeypatch.setattr(backend, "add_product", counted)
-    return made
-
-
-def over(x, many):
-    return sum(xp.sum((x * c) * x) for c in many)
-
-
-PROGRAMS = {
-    "constants": lambda x, many: sum(xp.sum(x * c) for c in many),
-    "scalars": lambda x, many: sum(xp.sum(0.5 * x * c) + xp.sum(x * 0.25) for c in many),
-    "functions": lambda x, many: sum(xp.sum(xp.exp(x * 0.1) / c + xp.sin(x)) for c in many),
-    "transposed": lambda x, many: over(x.T, [c.T for c in many]),
-    "both inputs": lambda x, many: sum(xp.sum(x * x * c) for c in many),
-    "rows": lambda x, many: sum(xp.sum(x * c[0, :]) for c in many),
-}
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
-def test_products_are_added_to_large_gradients_block_by_block(program, order, dtype, monkeypatch):
-    x, many = drawn(0, dtype, order), [drawn(i, dtype) for i in range(1, 5)]
-
-    def f(x, many):
-        total = program(x, many)
-        return xp.real(total) + 0.5 * xp.imag(total) if dtype == "complex128" else total
-
-    made = counted_products(monkeypatch)
-    whole = ag.grad(f)(x, many)
-    assert len(made) >= 2
-    assert set(made) <= {SHAPE, SHAPE[::-1]}
-    assert whole.dtype == x.dtype
-    made.clear()
-    parts = [
-        ag.grad(f)(x[:, columns], [c[:, columns] for c in many])
-        for columns in (slice(0, 100), slice(100, 200), slice(200, None))
-    ]
-    # 50,000 elements are added in the usual way; the last part is large again.
-    np.testing.assert_allclose(whole, np.concat(parts, axis=1), rtol=1e-5)
 
 
 def test_a_loop_of_products_needs_one_array_for_their_gradient():
