@@ -82,6 +82,16 @@ class Backend:
         """
         return {}
 
+    def pullbacks(self) -> Mapping[str, Callable[..., Any]]:
+        """Return functions that do what rules do in fewer kernels, by op name.
+
+        For an element-wise op of one array: the product of its cotangent ``g`` and the conjugate
+        of its derivative, from what the op's rule names (``lambda g, out: ...`` for ``tanh``) and
+        may not be changed. Passes that are recorded themselves, under ``create_graph``, use the
+        rules; the conformance suite checks both.
+        """
+        return {}
+
     def dtype(self, name: str) -> Any:
         """Return the dtype of this name as arrays have it, or None if the library has none.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import indent
 from typing import Literal
 
@@ -16,18 +16,19 @@ __all__ = ["Manner", "backward_source", "multiplies", "works"]
 Manner = Literal["plain", "guarded"]
 
 
-def backward_source(op: Op, manner: Manner = "plain") -> str:
+def backward_source(op: Op, manner: Manner = "plain", pullback: Sequence[str] = ()) -> str:
     """Write ``(g, node, xp) -> pairs``: each edge of the node and its gradient, or None.
 
     On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
-    under ``create_graph`` they are Variables and the differentiable namespace.
+    under ``create_graph`` they are Variables and the differentiable namespace. ``pullback`` are
+    the parameters of the backend's own function for an op of one input, if it has one.
     """
     name = op.name.rpartition(".")[2].strip("_")
-    body = "\n".join(_backward_lines(op, manner))
+    body = "\n".join(_backward_lines(op, manner, pullback))
     return f"def {name}_backward(g, node, xp):\n{indent(body, '    ')}\n"
 
 
-def _backward_lines(op: Op, manner: Manner) -> Iterator[str]:
+def _backward_lines(op: Op, manner: Manner, pullback: Sequence[str]) -> Iterator[str]:
     inputs = op.differentiable
     saved = [name for name, _, _ in saved_values(op)]
     edges = ["*_edges"] if op.sequence else [f"_{name}_edge" for name in inputs]
@@ -39,6 +40,10 @@ def _backward_lines(op: Op, manner: Manner) -> Iterator[str]:
         fitted = f"_fit_each({gradients}, _edges, {name}_shape, {name}_dtype, xp)"
         yield f"return tuple(zip(_edges, {fitted}))"
         return
+    if pullback:
+        (name,) = inputs
+        yield "if xp is _raw:"
+        yield f"    return ((_{name}_edge, _pullback({', '.join(pullback)})), )"
     if multiplies(op):
         yield "_conjugated = g.dtype in _complex"
     for name in inputs:

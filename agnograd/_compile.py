@@ -9,7 +9,7 @@ result then.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from inspect import getdoc, signature
 from types import CodeType, FunctionType
@@ -28,7 +28,7 @@ from agnograd._negatives import lean, reference
 from agnograd._ops import Op
 from agnograd._source import Form, forward_source, negates, saved_values
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
-from agnograd.errors import MissingRuleError
+from agnograd.errors import MissingRuleError, PluginError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -144,15 +144,34 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
     def put(attribute: str, manner: Manner) -> None:
         @cache
         def compiled() -> Callable[..., Any]:
-            function = _function(backward_source(op, manner), scope)
+            names = pullback if manner == "plain" else ()
+            function = _function(backward_source(op, manner, names), scope)
             function.__defaults__ = (call.domain.raw,)
             call.becomes(attribute, function)
             return function
 
         setattr(call, attribute, lambda *arguments: compiled()(*arguments))
 
+    pullback = _pullback(op, call, scope)
     put("backward", "plain")
     put("guarded", "guarded" if multiplies(op) else "plain")
+
+
+def _pullback(op: Op, call: SharedCall, scope: dict[str, Any]) -> Sequence[str]:
+    """Put a backend's own function for a rule into the scope; return its arguments' names."""
+    function = call.domain.backend.pullbacks().get(op.name)
+    if function is None:
+        return ()
+    names = tuple(signature(function).parameters)
+    known = ("g", *call.saved_names)
+    if call.works is None or len(op.arrays) != 1 or not set(names) <= set(known):
+        raise PluginError(
+            f"backend {call.domain.backend.name!r} gives a pullback of {op.name} with the "
+            f"parameters {', '.join(names)}; it has to be an element-wise op of one array, and the "
+            f"parameters some of: {', '.join(known)}"
+        )
+    scope["_pullback"] = function
+    return names
 
 
 @cache

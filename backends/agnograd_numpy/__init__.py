@@ -132,12 +132,17 @@ class NumpyBackend(Backend):
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add in place; positions that may repeat go through ``numpy.add.at``."""
+        np = self._np
         if not into.shape:
             into = self.array(into)  # a sum of 0-d arrays is a scalar
         if is_basic(key) or str(getattr(key, "dtype", "")) == "bool":
             into[key] += values
+        elif type(key) is np.ndarray and into.ndim > 1:  # rows at an array of integers
+            rows = np.broadcast_to(values, key.shape + into.shape[1:])
+            rows = rows.reshape(key.size, *into.shape[1:])
+            return self.scatter_add_axis(into, key.reshape(-1), rows, 0)
         else:
-            self._np.add.at(into, key, values)
+            np.add.at(into, key, values)
         return into
 
     def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
