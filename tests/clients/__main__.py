@@ -1,4 +1,4 @@
-"""Measure calls on a backend: ``python -m tests.clients [--backend NAME] [--update] [TEXT ...]``.
+"""Measure calls on a backend: ``python -m tests.clients [--backend NAME] [OPTIONS] [TEXT ...]``.
 
 Writes a line of JSON for each call whose id contains one of the texts, as it goes.
 """
@@ -17,11 +17,12 @@ from . import expected, matrix, measure
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", default="numpy")
+    parser.add_argument("--tested", action="store_true", help="make the calls that tests make")
     parser.add_argument("--update", action="store_true", help="write expected/<backend>.toml anew")
     parser.add_argument("texts", nargs="*", metavar="TEXT")
     options = parser.parse_args()
     outcomes = {}
-    for call in matrix.calls(options.backend):
+    for call in matrix.tested(options.backend) if options.tested else matrix.calls():
         if options.texts and not any(text in call.id for text in options.texts):
             continue
         began = time.perf_counter()

@@ -18,9 +18,9 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 AREAS = sorted(path.stem for path in (FOLDER / "calls").glob("*.py"))
 BACKENDS = ["numpy", "strict", "torch", "jax"]
-# JAX compiles each op for each shape, and so makes a part of the calls: of those functions that are
-# right on numpy about every fourth, by a checksum of the name, with the first call that is right;
-# those of ``differentiate``, which take a minute each, are left out.
+# JAX compiles each op for each shape, and so its tests make a part of the calls: of those functions
+# that are right on numpy about every fourth, by a checksum of the name, with the first call that is
+# right; those of ``differentiate``, which take a minute each, are left out.
 PART = {"jax": 4}
 SLOW = "differentiate."
 # The libraries that the matrix is about; all others count together.
@@ -61,10 +61,15 @@ class Call:
         return sorted(names & set(self.module.INPUTS))
 
 
-def calls(backend: str = "numpy") -> list[Call]:
-    """Return the calls that are made on a backend."""
+def calls() -> list[Call]:
+    """Return all calls."""
     modules = [importlib.import_module(f"tests.clients.calls.{area}") for area in AREAS]
-    found = [Call(line, module) for module in modules for line in module.CALLS.strip().splitlines()]
+    return [Call(line, module) for module in modules for line in module.CALLS.strip().splitlines()]
+
+
+def tested(backend: str) -> list[Call]:
+    """Return the calls that tests make on a backend."""
+    found = calls()
     if backend not in PART:
         return found
     known = expectations("numpy")
