@@ -81,7 +81,8 @@ class Arrivals:
     def begin(self, node: Edge, g: Any) -> None:
         """Let the cotangent of an output arrive."""
         self.add(node, g)
-        self.special = self.special or domain_at(node).is_large(g)
+        if g.shape and domain_at(node).is_large(g):
+            self.special = True
 
     def look(self, op: Call, pairs: Pairs) -> None:
         """Look for large gradients that an op made of what may have been a small cotangent."""

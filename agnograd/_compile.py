@@ -119,7 +119,9 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     call.optional = op.outputs == "optional"
     call.negates = negates(op)
     call.works = works(op)
-    call.widens = domain.large is not None and call.works is None
+    # Not so products: those of small matrices are too fast to look at what they give.
+    kinds = {rule.kind for rule in op.rules.values()}
+    call.widens = domain.large is not None and bool(kinds & {"linear", "vjp"})
     if op.status == "missing":
         call.backward = call.guarded = _missing(op, domain)
     elif op.rules:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-__all__ = ["Deferred", "deferred_function", "now"]
+__all__ = ["Deferred", "deferred_function", "later", "now"]
 
 
 class Deferred:
@@ -40,6 +42,15 @@ class Deferred:
 def now(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that a deferred one stands for, and any other one as it is."""
     return function.loaded() if isinstance(function, Deferred) else function
+
+
+@cache
+def later(module: str, name: str) -> Any:
+    """Return what is in a module that imports the one that asks, or takes long to import.
+
+    In a function that is called often: an import statement costs each call half a microsecond.
+    """
+    return getattr(import_module(module), name)
 
 
 def deferred_function(

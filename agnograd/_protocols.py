@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from agnograd._deferred import later
 from agnograd._graph import Edge
 from agnograd.errors import LostGradientError, LostGradientWarning
 
@@ -94,8 +95,7 @@ class _ArrayUfunc(property):
     ) -> Any:
         if method == "__call__" and not options:
             return variable._ufuncs[ufunc](*inputs)
-        from agnograd._ufuncs import call_ufunc
-
+        call_ufunc = later("agnograd._ufuncs", "call_ufunc")
         return call_ufunc(variable._domain, ufunc, method, inputs, options)
 
 
@@ -135,8 +135,7 @@ class Protocols(Operators):
         /,
     ) -> Any:
         """Answer for NumPy's other functions."""
-        from agnograd._array_functions import call_function
-
+        call_function = later("agnograd._array_functions", "call_function")
         return call_function(self._domain, function, types, args, kwargs)
 
     def item(self, *index: Any) -> bool | int | float | complex:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from agnograd._deferred import later
 from agnograd._graph import WATCH, Edge, Leaf, watch
 from agnograd._methods import Methods
 from agnograd.errors import (
@@ -68,14 +69,12 @@ class Variable(Methods):
     _leaf: Leaf
 
     def __new__(cls, raw: Any, requires_grad: bool | None = None) -> Variable:
-        from agnograd._namespace import domain_of
-
         if isinstance(raw, Variable) and raw.requires_grad:
             raise LostGradientError(
                 "a Variable made of a tracked one would lose its gradient without a word; use it "
                 "as it is, or x.detach() for a new leaf of the same value"
             )
-        domain = getattr(cls, "_domain", None) or domain_of(raw)
+        domain = getattr(cls, "_domain", None) or later("agnograd._namespace", "domain_of")(raw)
         variable: Variable = domain.Variable._make(domain.to_raw(raw), None)
         inexact = domain.is_inexact(variable._data.dtype)
         if inexact and requires_grad is not False:
@@ -278,9 +277,7 @@ class Variable(Methods):
         FreedGraphError
             If an earlier pass freed the graph.
         """
-        from agnograd.autodiff import run_backward
-
-        run_backward(
+        later("agnograd.autodiff", "run_backward")(
             [self],
             [gradient],
             retain_graph=retain_graph,
