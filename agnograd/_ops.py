@@ -207,7 +207,8 @@ class OpSet:
         """Register an element-wise op by its partial derivatives.
 
         The engine multiplies the partial derivative (conjugated, for complex arrays) with the
-        cotangent and sums over broadcast axes. The constants 1, -1 and 0 need no function.
+        cotangent and sums over broadcast axes. The constants 1, -1 and 0 need no function. A rule
+        has to be right for a part of the elements, too: large arrays come in flat blocks.
         """
         self._add(signature, "elementwise", rules)
 

@@ -91,6 +91,22 @@ def _set(backend: Backend, xp: Any) -> str | None:
     return None if _numbers(backend, x) == [1.0, 2.0] else "it changes its argument"
 
 
+def _flat(backend: Backend, xp: Any) -> str | None:
+    if backend.large is None:
+        return None
+    x = xp.zeros((2, 3))
+    for name, array in (("an array", x), ("a transposed one", xp.permute_dims(x, (1, 0)))):
+        view = backend.flat(array)
+        if view is None:
+            continue
+        view[1] = 1.0
+        first = _numbers(backend, array)
+        view[1] = 0.0
+        if first != [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]:
+            return f"writing to the second element of what it gives for {name} makes it {first}"
+    return None
+
+
 def _zeros(xp: Any) -> Any:
     return xp.zeros((3,))
 
@@ -110,6 +126,7 @@ _TRIALS: dict[str, Callable[[Backend, Any], str | None]] = {
     "item()": _item,
     "own()": _expecting(lambda backend, xp: backend.own(_ramp(xp)), [1.0, 2.0, 4.0]),
     "set()": _set,
+    "flat()": _flat,
     "put()": _expecting(lambda backend, xp: backend.put(_ramp(xp), 1, 7.0), [1.0, 7.0, 4.0]),
     "scatter_add()": _expecting(
         lambda backend, xp: backend.scatter_add(_zeros(xp), (_indices(xp),), _ramp(xp)),

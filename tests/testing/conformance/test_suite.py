@@ -298,6 +298,7 @@ METHODS = {
     "array_types": "def array_types(self):\n        return (str,)",
     "item": "def item(self, array):\n        return 1.0",
     "set": "def set(self, x, key, value):\n        x[key] = value\n        return x",
+    "flat": "large = 1\n\n    def flat(self, x):\n        return x.T.reshape(-1)",
     "scatter_add": "def scatter_add(self, into, key, values):\n        return into + 1.0",
     "scatter_add_axis": "def scatter_add_axis(self, into, indices, values, axis):\n        1 / 0",
 }
@@ -305,6 +306,7 @@ FOUND = {
     "array_types": "makes arrays of type <class 'numpy.ndarray'>, which is not among them",
     "item": "it gives 1.0 for 2.5",
     "set": "it changes its argument",
+    "flat": "writing to the second element of what it gives for an array makes it [0.0, 0.0,",
     "scatter_add": "it gives [1.0, 1.0, 1.0], and should give [2.0, 0.0, 5.0]",
     "scatter_add_axis": "ZeroDivisionError",
 }
@@ -328,6 +330,21 @@ def test_what_passes_on_numpy_is_the_backends_to_mend(young):
     out = young("--quick", "--ops=__getitem__", "--checks=agrees_with_numpy", body=body, code=1)
     assert re.search(r"look at young\.py:\d+ \(YoungBackend\.read\)", out)
     assert "indexing.py" not in out
+
+
+def test_a_pullback_of_a_backend_is_held_against_its_rule(young):
+    body = "def pullbacks(self):\n        return {'tanh': lambda g, out: g * (1.0 - out)}"
+    out = young("--quick", "--ops=tanh", "--checks=first_derivative", body=body, code=1)
+    assert re.search(r"look at young\.py:\d+ \(YoungBackend\.pullbacks\.<locals>\.<lambda>\)", out)
+    out = young("--quick", "--ops=tanh", body=body.replace("1.0 - out", "1.0 - out * out).conj("))
+    assert " 0 failed" in out
+
+
+def test_a_pullback_of_other_arguments_is_an_error(young):
+    body = "def pullbacks(self):\n        return {'tanh': lambda g, y: g}"
+    out = young("--quick", "--ops=tanh", "--checks=forward", body=body, code=1)
+    assert "gives a pullback of tanh with the parameters g, y" in out
+    assert "the parameters some of: g, out" in out
 
 
 def test_capabilities_are_those_of_the_libraries(backend):
