@@ -64,6 +64,13 @@ class NumpyBackend(Backend):
 
         add: Any = np.add.reduce
 
+        def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+            # A half is added up in single precision.
+            if x.dtype.char not in "fdFD" or not x.shape or not x.size:
+                return np.mean(x, axis=axis, keepdims=keepdims)
+            sums = add(x, axis=axis, keepdims=keepdims)
+            return sums / (x.size // sums.size)
+
         def broadcast_to(x: Any, /, shape: Any) -> Any:
             if getattr(x, "shape", None) != () or type(shape) is not tuple:
                 return np.broadcast_to(x, shape)
@@ -84,6 +91,7 @@ class NumpyBackend(Backend):
             "matmul": np.matmul,
             "matrix_transpose": attrgetter("mT"),
             "max": reduction(np.maximum),
+            "mean": mean,
             "min": reduction(np.minimum),
             "permute_dims": lambda x, /, axes: x.transpose(axes),
             "reshape": reshape,
