@@ -5,18 +5,9 @@ import tracemalloc
 import numpy as np
 
 import agnograd as ag
+from tests.helpers.large import drawn
 
 xp = ag.namespace("numpy")
-
-SHAPE = (500, 1000)  # so large that products are added block by block: test_blocks.py
-
-
-def drawn(seed, dtype="float64", order="C"):
-    rng = np.random.default_rng(seed)
-    values = rng.uniform(0.5, 1.5, SHAPE)
-    if dtype.startswith("complex"):
-        values = values + 1j * rng.uniform(0.5, 1.5, SHAPE)
-    return np.asarray(values, dtype=dtype, order=order)
 
 
 def test_a_loop_of_products_needs_one_array_for_their_gradient():

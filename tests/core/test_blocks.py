@@ -11,18 +11,10 @@ from agnograd import _blocks
 from agnograd._compile import compile_op
 from agnograd.errors import FreedGraphError
 from agnograd.extend import OpSet, hookimpl
+from tests.helpers.large import drawn
 
 xp = ag.namespace("numpy")
 DOMAIN = xp.asarray(0.0)._domain
-SHAPE = (500, 1000)
-
-
-def drawn(seed, dtype="float64", order="C"):
-    rng = np.random.default_rng(seed)
-    values = rng.uniform(0.5, 1.5, SHAPE)
-    if dtype.startswith("complex"):
-        values = values + 1j * rng.uniform(0.5, 1.5, SHAPE)
-    return np.asarray(values, dtype=dtype, order=order)
 
 
 @pytest.fixture
