@@ -76,7 +76,7 @@ def works(op: Op) -> tuple[bool, ...] | None:
         return None
     if any(rule.kind != "elementwise" for rule in rules):
         return None
-    return tuple(rule.function != 1 for rule in rules)
+    return tuple(op.rules[name].function != 1 for name in op.differentiable)
 
 
 def _multiplies(rule: Rule) -> bool:

@@ -8,9 +8,14 @@ import pytest
 
 import agnograd as ag
 from agnograd import _blocks
+from agnograd._backward import works
 from agnograd._compile import compile_op
+from agnograd._graph import OP
+from agnograd._registry import registered
 from agnograd.errors import FreedGraphError
 from agnograd.extend import OpSet, hookimpl
+from agnograd.testing._samples import all_samples
+from agnograd.testing.conformance._trial import Trial
 from tests.helpers.large import drawn
 
 xp = ag.namespace("numpy")
@@ -24,7 +29,7 @@ def runs(monkeypatch):
 
     def run(self, arrived, part):
         if part.start == 0:
-            found.append(self.node[2].name)
+            found.append(self.node[OP].name)
         return step(self, arrived, part)
 
     monkeypatch.setattr(_blocks._Step, "run", run)
@@ -76,6 +81,44 @@ def test_gradients_are_those_of_small_parts(program, order, dtype, runs):
     ]
     assert len(parts[0]) == 500
     np.testing.assert_allclose(whole, np.concat(parts, axis=1), rtol=1e-5)
+
+
+ELEMENTWISE = {
+    name: [sample for _, _, sample in all_samples() if sample.op == name and sample.order]
+    for name, (op, _) in registered().items()
+    if works(op) is not None and not op.composed
+}
+
+
+def case_of(sample):
+    """Return the call of a sample, with arrays of one shape: others are not run in blocks.
+
+    Nor are ops of more than two arrays where some are numbers.
+    """
+    case = Trial(sample, "float64", "numpy").case()
+    shape = np.broadcast_shapes(*(x.shape for x in case.arrays))
+    case.args = tuple(
+        np.array(np.broadcast_to(x, shape)) if isinstance(x, np.ndarray) else x for x in case.args
+    )
+    return case
+
+
+@pytest.mark.parametrize("name", [name for name, samples in ELEMENTWISE.items() if samples])
+def test_every_element_wise_op(name, runs, monkeypatch):
+    cases = [case_of(sample) for sample in ELEMENTWISE[name]]
+
+    def gradients(case):
+        leaves = [ag.Variable(x) for x in case.inputs]
+        out = case.result(*(leaf * 1.0 for leaf in leaves)) * 2.0
+        return [g.data for g in ag.autodiff.grad(out, leaves, xp.ones_like(out))]
+
+    expected = [op_by_op(gradients, case) for case in cases]
+    monkeypatch.setattr(DOMAIN, "large", 1)
+    monkeypatch.setattr(DOMAIN.backend, "block", 1)
+    for case, each in zip(cases, expected, strict=True):
+        for found, g in zip(gradients(case), each, strict=True):
+            np.testing.assert_allclose(found, g, rtol=1e-12, atol=1e-12)
+    assert name in runs or len(cases[0].op.arrays) > 2
 
 
 UNARY = (xp.sin, xp.tanh, xp.negative, lambda x: 0.5 * x, lambda x: -x * x, xp.square)
