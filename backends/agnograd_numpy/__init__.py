@@ -53,24 +53,6 @@ class NumpyBackend(Backend):
         """Return NumPy's own functions and methods that need no layer around them."""
         import numpy as np
 
-        def reduction(ufunc: Any) -> Callable[..., Any]:
-            def reduce(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-                return ufunc.reduce(x, axis=axis, keepdims=keepdims)
-
-            return reduce
-
-        def total(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-            return add(x, axis=axis, dtype=dtype, keepdims=keepdims)
-
-        add: Any = np.add.reduce
-
-        def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-            # A half is added up in single precision.
-            if x.dtype.char not in "fdFD" or not x.shape or not x.size:
-                return np.mean(x, axis=axis, keepdims=keepdims)
-            sums = add(x, axis=axis, keepdims=keepdims)
-            return sums / (x.size // sums.size)
-
         def broadcast_to(x: Any, /, shape: Any) -> Any:
             if getattr(x, "shape", None) != () or type(shape) is not tuple:
                 return np.broadcast_to(x, shape)
@@ -83,20 +65,15 @@ class NumpyBackend(Backend):
             return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
 
         return {
-            "all": reduction(np.logical_and),
-            "any": reduction(np.logical_or),
             "broadcast_to": broadcast_to,
             "linalg.matmul": np.matmul,
             "linalg.matrix_transpose": attrgetter("mT"),
             "matmul": np.matmul,
             "matrix_transpose": attrgetter("mT"),
-            "max": reduction(np.maximum),
-            "mean": mean,
-            "min": reduction(np.minimum),
             "permute_dims": lambda x, /, axes: x.transpose(axes),
             "reshape": reshape,
-            "sum": total,
             "zeros": np.zeros,
+            **_reductions(np),
             **{f"fft.{name}": _transform(name) for name in ("fftn", "ifftn", "irfftn", "rfftn")},
         }
 
@@ -184,6 +161,37 @@ class NumpyBackend(Backend):
     def item(self, array: Any) -> Any:
         """Return NumPy's own conversion to a Python scalar."""
         return array.item()
+
+
+def _reductions(np: Any) -> dict[str, Callable[..., Any]]:
+    """Return reductions by methods of ufuncs, which NumPy's functions spend much time to call."""
+
+    def reduction(ufunc: Any) -> Callable[..., Any]:
+        def reduce(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+            return ufunc.reduce(x, axis=axis, keepdims=keepdims)
+
+        return reduce
+
+    def total(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+        return add(x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+    add: Any = np.add.reduce
+
+    def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+        # A half is added up in single precision.
+        if x.dtype.char not in "fdFD" or not x.shape or not x.size:
+            return np.mean(x, axis=axis, keepdims=keepdims)
+        sums = add(x, axis=axis, keepdims=keepdims)
+        return sums / (x.size // sums.size)
+
+    return {
+        "all": reduction(np.logical_and),
+        "any": reduction(np.logical_or),
+        "max": reduction(np.maximum),
+        "mean": mean,
+        "min": reduction(np.minimum),
+        "sum": total,
+    }
 
 
 def _transform(name: str) -> Callable[..., Any]:
