@@ -29,7 +29,7 @@ x = ag.Variable(np.ones(5_000_000))
 
 
 def step():
-    xp.sum(xp.sin(x) * x).backward()
+    xp.sum(xp.tanh(x)).backward()
 
 
 def faults():
@@ -62,7 +62,7 @@ def page_faults(**environment):
 def test_passes_take_memory_from_the_pool_and_not_from_the_system():
     before, inside, after = page_faults()
     assert inside < before / 20
-    assert inside < after / 20  # memory is asked of the system again
+    assert after > before / 10  # memory is asked of the system again
 
 
 @glibc
