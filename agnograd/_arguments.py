@@ -119,6 +119,8 @@ def as_operand(domain: Domain, value: Any) -> Any:
         return domain.namespace.asarray(value, dtype=_listed_dtype(domain, value))
     if isinstance(value, domain.array_types) or (owner := owner_of(value)) in (None, domain):
         return domain.namespace.asarray(value)
+    if domain.backend.accepts(value):
+        return domain.namespace.asarray(domain.library.asarray(value))
     if isinstance(value, Number) and hasattr(value, "item"):
         return value.item()
     kind, name = type(value), domain.backend.name

@@ -117,7 +117,10 @@ class Backend:
         return array
 
     def accepts(self, value: object) -> bool:
-        """Return whether the library's operators take this operand, which is no array."""
+        """Return whether the library's operators take this operand, which is no array of it.
+
+        Another library's arrays become constants by ``asarray``; all else is left to operators.
+        """
         return False
 
     def own(self, array: Any) -> Any:

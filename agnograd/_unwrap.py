@@ -20,8 +20,9 @@ __all__ = ["is_operand", "unwrap", "unwrap_each"]
 def unwrap(call: Call, name: str, value: Any) -> tuple[Any, Edge | None]:
     """Return an argument as the backend takes it, and the node that made it.
 
-    Views are brought up to date, and scalars of another library become Python scalars; what
-    is no array at all is left to the backend to judge.
+    Views are brought up to date, scalars of another library become Python scalars, and arrays of
+    another library constants if the backend accepts them; what is no array at all is left to the
+    backend to judge.
 
     Raises
     ------
@@ -39,6 +40,8 @@ def unwrap(call: Call, name: str, value: Any) -> tuple[Any, Edge | None]:
     if isinstance(value, Number) and hasattr(value, "item"):
         return value.item(), None
     if is_array(value):
+        if domain.backend.accepts(value):
+            return domain.library.asarray(value), None
         kind = type(value)
         raise _mixed(call, name, f"an array of type {kind.__module__}.{kind.__qualname__}")
     return value, None

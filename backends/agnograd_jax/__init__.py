@@ -62,6 +62,12 @@ class JaxBackend(Backend):
             "linalg.solve_triangular": _linalg.solve_triangular,
         }
 
+    def accepts(self, value: object) -> bool:
+        """Return whether the operand is NumPy's, which JAX's functions and operators take."""
+        import numpy as np
+
+        return isinstance(value, np.ndarray | np.generic)
+
     def own(self, array: Any) -> jax.Array:
         """Return the array: nobody can write to it."""
         owned: jax.Array = array

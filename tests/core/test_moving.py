@@ -257,7 +257,10 @@ def test_mixing_backends_names_the_way(x, backend):
     xp = ag.namespace(backend)
     y = leaf(xp, [1.0])
     move = rf"ag.asarray\(x, backend='{backend}'\)"
-    for op in (lambda: xp.add(y, x), lambda: y + x, lambda: xp.add(y, x.data), lambda: y + x.data):
+    ops = [lambda: xp.add(y, x), lambda: y + x]
+    if not backend_named(backend).accepts(x.data):
+        ops += [lambda: xp.add(y, x.data), lambda: y + x.data]
+    for op in ops:
         with pytest.raises(MixedBackendsError, match=move):
             op()
     for op in (lambda: xp.asarray(x), lambda: ag.autodiff.backward(xp.sum(y), x)):
