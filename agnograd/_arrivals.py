@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heappush
-from math import inf, prod
+from math import inf
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ class Arrivals:
             self.gradients[rank] = total + g
         else:
             self.owned.add(rank)
-            if domain is not None and domain.large and prod(total.shape) >= domain.large:
+            if domain is not None and domain.is_large(total):
                 self.special = True
                 if getrefcount(total) == _ALONE and domain.backend.alone(total):
                     total += g
@@ -86,10 +86,9 @@ class Arrivals:
 
     def look(self, op: Call, pairs: Pairs) -> None:
         """Look for large gradients that an op made of what may have been a small cotangent."""
-        least = op.domain.large or inf
-        for _, part in pairs:
-            if part is not None and prod(part.shape) >= least:
-                self.special = True
+        domain = op.domain
+        if any(part is not None and domain.is_large(part) for _, part in pairs):
+            self.special = True
 
     def own(self, node: Edge, g: Any) -> None:
         """Put a gradient that may be changed in place where a node's gradient is."""

@@ -48,12 +48,10 @@ class Backend:
         The ops that the conformance suite checks, as names and patterns such as ``linalg.*``; by
         default all. A backend that is not finished lists what it has.
     large : int or None
-        From how many elements on the rules of element-wise ops are applied to ``block`` elements
+        From how many bytes on the rules of element-wise ops are applied to ``block`` elements
         at a time, where arrays are ``flat``, and nodes keep no array that is the negative of
-        another one; None for never. The library's arrays have the standard's ``size`` then, can
-        be written to, and can be referred to weakly.
-    block : int
-        Of how many elements the arrays are few enough to stay in the processor's cache.
+        another one; None for never. The library's arrays have ``nbytes`` then, can be written to,
+        and can be referred to weakly.
     """
 
     name: str
@@ -62,7 +60,6 @@ class Backend:
     capabilities: Capabilities = Capabilities()
     ops: tuple[str, ...] | None = None
     large: int | None = None
-    block: int = 3 * 2**12
 
     def __repr__(self) -> str:
         return f"<backend {getattr(self, 'name', None)!r}: {type(self).__name__}>"
@@ -155,10 +152,15 @@ class Backend:
         """
         return False
 
+    @property
+    def block(self) -> int:
+        """Of how many elements a few arrays stay in the caches of the processors in use."""
+        return 3 * 2**12
+
     def flat(self, x: Any) -> Any:
         """Return a one-dimensional view of an array's elements in row-major order, or None.
 
-        This is called for arrays of ``large`` elements or more.
+        This is called for arrays of ``large`` bytes or more.
         """
         return None
 

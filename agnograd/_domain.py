@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from math import prod
 from operator import attrgetter
 from sys import getrefcount
 from time import perf_counter
@@ -72,7 +71,7 @@ class Domain:
     switching : bool
         Whether any backend of the process computes on a current device: ``Backend.on_device``.
     large : int or None
-        From how many elements on arrays are large: ``Backend.large``.
+        From how many bytes on arrays are large: ``Backend.large``.
     """
 
     switching: ClassVar[bool] = False
@@ -211,7 +210,8 @@ class Domain:
 
     def is_large(self, data: Any) -> bool:
         """Return whether what element-wise ops make of an array is better made block by block."""
-        return self.large is not None and prod(data.shape) >= self.large
+        known = self.large is not None and type(data) in self.viewable_types
+        return known and bool(data.nbytes >= self.large)
 
     def is_complex(self, dtype: Any) -> bool:
         """Return whether a dtype is complex."""

@@ -209,7 +209,7 @@ def _matching(op: Op) -> Iterator[str]:
     yield "    ):"
     yield "        _match = None"
     if {one, other} <= {name for name, _, _ in saved_values(op)}:
-        yield "        if _large is not None and _out.size >= _large:"
+        yield "        if _large is not None and _out.nbytes >= _large:"
         yield f"            _op, {one}, {other} = _lean("
         yield f"                _op, {one}, {other}, _{one}_node, _{other}_node"
         yield "            )"
@@ -262,7 +262,7 @@ def saved_values(op: Op) -> list[tuple[str, str, int | str | None]]:
     if broadcasts(op):
         saved.append(("match", "_match", None))
     if negates(op):
-        large = "_large is not None and _out.size >= _large"
+        large = "_large is not None and _out.nbytes >= _large"
         saved.append(("_origin", f"(_reference(x) if {large} else None)", None))
     return saved
 

@@ -23,7 +23,7 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     modules = ("numpy",)
-    large = 2**17
+    large = 2**20
 
     @cached_property
     def _np(self) -> Any:

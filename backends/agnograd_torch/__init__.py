@@ -31,6 +31,7 @@ class TorchBackend(Backend):
     modules = ("torch",)
     extra = "torch"
     capabilities = Capabilities(devices=("cpu", "cuda"))
+    large = 2**20
 
     def namespace(self) -> ModuleType:
         """Return ``array_api_compat.torch``."""
@@ -86,6 +87,22 @@ class TorchBackend(Backend):
         PyTorch's own leave 0-d tensors out of it, and refuse slices with negative steps.
         """
         return standard_operator(function, self.namespace())
+
+    @property
+    def block(self) -> int:
+        """Of how many elements blocks are: PyTorch shares 2^15 or fewer with no other thread."""
+        import torch
+
+        threads = torch.get_num_threads()
+        return super().block if threads == 1 else threads * 2**15
+
+    def flat(self, x: Any) -> Any:
+        """Return a view of a host's tensor that is contiguous, or of which all elements are one."""
+        if not x.is_cpu:
+            return None
+        if not any(x.stride()):
+            return x[(0,) * x.ndim].expand(x.numel())
+        return x.view(-1) if x.is_contiguous() else None
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``."""

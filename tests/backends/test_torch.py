@@ -6,6 +6,7 @@ import pytest
 import agnograd as ag
 from agnograd._backends import backend_named
 from agnograd.errors import LostGradientError
+from tests.helpers.large import ELEMENTWISE, case_of, gradients, in_blocks_of_one, op_by_op
 
 torch = pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
 
@@ -41,6 +42,50 @@ def test_the_derivative_of_tanh_is_pytorchs_kernel_in_every_order(xp, dtype):
     (once,) = ag.autodiff.grad(xp.tanh(y), y, g, create_graph=True)
     (twice,) = ag.autodiff.grad(once, y, g)
     torch.testing.assert_close(twice.data, second)
+
+
+@pytest.mark.parametrize("name", [name for name, samples in ELEMENTWISE.items() if samples])
+def test_every_element_wise_op_in_blocks(xp, name, monkeypatch):
+    domain = xp.asarray(0.0)._domain
+    cases = [case_of(sample, domain) for sample in ELEMENTWISE[name]]
+    expected = [op_by_op(domain, gradients, case) for case in cases]
+    in_blocks_of_one(domain, monkeypatch)
+    for case, each in zip(cases, expected, strict=True):
+        for found, g in zip(gradients(case), each, strict=True):
+            torch.testing.assert_close(found, g, rtol=1e-12, atol=1e-12, equal_nan=True)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("size", [100, 3 * 10**5])
+def test_a_large_cotangent_goes_in_blocks_and_the_array_is_kept_alone(xp, size, threads):
+    before, raw = torch.get_num_threads(), torch.linspace(-2, 2, size, dtype=torch.float64)
+    torch.set_num_threads(threads)
+    try:
+        x = ag.Variable(raw)
+        product = -x * x
+        kept = {id(each) for each in product.node._edge[3:5] if type(each) is torch.Tensor}
+        with torch.profiler.profile(record_shapes=True) as profile:
+            xp.sum(xp.exp(product) * 0.5 + xp.sin(x)).backward()
+    finally:
+        torch.set_num_threads(before)
+    expected = torch.cos(raw) - raw * torch.exp(-raw * raw)
+    torch.testing.assert_close(x.grad.data, expected, rtol=1e-12, atol=1e-14)
+    cosines = sorted(
+        each.input_shapes[0][0] for each in profile.events() if each.key == "aten::cos"
+    )
+    block = (3 * 2**12) if threads == 1 else 2**16
+    assert len(kept) == (2 if size == 100 else 1)
+    assert cosines[-1] == min(size, block)
+    assert sum(cosines) == size
+
+
+def test_tensors_that_are_not_contiguous_go_op_by_op(xp):
+    raw = torch.linspace(-2, 2, 4 * 10**5, dtype=torch.float64).reshape(400, 1000)
+    for view in (raw.T, raw[:, ::2], raw[:1].expand(400, 1000)):
+        x = ag.Variable(view)
+        xp.sum(xp.exp(xp.sin(x) * 2.0)).backward()
+        expected = torch.exp(torch.sin(view) * 2.0) * 2.0 * torch.cos(view)
+        torch.testing.assert_close(x.grad.data, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_tensor_that_pytorch_tracks_is_refused(xp):

@@ -8,15 +8,18 @@ import pytest
 
 import agnograd as ag
 from agnograd import _blocks
-from agnograd._backward import works
 from agnograd._compile import compile_op
 from agnograd._graph import OP
-from agnograd._registry import registered
 from agnograd.errors import FreedGraphError
 from agnograd.extend import OpSet, hookimpl
-from agnograd.testing._samples import all_samples
-from agnograd.testing.conformance._trial import Trial
-from tests.helpers.large import drawn
+from tests.helpers.large import (
+    ELEMENTWISE,
+    case_of,
+    drawn,
+    gradients,
+    in_blocks_of_one,
+    op_by_op,
+)
 
 xp = ag.namespace("numpy")
 DOMAIN = xp.asarray(0.0)._domain
@@ -34,15 +37,6 @@ def runs(monkeypatch):
 
     monkeypatch.setattr(_blocks._Step, "run", run)
     return found
-
-
-def op_by_op(function, *args):
-    """Return what a function returns where no array is large."""
-    DOMAIN.large, large = None, DOMAIN.large
-    try:
-        return function(*args)
-    finally:
-        DOMAIN.large = large
 
 
 def over(x, many):
@@ -83,38 +77,11 @@ def test_gradients_are_those_of_small_parts(program, order, dtype, runs):
     np.testing.assert_allclose(whole, np.concat(parts, axis=1), rtol=1e-5)
 
 
-ELEMENTWISE = {
-    name: [sample for _, _, sample in all_samples() if sample.op == name and sample.order]
-    for name, (op, _) in registered().items()
-    if works(op) is not None and not op.composed
-}
-
-
-def case_of(sample):
-    """Return the call of a sample, with arrays of one shape: others are not run in blocks.
-
-    Nor are ops of more than two arrays where some are numbers.
-    """
-    case = Trial(sample, "float64", "numpy").case()
-    shape = np.broadcast_shapes(*(x.shape for x in case.arrays))
-    case.args = tuple(
-        np.array(np.broadcast_to(x, shape)) if isinstance(x, np.ndarray) else x for x in case.args
-    )
-    return case
-
-
 @pytest.mark.parametrize("name", [name for name, samples in ELEMENTWISE.items() if samples])
 def test_every_element_wise_op(name, runs, monkeypatch):
-    cases = [case_of(sample) for sample in ELEMENTWISE[name]]
-
-    def gradients(case):
-        leaves = [ag.Variable(x) for x in case.inputs]
-        out = case.result(*(leaf * 1.0 for leaf in leaves)) * 2.0
-        return [g.data for g in ag.autodiff.grad(out, leaves, xp.ones_like(out))]
-
-    expected = [op_by_op(gradients, case) for case in cases]
-    monkeypatch.setattr(DOMAIN, "large", 1)
-    monkeypatch.setattr(DOMAIN.backend, "block", 1)
+    cases = [case_of(sample, DOMAIN) for sample in ELEMENTWISE[name]]
+    expected = [op_by_op(DOMAIN, gradients, case) for case in cases]
+    in_blocks_of_one(DOMAIN, monkeypatch)
     for case, each in zip(cases, expected, strict=True):
         for found, g in zip(gradients(case), each, strict=True):
             np.testing.assert_allclose(found, g, rtol=1e-12, atol=1e-12)
@@ -145,12 +112,12 @@ def program_of(seed):
 def test_graphs_of_any_shape(seed):
     xs = [drawn(i) - 1.0 for i in range(3)]
 
-    def gradients():
+    def program():
         leaves = [ag.Variable(x) for x in xs]
         program_of(seed)(*leaves).backward()
         return [None if leaf.grad is None else leaf.grad.data for leaf in leaves]
 
-    for found, expected in zip(gradients(), op_by_op(gradients), strict=True):
+    for found, expected in zip(program(), op_by_op(DOMAIN, program), strict=True):
         assert (found is None) == (expected is None)
         if found is not None:
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
@@ -173,7 +140,7 @@ def test_a_stretch_ends_at_other_ops(cut, runs):
     xp.sum(xp.sin(xp.sin(cut(y) * y))).backward()
     assert runs.count("sin") == 4
     np.testing.assert_allclose(
-        x.grad.data, op_by_op(ag.grad(lambda x: xp.sum(
+        x.grad.data, op_by_op(DOMAIN, ag.grad(lambda x: xp.sum(
             xp.sin(xp.sin(cut(xp.sin(xp.sin(x) * 2.0)) * xp.sin(xp.sin(x) * 2.0)))
         )), drawn(0)), rtol=1e-6,
     )  # fmt: skip

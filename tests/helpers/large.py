@@ -2,9 +2,30 @@
 
 import numpy as np
 
-__all__ = ["SHAPE", "drawn"]
+import agnograd as ag
+from agnograd._backward import works
+from agnograd._registry import registered
+from agnograd.testing._samples import all_samples
+from agnograd.testing.conformance._trial import Trial
+
+__all__ = [
+    "ELEMENTWISE",
+    "SHAPE",
+    "case_of",
+    "drawn",
+    "gradients",
+    "in_blocks_of_one",
+    "op_by_op",
+]
 
 SHAPE = (500, 1000)
+
+# The differentiable samples of each element-wise op.
+ELEMENTWISE = {
+    name: [sample for _, _, sample in all_samples() if sample.op == name and sample.order]
+    for name, (op, _) in registered().items()
+    if works(op) is not None and not op.composed
+}
 
 
 def drawn(seed, dtype="float64", order="C"):
@@ -14,3 +35,41 @@ def drawn(seed, dtype="float64", order="C"):
     if dtype.startswith("complex"):
         values = values + 1j * rng.uniform(0.5, 1.5, SHAPE)
     return np.asarray(values, dtype=dtype, order=order)
+
+
+def case_of(sample, domain):
+    """Return the call of a sample, with arrays of one shape: others are not run in blocks.
+
+    Nor are ops of more than two arrays where some are numbers.
+    """
+    case = Trial(sample, "float64", domain.backend.name).case()
+    shape = np.broadcast_shapes(*(tuple(x.shape) for x in case.arrays))
+    xp = domain.library
+    case.args = tuple(
+        xp.asarray(xp.broadcast_to(x, shape), copy=True) if type(x) in domain.viewable_types else x
+        for x in case.args
+    )
+    return case
+
+
+def gradients(case):
+    """Return the gradients of a case between two products, so that three ops are in a row."""
+    leaves = [ag.Variable(x) for x in case.inputs]
+    out = case.result(*(leaf * 1.0 for leaf in leaves)) * 2.0
+    ones = out.__array_namespace__().ones_like(out)
+    return [g.data for g in ag.autodiff.grad(out, leaves, ones)]
+
+
+def op_by_op(domain, function, *args):
+    """Return what a function returns where no array is large."""
+    domain.large, large = None, domain.large
+    try:
+        return function(*args)
+    finally:
+        domain.large = large
+
+
+def in_blocks_of_one(domain, monkeypatch):
+    """Let every array be large, and blocks of one element."""
+    monkeypatch.setattr(domain, "large", 1)
+    monkeypatch.setattr(type(domain.backend), "block", 1)
