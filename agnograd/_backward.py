@@ -7,7 +7,7 @@ from textwrap import indent
 from typing import Literal
 
 from agnograd._ops import Op, Rule
-from agnograd._source import broadcasts, indented, saved_values
+from agnograd._source import broadcasts, indented, returns_its_argument, saved_values
 
 __all__ = ["Manner", "backward_source", "multiplies", "works"]
 
@@ -83,18 +83,9 @@ def _multiplies(rule: Rule) -> bool:
     return rule.kind == "elementwise" and callable(rule.function)
 
 
-def _returns_its_argument(rule: Rule) -> bool:
-    """Whether a rule is ``lambda v: v``, for some name: then there is nothing to call."""
-    code = getattr(rule.function, "__code__", None)
-    return len(rule.names) == 1 and code is not None and code.co_code == _ITSELF
-
-
-_ITSELF = (lambda v: v).__code__.co_code
-
-
 def _value(rule: Rule, name: str) -> str:
     """Return the expression of a rule's result for one input."""
-    if _returns_its_argument(rule):
+    if returns_its_argument(rule):
         return rule.names[0]
     return f"_rule_{name}({', '.join(rule.names)})"
 

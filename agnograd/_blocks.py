@@ -13,11 +13,12 @@ from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from agnograd import _negatives
 from agnograd._arrivals import Arrivals
 from agnograd._call import Call, note
 from agnograd._elements import Elements
 from agnograd._graph import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edges_of, forget
-from agnograd._negatives import RESTORING, Negative
+from agnograd._negatives import RESTORING
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -58,9 +59,9 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     block = backend.block * max(1, 5 - len(steps))  # few steps have few arrays for the cache
     for first in range(0, whole.shape[0], block):
         part = slice(first, first + block)
-        arrived = {start[RANK]: whole[part]}
+        arrived, owned = {start[RANK]: whole[part]}, set[int]()
         for step in steps:
-            step.run(arrived, part)
+            step.run(arrived, owned, part)
         for total in totals:
             total.add(arrived, part)
     for total in totals:
@@ -75,16 +76,16 @@ class _Step:
     """A node of a stretch.
 
     ``flat`` is as the node, with flat views of the arrays that it saved; ``places`` is where they
-    are, and ``negatives`` where others are that stand for their negatives.
+    are.
     """
 
-    __slots__ = ("flat", "negatives", "node", "places")
+    __slots__ = ("backward", "flat", "node", "places")
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.flat = node.copy()
         self.places: list[int] = []
-        self.negatives: list[int] = []
+        self.backward = node[OP].backward
 
     @staticmethod
     def of(node: Node, shape: tuple[int, ...]) -> _Step | None:
@@ -93,15 +94,15 @@ class _Step:
         if op.works is None or op.hooks not in (None, RESTORING):
             return None
         step, arrays, view = _Step(node), op.domain.viewable_types, op.domain.backend.flat
+        if op.hooks is RESTORING:
+            step.backward = _negatives.backward
         for place in range(FIRST, op.first):
-            value, places = node[place], step.places
-            if type(value) is Negative:
-                value, places = value.array, step.negatives
+            value = node[place]
             if type(value) in arrays:
                 if value.shape != shape or (value := view(value)) is None:
                     return None
                 step.flat[place] = value
-                places.append(place)
+                step.places.append(place)
             elif type(value) is tuple:  # the shapes and dtypes that gradients have to fit
                 return None
         return step
@@ -112,8 +113,11 @@ class _Step:
         used = zip(self.node[OP].works, edges_of(self.node), strict=True)
         return any(works for works, edge in used if edge is not None)
 
-    def run(self, arrived: dict[int, Any], part: slice) -> None:
-        """Take the cotangent of a block from what has arrived, and add what its rules make."""
+    def run(self, arrived: dict[int, Any], owned: set[int], part: slice) -> None:
+        """Take the cotangent of a block from what has arrived, and add what its rules make.
+
+        Sums are made here, and are changed in place.
+        """
         flat = self.flat
         g = arrived.pop(flat[RANK], None)
         if g is None:
@@ -121,16 +125,20 @@ class _Step:
         block = flat.copy()
         for place in self.places:
             block[place] = flat[place][part]
-        for place in self.negatives:
-            block[place] = -flat[place][part]
-        op = flat[OP]
         try:
-            for edge, gradient in op.backward(g, block):
-                if gradient is not None:
-                    rank = edge[RANK]
-                    arrived[rank] = arrived[rank] + gradient if rank in arrived else gradient
+            for edge, gradient in self.backward(g, block):
+                if gradient is None:
+                    continue
+                rank = edge[RANK]
+                if rank not in arrived:
+                    arrived[rank] = gradient
+                elif rank in owned:
+                    arrived[rank] += gradient
+                else:
+                    arrived[rank] = arrived[rank] + gradient
+                    owned.add(rank)
         except BaseException as error:
-            note(error, op)
+            note(error, flat[OP])
             raise
 
 

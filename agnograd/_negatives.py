@@ -11,10 +11,10 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd._call import Call, SharedCall
-from agnograd._graph import FIRST, OP, Edge
+from agnograd._call import Call, Pairs, SharedCall
+from agnograd._graph import FIRST, OP, Edge, Node
 
-__all__ = ["RESTORING", "lean", "reference"]
+__all__ = ["RESTORING", "Negative", "backward", "lean", "reference"]
 
 
 class Negative:
@@ -54,6 +54,20 @@ def lean(
         if _is_negative(node2, x1):
             return op.lean(RESTORING), x1, Negative(x1)
     return op, x1, x2
+
+
+def backward(g: Any, node: Node) -> Pairs:
+    """Return the gradients of a product whose node stands for ``-x * x``, by one product."""
+    op = node[OP]
+    (x2, x1), (edge1, edge2) = node[FIRST : FIRST + 2], node[op.first :]
+    array = x1 if type(x2) is Negative else x2
+    if g.dtype in op.domain.complex_dtypes:
+        array = op.domain.library.conj(array)
+    product = g * array
+    # Of either factor it is the product with the other one.
+    if array is x1:
+        return (edge1, None if edge1 is None else -product), (edge2, product)
+    return (edge1, product), (edge2, None if edge2 is None else -product)
 
 
 def _is_negative(node: Edge | None, x: Any) -> bool:

@@ -8,9 +8,17 @@ from inspect import Parameter
 from textwrap import indent
 from typing import Any, Literal
 
-from agnograd._ops import Op
+from agnograd._ops import Op, Rule
 
-__all__ = ["Form", "broadcasts", "forward_source", "indented", "negates", "saved_values"]
+__all__ = [
+    "Form",
+    "broadcasts",
+    "forward_source",
+    "indented",
+    "negates",
+    "returns_its_argument",
+    "saved_values",
+]
 
 # How an op is called: as a function of the namespace, or as an operator of arrays, where an
 # operand that is no array gets its chance to answer (Python's NotImplemented), also reflected; or
@@ -208,7 +216,7 @@ def _matching(op: Op) -> Iterator[str]:
     yield f"        {one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
     yield "    ):"
     yield "        _match = None"
-    if {one, other} <= {name for name, _, _ in saved_values(op)}:
+    if is_product(op):
         yield "        if _large is not None and _out.nbytes >= _large:"
         yield f"            _op, {one}, {other} = _lean("
         yield f"                _op, {one}, {other}, _{one}_node, _{other}_node"
@@ -271,6 +279,22 @@ def negates(op: Op) -> bool:
     """Whether an op is the negation of one array."""
     rule = op.rules.get("x")
     return op.arrays == ("x",) and rule is not None and rule.function == -1
+
+
+def is_product(op: Op) -> bool:
+    """Whether an op multiplies two arrays: the derivative by either is the other one."""
+    rules = op.rules.values()
+    crossed = [rule.names for rule in rules] == [("x2",), ("x1",)]
+    return crossed and all(returns_its_argument(rule) for rule in rules)
+
+
+def returns_its_argument(rule: Rule) -> bool:
+    """Whether a rule is ``lambda v: v``, for some name: then there is nothing to call."""
+    code = getattr(rule.function, "__code__", None)
+    return len(rule.names) == 1 and code is not None and code.co_code == _ITSELF
+
+
+_ITSELF = (lambda v: v).__code__.co_code
 
 
 def broadcasts(op: Op) -> bool:

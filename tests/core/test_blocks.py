@@ -30,10 +30,10 @@ def runs(monkeypatch):
     """Return a list that gets the names of the ops that are run in blocks."""
     found, step = [], _blocks._Step.run
 
-    def run(self, arrived, part):
+    def run(self, arrived, owned, part):
         if part.start == 0:
             found.append(self.node[OP].name)
-        return step(self, arrived, part)
+        return step(self, arrived, owned, part)
 
     monkeypatch.setattr(_blocks._Step, "run", run)
     return found
