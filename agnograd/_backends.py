@@ -155,7 +155,7 @@ class Backend:
     @property
     def block(self) -> int:
         """Of how many elements a few arrays stay in the caches of the processors in use."""
-        return 3 * 2**12
+        return 2**14
 
     def flat(self, x: Any) -> Any:
         """Return a one-dimensional view of an array's elements in row-major order, or None.

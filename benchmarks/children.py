@@ -13,11 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-__all__ = ["ONE_THREAD", "Child", "ChildError", "MissingLibraryError"]
+__all__ = ["KEEPING", "ONE_THREAD", "Child", "ChildError", "MissingLibraryError"]
 
 ROOT = Path(__file__).parents[1]
 THREADS = ("BLIS_NUM", "MKL_NUM", "NUMEXPR_NUM", "OMP_NUM", "OPENBLAS_NUM", "VECLIB_MAXIMUM")
 ONE_THREAD = {"NPROC": "1", **{f"{name}_THREADS": "1" for name in THREADS}}  # NPROC is XLA's
+# So that glibc keeps what is freed. By default it gives memory at the end of its heap back, which is
+# then cleared anew, page by page, or does not: small objects that happen to lie there decide.
+KEEPING = {f"MALLOC_{name}_THRESHOLD_": str(4 * 10**9) for name in ("MMAP", "TRIM")}
 
 
 class ChildError(Exception):
@@ -39,9 +42,17 @@ class Child:
         The interpreter to run; by default this one.
     patience : float
         How many seconds to wait for an answer, before the child is ended.
+    give_back : bool
+        Whether it gives memory back to the system as the C library sees fit, or keeps it.
     """
 
-    def __init__(self, name: str, python: str = sys.executable, patience: float = 600.0) -> None:
+    def __init__(
+        self,
+        name: str,
+        python: str = sys.executable,
+        patience: float = 600.0,
+        give_back: bool = False,
+    ) -> None:
         self.name = name
         self.alive = True
         self._patience = patience
@@ -57,6 +68,7 @@ class Child:
                 env={
                     **os.environ,
                     **ONE_THREAD,
+                    **({} if give_back else KEEPING),
                     "PYTHONPATH": os.pathsep.join(filter(None, paths)),
                 },
             )

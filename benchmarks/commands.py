@@ -71,6 +71,11 @@ def machinery(function: Any) -> Any:
             help="The interpreter of an implementation, if it has one of its own.",
         ),
         click.option("--patience", default=600.0, help="Seconds to wait for an answer."),
+        click.option(
+            "--give-back",
+            is_flag=True,
+            help="Let processes give memory back as the C library sees fit, and not keep it.",
+        ),
         click.option("--json", "json_path", metavar="FILE", help="Write what was measured."),
     )
     for option in reversed(options):

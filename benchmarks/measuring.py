@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import statistics
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -51,6 +52,8 @@ class Plan:
         Interpreters of implementations that have one of their own.
     patience : float
         For how many seconds an answer is waited for.
+    give_back : bool
+        Whether processes give memory back to the system as the C library sees fit, or keep it.
     reference : str
         Whose derivatives and times are what all others are compared with: what is written by hand,
         or agnograd.
@@ -63,6 +66,7 @@ class Plan:
     budget: float = 0.1
     pythons: Mapping[str, str] = field(default_factory=dict)
     patience: float = 600.0
+    give_back: bool = False
     reference: str = HAND
 
 
@@ -138,9 +142,9 @@ def participants(plan: Plan, comparison: Comparison) -> Iterator[list[Child]]:
     with ExitStack() as stack:
         children = []
         for name in dict.fromkeys((plan.reference, OURS, *plan.against)):
-            options = {"python": plan.pythons[name]} if name in plan.pythons else {}
+            python = plan.pythons.get(name, sys.executable)
             try:
-                child = stack.enter_context(Child(name, patience=plan.patience, **options))
+                child = stack.enter_context(Child(name, python, plan.patience, plan.give_back))
                 comparison.implementations[name] = child.load()
             except ChildError as error:
                 if name in (plan.reference, OURS):
