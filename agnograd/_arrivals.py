@@ -71,7 +71,13 @@ class Arrivals:
             self.gradients[rank] = total + g
         else:
             self.owned.add(rank)
-            if domain is not None and domain.is_large(total):
+            # As Domain.is_large, without a call: a graph may have many such sums of small arrays.
+            if (
+                domain is not None
+                and domain.large
+                and type(total) in domain.viewable_types
+                and total.nbytes >= domain.large
+            ):
                 self.special = True
                 if getrefcount(total) == _ALONE and domain.backend.alone(total):
                     total += g
@@ -86,9 +92,9 @@ class Arrivals:
 
     def look(self, op: Call, pairs: Pairs) -> None:
         """Look for large gradients that an op made of what may have been a small cotangent."""
-        domain = op.domain
-        if any(part is not None and domain.is_large(part) for _, part in pairs):
-            self.special = True
+        for _, part in pairs:
+            if part is not None and op.domain.is_large(part):
+                self.special = True
 
     def own(self, node: Edge, g: Any) -> None:
         """Put a gradient that may be changed in place where a node's gradient is."""

@@ -60,14 +60,14 @@ def backward(g: Any, node: Node) -> Pairs:
     """Return the gradients of a product whose node stands for ``-x * x``, by one product."""
     op = node[OP]
     (x2, x1), (edge1, edge2) = node[FIRST : FIRST + 2], node[op.first :]
-    array = x1 if type(x2) is Negative else x2
+    # What only the gradient of an input without a node needs is None.
+    array, edge, other = (x2, edge1, edge2)
+    if x2 is None or type(x2) is Negative:
+        array, edge, other = (x1, edge2, edge1)
     if g.dtype in op.domain.complex_dtypes:
         array = op.domain.library.conj(array)
     product = g * array
-    # Of either factor it is the product with the other one.
-    if array is x1:
-        return (edge1, None if edge1 is None else -product), (edge2, product)
-    return (edge1, product), (edge2, None if edge2 is None else -product)
+    return (edge, product), (other, None if other is None else -product)
 
 
 def _is_negative(node: Edge | None, x: Any) -> bool:

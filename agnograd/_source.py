@@ -212,9 +212,9 @@ def _matching(op: Op) -> Iterator[str]:
         return
     one, other = op.arrays
     yield f"if _type({one}) is _type({other}):"
-    yield f"    if _type({one}) not in _viewable or ("
-    yield f"        {one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
-    yield "    ):"
+    yield f"    if _type({one}) not in _viewable:"
+    yield "        _match = None"
+    yield f"    elif {one}.shape == {other}.shape and {one}.dtype is {other}.dtype:"
     yield "        _match = None"
     if is_product(op):
         yield "        if _large is not None and _out.nbytes >= _large:"

@@ -18,8 +18,8 @@ __all__ = ["KEEPING", "ONE_THREAD", "Child", "ChildError", "MissingLibraryError"
 ROOT = Path(__file__).parents[1]
 THREADS = ("BLIS_NUM", "MKL_NUM", "NUMEXPR_NUM", "OMP_NUM", "OPENBLAS_NUM", "VECLIB_MAXIMUM")
 ONE_THREAD = {"NPROC": "1", **{f"{name}_THREADS": "1" for name in THREADS}}  # NPROC is XLA's
-# So that glibc keeps what is freed. By default it gives memory at the end of its heap back, which is
-# then cleared anew, page by page, or does not: small objects that happen to lie there decide.
+# So that glibc keeps what is freed. By default it gives memory at the end of its heap back, which
+# is then cleared anew, page by page, or does not: small objects that happen to lie there decide.
 KEEPING = {f"MALLOC_{name}_THRESHOLD_": str(4 * 10**9) for name in ("MMAP", "TRIM")}
 
 

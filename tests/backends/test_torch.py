@@ -73,7 +73,7 @@ def test_a_large_cotangent_goes_in_blocks_and_the_array_is_kept_alone(xp, size, 
     cosines = sorted(
         each.input_shapes[0][0] for each in profile.events() if each.key == "aten::cos"
     )
-    block = (3 * 2**12) if threads == 1 else 2**16
+    block = 2**14 if threads == 1 else 2**16
     assert len(kept) == (2 if size == 100 else 1)
     assert cosines[-1] == min(size, block)
     assert sum(cosines) == size

@@ -138,3 +138,18 @@ def test_how_derivatives_differ(tmp_path, found, message):
     path = tmp_path / "found.npz"
     np.savez(path, *(np.asarray(each) for each in found))
     assert re.fullmatch(message, disagreement(path, expected))
+
+
+@pytest.mark.parametrize("give_back", [False, True])
+def test_memory_is_kept_unless_it_is_to_be_given_back(tmp_path, monkeypatch, give_back):
+    (tmp_path / "of").mkdir()
+    (tmp_path / "of" / "settings.py").write_text(
+        "import os\n"
+        "LACKS = frozenset()\n"
+        "def version():\n"
+        "    return os.environ.get('MALLOC_TRIM_THRESHOLD_', 'as it is')\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+    with Child("of.settings", give_back=give_back) as child:
+        assert child.load()["version"] == ("as it is" if give_back else "4000000000")

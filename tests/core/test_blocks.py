@@ -263,3 +263,24 @@ def test_rules_that_name_shapes_are_applied_to_all_elements_at_once(runs):
     n = x.data.size
     inner = np.sin(x.data) * 4 / n
     np.testing.assert_allclose(x.grad.data, np.cos(inner) * 4 / n * np.cos(x.data), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda x: -x * x,
+        lambda x: x * -x,
+        lambda x: -x * x.detach(),
+        lambda x: x.detach() * -x,
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_products_with_the_negative_of_what_is_tracked_or_not(product, dtype, runs):
+    def program():
+        x = ag.Variable(drawn(0, dtype))
+        xp.sum(xp.real(xp.exp(product(x)) * (0.5 if dtype == "float64" else 0.5j))).backward()
+        return x.grad.data
+
+    found = program()
+    assert {"exp", "multiply"} <= set(runs)
+    np.testing.assert_allclose(found, op_by_op(DOMAIN, program), rtol=1e-12)
