@@ -45,7 +45,8 @@ def _backward_lines(op: Op, manner: Manner, pullback: Sequence[str]) -> Iterator
         yield "if xp is _raw:"
         yield f"    return ((_{name}_edge, _pullback({', '.join(pullback)})), )"
     if multiplies(op):
-        yield "_conjugated = g.dtype in _complex"
+        # To ask whether it is the most usual dtype takes a fraction of looking one up.
+        yield "_conjugated = g.dtype is not _float64 and g.dtype in _complex"
     for name in inputs:
         lines = _gradient(op, name, manner == "guarded")
         if len(inputs) == 1:

@@ -136,16 +136,16 @@ def is_python_scalar(x: Any) -> bool:
 
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 # By the namespace, too: comparing the dtypes of two libraries is a warning in some of them.
-_known: dict[tuple[int, Any], bool] = {}
+_known: dict[Any, dict[Any, bool]] = {}
 
 
 def is_complex(dtype: Any, xp: Any) -> bool:
     """Return whether a dtype is complex; the answers of ``xp.isdtype`` are remembered."""
-    key = id(xp), dtype
-    known = _known.get(key)
-    if known is None:
-        known = _known[key] = bool(xp.isdtype(dtype, "complex floating"))
-    return known
+    try:
+        return _known[xp][dtype]
+    except KeyError:
+        known = _known.setdefault(xp, {})[dtype] = bool(xp.isdtype(dtype, "complex floating"))
+        return known
 
 
 def conjugate_if_complex(x: Any, xp: Any) -> Any:

@@ -137,7 +137,7 @@ def maker_of(edge: Edge) -> Edge:
 
 def domain_at(node: Edge) -> Domain:
     """Return the domain of the value that a node made."""
-    domain: Domain = node.domain if isinstance(node, Leaf | Output) else node[OP].domain
+    domain: Domain = node.domain if isinstance(node, (Leaf, Output)) else node[OP].domain
     return domain
 
 

@@ -35,6 +35,7 @@ _OPERANDS: dict[Form, tuple[str, ...]] = {
 _EXPRESSIONS: dict[Any, str] = {
     operator.add: "x1 + x2",
     operator.getitem: "x[key]",
+    operator.matmul: "x1 @ x2",
     operator.mul: "x1 * x2",
     operator.neg: "-x",
     operator.sub: "x1 - x2",
