@@ -14,7 +14,7 @@ from typing import Any
 from agnograd._call import Call, Pairs, SharedCall
 from agnograd._graph import FIRST, OP, Edge, Node
 
-__all__ = ["RESTORING", "Negative", "backward", "lean", "reference"]
+__all__ = ["RESTORING", "backward", "lean", "reference"]
 
 
 class Negative:
