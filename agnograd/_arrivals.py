@@ -76,7 +76,7 @@ class Arrivals:
                 domain is not None
                 and domain.large
                 and type(total) in domain.viewable_types
-                and total.nbytes >= domain.large
+                and domain.count(total) >= domain.large
             ):
                 self.special = True
                 if getrefcount(total) == _ALONE and domain.backend.alone(total):

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from math import prod
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -48,10 +49,10 @@ class Backend:
         The ops that the conformance suite checks, as names and patterns such as ``linalg.*``; by
         default all. A backend that is not finished lists what it has.
     large : int or None
-        From how many bytes on the rules of element-wise ops are applied to ``block`` elements
+        From how many elements on the rules of element-wise ops are applied to ``block`` elements
         at a time, where arrays are ``flat``, and nodes keep no array that is the negative of
-        another one; None for never. The library's arrays have ``nbytes`` then, can be written to,
-        and can be referred to weakly.
+        another one; None for never. The library's arrays can be written to then, and can be
+        referred to weakly.
     """
 
     name: str
@@ -152,6 +153,10 @@ class Backend:
         """
         return False
 
+    def counter(self) -> Callable[[Any], int]:
+        """Return a fast function that gives the number of an array's elements."""
+        return lambda x: prod(x.shape)
+
     @property
     def block(self) -> int:
         """Of how many elements a few arrays stay in the caches of the processors in use."""
@@ -160,7 +165,7 @@ class Backend:
     def flat(self, x: Any) -> Any:
         """Return a one-dimensional view of an array's elements in row-major order, or None.
 
-        This is called for arrays of ``large`` bytes or more.
+        This is called for arrays of ``large`` elements or more.
         """
         return None
 

@@ -105,6 +105,7 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         "_array": domain.backend.array,
         "_call": call,
         "_complex": domain.complex_dtypes,
+        "_count": domain.count,
         "_float64": domain.dtype_or_none("float64"),
         "_inexact": domain.inexact_dtypes,
         "_kernel": kernel,

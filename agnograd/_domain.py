@@ -71,7 +71,9 @@ class Domain:
     switching : bool
         Whether any backend of the process computes on a current device: ``Backend.on_device``.
     large : int or None
-        From how many bytes on arrays are large: ``Backend.large``.
+        From how many elements on arrays are large: ``Backend.large``.
+    count : callable
+        Gives the number of an array's elements: ``Backend.counter``.
     """
 
     switching: ClassVar[bool] = False
@@ -86,6 +88,7 @@ class Domain:
         self._one: dict[Any, Any] = {}
         self._named: dict[str, Any] = {}
         self.large = backend.large
+        self.count = backend.counter()
         if type(backend).on_device is not Backend.on_device:
             Domain.switching = True
         own_clock = type(backend).mark is not Backend.mark
@@ -210,8 +213,8 @@ class Domain:
 
     def is_large(self, data: Any) -> bool:
         """Return whether what element-wise ops make of an array is better made block by block."""
-        known = self.large is not None and type(data) in self.viewable_types
-        return known and bool(data.nbytes >= self.large)
+        known = type(data) in self.viewable_types
+        return self.large is not None and known and self.count(data) >= self.large
 
     def is_complex(self, dtype: Any) -> bool:
         """Return whether a dtype is complex."""

@@ -218,7 +218,7 @@ def _matching(op: Op) -> Iterator[str]:
     yield f"    elif {one}.shape == {other}.shape and {one}.dtype is {other}.dtype:"
     yield "        _match = None"
     if is_product(op):
-        yield "        if _large is not None and _out.nbytes >= _large:"
+        yield "        if _large is not None and _count(_out) >= _large:"
         yield f"            _op, {one}, {other} = _lean("
         yield f"                _op, {one}, {other}, _{one}_node, _{other}_node"
         yield "            )"
@@ -271,7 +271,7 @@ def saved_values(op: Op) -> list[tuple[str, str, int | str | None]]:
     if broadcasts(op):
         saved.append(("match", "_match", None))
     if negates(op):
-        large = "_large is not None and _out.nbytes >= _large"
+        large = "_large is not None and _count(_out) >= _large"
         saved.append(("_origin", f"(_reference(x) if {large} else None)", None))
     return saved
 

@@ -23,7 +23,7 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     modules = ("numpy",)
-    large = 2**20
+    large = 2**17
 
     @cached_property
     def _np(self) -> Any:
@@ -108,6 +108,10 @@ class NumpyBackend(Backend):
         np = self._np
         whole: bool = type(x) is np.ndarray and x.base is None and x.flags.owndata
         return whole and bool(x.flags.writeable)
+
+    def counter(self) -> Callable[[Any], int]:
+        """Return what reads the attribute ``size``."""
+        return attrgetter("size")
 
     def flat(self, x: Any) -> Any:
         """Return a view of an array that is contiguous, or of which all elements are one."""

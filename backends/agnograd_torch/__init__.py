@@ -31,7 +31,7 @@ class TorchBackend(Backend):
     modules = ("torch",)
     extra = "torch"
     capabilities = Capabilities(devices=("cpu", "cuda"))
-    large = 2**20
+    large = 2**17
 
     def namespace(self) -> ModuleType:
         """Return ``array_api_compat.torch``."""
@@ -88,6 +88,13 @@ class TorchBackend(Backend):
         """
         return standard_operator(function, self.namespace())
 
+    def counter(self) -> Callable[[Any], int]:
+        """Return PyTorch's own function."""
+        import torch
+
+        count: Callable[[Any], int] = torch.Tensor.numel
+        return count
+
     @property
     def block(self) -> int:
         """Of how many elements blocks are: PyTorch shares 2^15 or fewer with no other thread."""
@@ -98,7 +105,9 @@ class TorchBackend(Backend):
 
     def flat(self, x: Any) -> Any:
         """Return a view of a host's tensor that is contiguous, or of which all elements are one."""
-        if not x.is_cpu:
+        import torch
+
+        if not x.is_cpu or x.layout is not torch.strided:
             return None
         if not any(x.stride()):
             return x[(0,) * x.ndim].expand(x.numel())

@@ -198,3 +198,13 @@ def test_cuda_devices_events_and_memory(xp):
     with pytest.raises(ValueError, match="copy"):
         backend.to_host(x, copy=False)
     assert ag.Variable(x, requires_grad=False).device == x.device
+
+
+def test_sparse_tensors_are_recorded(xp):
+    sparse = torch.eye(400, dtype=torch.float64).to_sparse()
+    product = -ag.Variable(sparse) * ag.Variable(sparse)
+    torch.testing.assert_close(product.data.to_dense(), -torch.eye(400, dtype=torch.float64))
+    x = ag.Variable(sparse)
+    xp.sum(xp.matmul(x, ag.Variable(torch.ones(400, 2, dtype=torch.float64)))).backward()
+    assert x.grad.shape == (400, 400)
+    assert not x.grad.data.is_sparse

@@ -91,6 +91,11 @@ def _set(backend: Backend, xp: Any) -> str | None:
     return None if _numbers(backend, x) == [1.0, 2.0] else "it changes its argument"
 
 
+def _counter(backend: Backend, xp: Any) -> str | None:
+    found = [backend.counter()(xp.zeros(shape)) for shape in ((2, 3), (), (0, 3))]
+    return None if found == [6, 1, 0] else f"it gives {found} elements, and should give [6, 1, 0]"
+
+
 def _flat(backend: Backend, xp: Any) -> str | None:
     if backend.large is None:
         return None
@@ -126,6 +131,7 @@ _TRIALS: dict[str, Callable[[Backend, Any], str | None]] = {
     "item()": _item,
     "own()": _expecting(lambda backend, xp: backend.own(_ramp(xp)), [1.0, 2.0, 4.0]),
     "set()": _set,
+    "counter()": _counter,
     "flat()": _flat,
     "put()": _expecting(lambda backend, xp: backend.put(_ramp(xp), 1, 7.0), [1.0, 7.0, 4.0]),
     "scatter_add()": _expecting(
