@@ -120,7 +120,7 @@ def as_operand(domain: Domain, value: Any) -> Any:
     if isinstance(value, domain.array_types) or (owner := owner_of(value)) in (None, domain):
         return domain.namespace.asarray(value)
     if domain.backend.accepts(value):
-        return domain.namespace.asarray(domain.library.asarray(value))
+        return domain.namespace.asarray(domain.backend.constant(value))
     if isinstance(value, Number) and hasattr(value, "item"):
         return value.item()
     kind, name = type(value), domain.backend.name

@@ -48,6 +48,12 @@ class Backend:
     ops : tuple of str or None
         The ops that the conformance suite checks, as names and patterns such as ``linalg.*``; by
         default all. A backend that is not finished lists what it has.
+    known_as : str or None
+        The ``__name__`` of the namespace, by default ``agnograd.`` and the name. Programs that
+        know the library by its name spare it what it lacks; or they call functions of its own,
+        which take no Variables, and then this is not for it.
+    taken_over : tuple of str
+        What the namespace has as it is in the library's own, beside what the standard names.
     large : int or None
         From how many elements on the rules of element-wise ops are applied to ``block`` elements
         at a time, where arrays are ``flat``, and nodes keep no array that is the negative of
@@ -60,6 +66,8 @@ class Backend:
     extra: str = ""
     capabilities: Capabilities = Capabilities()
     ops: tuple[str, ...] | None = None
+    known_as: str | None = None
+    taken_over: tuple[str, ...] = ()
     large: int | None = None
 
     def __repr__(self) -> str:
@@ -117,9 +125,13 @@ class Backend:
     def accepts(self, value: object) -> bool:
         """Return whether the library's operators take this operand, which is no array of it.
 
-        Another library's arrays become constants by ``asarray``; all else is left to operators.
+        Another library's arrays become constants by ``constant``; all else is left to operators.
         """
         return False
+
+    def constant(self, value: Any) -> Any:
+        """Return another library's array, which ``accepts`` allows, as one of this library."""
+        return self.namespace().asarray(value)
 
     def own(self, array: Any) -> Any:
         """Return the array, or a copy unless it is one that nothing else shares memory with.

@@ -30,10 +30,11 @@ _INSPECTION = ("__array_api_version__", "__array_namespace_info__")
 def build(name: str) -> Domain:
     """Build a backend's ops, on raw arrays and on Variables; those of extensions come later."""
     domain = Domain(backend_named(name))
-    domain.raw = ModuleType(f"agnograd.{name}.raw", "The ops on raw arrays.")
-    domain.namespace = Namespace(f"agnograd.{name}", Namespace.__doc__)
+    path = f"agnograd.{name}"
+    domain.raw = ModuleType(f"{path}.raw", "The ops on raw arrays.")
+    domain.namespace = Namespace(domain.backend.known_as or path, Namespace.__doc__)
     for target in (domain.raw, domain.namespace):
-        vars(target).update(_facts(domain))
+        vars(target).update(_facts(domain), __package__=path)
     ops = {name: op for name, (op, _) in registered_in("").items()}
     _fill(domain, "", ops, domain.raw, domain.namespace)
     for part in _extensions(domain, ops):
@@ -69,7 +70,7 @@ def _extend(domain: Domain, part: str, ops: Mapping[str, Op]) -> None:
         public.become()
 
     raw = Extension(f"{domain.raw.__name__}.{part}", ModuleType, fill)
-    public = Extension(f"{domain.namespace.__name__}.{part}", Namespace, fill)
+    public = Extension(f"{domain.namespace.__package__}.{part}", Namespace, fill)
     setattr(domain.raw, part, raw)
     setattr(domain.namespace, part, public)
 
@@ -89,7 +90,7 @@ def _fill(
 
 def _facts(domain: Domain) -> dict[str, Any]:
     """Return the constants, dtypes, and what else is the library's own."""
-    names = (*_CONSTANTS, *DTYPES, *_INSPECTION)
+    names = (*_CONSTANTS, *DTYPES, *_INSPECTION, *domain.backend.taken_over)
     return {n: getattr(domain.library, n) for n in names if hasattr(domain.library, n)}
 
 
@@ -145,7 +146,7 @@ def _composed(op: Op, domain: Domain, _: Callable[..., Any]) -> Callable[..., An
         return program(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = op.name.rpartition(".")[2]
-    function.__module__ = domain.namespace.__name__
+    function.__module__ = domain.namespace.__package__
     function.__doc__ = getdoc(op.forward)
     function.__signature__ = op.signature  # type: ignore[attr-defined]
     return function

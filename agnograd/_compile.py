@@ -88,7 +88,7 @@ def compile_op(
         lambda: _compiled(op, domain, now(kernel), form),
     )
     function.__signature__ = op.signature  # type: ignore[attr-defined]
-    function.__module__ = domain.namespace.__name__
+    function.__module__ = domain.namespace.__package__
     function.__doc__ = (op.forward and getdoc(op.forward)) or (
         f"Compute ``{op.name}`` ({op.chapter}), recorded for differentiation."
     )

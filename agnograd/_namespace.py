@@ -38,10 +38,14 @@ class Namespace(ModuleType):
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _at, (self.__name__.removeprefix("agnograd."),)
+        return _at, (self._path.removeprefix("agnograd."),)
 
     def __repr__(self) -> str:
-        return f"<namespace {self.__name__!r}>"
+        return f"<namespace {self._path!r}>"
+
+    @property
+    def _path(self) -> str:
+        return self.__package__ or self.__name__  # an extension has the name alone
 
     if TYPE_CHECKING:
         # The functions are entries of __dict__: a method here would make each look-up slower.
@@ -71,6 +75,9 @@ class Extension(ModuleType):
     def __getattr__(self, name: str) -> Any:
         self._filled()
         return object.__getattribute__(self, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _at, (self.__name__.removeprefix("agnograd."),)
 
     def __repr__(self) -> str:
         return f"<extension {self.__name__!r}, not used yet>"

@@ -41,7 +41,7 @@ def unwrap(call: Call, name: str, value: Any) -> tuple[Any, Edge | None]:
         return value.item(), None
     if is_array(value):
         if domain.backend.accepts(value):
-            return domain.library.asarray(value), None
+            return domain.backend.constant(value), None
         kind = type(value)
         raise _mixed(call, name, f"an array of type {kind.__module__}.{kind.__qualname__}")
     return value, None

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+from array_api_compat import is_numpy_array
+
 from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import Backend, Capabilities, hookimpl, is_basic, without_newaxis
 
@@ -39,6 +41,10 @@ class DaskBackend(Backend):
         import dask.array as da
 
         return (da.Array,)
+
+    def accepts(self, value: object) -> bool:
+        """Return whether the operand is NumPy's, which Dask's functions and operators take."""
+        return is_numpy_array(value)
 
     def laid_out(self, gradient: Any, x: Any) -> Any:
         """Return a gradient in its input's chunks, if their sizes are known."""

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from array_api_compat import is_numpy_array
+
 from agnograd.extend import Backend, Bridge, Capabilities, hookimpl, is_basic
 
 if TYPE_CHECKING:
@@ -64,9 +66,7 @@ class JaxBackend(Backend):
 
     def accepts(self, value: object) -> bool:
         """Return whether the operand is NumPy's, which JAX's functions and operators take."""
-        import numpy as np
-
-        return isinstance(value, np.ndarray | np.generic)
+        return is_numpy_array(value)
 
     def own(self, array: Any) -> jax.Array:
         """Return the array: nobody can write to it."""

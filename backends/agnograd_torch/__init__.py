@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from array_api_compat import is_numpy_array
+
 from agnograd.errors import LostGradientError
 from agnograd.extend import Backend, Bridge, Capabilities, hookimpl, is_basic
 from agnograd_torch._keys import forward_steps
@@ -70,6 +72,17 @@ class TorchBackend(Backend):
 
         product = torch.ops.aten.tanh_backward.default
         return {"tanh": lambda g, out: product(g, out)}
+
+    def accepts(self, value: object) -> bool:
+        """Return whether the operand is NumPy's, which PyTorch's operators take."""
+        return is_numpy_array(value)
+
+    def constant(self, value: Any) -> Any:
+        """Return a tensor on the host; read-only memory and negative strides are not shared."""
+        import torch
+
+        shared = value.flags.writeable and min(value.strides, default=0) >= 0
+        return torch.asarray(value if shared else value.copy())
 
     def own(self, array: Any) -> torch.Tensor:
         """Return the tensor, or a copy if it is a view or was imported.

@@ -20,7 +20,7 @@ def _own(xp: Any, x: Any) -> Any:
 
     Another library's scalar is a number.
     """
-    own, here = ag.namespace(x).__name__, xp.__name__.removesuffix(".raw")
+    own, here = ag.namespace(x).__package__, xp.__package__
     name = here.removeprefix("agnograd.")
     if own != here and not _is_raw(x, name):
         if isinstance(x, Number) and hasattr(x, "item"):

@@ -5,6 +5,7 @@ import pytest
 
 import agnograd as ag
 from agnograd._backends import backend_named
+from agnograd.errors import MixedBackendsError
 from agnograd.extend import Backend
 
 KEYS = {
@@ -179,3 +180,36 @@ def test_numpy_takes_the_last_axes_where_a_transform_names_none(name):
     expected = getattr(np.fft, name)(x.data, s=(4,), axes=(-1,))
     np.testing.assert_array_equal(found.data, expected)
     ag.check_grad(lambda x: transform(x, s=(3, 4)), x.data, order=1)
+
+
+# -- NumPy's arrays as constants ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["dask", "jax", "torch"], indirect=True)
+def test_numpys_arrays_are_constants_as_for_the_library(backend):
+    xp = ag.namespace(backend.name)
+    kind = xp.asarray(0.5).dtype  # single precision on JAX
+    x, c = xp.asarray([0.5, 1.0, -2.0], dtype=kind).data, np.asarray([1.0, 2.0, 3.0], np.float32)
+    views = (c, c[::-1][::-1], np.asarray([3.0, 2.0, 1.0])[::-1], np.broadcast_to(c, (3,)))
+    for f in (
+        lambda x, c: xp.sum(x * x * c),
+        lambda x, c: xp.vecdot(c, x**2),
+        lambda x, c: c @ (x * x),
+        lambda x, c: np.sum(np.multiply(c, np.square(x))),
+        lambda x, c: xp.sum(xp.where(c > 0, c * x * x, 0)),
+        lambda x, c: np.concatenate([x * x, c])[:3] @ c,
+    ):
+        for view in views:
+            gradient = ag.grad(lambda x, f=f, c=view: f(x, c))(x)
+            assert isinstance(gradient, type(x))
+            np.testing.assert_allclose(np.asarray(gradient), 2 * c * np.asarray(x), rtol=1e-6)
+    assert (ag.Variable(x) + np.arange(3)).dtype == (x + xp.asarray(np.arange(3)).data).dtype
+
+
+@pytest.mark.parametrize("backend", ["dask", "jax", "torch", "strict"], indirect=True)
+def test_a_numpy_variable_is_no_constant(backend):
+    x = ag.namespace(backend.name).ones(2)
+    y = ag.Variable(np.ones(2))
+    for mix in (lambda: x * y, lambda: y * x, lambda: np.add(x, y), lambda: y + x.data):
+        with pytest.raises(MixedBackendsError, match=r"ag\.asarray\(x, backend="):
+            mix()

@@ -8,7 +8,6 @@ import pytest
 
 import agnograd as ag
 from agnograd._backends import backend_named
-from agnograd.errors import MixedBackendsError
 
 jax = pytest.importorskip("jax", reason="JAX: pip install 'agnograd[jax]'")
 
@@ -33,28 +32,12 @@ def test_a_jitted_gradient_is_the_eager_one(xp):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_numpy_arrays_are_constants_as_in_jax(xp):
+def test_numpys_arrays_are_constants_under_jit(xp):
     x, c = jax.numpy.asarray([0.5, 1.0, -2.0]), np.asarray([1.0, 2.0, 3.0])
-    for compiled in (jax.jit, lambda f: f):
-        for f in (
-            lambda x: xp.sum(x * x * c),
-            lambda x: xp.vecdot(c, x**2),
-            lambda x: c @ (x * x),
-            lambda x: np.sum(np.multiply(c, np.square(x))),
-            lambda x: xp.sum(xp.where(c > 0, c * x * x, 0)),
-        ):
-            gradient = compiled(ag.grad(f))(x)
-            assert isinstance(gradient, jax.Array)
-            np.testing.assert_allclose(gradient, 2 * c * x, rtol=1e-6)
-    sums = ag.Variable(x) + np.arange(3)
-    assert sums.dtype == (x + np.arange(3)).dtype
-
-
-def test_a_numpy_variable_is_no_constant_of_jax():
-    x, y = ag.Variable(jax.numpy.ones(2)), ag.Variable(np.ones(2))
-    for mix in (lambda: x * y, lambda: y * x, lambda: np.add(x, y), lambda: y + x.data):
-        with pytest.raises(MixedBackendsError, match=r"ag\.asarray\(x, backend="):
-            mix()
+    for f in (lambda x: xp.sum(x * x * c), lambda x: np.sum(np.multiply(c, np.square(x)))):
+        gradient = jax.jit(ag.grad(f))(x)
+        assert isinstance(gradient, jax.Array)
+        np.testing.assert_allclose(gradient, 2 * c * x, rtol=1e-6)
 
 
 def test_a_jitted_gradient_is_compiled_once(xp):

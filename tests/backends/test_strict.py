@@ -1,5 +1,6 @@
-"""What is special to array-api-strict: devices that it makes up."""
+"""What is special to array-api-strict: devices that it makes up, and its name."""
 
+import pickle
 from contextlib import contextmanager
 
 import numpy as np
@@ -132,3 +133,14 @@ def test_hooks_targets_and_managers_are_served_on_devices(current):
         manager.backward(xp.sum(xp.take(x * x, xp.asarray([0, 0, 2], device=DEVICE))))
     assert shown == [DEVICE] * 2
     assert backend_named("strict").to_host(x.grad.data).tolist() == [4.0, 0.0, 2.0]
+
+
+def test_it_is_known_by_the_librarys_name():
+    xp = ag.namespace("strict")
+    assert (xp.__name__, repr(xp)) == ("array_api_strict", "<namespace 'agnograd.strict'>")
+    assert xp.sin.__module__ == xp.__package__ == "agnograd.strict"
+    assert pickle.loads(pickle.dumps(xp)) is xp
+    assert pickle.loads(pickle.dumps(xp.linalg)) is xp.linalg
+    x = ag.Variable(xp.asarray([1.0, 2.0]).data)
+    xp.sum(xp.asarray(x, device=xp.Device("CPU_DEVICE")) * x).backward()
+    np.testing.assert_array_equal(x.grad, [2.0, 4.0])

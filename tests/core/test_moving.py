@@ -27,7 +27,7 @@ def x(here):
 
 
 def name_of(x):
-    return x.__array_namespace__().__name__.removeprefix("agnograd.")
+    return x.__array_namespace__().__package__.removeprefix("agnograd.")
 
 
 def cubed(x, there):

@@ -96,6 +96,13 @@ def _counter(backend: Backend, xp: Any) -> str | None:
     return None if found == [6, 1, 0] else f"it gives {found} elements, and should give [6, 1, 0]"
 
 
+def _constant(backend: Backend, xp: Any) -> str | None:
+    host = backend.to_host(_ramp(xp))[::-1]
+    if not backend.accepts(host):
+        return None
+    return _expecting(lambda backend, xp: backend.constant(host), [4.0, 2.0, 1.0])(backend, xp)
+
+
 def _flat(backend: Backend, xp: Any) -> str | None:
     if backend.large is None:
         return None
@@ -131,6 +138,7 @@ _TRIALS: dict[str, Callable[[Backend, Any], str | None]] = {
     "item()": _item,
     "own()": _expecting(lambda backend, xp: backend.own(_ramp(xp)), [1.0, 2.0, 4.0]),
     "set()": _set,
+    "constant()": _constant,
     "counter()": _counter,
     "flat()": _flat,
     "put()": _expecting(lambda backend, xp: backend.put(_ramp(xp), 1, 7.0), [1.0, 7.0, 4.0]),

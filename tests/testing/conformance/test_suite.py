@@ -298,6 +298,8 @@ METHODS = {
     "array_types": "def array_types(self):\n        return (str,)",
     "item": "def item(self, array):\n        return 1.0",
     "set": "def set(self, x, key, value):\n        x[key] = value\n        return x",
+    "constant": "def accepts(self, value):\n        return True\n\n"
+    "    def constant(self, value):\n        return value[::-1]",
     "counter": "def counter(self):\n        return len",
     "flat": "large = 1\n\n    def flat(self, x):\n        return x.T.reshape(-1)",
     "scatter_add": "def scatter_add(self, into, key, values):\n        return into + 1.0",
@@ -307,6 +309,7 @@ FOUND = {
     "array_types": "makes arrays of type <class 'numpy.ndarray'>, which is not among them",
     "item": "it gives 1.0 for 2.5",
     "set": "it changes its argument",
+    "constant": "it gives [1.0, 2.0, 4.0], and should give [4.0, 2.0, 1.0]",
     "counter": "TypeError: len() of unsized object",
     "flat": "writing to the second element of what it gives for an array makes it [0.0, 0.0,",
     "scatter_add": "it gives [1.0, 1.0, 1.0], and should give [2.0, 0.0, 5.0]",
