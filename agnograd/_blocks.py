@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["in_blocks"]
 
+# Up to how many elements a gradient is held until the next one is made. It was the last of many
+# arrays, and all of the others are free when it is given out. If nobody keeps it, C libraries hand
+# all that memory back to the system, and the next program waits for each page of it again. Above
+# 32 MiB, at eight bytes, they never let arrays share the memory that they may keep.
+_HELD = 2**22
+
 
 def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     """Carry a large cotangent through a stretch of element-wise ops, if there is one at a node.
@@ -213,3 +219,5 @@ class _Total:
             self.arrivals.add(self.end, self.total)
         elif self.total is not None:
             self.arrivals.own(self.end, self.total)
+        if self.domain.count(self.g) <= _HELD:
+            self.domain.held = self.total

@@ -74,6 +74,8 @@ class Domain:
         From how many elements on arrays are large: ``Backend.large``.
     count : callable
         Gives the number of an array's elements: ``Backend.counter``.
+    held : array or None
+        The newest gradient that was made in blocks (``agnograd._blocks``).
     """
 
     switching: ClassVar[bool] = False
@@ -81,6 +83,7 @@ class Domain:
     namespace: Any
     convert: Callable[..., Variable]
     put: Callable[..., Variable]
+    held: Any = None
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend

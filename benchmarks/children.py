@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 THREADS = ("BLIS_NUM", "MKL_NUM", "NUMEXPR_NUM", "OMP_NUM", "OPENBLAS_NUM", "VECLIB_MAXIMUM")
 ONE_THREAD = {"NPROC": "1", **{f"{name}_THREADS": "1" for name in THREADS}}  # NPROC is XLA's
 # So that glibc keeps what is freed. By default it gives memory at the end of its heap back, which
-# is then cleared anew, page by page, or does not: small objects that happen to lie there decide.
+# is then cleared anew, page by page, or does not: what happens to lie there decides.
 KEEPING = {f"MALLOC_{name}_THRESHOLD_": str(4 * 10**9) for name in ("MMAP", "TRIM")}
 
 
@@ -42,8 +42,8 @@ class Child:
         The interpreter to run; by default this one.
     patience : float
         How many seconds to wait for an answer, before the child is ended.
-    give_back : bool
-        Whether it gives memory back to the system as the C library sees fit, or keeps it.
+    keep_memory : bool
+        Whether it keeps what it frees, or gives it back to the system as the C library sees fit.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Child:
         name: str,
         python: str = sys.executable,
         patience: float = 600.0,
-        give_back: bool = False,
+        keep_memory: bool = False,
     ) -> None:
         self.name = name
         self.alive = True
@@ -68,7 +68,7 @@ class Child:
                 env={
                     **os.environ,
                     **ONE_THREAD,
-                    **({} if give_back else KEEPING),
+                    **(KEEPING if keep_memory else {}),
                     "PYTHONPATH": os.pathsep.join(filter(None, paths)),
                 },
             )

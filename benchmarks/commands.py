@@ -72,9 +72,9 @@ def machinery(function: Any) -> Any:
         ),
         click.option("--patience", default=600.0, help="Seconds to wait for an answer."),
         click.option(
-            "--give-back",
+            "--keep-memory",
             is_flag=True,
-            help="Let processes give memory back as the C library sees fit, and not keep it.",
+            help="Let processes keep the memory that they free, whatever the C library would do.",
         ),
         click.option("--json", "json_path", metavar="FILE", help="Write what was measured."),
     )

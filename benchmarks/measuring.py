@@ -52,8 +52,8 @@ class Plan:
         Interpreters of implementations that have one of their own.
     patience : float
         For how many seconds an answer is waited for.
-    give_back : bool
-        Whether processes give memory back to the system as the C library sees fit, or keep it.
+    keep_memory : bool
+        Whether processes keep what they free, or give it back as the C library sees fit.
     reference : str
         Whose derivatives and times are what all others are compared with: what is written by hand,
         or agnograd.
@@ -66,7 +66,7 @@ class Plan:
     budget: float = 0.1
     pythons: Mapping[str, str] = field(default_factory=dict)
     patience: float = 600.0
-    give_back: bool = False
+    keep_memory: bool = False
     reference: str = HAND
 
 
@@ -144,7 +144,7 @@ def participants(plan: Plan, comparison: Comparison) -> Iterator[list[Child]]:
         for name in dict.fromkeys((plan.reference, OURS, *plan.against)):
             python = plan.pythons.get(name, sys.executable)
             try:
-                child = stack.enter_context(Child(name, python, plan.patience, plan.give_back))
+                child = stack.enter_context(Child(name, python, plan.patience, plan.keep_memory))
                 comparison.implementations[name] = child.load()
             except ChildError as error:
                 if name in (plan.reference, OURS):

@@ -140,8 +140,8 @@ def test_how_derivatives_differ(tmp_path, found, message):
     assert re.fullmatch(message, disagreement(path, expected))
 
 
-@pytest.mark.parametrize("give_back", [False, True])
-def test_memory_is_kept_unless_it_is_to_be_given_back(tmp_path, monkeypatch, give_back):
+@pytest.mark.parametrize("keep", [False, True])
+def test_memory_is_given_back_unless_it_is_to_be_kept(tmp_path, monkeypatch, keep):
     (tmp_path / "of").mkdir()
     (tmp_path / "of" / "settings.py").write_text(
         "import os\n"
@@ -151,5 +151,5 @@ def test_memory_is_kept_unless_it_is_to_be_given_back(tmp_path, monkeypatch, giv
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
-    with Child("of.settings", give_back=give_back) as child:
-        assert child.load()["version"] == ("as it is" if give_back else "4000000000")
+    with Child("of.settings", keep_memory=keep) as child:
+        assert child.load()["version"] == ("4000000000" if keep else "as it is")
