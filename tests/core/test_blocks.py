@@ -167,6 +167,16 @@ def test_a_chain_needs_no_array_but_its_gradient():
     assert peak < 1.2 * x.data.nbytes
 
 
+def test_the_newest_gradient_is_held_unless_it_is_very_large(monkeypatch):
+    gradient = ag.grad(lambda x: xp.sum(xp.sin(xp.exp(x))))
+    first, second = gradient(drawn(0)), gradient(drawn(1))
+    assert first is not second
+    assert DOMAIN.held is second
+    monkeypatch.setattr(_blocks, "_HELD", second.size - 1)
+    gradient(drawn(2))
+    assert DOMAIN.held is second
+
+
 def test_what_is_retained_or_seen_in_the_middle(runs):
     x = ag.Variable(drawn(0))
     y = xp.sin(x) * 2.0
