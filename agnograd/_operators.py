@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from agnograd._arguments import as_operand
 from agnograd._compile import compile_op
 from agnograd._indexing import is_basic, raw_key
 from agnograd._ops import Op
@@ -81,8 +82,9 @@ def _in_place(forward: Callable[..., Any], raw_in_place: Callable[..., Any]) -> 
             return NotImplemented
         if new.shape != self.shape or new.dtype != self.dtype:
             # The backend says whether its in-place operator casts or refuses.
-            operand = other.detach()._data if isinstance(other, Variable) else other
-            raw_in_place(self._domain.copy(self._data), operand)
+            operand = as_operand(self._domain, other)
+            raw = operand.detach()._data if isinstance(operand, Variable) else operand
+            raw_in_place(self._domain.copy(self._data), raw)
             new = self._domain.namespace.astype(new, self.dtype)
         replace(self, new)
         return self

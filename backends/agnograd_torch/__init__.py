@@ -74,8 +74,11 @@ class TorchBackend(Backend):
         return {"tanh": lambda g, out: product(g, out)}
 
     def accepts(self, value: object) -> bool:
-        """Return whether the operand is NumPy's, which PyTorch's operators take."""
-        return is_numpy_array(value)
+        """Return whether the operand is NumPy's, which PyTorch's operators take.
+
+        Not if it has rules of its own for them, as masked arrays and matrices have.
+        """
+        return is_numpy_array(value) and value.__array_priority__ <= 0.0
 
     def constant(self, value: Any) -> Any:
         """Return a tensor on the host; read-only memory and negative strides are not shared."""

@@ -7,6 +7,7 @@ import agnograd as ag
 from agnograd._backends import backend_named
 from agnograd.errors import MixedBackendsError
 from agnograd.extend import Backend
+from tests.helpers.arrays import values
 
 KEYS = {
     "integer": (1, 2),
@@ -203,6 +204,12 @@ def test_numpys_arrays_are_constants_as_for_the_library(backend):
             gradient = ag.grad(lambda x, f=f, c=view: f(x, c))(x)
             assert isinstance(gradient, type(x))
             np.testing.assert_allclose(np.asarray(gradient), 2 * c * np.asarray(x), rtol=1e-6)
+    y = ag.Variable(x)
+    z = y * 1.0
+    z += np.asarray([1.0, 2.0, 3.0])
+    xp.sum(z * z).backward()
+    assert (z.dtype, y.grad.dtype) == (kind, kind)
+    np.testing.assert_allclose(values(y.grad), 2 * values(z))
     assert (ag.Variable(x) + np.arange(3)).dtype == (x + xp.asarray(np.arange(3)).data).dtype
 
 
