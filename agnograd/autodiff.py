@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 from typing import Any
 
@@ -19,6 +20,7 @@ from agnograd.errors import NoGradientError
 __all__ = ["Graph", "backward", "grad", "graph"]
 
 _commits = threading.RLock()
+_AS_IT_IS = nullcontext()
 
 
 def backward(
@@ -220,19 +222,9 @@ def _commit(found: ByNode[Any], owner: Owner) -> None:
     deque(map(setattr, places, repeat("grad"), sums), maxlen=0)
 
 
-class _graph_mode:  # noqa: N801 - used as a statement
+def _graph_mode(create_graph: bool) -> AbstractContextManager[Any]:
     """Record what a pass computes if it creates a graph, whatever the state is outside."""
-
-    def __init__(self, create_graph: bool) -> None:
-        self._state = enable_grad() if create_graph else None
-
-    def __enter__(self) -> None:
-        if self._state is not None:
-            self._state.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        if self._state is not None:
-            self._state.__exit__(*error)
+    return enable_grad() if create_graph else _AS_IT_IS
 
 
 def _listed(variables: Any) -> list[Variable]:
