@@ -111,8 +111,11 @@ def _kinds_in(values: Any) -> Iterator[type]:
             yield type(value)
 
 
-def as_operand(domain: Domain, value: Any) -> Any:
-    """Return what ``as_array`` does, but a Python scalar as it is: it takes the others' dtype."""
+def as_operand(domain: Domain, value: Any, beside: Any = None) -> Any:
+    """Return what ``as_array`` does, but a Python scalar as it is: it takes the others' dtype.
+
+    ``beside`` is the other operand, if there is just one.
+    """
     if isinstance(value, domain.Variable) or is_python_scalar(value):
         return value
     if isinstance(value, list | tuple):
@@ -120,7 +123,7 @@ def as_operand(domain: Domain, value: Any) -> Any:
     if isinstance(value, domain.array_types) or (owner := owner_of(value)) in (None, domain):
         return domain.namespace.asarray(value)
     if domain.backend.accepts(value):
-        return domain.namespace.asarray(domain.backend.constant(value))
+        return domain.namespace.asarray(domain.backend.constant(value, beside))
     if isinstance(value, Number) and hasattr(value, "item"):
         return value.item()
     kind, name = type(value), domain.backend.name

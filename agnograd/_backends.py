@@ -129,8 +129,12 @@ class Backend:
         """
         return False
 
-    def constant(self, value: Any) -> Any:
-        """Return another library's array, which ``accepts`` allows, as one of this library."""
+    def constant(self, value: Any, beside: Any = None) -> Any:
+        """Return another library's array, which ``accepts`` allows, as one of this library.
+
+        ``beside`` is the other operand, if there is just one: an array, which has a dtype, or a
+        scalar.
+        """
         return self.namespace().asarray(value)
 
     def own(self, array: Any) -> Any:

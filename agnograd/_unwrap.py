@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["is_operand", "unwrap", "unwrap_each"]
 
 
-def unwrap(call: Call, name: str, value: Any) -> tuple[Any, Edge | None]:
+def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, Edge | None]:
     """Return an argument as the backend takes it, and the node that made it.
 
     Views are brought up to date, scalars of another library become Python scalars, and arrays of
-    another library constants if the backend accepts them; what is no array at all is left to the
-    backend to judge.
+    another library constants ``beside`` the only other one if the backend accepts them; what is no
+    array at all is left to the backend to judge.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def unwrap(call: Call, name: str, value: Any) -> tuple[Any, Edge | None]:
         return value.item(), None
     if is_array(value):
         if domain.backend.accepts(value):
-            return domain.backend.constant(value), None
+            return domain.backend.constant(value, beside), None
         kind = type(value)
         raise _mixed(call, name, f"an array of type {kind.__module__}.{kind.__qualname__}")
     return value, None

@@ -8,6 +8,7 @@ __all__ = [
     "LostGradientWarning",
     "MissingRuleError",
     "MixedBackendsError",
+    "MixedBackendsWarning",
     "NoGradientError",
     "PluginError",
     "PluginWarning",
@@ -62,6 +63,14 @@ class MixedBackendsError(AgnogradError, TypeError):
     """Arrays of two libraries met in one op.
 
     Nothing moves by itself: ``agnograd.asarray(x, backend=...)`` moves an array.
+    """
+
+
+class MixedBackendsWarning(UserWarning):
+    """An array of NumPy's met one of another library, and was taken for a constant.
+
+    It is given on ``strict`` alone, where programs are tested for libraries that refuse them, once
+    for each place.
     """
 
 

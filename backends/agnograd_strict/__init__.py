@@ -4,10 +4,15 @@ What runs here uses the standard alone. array-api-strict computes with NumPy, an
 NumPy allows beyond the standard.
 """
 
+import sys
+import warnings
 from contextlib import AbstractContextManager
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
+from array_api_compat import is_numpy_array
+
+from agnograd.errors import MixedBackendsWarning
 from agnograd.extend import Backend, hookimpl
 
 __all__ = ["StrictBackend", "backend"]
@@ -38,6 +43,34 @@ class StrictBackend(Backend):
 
         return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
+    def accepts(self, value: object) -> bool:
+        """Return whether the operand is NumPy's: it becomes a constant, with a warning.
+
+        Not if it has rules of its own for operands, as masked arrays and matrices have.
+        """
+        return is_numpy_array(value) and value.__array_priority__ <= 0.0
+
+    def constant(self, value: Any, beside: Any = None) -> Any:
+        """Return the array, with floating-point elements beside such an operand, as in NumPy."""
+        import numpy as np
+
+        warnings.warn(
+            "AGNOGRAD: an array of NumPy's met one of backend 'strict', and is taken for a "
+            "constant; raw arrays would refuse it, and so does CuPy: make it by a function of the "
+            "namespace, or by ag.asarray(x, backend='strict')",
+            MixedBackendsWarning,
+            stacklevel=_depth(sys._getframe()),
+        )
+        dtype = getattr(beside, "dtype", None)
+        if dtype is not None and value.dtype.kind in "biu":
+            met = dtype if isinstance(dtype, np.dtype) else self._numpys(dtype)
+            if met.kind in "fc":  # the standard does not promote integers to floating-point ones
+                value = value.astype(np.result_type(value, met))
+        return self.namespace().asarray(value)
+
+    def _numpys(self, dtype: Any) -> Any:
+        return self.to_host(self.namespace().empty(0, dtype=dtype)).dtype
+
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return a NumPy array; what is on a device that is not the host's is copied."""
         import numpy as np
@@ -48,6 +81,14 @@ class StrictBackend(Backend):
                 raise ValueError(f"an array on {array.device} needs a copy to the host: copy=False")
             array = array.to_device(host)
         return np.asarray(array, dtype=dtype, copy=copy)
+
+
+def _depth(frame: FrameType | None) -> int:
+    """Return how many calls away the code is that called agnograd."""
+    depth = 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("agnograd"):
+        frame, depth = frame.f_back, depth + 1
+    return depth
 
 
 @hookimpl

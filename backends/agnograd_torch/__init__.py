@@ -80,7 +80,7 @@ class TorchBackend(Backend):
         """
         return is_numpy_array(value) and value.__array_priority__ <= 0.0
 
-    def constant(self, value: Any) -> Any:
+    def constant(self, value: Any, beside: Any = None) -> Any:
         """Return a tensor on the host; read-only memory and negative strides are not shared."""
         import torch
 

@@ -1,6 +1,7 @@
 """What is special to array-api-strict: devices that it makes up, and its name."""
 
 import pickle
+import warnings
 from contextlib import contextmanager
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import agnograd as ag
 from agnograd._backends import backend_named
 from agnograd._domain import Domain
+from agnograd.errors import MixedBackendsError, MixedBackendsWarning
 from agnograd_offload import Offload
 
 strict = pytest.importorskip("array_api_strict", reason="pip install 'agnograd[strict]'")
@@ -144,3 +146,69 @@ def test_it_is_known_by_the_librarys_name():
     x = ag.Variable(xp.asarray([1.0, 2.0]).data)
     xp.sum(xp.asarray(x, device=xp.Device("CPU_DEVICE")) * x).backward()
     np.testing.assert_array_equal(x.grad, [2.0, 4.0])
+
+
+# -- NumPy's arrays as constants ---------------------------------------------------------------
+
+C = np.asarray([1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda xp, x: xp.sum(x * C * x),
+        lambda xp, x: xp.sum(np.arange(1, 4) * x * x),
+        lambda xp, x: xp.vecdot(x**2, np.arange(1, 4)),
+        lambda xp, x: C.astype(np.float32) @ (x * x),
+        lambda xp, x: np.sum(np.multiply(C, np.square(x))),
+        lambda xp, x: np.concatenate([x * x, C])[:3] @ xp.asarray(C),
+        lambda xp, x: xp.sum(xp.where(C > 0, xp.asarray(C) * x * x, 0.0)),
+    ],
+)
+def test_numpys_arrays_are_constants_with_a_warning(f):
+    xp, x = ag.namespace("strict"), strict.asarray([0.5, 1.0, -2.0])
+    with pytest.warns(MixedBackendsWarning, match=r"AGNOGRAD: .*ag\.asarray") as caught:
+        gradient = ag.grad(lambda x: f(xp, x))(x)
+    assert type(gradient) is type(x)
+    np.testing.assert_allclose(np.asarray(gradient), 2 * C * np.asarray(x))
+    assert {each.filename for each in caught} == {__file__}
+
+
+@pytest.mark.filterwarnings("ignore::agnograd.errors.MixedBackendsWarning")
+@pytest.mark.parametrize("kind", ["bool", "int8", "uint16", "int64", "float32", "float64"])
+@pytest.mark.parametrize("own", ["int16", "float32", "float64", "complex64", "complex128"])
+def test_constants_are_promoted_as_in_numpy(own, kind):
+    x, c = ag.namespace("strict").ones(3, dtype=getattr(strict, own)), np.ones(3, kind)
+    if own == "int16" and kind in ("bool", "float32", "float64"):
+        with pytest.raises(TypeError, match=r"promot|dtype"):  # an array's own dtype stays
+            x * c
+        return
+    expected = (np.ones(3, own) * c).dtype.name
+    assert backend_named("strict").to_host((x * c).data).dtype.name == expected
+    assert backend_named("strict").to_host((c * x).data).dtype.name == expected
+
+
+@pytest.mark.filterwarnings("ignore::agnograd.errors.MixedBackendsWarning")
+def test_writes_take_constants():
+    xp = ag.namespace("strict")
+    x = ag.Variable(strict.asarray([0.5, 1.0, -2.0]))
+    y = x * x
+    y += np.arange(3)
+    y[:1] = np.zeros(1, int)
+    xp.sum(y * y).backward()
+    np.testing.assert_allclose(np.asarray(x.grad.data), [0.0, 8.0, -48.0])
+
+
+def test_with_warnings_as_errors_nothing_is_mixed():
+    x = ag.Variable(strict.ones(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for mix in (lambda: x * C, lambda: C * x, lambda: np.concatenate([x, C])):
+            with pytest.raises(MixedBackendsWarning):
+                mix()
+
+
+def test_arrays_with_rules_of_their_own_are_none():
+    x = ag.Variable(strict.ones(3))
+    with pytest.raises(MixedBackendsError, match="'strict'"):
+        ag.namespace("strict").add(x, np.ma.masked_array(C))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from agnograd._backends import Backend, require
+from agnograd.errors import MixedBackendsWarning
 
 __all__ = ["BackendError", "check_basics"]
 
@@ -100,7 +102,9 @@ def _constant(backend: Backend, xp: Any) -> str | None:
     host = backend.to_host(_ramp(xp))[::-1]
     if not backend.accepts(host):
         return None
-    return _expecting(lambda backend, xp: backend.constant(host), [4.0, 2.0, 1.0])(backend, xp)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MixedBackendsWarning)
+        return _expecting(lambda backend, xp: backend.constant(host), [4.0, 2.0, 1.0])(backend, xp)
 
 
 def _flat(backend: Backend, xp: Any) -> str | None:
