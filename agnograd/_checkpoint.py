@@ -97,7 +97,7 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     with entered(recording=True, tape=Forgetful()):
         # Views become plain Variables: what they show is an argument, their base is not.
         outputs, structure = run(
-            [each._domain.Variable._make(each._data, each._node) for each in inputs]
+            [each._domain.Variable._make(each._raw, each._node) for each in inputs]
         )
     tracked = [
         place
@@ -111,12 +111,12 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     node = _node(run, inputs, edges, outputs[tracked[0]]._domain)
     state = current_mode()
     if state is not None and state.watches:
-        state.recorded(node, tuple(outputs[place]._data for place in tracked))
+        state.recorded(node, tuple(outputs[place]._raw for place in tracked))
     several = len(tracked) > 1
     for index, place in enumerate(tracked):
         out = outputs[place]
         end = Output(node, index, run.facts, out._domain) if several else node
-        outputs[place] = out._domain.Variable._make(out._data, end)
+        outputs[place] = out._domain.Variable._make(out._raw, end)
     return unflatten(structure, outputs)
 
 
@@ -130,7 +130,7 @@ def _node(run: Run, inputs: list[Variable], edges: list[Edge], domain: Domain) -
         edges.index(each._node) if each._node in edges else "constant" for each in inputs
     )
     call.saves([f"argument {place}" for place in run.places], run.sources)
-    return [next_rank(), None, call, *(each._data for each in inputs), *edges]
+    return [next_rank(), None, call, *(each._raw for each in inputs), *edges]
 
 
 class Run:

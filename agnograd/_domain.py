@@ -37,14 +37,14 @@ _NAMES = (*DTYPES, "float16", "bfloat16")
 class _Holder:
     """As a Variable holds its array."""
 
-    __slots__ = ("_data",)
+    __slots__ = ("_raw",)
 
     def __init__(self) -> None:
-        self._data = object()
+        self._raw = object()
 
 
 _holder = _Holder()
-_ALONE = getrefcount(_holder._data)
+_ALONE = getrefcount(_holder._raw)
 
 
 class Domain:
@@ -198,9 +198,9 @@ class Domain:
         if (
             (mode is None or mode.observers is None)
             and not x._is_view
-            and getrefcount(x._data) == _ALONE
-            and not getweakrefcount(x._data)
-            and self.backend.alone(x._data)
+            and getrefcount(x._raw) == _ALONE
+            and not getweakrefcount(x._raw)
+            and self.backend.alone(x._raw)
         ):
             return self.put(x, key, value)
         written: Variable = self.namespace.__setitem__(x, key, value)

@@ -103,7 +103,7 @@ def run_pass(
     if this.hooks is None:
         run()
     else:
-        raw = tuple(output._data for output in outputs)
+        raw = tuple(output._raw for output in outputs)
         with this.hooks.around_pass(raw):
             run()
     return this.final
@@ -353,7 +353,7 @@ def _on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
     """Return a context in which work goes to the device of a node's gradient."""
     if isinstance(g, dict):
         _, g = next(iter(g.values()))  # of one of several outputs
-    return domain_at(node).backend.on_device(g._data if isinstance(g, Variable) else g)
+    return domain_at(node).backend.on_device(g._raw if isinstance(g, Variable) else g)
 
 
 def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:

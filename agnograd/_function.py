@@ -228,7 +228,7 @@ class Rule:
         return gradients
 
     def _check(self, gradient: Any, fact: tuple[Any, ...], where: str) -> None:
-        raw: Any = gradient._data if isinstance(gradient, self.domain.Variable) else gradient
+        raw: Any = gradient._raw if isinstance(gradient, self.domain.Variable) else gradient
         if not isinstance(raw, self.domain.array_types):
             raise RuleError(
                 f"{where} is {type(gradient).__name__}, not an array of backend "

@@ -123,7 +123,7 @@ def _columns(
     """Return the derivatives of all outputs for one input array."""
     variable = inputs[index]
     domain = variable._domain
-    tangents = [v._make(v._domain.raw.zeros_like(v._data), None) for v in inputs]
+    tangents = [v._make(v._domain.raw.zeros_like(v._raw), None) for v in inputs]
 
     def push(unit: Any) -> list[Any]:
         moved = domain.Variable._make(domain.raw.reshape(unit, variable.shape), None)

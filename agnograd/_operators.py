@@ -83,8 +83,8 @@ def _in_place(forward: Callable[..., Any], raw_in_place: Callable[..., Any]) -> 
         if new.shape != self.shape or new.dtype != self.dtype:
             # The backend says whether its in-place operator casts or refuses.
             operand = as_operand(self._domain, other, self)
-            raw = operand.detach()._data if isinstance(operand, Variable) else operand
-            raw_in_place(self._domain.copy(self._data), raw)
+            raw = operand.detach()._raw if isinstance(operand, Variable) else operand
+            raw_in_place(self._domain.copy(self._raw), raw)
             new = self._domain.namespace.astype(new, self.dtype)
         replace(self, new)
         return self

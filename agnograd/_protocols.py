@@ -109,7 +109,7 @@ class Protocols(Operators):
     if TYPE_CHECKING:
         _domain: ClassVar[Domain]
         _ufuncs: ClassVar[Ufuncs]
-        _data: Any
+        _raw: Any
         _node: Edge | None
 
         @property
@@ -147,36 +147,36 @@ class Protocols(Operators):
         if index:
             key = index[0] if isinstance(index[0], tuple) else index
             data = (
-                self._data if len(key) == self.ndim else self._domain.raw.reshape(self._data, (-1,))
+                self._raw if len(key) == self.ndim else self._domain.raw.reshape(self._raw, (-1,))
             )
             chosen: bool | int | float | complex = self._domain.item(data[tuple(key)])
             return chosen
         if self.size != 1:
             raise ValueError(f"item() needs an array of one element, not of shape {self.shape}")
-        data = self._data[(0,) * self.ndim] if self.ndim else self._data
+        data = self._raw[(0,) * self.ndim] if self.ndim else self._raw
         item: bool | int | float | complex = self._domain.item(data)
         return item
 
     def __bool__(self) -> bool:
         self._refresh()
-        return bool(self._data)
+        return bool(self._raw)
 
     def __int__(self) -> int:
         self._refresh()
-        return int(self._data)
+        return int(self._raw)
 
     def __index__(self) -> int:
         self._refresh()
-        index: int = self._data.__index__()
+        index: int = self._raw.__index__()
         return index
 
     def __float__(self) -> float:
         self._warn_lost("float")
-        return float(self._data)
+        return float(self._raw)
 
     def __complex__(self) -> complex:
         self._warn_lost("complex")
-        return complex(self._data)
+        return complex(self._raw)
 
     def _warn_lost(self, kind: str) -> None:
         self._refresh()
@@ -257,13 +257,13 @@ class Protocols(Operators):
 
     def __copy__(self) -> Variable:
         self._refresh()
-        copied: Variable = self._domain.Variable._make(self._data, self._node)
+        copied: Variable = self._domain.Variable._make(self._raw, self._node)
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         """Return a copy of the value that is still connected to the graph."""
         self._refresh()
-        copied: Variable = self._domain.Variable._make(self._domain.copy(self._data), self._node)
+        copied: Variable = self._domain.Variable._make(self._domain.copy(self._raw), self._node)
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:

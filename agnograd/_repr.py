@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from agnograd._backends import default_name
+from agnograd._graph import Output
 
 if TYPE_CHECKING:
     from agnograd._variable import Variable
@@ -69,7 +70,7 @@ def as_html(variable: Variable) -> str:
 def _values(variable: Variable) -> str:
     try:
         variable._refresh()
-        return repr(variable._domain.backend.array(variable._data))
+        return repr(variable._domain.backend.array(variable._raw))
     except Exception as error:
         return _trouble(error)
 
@@ -115,7 +116,8 @@ def _place(variable: Variable) -> str:
         return "not tracked"
     if node.op is None:
         return "leaf"
-    return f"op {node.op.name}" if node.index is None else f"op {node.op.name}[{node.index}]"
+    several = isinstance(variable._node, Output) and len(variable._node.siblings) > 1
+    return f"op {node.op.name}[{node.index}]" if several else f"op {node.op.name}"
 
 
 def _gradient(variable: Variable) -> str:

@@ -71,7 +71,7 @@ def seed_of(output: Variable, cotangent: Any) -> Variable:
                 "a complex value has no implied gradient: pass one, or differentiate its real or "
                 "imaginary part, or its absolute value"
             )
-        made: Variable = domain.Variable._make(domain.ones(output._data), None)
+        made: Variable = domain.Variable._make(domain.ones(output._raw), None)
         return made
     if not isinstance(cotangent, Variable):
         if isinstance(cotangent, bool | int | float | complex | list | tuple):
@@ -91,7 +91,7 @@ def seed_of(output: Variable, cotangent: Any) -> Variable:
 
 def raw_seed(g: Variable) -> Any:
     """Return a cotangent for a pass over raw arrays: as results are, for speed."""
-    return g._data if g.shape else g._domain.backend.scalar(g._data)
+    return g._raw if g.shape else g._domain.backend.scalar(g._raw)
 
 
 class Owner:
@@ -119,7 +119,7 @@ class Owner:
         """Return a gradient as a Variable; one that is a Variable stays connected."""
         if isinstance(g, Variable):
             if x is not None:
-                g._data = domain.backend.laid_out(g._data, x)
+                g._raw = domain.backend.laid_out(g._raw, x)
             return g
         made: Variable = domain.Variable._make(self.raw(g, domain, x), None)
         return made

@@ -78,7 +78,7 @@ def _forward_lines(op: Op, form: Form, kernel: Callable[..., Any]) -> Iterator[s
         yield from _recording(op)
     elif op.chapter in ("creation", "elementwise") and op.outputs == "one":
         yield "_result = _new(_Variable)"
-        yield "_result._data = _out"
+        yield "_result._raw = _out"
         yield "_result._node = None"
         yield "return _result"
     else:
@@ -123,7 +123,7 @@ def _unwrapping(op: Op, operands: tuple[str, ...]) -> Iterator[str]:
         yield f"if _type({name}) is _Variable:"
         if tracked:
             yield f"    _{name}_node = {name}._node"
-        yield f"    {name} = {name}._data"
+        yield f"    {name} = {name}._raw"
         if tracked:
             yield f"elif _type({name}) in _plain:"
             yield f"    _{name}_node = None"
@@ -168,7 +168,7 @@ def _recording(op: Op) -> Iterator[str]:
     several = op.outputs != "one"
     if not several:
         yield "_result = _new(_Variable)"
-        yield "_result._data = _out"
+        yield "_result._raw = _out"
     yield f"if {constant}:"
     yield "    _result = _wrap(_out)" if several else "    _result._node = None"
     yield "else:"

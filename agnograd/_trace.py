@@ -121,14 +121,14 @@ class Trace:
         create_graph = self.connects
         nodes = [each.node for inputs in self.inputs for each in inputs]
         given = zip(nodes, tangents, strict=True)
-        found = tape.push([(n, t if create_graph else t._data) for n, t in given], create_graph)
+        found = tape.push([(n, t if create_graph else t._raw) for n, t in given], create_graph)
         return [self._tangent(found, output) for output in outputs]
 
     def _tangent(self, found: dict[Any, Any], output: Variable) -> Any:
         domain = output._domain
         tangent = None if output._node is None else found.get(place(output._node))
         if tangent is None:
-            tangent = domain.raw.zeros_like(domain.backend.array(output._data))
+            tangent = domain.raw.zeros_like(domain.backend.array(output._raw))
         if not isinstance(tangent, Variable):
             tangent = domain.Variable._make(tangent, None)
         if not self.as_variables:
@@ -139,9 +139,9 @@ class Trace:
         domain = each.variable._domain
         g = found.get(each.node)
         if g is None:
-            g = domain.raw.zeros_like(domain.backend.array(each.variable._data))
+            g = domain.raw.zeros_like(domain.backend.array(each.variable._raw))
         give = owner.variable if self.as_variables else owner.raw
-        return give(g, domain, each.variable._data)
+        return give(g, domain, each.variable._raw)
 
     def out(self, value: Any) -> Any:
         """Return results as the caller gave the arguments: raw arrays or Variables."""
@@ -175,7 +175,7 @@ def _differentiated(leaf: Any, position: int) -> Input:
     domain: Domain = domain_of(leaf)
     if isinstance(leaf, Variable):
         leaf._refresh()
-        data, tracked = leaf._data, leaf._node is not None and is_grad_enabled()
+        data, tracked = leaf._raw, leaf._node is not None and is_grad_enabled()
     else:
         data, tracked = domain.to_raw(leaf), False
     if data.dtype not in domain.inexact_dtypes:

@@ -33,7 +33,7 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
     if isinstance(value, Variable):
         if value._domain is domain:
             value._refresh()
-            return value._data, value._node
+            return value._raw, value._node
         raise _mixed(call, name, f"a Variable on {value._domain.backend.name}")
     if isinstance(value, domain.array_types):
         return value, None
@@ -56,7 +56,7 @@ def unwrap_each(
     edges: list[Edge | None] = []
     for index, value in enumerate(values):
         if type(value) is domain.Variable:
-            arrays.append(value._data)
+            arrays.append(value._raw)
             edges.append(value._node)
         else:
             array, edge = unwrap(call, f"{name}[{index}]", value)

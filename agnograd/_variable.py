@@ -58,13 +58,13 @@ class Variable(Methods):
     [2.0, 4.0, 6.0]
     """
 
-    __slots__ = ("__weakref__", "_data", "_leaf", "_node", "_storage")
+    __slots__ = ("__weakref__", "_leaf", "_node", "_raw", "_storage")
     __hash__ = None  # type: ignore[assignment]
 
     _domain: ClassVar[Domain]
     _is_view: ClassVar[bool] = False
     _storage: Any
-    _data: Any
+    _raw: Any
     _node: Edge | None
     _leaf: Leaf
 
@@ -76,7 +76,7 @@ class Variable(Methods):
             )
         domain = getattr(cls, "_domain", None) or later("agnograd._namespace", "domain_of")(raw)
         variable: Variable = domain.Variable._make(domain.to_raw(raw), None)
-        inexact = domain.is_inexact(variable._data.dtype)
+        inexact = domain.is_inexact(variable._raw.dtype)
         if inexact and requires_grad is not False:
             variable._leaf = variable._node = Leaf(variable)
         elif requires_grad:
@@ -86,7 +86,7 @@ class Variable(Methods):
     @classmethod
     def _make(cls, data: Any, node: Edge | None) -> Self:
         variable = object.__new__(cls)
-        variable._data = data
+        variable._raw = data
         variable._node = node
         return variable
 
@@ -99,7 +99,7 @@ class Variable(Methods):
     def data(self) -> Any:
         """The raw array, without a copy. It must not be changed while a graph may need it."""
         self._refresh()
-        return self._domain.backend.array(self._data)
+        return self._domain.backend.array(self._raw)
 
     @data.setter
     def data(self, raw: Any) -> None:
@@ -114,28 +114,28 @@ class Variable(Methods):
     @property
     def shape(self) -> tuple[int, ...]:
         """The length of each axis."""
-        shape: tuple[int, ...] = self._data.shape
+        shape: tuple[int, ...] = self._raw.shape
         return shape
 
     @property
     def dtype(self) -> Any:
         """The backend's own dtype object."""
-        return self._data.dtype
+        return self._raw.dtype
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self._data.shape)
+        return len(self._raw.shape)
 
     @property
     def size(self) -> int | None:
         """The number of elements, or None where a lazy backend does not know it."""
-        return self._domain.size(self._data)
+        return self._domain.size(self._raw)
 
     @property
     def device(self) -> Any:
         """The backend's own device object."""
-        return self._domain.device(self._data)
+        return self._domain.device(self._raw)
 
     @property
     def T(self) -> Variable:  # noqa: N802 - the standard's name
@@ -290,7 +290,7 @@ class Variable(Methods):
     def detach(self) -> Variable:
         """Return the same value, cut from the graph (no copy)."""
         self._refresh()
-        detached: Variable = self._domain.Variable._make(self._data, None)
+        detached: Variable = self._domain.Variable._make(self._raw, None)
         return detached
 
     def retain_grad(self) -> None:

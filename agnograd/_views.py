@@ -61,7 +61,7 @@ class View(Variable):
         for view in reversed(stale):
             with _RETAKING[view._recorded]:
                 fresh = view._domain.take_view(view._op, view._base, view._options)
-            view._data, view._node = fresh._data, fresh._node
+            view._raw, view._node = fresh._raw, fresh._node
             view._seen = view._storage.writes
 
 
@@ -72,8 +72,8 @@ def view_of(op: Op, result: Variable, base: object, options: Mapping[str, Any]) 
     storage: Storage | None = getattr(base, "_storage", None)
     if storage is None:
         storage = base._storage = Storage()
-    data = result._data
-    if storage.writes and 2 * math.prod(data.shape) <= math.prod(base._data.shape):
+    data = result._raw
+    if storage.writes and 2 * math.prod(data.shape) <= math.prod(base._raw.shape):
         # An array that is written to again and again: a copy of a small part of it leaves the
         # array free to be written in place, which spares a copy of the whole.
         data = result._domain.copy(data)
@@ -104,7 +104,7 @@ def replace(variable: Variable, new: Variable, recorded: bool = True) -> None:
         variable = base
         values.append((variable, new))
     for member, value in values:
-        member._data = value._data
+        member._raw = value._raw
         if recorded:
             _keep_leaf(member)
             member._node = value._node

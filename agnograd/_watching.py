@@ -38,7 +38,7 @@ def replaced(hook: Callable[[Any], Any], g: Any, domain: Any, create_graph: bool
             f"of one of shape {grad.shape} and dtype {grad.dtype}; return one like it, or None"
         )
     new._refresh()
-    return new if create_graph else new._data
+    return new if create_graph else new._raw
 
 
 def announce(leaf: Leaf, g: Any, hooks: ActiveHooks) -> None:
@@ -50,4 +50,4 @@ def announce(leaf: Leaf, g: Any, hooks: ActiveHooks) -> None:
 
 def raw_gradient(g: Any) -> Any:
     """Return a gradient as hooks see it, a raw array; under ``create_graph`` it is a Variable."""
-    return g._data if isinstance(g, Variable) else g
+    return g._raw if isinstance(g, Variable) else g

@@ -120,7 +120,7 @@ def grad(
     owner = Owner(seeds)
     for index, (node, variable) in enumerate(zip(targets, wanted, strict=True)):
         if node in found:
-            results.append(owner.variable(found[node], variable._domain, variable._data))
+            results.append(owner.variable(found[node], variable._domain, variable._raw))
         elif allow_unused:
             results.append(None)
         else:
@@ -209,13 +209,13 @@ def _commit(found: ByNode[Any], owner: Owner) -> None:
         place_grad = place.grad
         if place_grad is None:
             variable = node.variable() if isinstance(node, Leaf) else None
-            total = owner.variable(g, domain, None if variable is None else variable._data)
+            total = owner.variable(g, domain, None if variable is None else variable._raw)
         elif isinstance(g, Variable):
             total = place_grad + g
         else:
             place_grad._refresh()
             with domain.backend.on_device(g):
-                total = domain.Variable._make(place_grad._data + g, None)
+                total = domain.Variable._make(place_grad._raw + g, None)
         places.append(place)
         sums.append(total)
     # One C call: no signal handler runs between the first and the last assignment.

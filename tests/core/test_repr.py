@@ -23,6 +23,10 @@ def number(xp, x):
         (lambda x: x[0], "Variable(array(1.), dtype=float64, op=__getitem__)"),
         (lambda x: x > 1.5, "Variable(array([False,  True]), dtype=bool)"),
         (
+            lambda x: ag.wrap(np.negative, vjp=lambda g, out, x: -g)(x),
+            "Variable(array([-1., -2.]), dtype=float64, op=negative)",
+        ),
+        (
             lambda x: ag.namespace().linalg.eigh(x[None, :] * x[:, None])[1],
             "Variable(array([[-0.89442719,  0.4472136 ],\n"
             "                [ 0.4472136 ,  0.89442719]]), dtype=float64, op=linalg.eigh[1])",
@@ -92,7 +96,7 @@ class Broken:
 
 def test_it_never_raises(xp):
     x = number(xp, 1.0).detach()
-    x._data = Broken()
+    x._raw = Broken()
     assert "ValueError: <broken>" in repr(x)
     assert "ValueError: &lt;broken&gt;" in x._repr_html_()
 

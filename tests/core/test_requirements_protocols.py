@@ -60,6 +60,8 @@ def test_10_a_ufunc_gives_variables_or_an_error(xp, ufunc, tracked):
         lambda x: x.__array__(np.float32, copy=True),
         lambda x: x.__dlpack__(),
         lambda x: x.__array_namespace__().from_dlpack(x),
+        np.ma.exp,  # which looks for an attribute of arrays before it asks for one
+        lambda x: np.ma.multiply(np.ma.masked_array([1.0, 2.0]), x),
     ],
 )
 def test_11_tracked_arrays_refuse_to_leave(xp, leave):

@@ -248,7 +248,7 @@ def stepped(n):
     buffers = set()
     for t in range(n - 1):
         y[t + 1, ...] = numpy.sin(y[t, ...]) * 1.1
-        buffers.add(id(y._data))
+        buffers.add(id(y._raw))
     return x, y, buffers
 
 
@@ -273,7 +273,7 @@ def test_adding_in_place_step_by_step_copies_nothing():
     buffers = set()
     for t in range(19):
         y[t + 1, ...] += y[t, ...] * 2.0
-        buffers.add(id(y._data))
+        buffers.add(id(y._raw))
     assert len(buffers) == 1
     np.testing.assert_array_equal(y.data[-1], np.full(3, 2.0**19))
 
@@ -299,14 +299,14 @@ def test_a_write_copies_what_anything_else_holds(hold):
     y = x * 1.0
     y[0] = 1.0  # from now on y has an array of its own
     held = hold(numpy, y)
-    address = id(y._data)
+    address = id(y._raw)
     y[...] = 100.0
-    assert id(y._data) != address
+    assert id(y._raw) != address
     np.testing.assert_array_equal(y.data, 100.0)
     del held
-    address = id(y._data)
+    address = id(y._raw)
     y[...] = 10.0
-    assert id(y._data) == address
+    assert id(y._raw) == address
 
 
 def test_a_write_that_a_hook_may_undo_is_a_copy():
