@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
+from array_api_compat import is_numpy_array
+
 from agnograd._domain import DTYPES
 from agnograd._fit import is_python_scalar
 from agnograd._namespace import owner_of
@@ -23,6 +25,7 @@ __all__ = [
     "as_operand",
     "check_cast",
     "is_foreign",
+    "is_plain_numpy",
     "write_out",
 ]
 
@@ -158,6 +161,14 @@ def is_foreign(value: Any) -> bool:
         and not isinstance(value, Variable)
         and owner_of(value) is None
     )
+
+
+def is_plain_numpy(value: Any) -> bool:
+    """Return whether a value is an array of NumPy's that backends may take for a constant.
+
+    Masked arrays and matrices are none: they have rules of their own for operands.
+    """
+    return is_numpy_array(value) and value.__array_priority__ <= 0.0
 
 
 def _kind(domain: Domain, dtype: Any) -> int:

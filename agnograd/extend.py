@@ -1,5 +1,6 @@
 """All that authors of rules, backends and plugins import."""
 
+from agnograd._arguments import is_plain_numpy
 from agnograd._axes import inverse_permutation, keep_axes, reduced_axes
 from agnograd._backends import Backend
 from agnograd._bridges import Bridge, Flat, Program, Record
@@ -41,6 +42,7 @@ __all__ = [
     "inverse_permutation",
     "is_basic",
     "is_complex",
+    "is_plain_numpy",
     "is_python_scalar",
     "is_tracked",
     "keep_axes",

@@ -10,10 +10,15 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from array_api_compat import is_numpy_array
-
 from agnograd.errors import UnsupportedArrayError
-from agnograd.extend import Backend, Capabilities, hookimpl, is_basic, without_newaxis
+from agnograd.extend import (
+    Backend,
+    Capabilities,
+    hookimpl,
+    is_basic,
+    is_plain_numpy,
+    without_newaxis,
+)
 
 __all__ = ["DaskBackend", "backend"]
 
@@ -44,7 +49,7 @@ class DaskBackend(Backend):
 
     def accepts(self, value: object) -> bool:
         """Return whether the operand is NumPy's, which Dask's functions and operators take."""
-        return is_numpy_array(value)
+        return is_plain_numpy(value)
 
     def laid_out(self, gradient: Any, x: Any) -> Any:
         """Return a gradient in its input's chunks, if their sizes are known."""

@@ -10,10 +10,8 @@ from contextlib import AbstractContextManager
 from types import FrameType, ModuleType
 from typing import Any
 
-from array_api_compat import is_numpy_array
-
 from agnograd.errors import MixedBackendsWarning
-from agnograd.extend import Backend, hookimpl
+from agnograd.extend import Backend, hookimpl, is_plain_numpy
 
 __all__ = ["StrictBackend", "backend"]
 
@@ -44,11 +42,8 @@ class StrictBackend(Backend):
         return np.errstate(divide="ignore", invalid="ignore", over="ignore")
 
     def accepts(self, value: object) -> bool:
-        """Return whether the operand is NumPy's: it becomes a constant, with a warning.
-
-        Not if it has rules of its own for operands, as masked arrays and matrices have.
-        """
-        return is_numpy_array(value) and value.__array_priority__ <= 0.0
+        """Return whether the operand is NumPy's: it becomes a constant, with a warning."""
+        return is_plain_numpy(value)
 
     def constant(self, value: Any, beside: Any = None) -> Any:
         """Return the array, with floating-point elements beside such an operand, as in NumPy."""

@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from array_api_compat import is_numpy_array
-
 from agnograd.errors import LostGradientError
-from agnograd.extend import Backend, Bridge, Capabilities, hookimpl, is_basic
+from agnograd.extend import Backend, Bridge, Capabilities, hookimpl, is_basic, is_plain_numpy
 from agnograd_torch._keys import forward_steps
 from agnograd_torch._operators import standard_operator
 
@@ -74,11 +72,8 @@ class TorchBackend(Backend):
         return {"tanh": lambda g, out: product(g, out)}
 
     def accepts(self, value: object) -> bool:
-        """Return whether the operand is NumPy's, which PyTorch's operators take.
-
-        Not if it has rules of its own for them, as masked arrays and matrices have.
-        """
-        return is_numpy_array(value) and value.__array_priority__ <= 0.0
+        """Return whether the operand is NumPy's, which PyTorch's operators take."""
+        return is_plain_numpy(value)
 
     def constant(self, value: Any, beside: Any = None) -> Any:
         """Return a tensor on the host; read-only memory and negative strides are not shared."""

@@ -220,3 +220,15 @@ def test_a_numpy_variable_is_no_constant(backend):
     for mix in (lambda: x * y, lambda: y * x, lambda: np.add(x, y), lambda: y + x.data):
         with pytest.raises(MixedBackendsError, match=r"ag\.asarray\(x, backend="):
             mix()
+
+
+@pytest.mark.parametrize("backend", ["dask", "torch", "strict"], indirect=True)
+@pytest.mark.parametrize(
+    "other", [np.ma.masked_array([1.0, 2.0], [True, False]), np.ones((1, 2)).view(np.matrix)]
+)
+def test_masked_arrays_and_matrices_are_no_constants(backend, other):
+    xp = ag.namespace(backend.name)
+    x = ag.Variable(xp.ones(2).data)
+    for mix in (lambda: xp.multiply(x, other), lambda: x * other, lambda: other * x):
+        with pytest.raises(MixedBackendsError, match=r"ag\.asarray"):
+            mix()

@@ -10,7 +10,7 @@ import pytest
 import agnograd as ag
 from agnograd._backends import backend_named
 from agnograd._domain import Domain
-from agnograd.errors import MixedBackendsError, MixedBackendsWarning
+from agnograd.errors import MixedBackendsWarning
 from agnograd_offload import Offload
 
 strict = pytest.importorskip("array_api_strict", reason="pip install 'agnograd[strict]'")
@@ -206,9 +206,3 @@ def test_with_warnings_as_errors_nothing_is_mixed():
         for mix in (lambda: x * C, lambda: C * x, lambda: np.concatenate([x, C])):
             with pytest.raises(MixedBackendsWarning):
                 mix()
-
-
-def test_arrays_with_rules_of_their_own_are_none():
-    x = ag.Variable(strict.ones(3))
-    with pytest.raises(MixedBackendsError, match="'strict'"):
-        ag.namespace("strict").add(x, np.ma.masked_array(C))

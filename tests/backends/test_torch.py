@@ -5,7 +5,7 @@ import pytest
 
 import agnograd as ag
 from agnograd._backends import backend_named
-from agnograd.errors import LostGradientError, MixedBackendsError
+from agnograd.errors import LostGradientError
 from tests.helpers.large import ELEMENTWISE, case_of, gradients, in_blocks_of_one, op_by_op
 
 torch = pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
@@ -111,14 +111,6 @@ def test_a_0d_tensor_takes_part_in_promotion(xp):
     assert (v > wide).data.tolist() == [False, False]
     first, second = ag.grad(lambda x, y: xp.sum(x * y), argnums=(0, 1))(narrow, wide)
     assert (first.dtype, second.dtype) == (torch.float32, torch.float64)
-
-
-def test_masked_arrays_and_matrices_are_no_constants(xp):
-    x = ag.Variable(torch.ones(2))
-    matrix = np.ones((1, 2)).view(np.matrix)
-    for other in (np.ma.masked_array([1.0, 2.0], [True, False]), matrix):
-        with pytest.raises(MixedBackendsError, match=r"ag\.asarray"):
-            xp.multiply(x, other)
 
 
 @pytest.mark.parametrize(
