@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import AbstractContextManager
 from functools import partial
 from heapq import heapify, heappop, heappush, heappushpop
@@ -129,6 +129,12 @@ class Pass(Arrivals):
         Whether most nodes need a call of their backward function, between hooks at most.
     """
 
+    targets: Set[int] = frozenset()
+    ends: Set[int] = frozenset()
+    path: set[int] | None = None
+    callbacks: ByNode[Callback] = ByNode()  # of which nobody changes one
+    awaited: dict[int, int] | None = None
+
     def __init__(self, create_graph: bool, retain_graph: bool, retain_grads: bool) -> None:
         super().__init__(in_place=not create_graph)
         mode = current_mode()
@@ -138,13 +144,8 @@ class Pass(Arrivals):
         # Forward mode outside of this pass needs the values that it would free.
         self.retain_graph = retain_graph or (mode is not None and mode.tape is not None)
         self.retain_grads = self.noticing = retain_grads
-        self.targets: set[int] | frozenset[int] = frozenset()
-        self.ends: set[int] | frozenset[int] = frozenset()
-        self.path: set[int] | None = None
         self.final: ByNode[Any] = ByNode()
         self.masked: set[int] = set()
-        self.callbacks: ByNode[Callback] = ByNode()
-        self.awaited: dict[int, int] | None = None
         self.plain = not create_graph
         self.special = self.observers is not None
 

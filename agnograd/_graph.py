@@ -147,7 +147,9 @@ class ByNode(Generic[T]):
     __slots__ = ("_found",)
 
     def __init__(self, pairs: Iterable[tuple[Edge, T]] = ()) -> None:
-        self._found: dict[int, tuple[Edge, T]] = {node[RANK]: (node, it) for node, it in pairs}
+        self._found: dict[int, tuple[Edge, T]] = {}
+        for node, it in pairs:
+            self[node] = it
 
     def __setitem__(self, node: Edge, value: T) -> None:
         self._found[node[RANK]] = node, value
