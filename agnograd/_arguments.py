@@ -10,7 +10,7 @@ from array_api_compat import is_numpy_array
 
 from agnograd._domain import DTYPES
 from agnograd._fit import is_python_scalar
-from agnograd._namespace import owner_of
+from agnograd._namespace import domain_named, owner_of
 from agnograd._variable import Variable
 from agnograd._views import replace
 from agnograd.errors import LostGradientError, MixedBackendsError, UnsupportedArrayError
@@ -26,6 +26,7 @@ __all__ = [
     "check_cast",
     "is_foreign",
     "is_plain_numpy",
+    "operand",
     "write_out",
 ]
 
@@ -125,16 +126,31 @@ def as_operand(domain: Domain, value: Any, beside: Any = None) -> Any:
         return domain.namespace.asarray(value, dtype=_listed_dtype(domain, value))
     if isinstance(value, domain.array_types) or (owner := owner_of(value)) in (None, domain):
         return domain.namespace.asarray(value)
-    if domain.backend.accepts(value):
-        return domain.namespace.asarray(domain.backend.constant(value, beside))
     if isinstance(value, Number) and hasattr(value, "item"):
         return value.item()
+    if domain.backend.accepts(value):
+        return domain.namespace.asarray(domain.backend.constant(value, beside))
     kind, name = type(value), domain.backend.name
     raise MixedBackendsError(
         f"an array of type {kind.__module__}.{kind.__qualname__} met a Variable on backend "
         f"{name!r}; move it there first, with its gradient, by ag.asarray(x, backend={name!r})"
         f"{'' if owner is None else f' (it is one of {owner.backend.name!r})'}"
     )
+
+
+def operand(xp: Any, value: Any) -> Any:
+    """Return what a function was given as the ops of a namespace take it.
+
+    Variables and Python's scalars come back as they are, raw arrays and nested lists as Variables.
+    Another library's scalar becomes one of Python's, and its array a constant if the backend takes
+    it for one.
+
+    Raises
+    ------
+    MixedBackendsError
+        If it is another backend's Variable, or an array that the backend does not take.
+    """
+    return as_operand(domain_named(xp.__package__.removeprefix("agnograd.")), value)
 
 
 def as_dtype(domain: Domain, dtype: Any) -> Any:

@@ -1,6 +1,6 @@
 """All that authors of rules, backends and plugins import."""
 
-from agnograd._arguments import is_plain_numpy
+from agnograd._arguments import is_plain_numpy, operand
 from agnograd._axes import inverse_permutation, keep_axes, reduced_axes
 from agnograd._backends import Backend
 from agnograd._bridges import Bridge, Flat, Program, Record
@@ -46,6 +46,7 @@ __all__ = [
     "is_python_scalar",
     "is_tracked",
     "keep_axes",
+    "operand",
     "reduced_axes",
     "sum_to",
     "without_newaxis",

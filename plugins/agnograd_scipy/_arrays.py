@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Number
 from typing import Any
 
 import array_api_compat
 
-import agnograd as ag
-from agnograd.errors import MixedBackendsError
-from agnograd.extend import is_complex
+from agnograd.extend import is_complex, operand
 
 __all__ = ["arrays_in", "filled", "given", "inexact", "padded", "real_like", "sliced"]
-
-
-def _own(xp: Any, x: Any) -> Any:
-    """Return an array as the namespace's, to which it belongs: nothing moves by itself.
-
-    Another library's scalar is a number.
-    """
-    own, here = ag.namespace(x).__package__, xp.__package__
-    name = here.removeprefix("agnograd.")
-    if own != here and not _is_raw(x, name):
-        if isinstance(x, Number) and hasattr(x, "item"):
-            return x.item()
-        raise MixedBackendsError(
-            f"an array of {own} was given to a function of backend {name!r}; move it there first, "
-            f"with its gradient, by ag.asarray(x, backend={name!r})"
-        )
-    return xp.asarray(x)
-
-
-def _is_raw(x: Any, name: str) -> bool:
-    """Return whether a backend has raw arrays of this kind: two may share a library."""
-    return isinstance(x, type(ag.namespace(name).empty(0).data))
 
 
 def inexact(xp: Any, *values: Any) -> list[Any]:
@@ -42,7 +17,7 @@ def inexact(xp: Any, *values: Any) -> list[Any]:
 
     Arrays alone decide on the precision; without one of floating-point dtype it is the default.
     """
-    found = [_own(xp, each) if hasattr(each, "dtype") else each for each in values]
+    found = [operand(xp, each) if hasattr(each, "dtype") else each for each in values]
     arrays = [each for each in found if hasattr(each, "dtype")]
     device = array_api_compat.device(arrays[0]) if arrays else None
     kinds = ("real floating", "complex floating")
@@ -71,7 +46,7 @@ def given(xp: Any, args: Any) -> Any:
     import optree  # which takes long
 
     args = tuple(args) if isinstance(args, tuple | list) else (args,)
-    convert = lambda each: _own(xp, each) if hasattr(each, "dtype") else each  # noqa: E731
+    convert = lambda each: operand(xp, each) if hasattr(each, "dtype") else each  # noqa: E731
     return optree.tree_map(convert, args)
 
 

@@ -587,6 +587,19 @@ def test_arrays_of_two_backends_are_an_error(xp):
         xp.signal.lfilter([1.0], [1.0, 0.5], other)
 
 
+@pytest.mark.filterwarnings("ignore::agnograd.errors.MixedBackendsWarning")
+@pytest.mark.parametrize("backend", ["dask", "jax", "torch", "strict"], indirect=True)
+def test_numpys_coefficients_are_constants_where_the_backend_takes_them(xp, backend, rng):
+    b, a = (each.astype("float32") for each in scipy.signal.butter(2, 0.3))  # the widest on JAX
+    x = ag.Variable(made(xp, rng.standard_normal(20), "float32"))
+    found = xp.signal.lfilter(b, a, x)
+    same(found, scipy.signal.lfilter(b, a, host(x)), 1e-5)
+    (gradient,) = ag.autodiff.grad(xp.sum(found), x)
+    assert type(gradient.data) is type(x.data)
+    reversed_ = scipy.signal.lfilter(b, a, np.ones(20, "float32"))[::-1]
+    same(gradient, reversed_, 1e-5)
+
+
 def test_scalars_of_numpy_are_numbers(xp):
     x = made(xp, np.eye(3))
     expected = host(xp.ndimage.shift(x, 0.5))
