@@ -143,14 +143,16 @@ def operand(xp: Any, value: Any) -> Any:
 
     Variables and Python's scalars come back as they are, raw arrays and nested lists as Variables.
     Another library's scalar becomes one of Python's, and its array a constant if the backend takes
-    it for one.
+    it for one. A namespace of raw arrays, which packs' functions are also called with, gets these.
 
     Raises
     ------
     MixedBackendsError
         If it is another backend's Variable, or an array that the backend does not take.
     """
-    return as_operand(domain_named(xp.__package__.removeprefix("agnograd.")), value)
+    domain = domain_named(xp.__package__.removeprefix("agnograd."))
+    found = as_operand(domain, value)
+    return found.data if xp is domain.raw and isinstance(found, Variable) else found
 
 
 def as_dtype(domain: Domain, dtype: Any) -> Any:

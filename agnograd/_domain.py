@@ -74,6 +74,8 @@ class Domain:
         From how many elements on arrays are large: ``Backend.large``.
     count : callable
         Gives the number of an array's elements: ``Backend.counter``.
+    lays_out : bool
+        Whether gradients are laid out as their inputs: ``Backend.laid_out``.
     held : array or None
         The newest gradient that was made in blocks (``agnograd._blocks``).
     """
@@ -92,6 +94,7 @@ class Domain:
         self._named: dict[str, Any] = {}
         self.large = backend.large
         self.count = backend.counter()
+        self.lays_out = type(backend).laid_out is not Backend.laid_out
         if type(backend).on_device is not Backend.on_device:
             Domain.switching = True
         own_clock = type(backend).mark is not Backend.mark

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from heapq import heapify, heappop, heappush, heappushpop
 from typing import Any
@@ -30,7 +30,7 @@ from agnograd._graph import (
     forget,
     maker_of,
 )
-from agnograd._mode import current_mode
+from agnograd._mode import current_mode, enable_grad
 from agnograd._paths import on_path, uses, within
 from agnograd._variable import Variable
 from agnograd._watching import announce, watched
@@ -84,28 +84,31 @@ def run_pass(
     """
     seeds = list(seeds)
     this = Pass(create_graph, retain_graph, retain_grads)
-    starts = [node for node, _ in seeds]
     if targets is not None:
-        targets = list(targets)
+        starts, targets = [node for node, _ in seeds], list(targets)
         this.targets = {node[RANK] for node in targets}
         this.noticing = retain_grads or not all(isinstance(node, Leaf) for node in targets)
         this.path = on_path(starts, targets)
         this.ends = frozenset() if beyond else this.targets
     if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
         this.callbacks = callbacks or this.callbacks
-        this.awaited = uses(starts, this.path)
+        this.awaited = uses([node for node, _ in seeds], this.path)
     # What is asked of the pass beyond the gradients of all leaves.
     if this.noticing or this.path is not None or this.awaited is not None:
         this.plain = False
     for node, g in seeds:
         this.begin(node, g)
     run = this.run_on_devices if Domain.switching else this.run
-    if this.hooks is None:
+    if this.hooks is None and not create_graph:
         run()
-    else:
-        raw = tuple(output._raw for output in outputs)
-        with this.hooks.around_pass(raw):
-            run()
+        return this.final
+    with ExitStack() as around:
+        if create_graph:  # whatever the state is outside
+            around.enter_context(enable_grad())
+        if this.hooks is not None:
+            raw = tuple(output._raw for output in outputs)
+            around.enter_context(this.hooks.around_pass(raw))
+        run()
     return this.final
 
 

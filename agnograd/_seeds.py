@@ -59,31 +59,33 @@ def seeds_of(
 def seed_of(output: Variable, cotangent: Any) -> Variable:
     """Return the cotangent of an output as a Variable, one by default."""
     domain = output._domain
+    value = output._raw
     if cotangent is None:
-        if output.shape and output.size != 1:
+        if value.shape and output.size != 1:
             raise NoGradientError(
                 f"a gradient is implied for values of one element alone, not of shape "
-                f"{output.shape}: pass the gradient, with that shape, or reduce the value with "
+                f"{value.shape}: pass the gradient, with that shape, or reduce the value with "
                 "xp.sum or xp.mean"
             )
-        if domain.is_complex(output.dtype):
+        if domain.is_complex(value.dtype):
             raise NoGradientError(
                 "a complex value has no implied gradient: pass one, or differentiate its real or "
                 "imaginary part, or its absolute value"
             )
-        made: Variable = domain.Variable._make(domain.ones(output._raw), None)
+        made: Variable = domain.Variable._make(domain.ones(value), None)
         return made
     if not isinstance(cotangent, Variable):
         if isinstance(cotangent, bool | int | float | complex | list | tuple):
-            cotangent = domain.library.asarray(cotangent, dtype=output.dtype, device=output.device)
+            cotangent = domain.library.asarray(cotangent, dtype=value.dtype, device=output.device)
         cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
     elif cotangent._domain is not domain:
         cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
     cotangent._refresh()
-    if cotangent.shape != output.shape or cotangent.dtype != output.dtype:
+    raw = cotangent._raw
+    if raw.shape != value.shape or raw.dtype != value.dtype:
         raise GradientError(
-            f"a cotangent of shape {cotangent.shape} and dtype {cotangent.dtype} does not fit a "
-            f"value of shape {output.shape} and dtype {output.dtype}; it must have the value's"
+            f"a cotangent of shape {raw.shape} and dtype {raw.dtype} does not fit a value of shape "
+            f"{value.shape} and dtype {value.dtype}; it must have the value's"
         )
     checked: Variable = cotangent
     return checked
@@ -91,14 +93,16 @@ def seed_of(output: Variable, cotangent: Any) -> Variable:
 
 def raw_seed(g: Variable) -> Any:
     """Return a cotangent for a pass over raw arrays: as results are, for speed."""
-    return g._raw if g.shape else g._domain.backend.scalar(g._raw)
+    return g._raw if g._raw.shape else g._domain.backend.scalar(g._raw)
 
 
 class Owner:
     """Gives users gradients that share memory with nothing else."""
 
     def __init__(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
-        self._shared = {id(g): g for _, g in seeds}
+        self._shared: dict[int, Any] = {}
+        for _, g in seeds:
+            self._shared[id(g)] = g
 
     def raw(self, g: Any, domain: Any, x: Any = None) -> Any:
         """Return a raw gradient, copied if it is a cotangent, a view, or given out already.
@@ -106,7 +110,7 @@ class Owner:
         It is laid out as the raw array ``x``, if that is known.
         """
         shared, backend = self._shared, domain.backend
-        laid_out = g if x is None else backend.laid_out(g, x)
+        laid_out = backend.laid_out(g, x) if domain.lays_out and x is not None else g
         if id(laid_out) in shared:
             return domain.copy(laid_out)
         own = backend.own(laid_out)

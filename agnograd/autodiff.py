@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from itertools import repeat
 from typing import Any
 
@@ -20,7 +18,6 @@ from agnograd.errors import NoGradientError
 __all__ = ["Graph", "backward", "grad", "graph"]
 
 _commits = threading.RLock()
-_AS_IT_IS = nullcontext()
 
 
 def backward(
@@ -108,14 +105,13 @@ def grad(
     wanted = _listed(inputs)
     targets = nodes_of(wanted, "inputs")
     seeds = seeds_of(outputs, cotangent_list(grad_outputs, outputs), create_graph, None)
-    with _graph_mode(create_graph):
-        found = run_pass(
-            seeds,
-            outputs=outputs,
-            targets=targets,
-            create_graph=create_graph,
-            retain_graph=create_graph if retain_graph is None else retain_graph,
-        )
+    found = run_pass(
+        seeds,
+        outputs=outputs,
+        targets=targets,
+        create_graph=create_graph,
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+    )
     results: list[Variable | None] = []
     owner = Owner(seeds)
     for index, (node, variable) in enumerate(zip(targets, wanted, strict=True)):
@@ -170,16 +166,15 @@ def run_backward(
     """Run a backward pass, and commit its gradients if it succeeds."""
     targets = None if inputs is None else nodes_of(inputs, "inputs")
     seeds = seeds_of(outputs, cotangents, create_graph, loss_scale)
-    with _graph_mode(create_graph):
-        found = run_pass(
-            seeds,
-            outputs=outputs,
-            targets=targets,
-            create_graph=create_graph,
-            retain_graph=create_graph if retain_graph is None else retain_graph,
-            retain_grads=retain_grads,
-        )
-        commit(found, Owner(seeds))
+    found = run_pass(
+        seeds,
+        outputs=outputs,
+        targets=targets,
+        create_graph=create_graph,
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+        retain_grads=retain_grads,
+    )
+    commit(found, Owner(seeds))
 
 
 def commit(found: ByNode[Any], owner: Owner) -> None:
@@ -204,14 +199,17 @@ def _commit(found: ByNode[Any], owner: Owner) -> None:
     places: list[Any] = []
     sums: list[Variable] = []
     for node, g in found.items():
-        place = node if isinstance(node, Leaf) else watch(node)
-        domain = domain_at(node)
+        place: Any
+        if isinstance(node, Leaf):
+            place, domain, variable = node, node.domain, node.variable()
+        else:
+            place, domain, variable = watch(node), domain_at(node), None
         place_grad = place.grad
         if place_grad is None:
-            variable = node.variable() if isinstance(node, Leaf) else None
             total = owner.variable(g, domain, None if variable is None else variable._raw)
         elif isinstance(g, Variable):
-            total = place_grad + g
+            with enable_grad():  # the pass was recorded, and so is the sum
+                total = place_grad + g
         else:
             place_grad._refresh()
             with domain.backend.on_device(g):
@@ -219,12 +217,7 @@ def _commit(found: ByNode[Any], owner: Owner) -> None:
         places.append(place)
         sums.append(total)
     # One C call: no signal handler runs between the first and the last assignment.
-    deque(map(setattr, places, repeat("grad"), sums), maxlen=0)
-
-
-def _graph_mode(create_graph: bool) -> AbstractContextManager[Any]:
-    """Record what a pass computes if it creates a graph, whatever the state is outside."""
-    return enable_grad() if create_graph else _AS_IT_IS
+    any(map(setattr, places, repeat("grad"), sums))
 
 
 def _listed(variables: Any) -> list[Variable]:

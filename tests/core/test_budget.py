@@ -73,6 +73,18 @@ def test_python_calls_of_an_op_forward_and_backward(step, forward, backward):
     assert calls_per_step(lambda n: partial(chain(step, n)[1].backward, seed)) == backward
 
 
+def test_python_calls_of_a_pass_and_of_a_leaf():
+    def total(n):
+        leaves = [ag.Variable(ARRAY) for _ in range(n)]
+        out = sum(leaves[1:], leaves[0] * 2.0)
+        return partial(out.backward, np.ones(10))
+
+    total(1)()
+    assert calls(total(1)) <= 32
+    # The sum that it is a term of, its arrival, and an array of its own as a Variable.
+    assert calls_per_step(total) == 8
+
+
 def test_python_calls_of_an_element_that_is_read():
     def read(n):
         x = ag.Variable(np.linspace(0.0, 1.0, n))
