@@ -97,7 +97,11 @@ def _gradient(op: Op, name: str, guarded: bool) -> Iterator[str]:
     result = f"_{name}_grad"
     value = _value(rule, name)
     if rule.kind != "elementwise":
-        yield f"{result} = _fit({value}, {name}_shape, {name}_dtype, xp)"
+        # Asked here, since almost all fit: a call costs several times as much.
+        fits = f"{result}.shape == {name}_shape and {result}.dtype is {name}_dtype"
+        yield f"{result} = {value}"
+        yield f"if {result} is None or not ({fits}):"
+        yield f"    {result} = _fit({result}, {name}_shape, {name}_dtype, xp)"
         return
     if _multiplies(rule):
         # In one expression: NumPy multiplies into a large array that nothing else refers to.

@@ -199,13 +199,11 @@ def _commit(found: ByNode[Any], owner: Owner) -> None:
     places: list[Any] = []
     sums: list[Variable] = []
     for node, g in found.items():
-        place: Any
-        if isinstance(node, Leaf):
-            place, domain, variable = node, node.domain, node.variable()
-        else:
-            place, domain, variable = watch(node), domain_at(node), None
+        leaf = node if isinstance(node, Leaf) else None
+        place, domain = (watch(node), domain_at(node)) if leaf is None else (leaf, leaf.domain)
         place_grad = place.grad
         if place_grad is None:
+            variable = leaf.variable() if leaf is not None and domain.lays_out else None
             total = owner.variable(g, domain, None if variable is None else variable._raw)
         elif isinstance(g, Variable):
             with enable_grad():  # the pass was recorded, and so is the sum

@@ -22,6 +22,8 @@ Axis = int | Sequence[int] | None
 
 
 def _count(x_shape: Shape, axis: Axis) -> int:
+    if axis is None:
+        return math.prod(x_shape)
     count = 1
     for each in reduced_axes(axis, len(x_shape)):
         count *= x_shape[each]

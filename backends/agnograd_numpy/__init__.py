@@ -56,10 +56,10 @@ class NumpyBackend(Backend):
         def broadcast_to(x: Any, /, shape: Any) -> Any:
             if getattr(x, "shape", None) != () or type(shape) is not tuple:
                 return np.broadcast_to(x, shape)
-            x = np.asarray(x)  # of no axes: this takes a third of the time of NumPy's function
-            out: Any = np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))
-            out.flags.writeable = False
-            return out
+            # Of no axes: this takes a sixth of the time of NumPy's function. The memory is a
+            # scalar's, to which nobody writes.
+            scalar = x[()]
+            return np.ndarray(shape, scalar.dtype, scalar, 0, (0,) * len(shape))
 
         def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
             return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
