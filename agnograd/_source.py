@@ -114,7 +114,9 @@ def _unwrapping(op: Op, operands: tuple[str, ...]) -> Iterator[str]:
 
     Operands of an operator that are no arrays leave the answer to their own types.
     """
-    beside = dict(zip(op.arrays, reversed(op.arrays), strict=True)) if len(op.arrays) == 2 else {}
+    # Two arrays that are promoted together; indices beside an array are not.
+    together = len(op.arrays) == 2 and len(op.differentiable) != 1
+    beside = dict(zip(op.arrays, reversed(op.arrays), strict=True)) if together else {}
     for name in op.arrays:
         if name == op.sequence:
             yield f"{name}, _edges = _unwrap_each(_call, {name!r}, {name})"
@@ -134,8 +136,8 @@ def _unwrapping(op: Op, operands: tuple[str, ...]) -> Iterator[str]:
             yield f"    if not _is_operand(_call, {name}):"
             yield "        return NotImplemented"
         node = f"_{name}_node" if tracked else "_"
-        arguments = ", ".join(("_call", repr(name), name, *filter(None, [beside.get(name)])))
-        yield f"    {name}, {node} = _unwrap({arguments})"
+        other = f", {beside[name]}" if together else ""
+        yield f"    {name}, {node} = _unwrap(_call, {name!r}, {name}{other})"
     if "key" in op.options:
         yield "if _type(key) is not int:"
         yield "    key = _raw_key(key)"

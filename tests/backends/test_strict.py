@@ -199,6 +199,17 @@ def test_writes_take_constants():
     np.testing.assert_allclose(np.asarray(x.grad.data), [0.0, 8.0, -48.0])
 
 
+@pytest.mark.filterwarnings("ignore::agnograd.errors.MixedBackendsWarning")
+def test_indices_stay_integers():
+    xp = ag.namespace("strict")
+    x = ag.Variable(strict.asarray([0.5, 1.0, -2.0]))
+    xp.sum(xp.take(x * x, np.asarray([0, 2, 2]))).backward()
+    np.testing.assert_array_equal(np.asarray(x.grad.data), [1.0, 0.0, -8.0])
+    np.testing.assert_array_equal(
+        np.asarray(xp.repeat(x, np.asarray([0, 1, 2])).detach()), [1.0, -2.0, -2.0]
+    )
+
+
 def test_with_warnings_as_errors_nothing_is_mixed():
     x = ag.Variable(strict.ones(3))
     with warnings.catch_warnings():
