@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from heapq import heappush
 from math import inf
 from sys import getrefcount
@@ -43,8 +43,7 @@ class Arrivals:
     in_place : bool
         Whether there are such gradients: Variables are never changed.
     special : bool
-        Whether the pass is observed, or some gradients may be large, or come element by element to
-        the result of an op.
+        Whether some gradients may be large, or come element by element to the result of an op.
     tried : float
         The rank of the oldest node that was found not worth to be run in blocks with newer ones.
     """
@@ -90,12 +89,6 @@ class Arrivals:
         if g.shape and domain_at(node).is_large(g):
             self.special = True
 
-    def look(self, op: Call, pairs: Pairs) -> None:
-        """Look for large gradients that an op made of what may have been a small cotangent."""
-        for _, part in pairs:
-            if part is not None and op.domain.is_large(part):
-                self.special = True
-
     def own(self, node: Edge, g: Any) -> None:
         """Put a gradient that may be changed in place where a node's gradient is."""
         rank = node[RANK]
@@ -111,19 +104,14 @@ class Arrivals:
             return total.gathered()
         return total if total is None or node[RANK] in self.owned else domain.copy(total)
 
-    def elements(self, reading: Node) -> tuple[Node, Callable[..., Any], Callable[..., Any]]:
-        """Return what a node reads element by element, and how to add to the gradient of that.
-
-        The functions take the key of an element and its cotangent. They go there at once: a node
-        that reads an element needs no turn.
-        """
+    def begin_elements(self, reading: Node) -> Elements:
+        """Let elements arrive one by one at what a node reads."""
         node = reading[-1]
-        found = self.gradients.get(node[RANK])
-        if type(found) is not Elements:
-            self.special = self.special or type(node) is not Leaf
-            found = Elements(reading, found, node[RANK] in self.owned)
-            self.own(node, found)
-        return node, found.keys.append, found.cotangents.append
+        self.special = self.special or type(node) is not Leaf
+        rank = node[RANK]
+        elements = Elements(reading, self.gradients.get(rank), rank in self.owned)
+        self.own(node, elements)
+        return elements
 
     def gather(self, op: Call, node: Node, g: Any) -> None:
         """Let an op add its gradient to a buffer, instead of making a full-size array for it."""

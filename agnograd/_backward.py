@@ -1,19 +1,28 @@
-"""The source of an op's backward functions, written from its signature and its rules."""
+"""The source of an op's backward functions, written from its signature and its rules.
+
+``backward`` returns gradients, for whoever looks at them. A step is one of a reverse pass where
+nobody does: it hands them on itself and frees the node, which spares what a small op has to wait
+for most.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 from typing import Literal
 
+from agnograd._graph import FIRST, OP, RANK, WATCH
 from agnograd._ops import Op, Rule
-from agnograd._source import broadcasts, indented, returns_its_argument, saved_values
+from agnograd._source import broadcasts, indented, is_product, returns_its_argument, saved_values
 
-__all__ = ["Manner", "backward_source", "multiplies", "works"]
+__all__ = ["Manner", "backward_source", "multiplies", "step_source", "works"]
 
 # How a backward function multiplies: cotangents of 0 with derivatives that are not finite give 0
 # where it is guarded.
 Manner = Literal["plain", "guarded"]
+
+# To ask whether it is the most usual dtype takes a fraction of looking one up.
+_CONJUGATED = "_conjugated = g.dtype is not _float64 and g.dtype in _complex"
 
 
 def backward_source(op: Op, manner: Manner = "plain", pullback: Sequence[str] = ()) -> str:
@@ -23,41 +32,150 @@ def backward_source(op: Op, manner: Manner = "plain", pullback: Sequence[str] = 
     under ``create_graph`` they are Variables and the differentiable namespace. ``pullback`` are
     the parameters of the backend's own function for an op of one input, if it has one.
     """
+    return _function(op, "backward", "g, node, xp", _backward_lines(op, manner, pullback))
+
+
+def step_source(op: Op, pullback: Sequence[str], looks: bool) -> str:
+    """Write ``(g, node, gradients, arrivals, keep, xp) -> edge or None``.
+
+    The gradients go to where the edges' gradients arrive, of raw arrays alone. The first edge that
+    is reached is returned: the queue still lacks it. What the node saved is freed unless ``keep``.
+    ``looks`` says whether a gradient may be large where the cotangent is not.
+    """
+    parameters = "g, node, gradients, arrivals, keep, xp"
+    return _function(op, "step", parameters, _step_lines(op, pullback, looks))
+
+
+def _function(op: Op, what: str, parameters: str, lines: Iterable[str]) -> str:
     name = op.name.rpartition(".")[2].strip("_")
-    body = "\n".join(_backward_lines(op, manner, pullback))
-    return f"def {name}_backward(g, node, xp):\n{indent(body, '    ')}\n"
+    body = "\n".join(lines)
+    return f"def {name}_{what}({parameters}):\n{indent(body, '    ')}\n"
 
 
 def _backward_lines(op: Op, manner: Manner, pullback: Sequence[str]) -> Iterator[str]:
-    inputs = op.differentiable
-    saved = [name for name, _, _ in saved_values(op)]
-    edges = ["*_edges"] if op.sequence else [f"_{name}_edge" for name in inputs]
-    yield f"{', '.join(['_', '_', '_', *saved, *edges])} = node"
+    yield _unpacking(op)
     if op.sequence:
-        (rule,) = op.rules.values()
-        name = op.sequence
-        gradients = f"_rule_{name}({', '.join(rule.names)})"
-        fitted = f"_fit_each({gradients}, _edges, {name}_shape, {name}_dtype, xp)"
-        yield f"return tuple(zip(_edges, {fitted}))"
+        yield from _fitted(op)
+        yield "return tuple(zip(_edges, _grads))"
         return
     if pullback:
-        (name,) = inputs
+        (name,) = op.differentiable
         yield "if xp is _raw:"
         yield f"    return ((_{name}_edge, _pullback({', '.join(pullback)})), )"
+    yield from _gradients(op, manner == "guarded")
+    pairs = "".join(f"(_{name}_edge, _{name}_grad), " for name in op.differentiable)
+    yield f"return ({pairs})"
+
+
+def _step_lines(op: Op, pullback: Sequence[str], looks: bool) -> Iterator[str]:
+    yield _unpacking(op)
+    if op.sequence:
+        yield from _fitted(op)
+        yield "for _edge, _grad in zip(_edges, _grads):"
+        yield "    if _grad is not None:"
+        yield "        arrivals.add(_edge, _grad, _domain)"
+        yield from _freeing(op)
+        yield "return None"
+        return
+    if multiplies(op) and not pullback:
+        yield _CONJUGATED
+    if len(op.differentiable) == 1:
+        (name,) = op.differentiable
+        if pullback:
+            yield f"_{name}_grad = _pullback({', '.join(pullback)})"
+        else:
+            yield from _gradient(op, name)
+        yield from _freeing(op)
+        yield from _arrival(op, name, looks)
+        yield "return None"
+        return
+    yield "_first = None"
+    if is_product(op):
+        yield from _square(op)
+    for name in op.differentiable:
+        yield f"if _{name}_edge is not None:"
+        yield from indented(_gradient(op, name))
+        yield from indented(_arrival(op, name, looks))
+    yield from _freeing(op)
+    yield "return _first"
+
+
+def _square(op: Op) -> Iterator[str]:
+    """Add the two gradients of ``x * x`` up here: they are the same."""
+    one, other = op.differentiable
+    yield f"if _{one}_edge is _{other}_edge and {one} is {other}:"
+    yield from indented(_gradient(op, one))
+    yield f"    _{one}_grad += _{one}_grad"  # a new array, which nothing else refers to
+    yield from indented(_arrival(op, one, looks=False))
+    yield f"    _{one}_edge = _{other}_edge = None"
+
+
+def _freeing(op: Op) -> Iterator[str]:
+    """Free what the node saved: as ``agnograd._graph.forget``, for a known op."""
+    yield "if not keep:"
+    yield f"    node[{OP}] = _freed if _op is _call else _op.when_freed()[0]"
+    if saved := len(saved_values(op)):
+        yield f"    {' = '.join(f'node[{place}]' for place in range(FIRST, FIRST + saved))} = None"
+
+
+def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
+    """Hand the gradient with respect to one input on."""
+    edge, grad = f"_{name}_edge", f"_{name}_grad"
+    lines = [
+        f"if {edge}[{RANK}] in gradients:",
+        f"    arrivals.add({edge}, {grad}, _domain)",
+        # An element of an array: the node that reads it needs no turn of its own.
+        f"elif {edge}[{OP}].reads and {edge}[{WATCH}] is None and _type({grad}) in _scalars:",
+        f"    _elements = gradients.get({edge}[-1][{RANK}])",
+        "    if _type(_elements) is not _Elements:",
+        f"        _elements = arrivals.begin_elements({edge})",
+        f"    _elements.keys.append({edge}[{FIRST}])",
+        f"    _elements.cotangents.append({grad})",
+        "else:",
+        f"    gradients[{edge}[{RANK}]] = {grad}",
+    ]
+    if len(op.differentiable) == 1:
+        lines.append(f"    return {edge}")
+    elif name == op.differentiable[0]:
+        lines.append(f"    _first = {edge}")
+    else:
+        lines += ["    if _first is None:", f"        _first = {edge}"]
+        lines += ["    else:", f"        _push(arrivals.queue, {edge})"]
+    if looks:
+        large = f"_type({grad}) in _viewable and _count({grad}) >= _large"
+        lines = [f"if {large}:", "    arrivals.special = True", *lines]
+    if op.rules[name].kind != "elementwise":  # which may say that there is none
+        lines = [f"if {grad} is not None:", *indented(lines)]
+    yield from lines
+
+
+def _unpacking(op: Op) -> str:
+    saved = [name for name, _, _ in saved_values(op)]
+    edges = ["*_edges"] if op.sequence else [f"_{name}_edge" for name in op.differentiable]
+    return f"{', '.join(['_', '_', '_op', *saved, *edges])} = node"
+
+
+def _fitted(op: Op) -> Iterator[str]:
+    """Compute the gradients of an op that takes its arrays as a sequence."""
+    (rule,) = op.rules.values()
+    name = op.sequence
+    gradients = f"_rule_{name}({', '.join(rule.names)})"
+    yield f"_grads = _fit_each({gradients}, _edges, {name}_shape, {name}_dtype, xp)"
+
+
+def _gradients(op: Op, guarded: bool) -> Iterator[str]:
+    """Compute the gradients with respect to all inputs that have an edge."""
     if multiplies(op):
-        # To ask whether it is the most usual dtype takes a fraction of looking one up.
-        yield "_conjugated = g.dtype is not _float64 and g.dtype in _complex"
-    for name in inputs:
-        lines = _gradient(op, name, manner == "guarded")
-        if len(inputs) == 1:
+        yield _CONJUGATED
+    for name in op.differentiable:
+        lines = _gradient(op, name, guarded)
+        if len(op.differentiable) == 1:
             yield from lines
         else:
             yield f"if _{name}_edge is None:"
             yield f"    _{name}_grad = None"
             yield "else:"
             yield from indented(lines)
-    pairs = "".join(f"(_{name}_edge, _{name}_grad), " for name in inputs)
-    yield f"return ({pairs})"
 
 
 def multiplies(op: Op) -> bool:
@@ -91,7 +209,7 @@ def _value(rule: Rule, name: str) -> str:
     return f"_rule_{name}({', '.join(rule.names)})"
 
 
-def _gradient(op: Op, name: str, guarded: bool) -> Iterator[str]:
+def _gradient(op: Op, name: str, guarded: bool = False) -> Iterator[str]:
     """Compute the gradient with respect to one input."""
     rule = op.rules[name]
     result = f"_{name}_grad"

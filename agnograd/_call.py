@@ -60,10 +60,10 @@ class Call:
     backward: Backward
     # As backward, but a cotangent of 0 gives 0 where the derivative is not finite.
     guarded: Backward
+    # One step of a pass in which nobody looks at gradients, or None if the op needs more than that.
+    step: Callable[..., Any] | None
     # Of an element-wise op, for each input: whether its rule computes anything.
     works: tuple[bool, ...] | None
-    # Whether a small cotangent may become a large gradient.
-    widens: bool
     # How gradients are added to what is there: that of the only input, or those of several.
     add: Callable[..., Any] | None
     accumulate: Callable[..., Any] | None
@@ -75,8 +75,6 @@ class Call:
     masks: Callable[[Node], bool] | None
     # Whether an output that nothing depends on has None for its cotangent, and not zeros.
     optional: bool
-    # One output, and nothing but a backward function: the engine's usual case.
-    simple: bool
     saved_names: tuple[str, ...]
     sources: tuple[Source, ...]
     # Where a node's edges begin, and what takes the place of its op and saved values when they
@@ -163,9 +161,8 @@ class SharedCall(Call):
         "parameters",
         "reads",
         "saved_names",
-        "simple",
         "sources",
-        "widens",
+        "step",
         "works",
     )
 
@@ -175,9 +172,8 @@ class SharedCall(Call):
         self.domain = domain
         self.parameters = {}
         self.backward = self.guarded = _no_backward
-        self.works = self.add = self.accumulate = self.overwrite = self.masks = None
-        self.reads = self.optional = self.negates = self.widens = False
-        self.simple = True
+        self.works = self.add = self.accumulate = self.overwrite = self.masks = self.step = None
+        self.reads = self.optional = self.negates = False
         self.saved_names: tuple[str, ...] = ()
         self.sources: tuple[Source, ...] = ()
         self.first = FIRST
@@ -221,14 +217,14 @@ class SharedCall(Call):
             lean: SharedCall = _new(SharedCall)
             for name in SharedCall.__slots__:
                 setattr(lean, name, getattr(self, name))
-            lean.hooks, lean.simple = restoring, False
+            lean.hooks, lean.step = restoring, None
             self._lean = lean
         return self._lean
 
     def packed_by(self, hooks: ActiveHooks) -> None:
         """Become a call whose node has saved values that plugins packed."""
         assert self._single, "other nodes have not"
-        self.hooks, self.simple = hooks, False
+        self.hooks, self.step = hooks, None
 
     def when_freed(self) -> tuple[Any, ...]:
         """Return what takes the place of a node's op and saved values when they are freed."""
@@ -261,7 +257,7 @@ class ObservedCall(Call):
         shared |= {"freed": None, "_nothing": (None,) * len(call.saved_names)}
         freed = shared | _FREED | {"origin": property(lambda self: self)}
         shared["_freed_kind"] = _kind(freed)
-        return _kind(shared | {"_packed_kind": _kind(shared | {"simple": False})})
+        return _kind(shared | {"_packed_kind": _kind(shared | {"step": None})})
 
     def packed_by(self, hooks: ActiveHooks) -> None:
         """Become a call whose node has saved values that plugins packed."""
@@ -297,7 +293,7 @@ _FREED = {
     "add": None,
     "accumulate": None,
     "overwrite": None,
-    "simple": True,
+    "step": None,
 }
 
 

@@ -123,7 +123,6 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 def _node(run: Run, inputs: list[Variable], edges: list[Edge], domain: Domain) -> Node:
     """Return the node of a checkpoint, which saves the arguments."""
     call = SharedCall(getattr(run.f, "__name__", "checkpoint"), "checkpoint", domain, single=True)
-    call.simple = False
     call.optional = True  # results may be on several backends: zeros would have to be, too
     call.backward = call.guarded = run.backward
     run.sources = tuple(

@@ -11,16 +11,17 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from heapq import heappush
 from inspect import getdoc, signature
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import array_api_compat
 
-from agnograd._backward import Manner, backward_source, multiplies, works
+from agnograd._backward import backward_source, multiplies, step_source, works
 from agnograd._call import SharedCall
-from agnograd._deferred import deferred_function, now
-from agnograd._fit import conjugate, fit, fit_each, guarded, mismatch
+from agnograd._deferred import deferred_function, later, now
+from agnograd._fit import SCALAR_TYPES, conjugate, fit, fit_each, guarded, mismatch
 from agnograd._graph import FIRST, Leaf, Node, next_rank
 from agnograd._indexing import raw_key
 from agnograd._mode import current_mode
@@ -57,9 +58,11 @@ _SHARED = {
     "_mode": current_mode,
     "_new": object.__new__,
     "_partial": partial,
+    "_push": heappush,
     "_raw_key": raw_key,
     "_rank": next_rank,
     "_reference": reference,
+    "_scalars": SCALAR_TYPES,
     "_type": type,
     "_unwrap": unwrap,
     "_unwrap_each": unwrap_each,
@@ -97,8 +100,6 @@ def compile_op(
 
 def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> FunctionType:
     call = SharedCall(op.name, op.chapter, domain)
-    special = op.accumulate or op.overwrite or op.masks
-    call.simple = op.outputs == "one" and not special
     scope = _SHARED | {
         "__name__": f"agnograd.ops.{op.chapter}",
         "_Variable": domain.Variable,
@@ -106,6 +107,7 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         "_call": call,
         "_complex": domain.complex_dtypes,
         "_count": domain.count,
+        "_domain": domain,
         "_float64": domain.dtype_or_none("float64"),
         "_inexact": domain.inexact_dtypes,
         "_kernel": kernel,
@@ -121,9 +123,6 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     call.optional = op.outputs == "optional"
     call.negates = negates(op)
     call.works = works(op)
-    # Not so products: those of small matrices are too fast to look at what they give.
-    kinds = {rule.kind for rule in op.rules.values()}
-    call.widens = domain.large is not None and bool(kinds & {"linear", "vjp"})
     if op.status == "missing":
         call.backward = call.guarded = _missing(op, domain)
     elif op.rules:
@@ -139,17 +138,17 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
             call.masks = _masks(op, call.saved_names)
     if op.differentiable:
         call.freed = call.when_freed()
+        scope["_freed"] = call.freed[0]
     return _function(forward_source(op, form, kernel), scope)
 
 
 def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> None:
     """Give a call its backward functions, each of which is compiled when it is called first."""
 
-    def put(attribute: str, manner: Manner) -> None:
+    def put(attribute: str, source: Callable[[], str]) -> None:
         @cache
         def compiled() -> Callable[..., Any]:
-            names = pullback if manner == "plain" else ()
-            function = _function(backward_source(op, manner, names), scope)
+            function = _function(source(), scope)
             function.__defaults__ = (call.domain.raw,)
             call.becomes(attribute, function)
             return function
@@ -157,8 +156,18 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
         setattr(call, attribute, lambda *arguments: compiled()(*arguments))
 
     pullback = _pullback(op, call, scope)
-    put("backward", "plain")
-    put("guarded", "guarded" if multiplies(op) else "plain")
+    put("backward", lambda: backward_source(op, "plain", pullback))
+    put("guarded", lambda: backward_source(op, "guarded" if multiplies(op) else "plain"))
+    if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
+        put("step", lambda: _step_source(op, pullback, call.domain, scope))
+
+
+def _step_source(op: Op, pullback: Sequence[str], domain: Domain, scope: dict[str, Any]) -> str:
+    scope["_Elements"] = later("agnograd._elements", "Elements")
+    # A small cotangent may become a large gradient. That of a product of small matrices may, too,
+    # but they are too fast to look at what they give.
+    kinds = {rule.kind for rule in op.rules.values()}
+    return step_source(op, pullback, domain.large is not None and bool(kinds & {"linear", "vjp"}))
 
 
 def _pullback(op: Op, call: SharedCall, scope: dict[str, Any]) -> Sequence[str]:

@@ -13,7 +13,6 @@ from agnograd._blocks import in_blocks
 from agnograd._call import Backward, Call, Pairs, note
 from agnograd._domain import Domain
 from agnograd._elements import Elements
-from agnograd._fit import SCALAR_TYPES
 from agnograd._graph import (
     FIRST,
     OP,
@@ -98,9 +97,8 @@ def run_pass(
         this.plain = False
     for node, g in seeds:
         this.begin(node, g)
-    run = this.run_on_devices if Domain.switching else this.run
     if this.hooks is None and not create_graph:
-        run()
+        this.run()
         return this.final
     with ExitStack() as around:
         if create_graph:  # whatever the state is outside
@@ -108,7 +106,7 @@ def run_pass(
         if this.hooks is not None:
             raw = tuple(output._raw for output in outputs)
             around.enter_context(this.hooks.around_pass(raw))
-        run()
+        this.run()
     return this.final
 
 
@@ -129,7 +127,7 @@ class Pass(Arrivals):
     noticing : bool
         Whether gradients of values in the middle of the graph are asked for.
     plain : bool
-        Whether most nodes need a call of their backward function, between hooks at most.
+        Whether nobody looks at a gradient before it is whole, and at a leaf.
     """
 
     targets: Set[int] = frozenset()
@@ -149,109 +147,75 @@ class Pass(Arrivals):
         self.retain_grads = self.noticing = retain_grads
         self.final: ByNode[Any] = ByNode()
         self.masked: set[int] = set()
-        self.plain = not create_graph
-        self.special = self.observers is not None
+        self.plain = not create_graph and self.observers is None
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
-        gradients, queue, owned = self.gradients, self.queue, self.owned
-        plain, observed, keeping, source = self.plain, self.observers, self.retain_graph, None
+        gradients, queue, keep = self.gradients, self.queue, self.retain_graph
+        switching = Domain.switching
         node: Any = heappop(queue) if queue else None
         while node is not None:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
             g, op = gradients.pop(node[RANK]), node[OP]
+            step = op.step if self.plain and not switching else None
+            reached = None
             try:
-                if plain and op.simple and node[WATCH] is None:
-                    pairs = op.backward(g, node) if not self.special else self.call(op, node, g)
-                    if not keeping:
-                        node[OP : op.first] = op.freed or op.when_freed()
-                    if op.widens and not self.special:
-                        self.look(op, pairs)
+                if step is None or node[WATCH] is not None or (self.special and self.looks(op, g)):
+                    self.visit(node, g)
                 else:
-                    pairs = self.visit(node, g)
-                    plain, source = self.plain, None
+                    reached = step(g, node, gradients, self, keep)
             except BaseException as error:
                 note(error, op)
                 raise
-
-            quick = plain and observed is None
-            nearest = None  # the first that is reached: most often it is the newest of all
-            for edge, part in pairs:
-                if part is None:
-                    continue
-                if quick and edge[OP].reads and edge[WATCH] is None and type(part) in SCALAR_TYPES:
-                    if edge[-1] is not source:  # another array than the last one
-                        source, add_key, add_cotangent = self.elements(edge)
-                    add_key(edge[FIRST])
-                    add_cotangent(part)
-                    continue
-                if (rank := edge[RANK]) not in gradients:
-                    gradients[rank] = part
-                    if nearest is None:
-                        nearest = edge
-                    else:
-                        heappush(queue, edge)
-                elif rank in owned:
-                    gradients[rank] += part
-                else:
-                    self.add(edge, part, op.domain)
-            if nearest is not None:
-                node = heappushpop(queue, nearest)
+            # Most often the first node that is reached is the newest of all.
+            if reached is not None:
+                node = heappushpop(queue, reached)
             else:
                 node = heappop(queue) if queue else None
 
-    def run_on_devices(self) -> None:
-        """Visit every node on the device of its gradient, and add gradients on theirs."""
-        while self.queue:
-            node: Any = heappop(self.queue)
-            g, op = self.gradients.pop(node[RANK]), node[OP]
-            try:
-                with _on_device(node, g):
-                    pairs = self.visit(node, g)
-            except BaseException as error:
-                note(error, op)
-                raise
-            for edge, part in pairs:
-                if part is not None:
-                    with _on_device(edge, part):
-                        self.add(edge, part, op.domain)
+    def looks(self, op: Call, g: Any) -> bool:
+        """Return whether a cotangent is of those for which there are special ways."""
+        return type(g) is Elements or op.domain.is_large(g)
 
-    def call(self, op: Call, node: Node, g: Any) -> Pairs:
-        """Call a backward function in a pass that is observed, or has special gradients."""
-        if type(g) is Elements:
-            g = g.gathered()
-        if self.observers is not None:
-            return self.observers.backward(partial(op.backward, g, node), node, g)
-        return () if self.blocks(op, node, g) else op.backward(g, node)
-
-    def blocks(self, op: Call, node: Node, g: Any) -> bool:
-        """Work a large cotangent of an element-wise op out block by block; return whether so."""
-        large = op.works is not None and op.domain.is_large(g)
-        return large and in_blocks(self, node, g, self.retain_graph)
-
-    def visit(self, node: Edge, g: Any) -> Pairs:
+    def visit(self, node: Edge, g: Any) -> None:
         """Visit a node that is no plain op, or in a pass of which more is asked."""
+        if self.plain and node[WATCH] is None and type(node) is Leaf:
+            self.final[node] = g.gathered() if type(g) is Elements else g
+            return
+        switching = Domain.switching
+        if switching:
+            with _on_device(node, g):
+                pairs = self.pairs(node, g)
+        else:
+            pairs = self.pairs(node, g)
+        if pairs is None:
+            return
+        domain = node[OP].domain
+        for edge, part in pairs:
+            if part is None:
+                continue
+            if switching:
+                with _on_device(edge, part):
+                    self.add(edge, part, domain)
+            else:
+                self.add(edge, part, domain)
+        if self.awaited is not None:
+            self.settle(self.awaited, node)
+
+    def pairs(self, node: Edge, g: Any) -> Pairs | None:
+        """Return the gradients that go on from a node, or None if nothing does."""
         op = node[OP]
         if type(g) is Elements:
             g = g.gathered()
-        if self.plain and self.hooks is None and node[WATCH] is None and type(node) is Leaf:
-            self.final[node] = g
-            return ()
         if self.noticing or node[WATCH] is not None or not isinstance(op, Call):
             g = self.meet(node, g)
         taken = node if self.path is None else within(self.path, node)
         if g is None or taken is None:
-            return ()
+            return None
         pairs = self.differentiate(node, taken, g)
         if not self.retain_graph:
             forget(node)
-        if self.awaited is None:
-            return pairs
-        for edge, part in pairs:
-            if part is not None:
-                self.add(edge, part)
-        self.settle(self.awaited, node)
-        return ()
+        return pairs
 
     def settle(self, awaited: dict[int, int], node: Node) -> None:
         """Let leaves arrive whose last use has run."""
@@ -312,7 +276,8 @@ class Pass(Arrivals):
         ``taken`` is the node with those of its edges alone that the pass will take.
         """
         op: Call = node[OP]
-        if self.plain and self.observers is None and self.special and self.blocks(op, node, g):
+        large = self.plain and self.special and op.works is not None and op.domain.is_large(g)
+        if large and in_blocks(self, node, g, self.retain_graph):
             return ()
         if op.hooks is not None:
             node = [*node[:FIRST], *op.hooks.restore(node[FIRST : op.first]), *node[op.first :]]

@@ -150,7 +150,6 @@ def _recorded(
     saved = function.saved
     function._saved = ()  # the node keeps them, and frees them
     rule = Rule(function, domain, inputs, isinstance(out, tuple | list))
-    call.simple = False
     call.saves(
         [f"saved[{index}]" for index in range(len(saved))],
         [_source(value, inputs, out, call.domain) for value in saved],

@@ -67,8 +67,8 @@ class NoOp:
     """What leaves and outputs have for an op: there is nothing to run."""
 
     name = "leaf"
-    simple = reads = negates = False
-    works = None
+    reads = negates = False
+    step = works = None
     first = FIRST
 
 
@@ -79,18 +79,22 @@ _NO_OP = NoOp()
 next_rank = itertools.count(0, -1).__next__
 
 
+_ref = weakref.ref
+
+
 class Leaf(list[Any]):
     """The start of a graph: an array that requires a gradient, and that gradient."""
 
     __slots__ = ("__weakref__", "accumulated", "domain", "facts", "grad", "variable")
 
     def __init__(self, variable: Variable) -> None:
-        super().__init__((next_rank(), None, _NO_OP))
+        list.__init__(self, (next_rank(), None, _NO_OP))
+        raw = variable._raw
         self.grad: Variable | None = None
         self.domain = variable._domain
-        self.facts = variable.shape, variable.dtype  # what is written to it later keeps them
-        self.variable = weakref.ref(variable)
-        self.accumulated: dict[int, Callable[[Any], Any]] = {}
+        self.facts = raw.shape, raw.dtype  # what is written to it later keeps them
+        self.variable = _ref(variable)
+        self.accumulated: dict[int, Callable[[Any], Any]] | None = None
 
 
 class Output(list[Any]):

@@ -155,7 +155,7 @@ def domain_of(value: object) -> Domain:
     UnsupportedArrayError
         If the value is an array of no installed backend.
     """
-    domain = owner_of(value)
+    domain = _owners.get(type(value)) or owner_of(value)
     if domain is not None:
         return domain
     if isinstance(value, list | tuple):

@@ -15,6 +15,7 @@ __all__ = [
     "broadcasts",
     "forward_source",
     "indented",
+    "is_product",
     "negates",
     "returns_its_argument",
     "saved_values",

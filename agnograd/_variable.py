@@ -75,9 +75,10 @@ class Variable(Methods):
                 "as it is, or x.detach() for a new leaf of the same value"
             )
         domain = getattr(cls, "_domain", None) or later("agnograd._namespace", "domain_of")(raw)
-        variable: Variable = domain.Variable._make(domain.to_raw(raw), None)
-        inexact = domain.is_inexact(variable._raw.dtype)
-        if inexact and requires_grad is not False:
+        variable: Variable = object.__new__(domain.Variable)
+        variable._raw = data = domain.to_raw(raw)
+        variable._node = None
+        if data.dtype in domain.inexact_dtypes and requires_grad is not False:
             variable._leaf = variable._node = Leaf(variable)
         elif requires_grad:
             variable.requires_grad = True  # which says why it cannot be
@@ -334,6 +335,8 @@ class Variable(Methods):
                 "gradient of a value in the middle of a graph"
             )
         key = next(_hook_keys)
+        if leaf.accumulated is None:
+            leaf.accumulated = {}
         leaf.accumulated[key] = fn
         return HookHandle(leaf.accumulated, key)
 

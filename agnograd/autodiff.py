@@ -191,7 +191,7 @@ def _tell(leaf: Leaf) -> None:
     variable = leaf.variable()
     if variable is not None:
         with no_grad():
-            for hook in tuple(leaf.accumulated.values()):
+            for hook in tuple((leaf.accumulated or {}).values()):
                 hook(variable)
 
 

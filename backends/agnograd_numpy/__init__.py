@@ -64,15 +64,27 @@ class NumpyBackend(Backend):
         def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
             return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
 
+        def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+            if dtype is None and device is None and isinstance(x, (np.number, np.bool)):
+                return type(x)(1)
+            return np.ones_like(x, dtype=dtype, device=device)
+
+        def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+            if dtype is None and device is None and isinstance(x, (np.number, np.bool)):
+                return type(x)(0)
+            return np.zeros_like(x, dtype=dtype, device=device)
+
         return {
             "broadcast_to": broadcast_to,
             "linalg.matmul": np.matmul,
             "linalg.matrix_transpose": attrgetter("mT"),
             "matmul": np.matmul,
             "matrix_transpose": attrgetter("mT"),
+            "ones_like": ones_like,
             "permute_dims": lambda x, /, axes: x.transpose(axes),
             "reshape": reshape,
             "zeros": np.zeros,
+            "zeros_like": zeros_like,
             **_reductions(np),
             **{f"fft.{name}": _transform(name) for name in ("fftn", "ifftn", "irfftn", "rfftn")},
         }
