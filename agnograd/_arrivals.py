@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._call import Call, Pairs
 from agnograd._elements import Elements
-from agnograd._graph import RANK, Edge, Leaf, Node, domain_at
+from agnograd._graph import FIRST, RANK, Edge, Leaf, Node, domain_at
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -103,6 +103,14 @@ class Arrivals:
         if type(total) is Elements:
             return total.gathered()
         return total if total is None or node[RANK] in self.owned else domain.copy(total)
+
+    def read(self, reading: Node, g: Any) -> None:
+        """Take the cotangent of an element that a node reads: the node needs no turn of its own."""
+        elements = self.gradients.get(reading[-1][RANK])
+        if type(elements) is not Elements:
+            elements = self.begin_elements(reading)
+        elements.keys.append(reading[FIRST])
+        elements.cotangents.append(g)
 
     def begin_elements(self, reading: Node) -> Elements:
         """Let elements arrive one by one at what a node reads."""

@@ -124,7 +124,7 @@ def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     lines = [
         f"if {edge}[{RANK}] in gradients:",
         f"    arrivals.add({edge}, {grad}, _domain)",
-        # An element of an array: the node that reads it needs no turn of its own.
+        # As Arrivals.read, without a call.
         f"elif {edge}[{OP}].reads and {edge}[{WATCH}] is None and _type({grad}) in _scalars:",
         f"    _elements = gradients.get({edge}[-1][{RANK}])",
         "    if _type(_elements) is not _Elements:",

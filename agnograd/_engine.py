@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from heapq import heapify, heappop, heappush, heappushpop
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agnograd._arrivals import Arrivals, are_different
 from agnograd._blocks import in_blocks
 from agnograd._call import Backward, Call, Pairs, note
 from agnograd._domain import Domain
 from agnograd._elements import Elements
+from agnograd._fit import SCALAR_TYPES
 from agnograd._graph import (
     FIRST,
     OP,
@@ -33,6 +34,9 @@ from agnograd._mode import current_mode, enable_grad
 from agnograd._paths import on_path, uses, within
 from agnograd._variable import Variable
 from agnograd._watching import announce, watched
+
+if TYPE_CHECKING:
+    from agnograd._hooks import ActiveHooks
 
 __all__ = ["Callback", "run_pass"]
 
@@ -127,7 +131,7 @@ class Pass(Arrivals):
     noticing : bool
         Whether gradients of values in the middle of the graph are asked for.
     plain : bool
-        Whether nobody looks at a gradient before it is whole, and at a leaf.
+        Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     """
 
     targets: Set[int] = frozenset()
@@ -147,12 +151,12 @@ class Pass(Arrivals):
         self.retain_grads = self.noticing = retain_grads
         self.final: ByNode[Any] = ByNode()
         self.masked: set[int] = set()
-        self.plain = not create_graph and self.observers is None
+        self.plain = not create_graph
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, keep = self.gradients, self.queue, self.retain_graph
-        switching = Domain.switching
+        observers, switching = self.observers, Domain.switching
         node: Any = heappop(queue) if queue else None
         while node is not None:
             # The consumers of the newest node are newer still and have run: its gradient is whole.
@@ -160,8 +164,10 @@ class Pass(Arrivals):
             step = op.step if self.plain and not switching else None
             reached = None
             try:
-                if step is None or node[WATCH] is not None or (self.special and self.looks(op, g)):
+                if step is None or node[WATCH] is not None or (self.special and self.ways(op, g)):
                     self.visit(node, g)
+                elif observers is not None:
+                    reached = self.observe(observers, node, g)
                 else:
                     reached = step(g, node, gradients, self, keep)
             except BaseException as error:
@@ -173,7 +179,24 @@ class Pass(Arrivals):
             else:
                 node = heappop(queue) if queue else None
 
-    def looks(self, op: Call, g: Any) -> bool:
+    def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
+        """Take a step between the hooks of plugins; return an edge that the queue still lacks."""
+        op: Call = node[OP]
+        pairs = observers.backward(partial(op.backward, g, node), node, g)
+        if not self.retain_graph:
+            node[OP : op.first] = op.freed or op.when_freed()
+        reached = None
+        for edge, part in pairs:
+            if part is None:
+                continue
+            if reached is not None or edge[RANK] in self.gradients:
+                self.add(edge, part, op.domain)
+            else:
+                self.gradients[edge[RANK]] = part
+                reached = edge
+        return reached
+
+    def ways(self, op: Call, g: Any) -> bool:
         """Return whether a cotangent is of those for which there are special ways."""
         return type(g) is Elements or op.domain.is_large(g)
 
@@ -190,13 +213,15 @@ class Pass(Arrivals):
             pairs = self.pairs(node, g)
         if pairs is None:
             return
-        domain = node[OP].domain
+        domain, reading = node[OP].domain, self.plain and self.observers is None
         for edge, part in pairs:
             if part is None:
                 continue
             if switching:
                 with _on_device(edge, part):
                     self.add(edge, part, domain)
+            elif reading and edge[OP].reads and not edge[WATCH] and type(part) in SCALAR_TYPES:
+                self.read(edge, part)
             else:
                 self.add(edge, part, domain)
         if self.awaited is not None:
@@ -276,8 +301,8 @@ class Pass(Arrivals):
         ``taken`` is the node with those of its edges alone that the pass will take.
         """
         op: Call = node[OP]
-        large = self.plain and self.special and op.works is not None and op.domain.is_large(g)
-        if large and in_blocks(self, node, g, self.retain_graph):
+        plain = self.plain and self.observers is None and op.works is not None
+        if plain and op.domain.is_large(g) and in_blocks(self, node, g, self.retain_graph):
             return ()
         if op.hooks is not None:
             node = [*node[:FIRST], *op.hooks.restore(node[FIRST : op.first]), *node[op.first :]]

@@ -61,7 +61,7 @@ class Variable(Methods):
     __slots__ = ("__weakref__", "_leaf", "_node", "_raw", "_storage")
     __hash__ = None  # type: ignore[assignment]
 
-    _domain: ClassVar[Domain]
+    _domain: ClassVar[Domain] = None  # type: ignore[assignment]  # of the class that users call
     _is_view: ClassVar[bool] = False
     _storage: Any
     _raw: Any
@@ -74,7 +74,7 @@ class Variable(Methods):
                 "a Variable made of a tracked one would lose its gradient without a word; use it "
                 "as it is, or x.detach() for a new leaf of the same value"
             )
-        domain = getattr(cls, "_domain", None) or later("agnograd._namespace", "domain_of")(raw)
+        domain = cls._domain or later("agnograd._namespace", "domain_of")(raw)
         variable: Variable = object.__new__(domain.Variable)
         variable._raw = data = domain.to_raw(raw)
         variable._node = None

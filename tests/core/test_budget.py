@@ -54,7 +54,7 @@ def calls_per_step(prepared):
 # own function; the backward function, a rule if there is something to compute in it, and one more
 # if what arrives has to be added up.
 STEPS = {
-    "y * y": (lambda x, y: y * y, 1, 2),
+    "y * y": (lambda x, y: y * y, 1, 1),
     "y * 0.9": (lambda x, y: y * 0.9, 1, 1),
     "y + y": (lambda x, y: y + y, 1, 2),
     "y + 1.0": (lambda x, y: y + 1.0, 1, 1),
