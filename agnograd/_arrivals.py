@@ -48,13 +48,14 @@ class Arrivals:
         The rank of the oldest node that was found not worth to be run in blocks with newer ones.
     """
 
+    special = False
+    tried = -inf
+
     def __init__(self, in_place: bool) -> None:
         self.gradients: dict[int, Any] = {}
         self.queue: list[Edge] = []
         self.owned: set[int] = set()
         self.in_place = in_place
-        self.special = False
-        self.tried = -inf
 
     def add(self, node: Edge, g: Any, domain: Domain | None = None) -> None:
         """Add a gradient to what has arrived at a node: in place, if its domain says how."""

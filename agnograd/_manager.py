@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from agnograd._engine import Callback, run_pass
 from agnograd._graph import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._mode import current_mode, enable_grad, entered, no_grad
-from agnograd._seeds import Owner, cotangent_list, seeds_of
+from agnograd._seeds import cotangent_list, seeds_of
 from agnograd._trees import leaves
 from agnograd._variable import Variable
 from agnograd._watching import replaced
@@ -192,7 +192,7 @@ class GradManager:
                 callbacks=callbacks,
             )
             asked = ByNode((n, g) for n, g in result.items() if n in self._attached)
-            commit(asked, Owner(seeds))
+            commit(asked, seeds)
 
 
 def _call(attachment: Attachment, create_graph: bool, g: Any) -> Any:

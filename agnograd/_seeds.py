@@ -9,7 +9,10 @@ from agnograd._graph import Edge
 from agnograd._variable import Variable
 from agnograd.errors import GradientError, NoGradientError
 
-__all__ = ["Owner", "cotangent_list", "nodes_of", "raw_seed", "seed_of", "seeds_of"]
+__all__ = ["Owner", "Seeds", "cotangent_list", "nodes_of", "raw_seed", "seed_of", "seeds_of"]
+
+# Where a pass starts, and with which cotangents.
+Seeds = Sequence[tuple[Edge, Any]]
 
 
 def cotangent_list(cotangents: Any, outputs: Sequence[Variable]) -> list[Any]:
@@ -46,10 +49,8 @@ def seeds_of(
 ) -> list[tuple[Edge, Any]]:
     """Return where a pass starts: the outputs' nodes and their checked cotangents."""
     seeds = []
-    for node, output, cotangent in zip(
-        nodes_of(outputs, "outputs"), outputs, cotangents, strict=True
-    ):
-        g = seed_of(output, cotangent)
+    for index, node in enumerate(nodes_of(outputs, "outputs")):
+        g = seed_of(outputs[index], cotangents[index])
         if loss_scale is not None:
             g = g * loss_scale
         seeds.append((node, g if create_graph else raw_seed(g)))
@@ -99,7 +100,7 @@ def raw_seed(g: Variable) -> Any:
 class Owner:
     """Gives users gradients that share memory with nothing else."""
 
-    def __init__(self, seeds: Sequence[tuple[Edge, Any]]) -> None:
+    def __init__(self, seeds: Seeds) -> None:
         self._shared: dict[int, Any] = {}
         for _, g in seeds:
             self._shared[id(g)] = g
@@ -110,7 +111,7 @@ class Owner:
         It is laid out as the raw array ``x``, if that is known.
         """
         shared, backend = self._shared, domain.backend
-        laid_out = backend.laid_out(g, x) if domain.lays_out and x is not None else g
+        laid_out = g if x is None else backend.laid_out(g, x)
         if id(laid_out) in shared:
             return domain.copy(laid_out)
         own = backend.own(laid_out)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agnograd._engine import run_pass
-from agnograd._graph import ByNode, Leaf, domain_at, watch
+from agnograd._graph import ByNode, Edge, Leaf, domain_at, watch
 from agnograd._inspection import Graph, graph_of
 from agnograd._mode import enable_grad, no_grad
-from agnograd._seeds import Owner, cotangent_list, nodes_of, seeds_of
+from agnograd._seeds import Owner, Seeds, cotangent_list, nodes_of, seeds_of
 from agnograd._variable import Variable
 from agnograd.errors import NoGradientError
+
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
 
 __all__ = ["Graph", "backward", "grad", "graph"]
 
@@ -174,16 +177,15 @@ def run_backward(
         retain_graph=create_graph if retain_graph is None else retain_graph,
         retain_grads=retain_grads,
     )
-    commit(found, Owner(seeds))
+    commit(found, seeds)
 
 
-def commit(found: ByNode[Any], owner: Owner) -> None:
+def commit(found: ByNode[Any], seeds: Seeds) -> None:
     """Add gradients to what leaves (and watched values) hold, all of them or none."""
     with _commits:
-        _commit(found, owner)
-    for node, _ in found.items():
-        if isinstance(node, Leaf) and node.accumulated:
-            _tell(node)
+        awaited = _commit(found, seeds)
+    for leaf in awaited:
+        _tell(leaf)
 
 
 def _tell(leaf: Leaf) -> None:
@@ -195,27 +197,49 @@ def _tell(leaf: Leaf) -> None:
                 hook(variable)
 
 
-def _commit(found: ByNode[Any], owner: Owner) -> None:
+def _commit(found: ByNode[Any], seeds: Seeds) -> list[Leaf]:
+    """Return the leaves for whose gradients someone waits."""
+    owner = Owner(seeds)
     places: list[Any] = []
     sums: list[Variable] = []
+    awaited: list[Leaf] = []
     for node, g in found.items():
-        leaf = node if isinstance(node, Leaf) else None
-        place, domain = (watch(node), domain_at(node)) if leaf is None else (leaf, leaf.domain)
-        place_grad = place.grad
-        if place_grad is None:
-            variable = leaf.variable() if leaf is not None and domain.lays_out else None
-            total = owner.variable(g, domain, None if variable is None else variable._raw)
-        elif isinstance(g, Variable):
-            with enable_grad():  # the pass was recorded, and so is the sum
-                total = place_grad + g
+        place: Any
+        if type(node) is Leaf:
+            place, domain = node, node.domain
+            if node.accumulated is not None:
+                awaited.append(node)
         else:
-            place_grad._refresh()
-            with domain.backend.on_device(g):
-                total = domain.Variable._make(place_grad._raw + g, None)
+            place, domain = watch(node), domain_at(node)
+        if place.grad is not None:
+            total = _added(place.grad, g, domain)
+        elif domain.lays_out:
+            total = owner.variable(g, domain, _raw_of(node))
+        else:
+            total = owner.variable(g, domain)
         places.append(place)
         sums.append(total)
     # One C call: no signal handler runs between the first and the last assignment.
     any(map(setattr, places, repeat("grad"), sums))
+    return awaited
+
+
+def _added(held: Variable, g: Any, domain: Domain) -> Variable:
+    """Return the sum of the gradient that a leaf holds and another one."""
+    if isinstance(g, Variable):
+        with enable_grad():  # the pass was recorded, and so is the sum
+            connected: Variable = held + g
+            return connected
+    held._refresh()
+    with domain.backend.on_device(g):
+        total: Variable = domain.Variable._make(held._raw + g, None)
+        return total
+
+
+def _raw_of(node: Edge) -> Any:
+    """Return the raw array of a leaf, if the program still has it."""
+    variable = node.variable() if isinstance(node, Leaf) else None
+    return None if variable is None else variable._raw
 
 
 def _listed(variables: Any) -> list[Variable]:
