@@ -162,10 +162,9 @@ class Pass(Arrivals):
             # The consumers of the newest node are newer still and have run: its gradient is whole.
             g, op = gradients.pop(node[RANK]), node[OP]
             step = op.step if self.plain and not switching else None
-            reached = None
             try:
-                if step is None or node[WATCH] is not None or (self.special and self.ways(op, g)):
-                    self.visit(node, g)
+                if step is None or node[WATCH] is not None or (self.special and self.is_odd(op, g)):
+                    reached = self.visit(node, g)
                 elif observers is not None:
                     reached = self.observe(observers, node, g)
                 else:
@@ -179,53 +178,60 @@ class Pass(Arrivals):
             else:
                 node = heappop(queue) if queue else None
 
+    def is_odd(self, op: Call, g: Any) -> bool:
+        """Return whether a cotangent is one for which there are other ways than a step."""
+        return type(g) is Elements or op.domain.is_large(g)
+
     def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
-        """Take a step between the hooks of plugins; return an edge that the queue still lacks."""
+        """Take a step between the hooks of plugins."""
         op: Call = node[OP]
         pairs = observers.backward(partial(op.backward, g, node), node, g)
         if not self.retain_graph:
             node[OP : op.first] = op.freed or op.when_freed()
-        reached = None
-        for edge, part in pairs:
-            if part is None:
-                continue
-            if reached is not None or edge[RANK] in self.gradients:
-                self.add(edge, part, op.domain)
-            else:
-                self.gradients[edge[RANK]] = part
-                reached = edge
-        return reached
+        return self.hand_on(pairs, op.domain)
 
-    def ways(self, op: Call, g: Any) -> bool:
-        """Return whether a cotangent is of those for which there are special ways."""
-        return type(g) is Elements or op.domain.is_large(g)
-
-    def visit(self, node: Edge, g: Any) -> None:
+    def visit(self, node: Edge, g: Any) -> Edge | None:
         """Visit a node that is no plain op, or in a pass of which more is asked."""
         if self.plain and node[WATCH] is None and type(node) is Leaf:
             self.final[node] = g.gathered() if type(g) is Elements else g
-            return
-        switching = Domain.switching
-        if switching:
+            return None
+        if Domain.switching:
             with _on_device(node, g):
                 pairs = self.pairs(node, g)
         else:
             pairs = self.pairs(node, g)
         if pairs is None:
-            return
-        domain, reading = node[OP].domain, self.plain and self.observers is None
+            return None
+        reached = self.hand_on(pairs, node[OP].domain)
+        if self.awaited is None:
+            return reached
+        if reached is not None:
+            heappush(self.queue, reached)
+        self.settle(self.awaited, node)
+        return None
+
+    def hand_on(self, pairs: Pairs, domain: Domain) -> Edge | None:
+        """Let gradients arrive; return the first edge that is reached: the queue still lacks it."""
+        gradients, reached = self.gradients, None
+        reading = self.plain and self.observers is None
         for edge, part in pairs:
             if part is None:
                 continue
-            if switching:
-                with _on_device(edge, part):
+            if edge[RANK] in gradients:
+                if Domain.switching:
+                    with _on_device(edge, part):
+                        self.add(edge, part, domain)
+                else:
                     self.add(edge, part, domain)
             elif reading and edge[OP].reads and not edge[WATCH] and type(part) in SCALAR_TYPES:
                 self.read(edge, part)
             else:
-                self.add(edge, part, domain)
-        if self.awaited is not None:
-            self.settle(self.awaited, node)
+                gradients[edge[RANK]] = part
+                if reached is None:
+                    reached = edge
+                else:
+                    heappush(self.queue, edge)
+        return reached
 
     def pairs(self, node: Edge, g: Any) -> Pairs | None:
         """Return the gradients that go on from a node, or None if nothing does."""

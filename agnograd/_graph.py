@@ -79,9 +79,6 @@ _NO_OP = NoOp()
 next_rank = itertools.count(0, -1).__next__
 
 
-_ref = weakref.ref
-
-
 class Leaf(list[Any]):
     """The start of a graph: an array that requires a gradient, and that gradient."""
 
@@ -93,7 +90,7 @@ class Leaf(list[Any]):
         self.grad: Variable | None = None
         self.domain = variable._domain
         self.facts = raw.shape, raw.dtype  # what is written to it later keeps them
-        self.variable = _ref(variable)
+        self.variable = weakref.ref(variable)
         self.accumulated: dict[int, Callable[[Any], Any]] | None = None
 
 

@@ -65,12 +65,12 @@ class NumpyBackend(Backend):
             return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
 
         def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
-            if dtype is None and device is None and isinstance(x, (np.number, np.bool)):
+            if dtype is None and device is None and isinstance(x, (np.number, np.bool_)):
                 return type(x)(1)
             return np.ones_like(x, dtype=dtype, device=device)
 
         def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
-            if dtype is None and device is None and isinstance(x, (np.number, np.bool)):
+            if dtype is None and device is None and isinstance(x, (np.number, np.bool_)):
                 return type(x)(0)
             return np.zeros_like(x, dtype=dtype, device=device)
 
