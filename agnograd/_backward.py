@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import indent
 from typing import Literal
 
-from agnograd._graph import FIRST, OP, RANK, WATCH
+from agnograd._graph import FIRST, OP, RANK
 from agnograd._ops import Op, Rule
 from agnograd._source import broadcasts, indented, is_product, returns_its_argument, saved_values
 
@@ -36,13 +36,13 @@ def backward_source(op: Op, manner: Manner = "plain", pullback: Sequence[str] = 
 
 
 def step_source(op: Op, pullback: Sequence[str], looks: bool) -> str:
-    """Write ``(g, node, gradients, arrivals, keep, xp) -> edge or None``.
+    """Write ``(g, node, gradients, arrivals, keep) -> edge or None``.
 
     The gradients go to where the edges' gradients arrive, of raw arrays alone. The first edge that
     is reached is returned: the queue still lacks it. What the node saved is freed unless ``keep``.
     ``looks`` says whether a gradient may be large where the cotangent is not.
     """
-    parameters = "g, node, gradients, arrivals, keep, xp"
+    parameters = "g, node, gradients, arrivals, keep"
     return _function(op, "step", parameters, _step_lines(op, pullback, looks))
 
 
@@ -111,26 +111,31 @@ def _square(op: Op) -> Iterator[str]:
 
 
 def _freeing(op: Op) -> Iterator[str]:
-    """Free what the node saved: as ``agnograd._graph.forget``, for a known op."""
+    """Free what the node saved: as ``agnograd._graph.forget``, for a known op.
+
+    Shapes, dtypes and the like stay: nobody reads them, and they are no arrays.
+    """
     yield "if not keep:"
     yield f"    node[{OP}] = _freed if _op is _call else _op.when_freed()[0]"
-    if saved := len(saved_values(op)):
-        yield f"    {' = '.join(f'node[{place}]' for place in range(FIRST, FIRST + saved))} = None"
+    saved = [name for name, _, _ in saved_values(op)]
+    small = {"match"} | {f"{name}_{what}" for name in op.arrays for what in ("shape", "dtype")}
+    if places := [place for place, name in enumerate(saved, FIRST) if name not in small]:
+        yield f"    {' = '.join(f'node[{place}]' for place in places)} = None"
 
 
 def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     """Hand the gradient with respect to one input on."""
     edge, grad = f"_{name}_edge", f"_{name}_grad"
     lines = [
-        f"if {edge}[{RANK}] in gradients:",
-        f"    arrivals.add({edge}, {grad}, _domain)",
         # As Arrivals.read, without a call.
-        f"elif {edge}[{OP}].reads and {edge}[{WATCH}] is None and _type({grad}) in _scalars:",
+        f"if {edge}[{OP}].reads:",
         f"    _elements = gradients.get({edge}[-1][{RANK}])",
         "    if _type(_elements) is not _Elements:",
         f"        _elements = arrivals.begin_elements({edge})",
         f"    _elements.keys.append({edge}[{FIRST}])",
         f"    _elements.cotangents.append({grad})",
+        f"elif {edge}[{RANK}] in gradients:",
+        f"    arrivals.add({edge}, {grad}, _domain)",
         "else:",
         f"    gradients[{edge}[{RANK}]] = {grad}",
     ]

@@ -69,7 +69,7 @@ class Call:
     accumulate: Callable[..., Any] | None
     # How a cotangent is changed, in place, into the gradient of the first input.
     overwrite: Callable[..., Any] | None
-    # Whether it reads an array at a key, and can add at many keys as at one.
+    # Whether it read one element of an array, whose gradient may wait for those of others.
     reads: bool
     # Whether a call with these saved values leaves elements of its inputs out.
     masks: Callable[[Node], bool] | None
@@ -96,6 +96,10 @@ class Call:
 
     def packed_by(self, hooks: ActiveHooks) -> None:
         """Become a call whose node has saved values that plugins packed."""
+        raise NotImplementedError
+
+    def watched(self) -> Call:
+        """Return, or become, what stands for a call whose result's gradient someone watches."""
         raise NotImplementedError
 
     def when_freed(self) -> tuple[Any, ...]:
@@ -138,9 +142,9 @@ class SharedCall(Call):
     """
 
     __slots__ = (
-        "_lean",
         "_observed_kind",
         "_single",
+        "_variants",
         "accumulate",
         "add",
         "backward",
@@ -181,7 +185,7 @@ class SharedCall(Call):
         self.location_sought = False
         self.found_location = None
         self._single = single
-        self._lean: SharedCall | None = None
+        self._variants: dict[str, SharedCall] = {}
         self._observed_kind: type[ObservedCall] | None = None
 
     def saves(self, names: Sequence[str], sources: Sequence[Source]) -> None:
@@ -191,8 +195,10 @@ class SharedCall(Call):
         self.first = FIRST + len(self.saved_names)
 
     def becomes(self, attribute: str, function: Callable[..., Any]) -> None:
-        """Set a function of this call and of those that hooks observe."""
-        setattr(self, attribute, function)
+        """Set a function of this call, of its variants and of those that hooks observe."""
+        for call in (self, *self._variants.values()):
+            if getattr(call, attribute) is not None:
+                setattr(call, attribute, function)
         if self._observed_kind is not None:
             setattr(self._observed_kind, attribute, staticmethod(function))
 
@@ -213,13 +219,26 @@ class SharedCall(Call):
 
     def lean(self, restoring: ActiveHooks) -> SharedCall:
         """Return what stands for calls whose nodes keep less than rules name."""
-        if self._lean is None:
-            lean: SharedCall = _new(SharedCall)
-            for name in SharedCall.__slots__:
-                setattr(lean, name, getattr(self, name))
-            lean.hooks, lean.step = restoring, None
-            self._lean = lean
-        return self._lean
+        return self._variant("lean", hooks=restoring, step=None)
+
+    def reading(self) -> SharedCall:
+        """Return what stands for calls that read one element of an array."""
+        return self._variant("reading", reads=True)
+
+    def watched(self) -> SharedCall:
+        """Return what stands for calls whose results' gradients someone watches."""
+        if self.step is None and not self.reads:
+            return self
+        return self._variant("watched", reads=False, step=None)
+
+    def _variant(self, name: str, **other: Any) -> SharedCall:
+        """Return a call that differs in some attributes: one for all that are made so."""
+        if name not in self._variants:
+            variant: SharedCall = _new(SharedCall)
+            for each in SharedCall.__slots__:
+                setattr(variant, each, other[each] if each in other else getattr(self, each))
+            self._variants[name] = variant
+        return self._variants[name]
 
     def packed_by(self, hooks: ActiveHooks) -> None:
         """Become a call whose node has saved values that plugins packed."""
@@ -252,7 +271,7 @@ class ObservedCall(Call):
     @staticmethod
     def of(call: SharedCall) -> type[ObservedCall]:
         """Return the class of the calls of an op."""
-        own = {*ObservedCall.__slots__, *("_lean", "_observed_kind", "_single")}
+        own = {*ObservedCall.__slots__, *("_observed_kind", "_single", "_variants")}
         shared = {name: getattr(call, name) for name in SharedCall.__slots__ if name not in own}
         shared |= {"freed": None, "_nothing": (None,) * len(call.saved_names)}
         freed = shared | _FREED | {"origin": property(lambda self: self)}
@@ -263,6 +282,12 @@ class ObservedCall(Call):
         """Become a call whose node has saved values that plugins packed."""
         self.hooks = hooks
         self.__class__ = self._packed_kind
+
+    def watched(self) -> ObservedCall:
+        """Become a call that takes no step of its own: it is in one node alone."""
+        if self.step is not None:
+            self.__class__ = self._packed_kind
+        return self
 
     def when_freed(self) -> tuple[Any, ...]:
         """Become a call whose derivative is an error: it is in one node alone."""

@@ -22,12 +22,12 @@ from agnograd._backward import backward_source, multiplies, step_source, works
 from agnograd._call import SharedCall
 from agnograd._deferred import deferred_function, later, now
 from agnograd._fit import SCALAR_TYPES, conjugate, fit, fit_each, guarded, mismatch
-from agnograd._graph import FIRST, Leaf, Node, next_rank
+from agnograd._graph import FIRST, Leaf, Node, ranks
 from agnograd._indexing import raw_key
 from agnograd._mode import current_mode
 from agnograd._negatives import lean, reference
 from agnograd._ops import Op
-from agnograd._source import Form, forward_source, negates, saved_values
+from agnograd._source import Form, forward_source, negates, reads, saved_values
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError, PluginError
 
@@ -56,11 +56,11 @@ _SHARED = {
     "_lean": lean,
     "_mismatch": mismatch,
     "_mode": current_mode,
-    "_new": object.__new__,
+    "_next": next,
     "_partial": partial,
     "_push": heappush,
     "_raw_key": raw_key,
-    "_rank": next_rank,
+    "_ranks": ranks,
     "_reference": reference,
     "_scalars": SCALAR_TYPES,
     "_type": type,
@@ -104,6 +104,7 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         "__name__": f"agnograd.ops.{op.chapter}",
         "_Variable": domain.Variable,
         "_array": domain.backend.array,
+        "_blank": domain.blank,
         "_call": call,
         "_complex": domain.complex_dtypes,
         "_count": domain.count,
@@ -131,7 +132,6 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         _compile_when_called(call, op, scope)
         if op.accumulate is not None:
             call.add = _bound(op.accumulate, domain, call.saved_names)
-            call.reads = call.saved_names[0] == "key"
         if op.overwrite is not None:
             call.overwrite = _bound(op.overwrite, domain, call.saved_names)
         if op.masks:
@@ -139,6 +139,8 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     if op.differentiable:
         call.freed = call.when_freed()
         scope["_freed"] = call.freed[0]
+    if reads(op):
+        scope["_reading"] = call.reading() if call.saved_names[0] == "key" else call
     return _function(forward_source(op, form, kernel), scope)
 
 
@@ -163,7 +165,7 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
 
 
 def _step_source(op: Op, pullback: Sequence[str], domain: Domain, scope: dict[str, Any]) -> str:
-    scope["_Elements"] = later("agnograd._elements", "Elements")
+    scope |= {"_Elements": later("agnograd._elements", "Elements"), "xp": domain.raw}
     # A small cotangent may become a large gradient. That of a product of small matrices may, too,
     # but they are too fast to look at what they give.
     kinds = {rule.kind for rule in op.rules.values()}

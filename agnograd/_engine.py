@@ -13,7 +13,6 @@ from agnograd._blocks import in_blocks
 from agnograd._call import Backward, Call, Pairs, note
 from agnograd._domain import Domain
 from agnograd._elements import Elements
-from agnograd._fit import SCALAR_TYPES
 from agnograd._graph import (
     FIRST,
     OP,
@@ -132,6 +131,8 @@ class Pass(Arrivals):
         Whether gradients of values in the middle of the graph are asked for.
     plain : bool
         Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
+    steps : bool
+        Whether plain ops take steps, in such a pass.
     """
 
     targets: Set[int] = frozenset()
@@ -139,6 +140,7 @@ class Pass(Arrivals):
     path: set[int] | None = None
     callbacks: ByNode[Callback] = ByNode()  # of which nobody changes one
     awaited: dict[int, int] | None = None
+    steps = False
 
     def __init__(self, create_graph: bool, retain_graph: bool, retain_grads: bool) -> None:
         super().__init__(in_place=not create_graph)
@@ -156,27 +158,33 @@ class Pass(Arrivals):
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, keep = self.gradients, self.queue, self.retain_graph
-        observers, switching = self.observers, Domain.switching
-        node: Any = heappop(queue) if queue else None
-        while node is not None:
-            # The consumers of the newest node are newer still and have run: its gradient is whole.
-            g, op = gradients.pop(node[RANK]), node[OP]
-            step = op.step if self.plain and not switching else None
-            try:
-                if step is None or node[WATCH] is not None or (self.special and self.is_odd(op, g)):
+        observers = self.observers
+        self.steps = self.plain and not Domain.switching
+        if not queue:
+            return
+        node: Any = heappop(queue)
+        try:
+            while True:
+                # The consumers of the newest node are newer still and have run: its gradient is
+                # whole.
+                g, op = gradients.pop(node[RANK]), node[OP]
+                step = op.step if self.steps else None
+                if step is None or (self.special and self.is_odd(op, g)):
                     reached = self.visit(node, g)
-                elif observers is not None:
-                    reached = self.observe(observers, node, g)
-                else:
+                elif observers is None:
                     reached = step(g, node, gradients, self, keep)
-            except BaseException as error:
-                note(error, op)
-                raise
-            # Most often the first node that is reached is the newest of all.
-            if reached is not None:
-                node = heappushpop(queue, reached)
-            else:
-                node = heappop(queue) if queue else None
+                else:
+                    reached = self.observe(observers, node, g)
+                # Most often the first node that is reached is the newest of all.
+                if reached is not None:
+                    node = heappushpop(queue, reached)
+                elif queue:
+                    node = heappop(queue)
+                else:
+                    return
+        except BaseException as error:
+            note(error, node[OP])
+            raise
 
     def is_odd(self, op: Call, g: Any) -> bool:
         """Return whether a cotangent is one for which there are other ways than a step."""
@@ -223,7 +231,7 @@ class Pass(Arrivals):
                         self.add(edge, part, domain)
                 else:
                     self.add(edge, part, domain)
-            elif reading and edge[OP].reads and not edge[WATCH] and type(part) in SCALAR_TYPES:
+            elif reading and edge[OP].reads:
                 self.read(edge, part)
             else:
                 gradients[edge[RANK]] = part
@@ -317,7 +325,7 @@ class Pass(Arrivals):
         if masked or (op.masks is not None and op.masks(node)):
             self.masked.discard(node[RANK])
             self.masked.update(edge[RANK] for edge in edges_of(taken) if edge is not None)
-            self.plain = False
+            self.plain = self.steps = False
         if self.in_place and self.observers is None:
             if op.add is not None:
                 self.gather(op, node, g)

@@ -52,6 +52,7 @@ __all__ = [
     "home_of",
     "maker_of",
     "next_rank",
+    "ranks",
     "saved_of",
     "watch",
 ]
@@ -71,12 +72,17 @@ class NoOp:
     step = works = None
     first = FIRST
 
+    def watched(self) -> NoOp:
+        """Return itself: there is no step."""
+        return self
+
 
 _NO_OP = NoOp()
 
 # Taking the next number of an itertools.count is one C call, hence atomic: threads never share
-# a rank.
-next_rank = itertools.count(0, -1).__next__
+# a rank. The ops do it themselves: to call `next` takes three quarters of calling a method of it.
+ranks = itertools.count(0, -1)
+next_rank = ranks.__next__
 
 
 class Leaf(list[Any]):
@@ -189,9 +195,10 @@ class Watch:
 
 
 def watch(node: Edge) -> Watch:
-    """Return the node's watch, made on first use."""
+    """Return the node's watch, made on first use: from then on it is no plain op."""
     if node[WATCH] is None:
         node[WATCH] = Watch()
+        node[OP] = node[OP].watched()
     found: Watch = node[WATCH]
     return found
 

@@ -17,6 +17,7 @@ __all__ = [
     "indented",
     "is_product",
     "negates",
+    "reads",
     "returns_its_argument",
     "saved_values",
 ]
@@ -70,15 +71,20 @@ def _forward_lines(op: Op, form: Form, kernel: Callable[..., Any]) -> Iterator[s
     options = ", ".join(f"{name!r}: {name}" for name in op.options)
     arguments = _arguments(op)
     yield "_state = _mode()"
+    # The usual state first, and whole: every test of it that comes later costs each op something.
     yield "if _state is None:"
-    yield "    _op = _call"
     yield f"    _out = {_EXPRESSIONS.get(kernel, f'_kernel({arguments})')}"
-    yield "else:"
-    yield from indented(_observed(op, arguments, inputs, options))
+    yield from indented(_result(op, usual=True))
+    yield from _observed(op, arguments, inputs, options)
+    yield from _result(op, usual=False)
+
+
+def _result(op: Op, usual: bool) -> Iterator[str]:
+    """Return the output as Variables: recorded, if the op can be."""
     if op.differentiable:
-        yield from _recording(op)
+        yield from _recording(op, usual)
     elif op.chapter in ("creation", "elementwise") and op.outputs == "one":
-        yield "_result = _new(_Variable)"
+        yield "_result = _next(_blank)"
         yield "_result._raw = _out"
         yield "_result._node = None"
         yield "return _result"
@@ -160,7 +166,7 @@ def _arguments(op: Op) -> str:
     return ", ".join(parts)
 
 
-def _recording(op: Op) -> Iterator[str]:
+def _recording(op: Op, usual: bool) -> Iterator[str]:
     """Wrap the output; make a node if an input has one."""
     if op.sequence:
         constant = "not any(_edges)"
@@ -170,21 +176,34 @@ def _recording(op: Op) -> Iterator[str]:
         constant = f"{constant} or _out.dtype not in _inexact"
     several = op.outputs != "one"
     if not several:
-        yield "_result = _new(_Variable)"
+        yield "_result = _next(_blank)"
         yield "_result._raw = _out"
     yield f"if {constant}:"
     yield "    _result = _wrap(_out)" if several else "    _result._node = None"
     yield "else:"
+    call = "_op"
+    if usual and is_product(op):
+        yield "    _op = _call"
+    elif usual:
+        call = "_call"
     if broadcasts(op):
         yield from indented(_matching(op))
-    if _reads(op):
+    if reads(op):
         yield from indented(_known_facts())
-    values = [value for _, value, _ in saved_values(op)]
-    edges = ["*_edges"] if op.sequence else [f"_{name}_node" for name in op.differentiable]
-    node = f"[{', '.join(['_rank()', 'None', '_op', *values, *edges])}]"
-    yield f"    {'_node' if several else '_node = _result._node'} = {node}"
-    yield "    if _state is not None and _state.watches:"
-    yield "        _state.recorded(_node, _out)"
+        if usual:  # an element is no view
+            yield "    if _type(_out) in _scalars:"
+            yield f"        _result._node = {_node(op, '_reading')}"
+            yield "        return _result"
+        else:
+            yield "    if _op is _call and _type(_out) in _scalars:"
+            yield "        _op = _reading"
+    node = _node(op, call)
+    if usual:
+        yield f"    {'_node' if several else '_result._node'} = {node}"
+    else:
+        yield f"    {'_node' if several else '_node = _result._node'} = {node}"
+        yield "    if _state.watches:"
+        yield "        _state.recorded(_node, _out)"
     if several:
         yield "    _result = _wrap_outputs(_out, _node)"
     if op.view is None:
@@ -197,8 +216,14 @@ def _recording(op: Op) -> Iterator[str]:
     yield f"return {view}{only}"
 
 
-def _reads(op: Op) -> bool:
-    """Whether an op reads an array at a key, and its rule asks for the array's shape and dtype."""
+def _node(op: Op, call: str) -> str:
+    values = [value for _, value, _ in saved_values(op)]
+    edges = ["*_edges"] if op.sequence else [f"_{name}_node" for name in op.differentiable]
+    return f"[{', '.join(['_next(_ranks)', 'None', call, *values, *edges])}]"
+
+
+def reads(op: Op) -> bool:
+    """Return whether an op reads an array at a key, and its rule asks for the array's shape and dtype."""
     return op.accumulate is not None and "key" in op.options and op.arrays == ("x",)
 
 
@@ -217,8 +242,9 @@ def _matching(op: Op) -> Iterator[str]:
         yield f"_match = {mismatch}"
         return
     one, other = op.arrays
-    yield f"if _type({one}) is _type({other}):"
-    yield f"    if _type({one}) not in _viewable:"
+    yield f"_kind = _type({one})"
+    yield f"if _kind is _type({other}):"
+    yield "    if _kind not in _viewable:"
     yield "        _match = None"
     yield f"    elif {one}.shape == {other}.shape and {one}.dtype is {other}.dtype:"
     yield "        _match = None"
@@ -230,7 +256,7 @@ def _matching(op: Op) -> Iterator[str]:
     yield "    else:"
     yield f"        _match = {mismatch}"
     # With a real scalar, the result is as the other one.
-    yield f"elif _type({one}) in _SCALARS or _type({other}) in _SCALARS:"
+    yield f"elif _type({other}) in _SCALARS or _kind in _SCALARS:"
     yield "    _match = None"
     yield "else:"
     yield f"    _match = {mismatch}"
@@ -310,7 +336,7 @@ def broadcasts(op: Op) -> bool:
 
 def _expression(op: Op, value: str) -> tuple[str, int | str | None]:
     array, _, what = value.rpartition("_")
-    if _reads(op) and value in ("x_shape", "x_dtype"):
+    if reads(op) and value in ("x_shape", "x_dtype"):
         return f"_{value}", None
     if value == "out":
         return "_out", "out"
