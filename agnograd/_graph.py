@@ -91,7 +91,7 @@ class Leaf(list[Any]):
     __slots__ = ("__weakref__", "accumulated", "domain", "facts", "grad", "variable")
 
     def __init__(self, variable: Variable) -> None:
-        list.__init__(self, (next_rank(), None, _NO_OP))
+        list.__init__(self, (next(ranks), None, _NO_OP))
         raw = variable._raw
         self.grad: Variable | None = None
         self.domain = variable._domain

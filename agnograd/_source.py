@@ -168,44 +168,14 @@ def _arguments(op: Op) -> str:
 
 def _recording(op: Op, usual: bool) -> Iterator[str]:
     """Wrap the output; make a node if an input has one."""
-    if op.sequence:
-        constant = "not any(_edges)"
-    else:
-        constant = " and ".join(f"_{name}_node is None" for name in op.differentiable)
-    if "dtype" in op.signature.parameters:  # a result that is cast to integers has no gradient
-        constant = f"{constant} or _out.dtype not in _inexact"
     several = op.outputs != "one"
     if not several:
         yield "_result = _next(_blank)"
         yield "_result._raw = _out"
-    yield f"if {constant}:"
+    yield f"if {_constant(op)}:"
     yield "    _result = _wrap(_out)" if several else "    _result._node = None"
     yield "else:"
-    call = "_op"
-    if usual and is_product(op):
-        yield "    _op = _call"
-    elif usual:
-        call = "_call"
-    if broadcasts(op):
-        yield from indented(_matching(op))
-    if reads(op):
-        yield from indented(_known_facts())
-        if usual:  # an element is no view
-            yield "    if _type(_out) in _scalars:"
-            yield f"        _result._node = {_node(op, '_reading')}"
-            yield "        return _result"
-        else:
-            yield "    if _op is _call and _type(_out) in _scalars:"
-            yield "        _op = _reading"
-    node = _node(op, call)
-    if usual:
-        yield f"    {'_node' if several else '_result._node'} = {node}"
-    else:
-        yield f"    {'_node' if several else '_node = _result._node'} = {node}"
-        yield "    if _state.watches:"
-        yield "        _state.recorded(_node, _out)"
-    if several:
-        yield "    _result = _wrap_outputs(_out, _node)"
+    yield from indented(_new_node(op, usual))
     if op.view is None:
         yield "return _result"
         return
@@ -216,6 +186,45 @@ def _recording(op: Op, usual: bool) -> Iterator[str]:
     yield f"return {view}{only}"
 
 
+def _constant(op: Op) -> str:
+    """Return the expression of whether nothing is recorded."""
+    if op.sequence:
+        constant = "not any(_edges)"
+    else:
+        constant = " and ".join(f"_{name}_node is None" for name in op.differentiable)
+    if "dtype" in op.signature.parameters:  # a result that is cast to integers has no gradient
+        constant = f"{constant} or _out.dtype not in _inexact"
+    return constant
+
+
+def _new_node(op: Op, usual: bool) -> Iterator[str]:
+    """Make the node of the output, and connect what is returned to it."""
+    call = "_op"
+    if usual and is_product(op):
+        yield "_op = _call"
+    elif usual:
+        call = "_call"
+    if broadcasts(op):
+        yield from _matching(op)
+    if reads(op):
+        yield from _known_facts()
+        if usual:  # an element is no view
+            yield "if _type(_out) in _scalars:"
+            yield f"    _result._node = {_node(op, '_reading')}"
+            yield "    return _result"
+        else:
+            yield "if _op is _call and _type(_out) in _scalars:"
+            yield "    _op = _reading"
+    several = op.outputs != "one"
+    place = "_node" if several else "_result._node" if usual else "_node = _result._node"
+    yield f"{place} = {_node(op, call)}"
+    if not usual:
+        yield "if _state.watches:"
+        yield "    _state.recorded(_node, _out)"
+    if several:
+        yield "_result = _wrap_outputs(_out, _node)"
+
+
 def _node(op: Op, call: str) -> str:
     values = [value for _, value, _ in saved_values(op)]
     edges = ["*_edges"] if op.sequence else [f"_{name}_node" for name in op.differentiable]
@@ -223,7 +232,7 @@ def _node(op: Op, call: str) -> str:
 
 
 def reads(op: Op) -> bool:
-    """Return whether an op reads an array at a key, and its rule asks for the array's shape and dtype."""
+    """Return whether an op reads an array at a key, and its rule names shape and dtype."""
     return op.accumulate is not None and "key" in op.options and op.arrays == ("x",)
 
 

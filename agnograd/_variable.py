@@ -75,12 +75,13 @@ class Variable(Methods):
                 "as it is, or x.detach() for a new leaf of the same value"
             )
         domain = cls._domain or later("agnograd._namespace", "domain_of")(raw)
-        variable: Variable = object.__new__(domain.Variable)
+        variable: Variable = next(domain.blank)
         variable._raw = data = domain.to_raw(raw)
-        variable._node = None
         if data.dtype in domain.inexact_dtypes and requires_grad is not False:
             variable._leaf = variable._node = Leaf(variable)
-        elif requires_grad:
+            return variable
+        variable._node = None
+        if requires_grad:
             variable.requires_grad = True  # which says why it cannot be
         return variable
 
@@ -99,7 +100,8 @@ class Variable(Methods):
     @property
     def data(self) -> Any:
         """The raw array, without a copy. It must not be changed while a graph may need it."""
-        self._refresh()
+        if self._is_view:
+            self._refresh()
         return self._domain.backend.array(self._raw)
 
     @data.setter
@@ -209,6 +211,8 @@ class Variable(Methods):
 
         On a leaf that was written to, it is the gradient of the value before the first write.
         """
+        if type(self._node) is Leaf:  # most often; and no view is a leaf
+            return self._node.grad
         leaf = self._own_leaf()
         if leaf is not None:
             return leaf.grad

@@ -213,10 +213,11 @@ def _commit(found: ByNode[Any], seeds: Seeds) -> list[Leaf]:
             place, domain = watch(node), domain_at(node)
         if place.grad is not None:
             total = _added(place.grad, g, domain)
-        elif domain.lays_out:
+        elif isinstance(g, Variable) or domain.lays_out:
             total = owner.variable(g, domain, _raw_of(node))
-        else:
-            total = owner.variable(g, domain)
+        else:  # the usual case, with no more calls than it needs: a loop has many small passes
+            total = next(domain.blank)
+            total._raw, total._node = owner.raw(g, domain), None
         places.append(place)
         sums.append(total)
     # One C call: no signal handler runs between the first and the last assignment.

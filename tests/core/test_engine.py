@@ -3,6 +3,7 @@
 import gc
 import threading
 import weakref
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -337,14 +338,28 @@ def test_loops_over_parts_make_no_full_size_arrays_over_and_over(loop, monkeypat
     ag.check_grad(loop, raw / N, order=1)
 
 
-def test_elements_that_are_watched_have_gradients_of_their_own():
+class Looking:
+    @hookimpl
+    def forward_postprocess(self, op):
+        pass
+
+
+@pytest.mark.parametrize(
+    "state",
+    [nullcontext, ag.enable_grad, lambda: ag.hooks(Looking())],
+    ids=["usual", "own", "hooks"],
+)
+def test_elements_that_are_watched_have_gradients_of_their_own(state):
     x = ag.Variable(np.arange(3.0))
-    first, seen = x[0], []
-    first.register_hook(seen.append)
-    last = x[2]
+    with state():
+        first, seen = x[0], []
+        product = first * first
+        out = product + 3.0 * first + (last := x[2]) * x[1] + xp.sum(x[1:])
+    for value in (first, product):  # when others have been computed from them
+        value.register_hook(seen.append)
     last.retain_grad()
-    (first * first + 3.0 * first + last * x[1] + xp.sum(x[1:])).backward()
-    assert [g.item() for g in seen] == [3.0]
+    out.backward()
+    assert [g.item() for g in seen] == [1.0, 3.0]
     assert last.grad.item() == 1.0
     np.testing.assert_array_equal(x.grad.data, [3.0, 3.0, 2.0])
 
