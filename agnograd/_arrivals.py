@@ -103,7 +103,10 @@ class Arrivals:
         total = self.gradients.get(node[RANK])
         if type(total) is Elements:
             return total.gathered()
-        return total if total is None or node[RANK] in self.owned else domain.copy(total)
+        if total is None or node[RANK] in self.owned:
+            return total
+        alone = getrefcount(total) == _ALONE and domain.backend.alone(total)
+        return total if alone else domain.copy(total)
 
     def read(self, reading: Node, g: Any) -> None:
         """Take the cotangent of an element that a node reads: the node needs no turn of its own."""

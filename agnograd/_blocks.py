@@ -204,7 +204,9 @@ class _Total:
 
     def _begin(self, dtype: Any) -> None:
         flat, before = self.domain.backend.flat, self.arrivals.gradients.get(self.end[RANK])
-        if type(before) is not Elements and before is not None and before.dtype == dtype:
+        fits = type(before) is not Elements and before is not None and before.dtype == dtype
+        del before  # it is changed in place if nothing else refers to it
+        if fits:
             self.total = self.arrivals.buffer(self.end, self.domain)
             self.flat = flat(self.total)
         self.new = self.flat is None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._backends import backend_of, backends, default_name
 from agnograd._fit import is_python_scalar
-from agnograd._variable import Variable
+from agnograd._variable import Variable, owners
 from agnograd.errors import UnsupportedArrayError
 
 if TYPE_CHECKING:
@@ -100,7 +100,6 @@ class Extension(ModuleType):
 
 filling = threading.RLock()
 _domains: dict[str, Domain] = {}
-_owners: dict[type, Domain] = {}
 
 
 def domain_named(name: str) -> Domain:
@@ -128,11 +127,11 @@ def owner_of(value: object) -> Domain | None:
     if isinstance(value, Variable):
         return value._domain
     kind = type(value)
-    domain = _owners.get(kind)
+    domain = owners.get(kind)
     if domain is None and kind.__module__ != "builtins":
         backend = backend_of(kind)
         if backend is not None and isinstance(value, domain_named(backend.name).array_types):
-            domain = _owners[kind] = domain_named(backend.name)
+            domain = owners[kind] = domain_named(backend.name)
     return domain
 
 
@@ -155,7 +154,7 @@ def domain_of(value: object) -> Domain:
     UnsupportedArrayError
         If the value is an array of no installed backend.
     """
-    domain = _owners.get(type(value)) or owner_of(value)
+    domain = owners.get(type(value)) or owner_of(value)
     if domain is not None:
         return domain
     if isinstance(value, list | tuple):

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from agnograd._domain import Domain
     from agnograd._inspection import GraphNode
 
-__all__ = ["HookHandle", "Variable", "is_tracked"]
+__all__ = ["HookHandle", "Variable", "is_tracked", "owners"]
 
 
+# Which domain an array of some type belongs to, as far as such arrays have been met.
+owners: dict[type, Domain] = {}
 _hook_keys = itertools.count()
 
 
@@ -69,14 +71,18 @@ class Variable(Methods):
     _leaf: Leaf
 
     def __new__(cls, raw: Any, requires_grad: bool | None = None) -> Variable:
-        if isinstance(raw, Variable) and raw.requires_grad:
+        kind = type(raw)
+        domain = cls._domain or owners.get(kind) or later("agnograd._namespace", "domain_of")(raw)
+        variable: Variable = next(domain.blank)
+        if kind in domain.viewable_types:  # most often: an array as it is
+            variable._raw = data = domain.backend.array(raw)
+        elif isinstance(raw, Variable) and raw.requires_grad:
             raise LostGradientError(
                 "a Variable made of a tracked one would lose its gradient without a word; use it "
                 "as it is, or x.detach() for a new leaf of the same value"
             )
-        domain = cls._domain or later("agnograd._namespace", "domain_of")(raw)
-        variable: Variable = next(domain.blank)
-        variable._raw = data = domain.to_raw(raw)
+        else:
+            variable._raw = data = domain.to_raw(raw)
         if data.dtype in domain.inexact_dtypes and requires_grad is not False:
             variable._leaf = variable._node = Leaf(variable)
             return variable
