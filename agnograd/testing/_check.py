@@ -47,8 +47,9 @@ def check_grad(
     function: Any = Problem(f, args)
     values, names = function.values, function.names
     for level in range(1, order + 1):
-        weights = cotangents(function, values, seed=level)
-        _compare(function, values, weights, names, level, rtol, atol)
+        outputs, pullback = vjp(function, *values)
+        weights = cotangents(outputs, seed=level)
+        _compare(function, values, weights, pullback(weights), names, level, rtol, atol)
         function = gradient(function, weights)
 
 
@@ -56,12 +57,12 @@ def _compare(
     function: Callable[..., Any],
     values: list[Variable],
     weights: list[Variable],
+    gradients: Sequence[Variable],
     names: Sequence[str],
     level: int,
     rtol: float | None,
     atol: float | None,
 ) -> None:
-    gradients = vjp(function, *values)[1](weights)
     for index, (value, g) in enumerate(zip(values, gradients, strict=True)):
         domain = value._domain
         single = any(is_single(each) for each in (value, *weights))

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agnograd._mode import no_grad
-from agnograd._namespace import domain_named, domain_of
+from agnograd._namespace import domain_of
 from agnograd._transforms import vjp
 from agnograd._trees import flatten, unflatten
 from agnograd._trees import leaves as tree_leaves
 from agnograd._trees import paths as tree_paths
 from agnograd._variable import Variable
 from agnograd.errors import UnsupportedArrayError
+from agnograd.testing._host import all_on_host, inner
 from agnograd.testing._samples import nested
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ __all__ = [
     "difference",
     "drawn",
     "gradient",
-    "inner",
     "is_single",
 ]
 
@@ -122,25 +122,10 @@ def drawn(like: Variable, rng: random.Random) -> Variable:
     return made
 
 
-def cotangents(function: Function, values: Sequence[Variable], seed: int) -> list[Variable]:
+def cotangents(outputs: Sequence[Any], seed: int) -> list[Variable]:
     """Return fixed cotangents of a function's outputs."""
     rng = random.Random(seed)
-    return [drawn(out, rng) for out in _evaluated(function, values)]
-
-
-def _evaluated(function: Function, values: Sequence[Variable]) -> list[Variable]:
-    with no_grad():
-        return [constant(out) for out in function(*values)]
-
-
-def inner(ones: Sequence[Variable], others: Sequence[Variable]) -> float:
-    """Return the real inner product of two lists of arrays."""
-    total = 0.0
-    np = domain_named("numpy").library
-    for one, other in zip(ones, others, strict=True):
-        a, b = (each._domain.backend.to_host(each.data) for each in (one, other))
-        total += float(np.sum(np.real(np.conj(a) * b)))
-    return total
+    return [drawn(constant(out), rng) for out in outputs]
 
 
 def difference(
@@ -164,7 +149,9 @@ def difference(
     step : float
         The length of a step.
     """
-    total = 0.0
+    total, ones = 0.0, all_on_host(weights)
     for multiple, factor in ((-2, 1), (-1, -8), (1, 8), (2, -1)):
-        total += factor * inner(weights, _evaluated(function, at(multiple)))
+        with no_grad():
+            outputs = [constant(out) for out in function(*at(multiple))]
+        total += factor * inner(ones, all_on_host(outputs))
     return total / (12 * step)

@@ -94,7 +94,7 @@ def dispatched():
     stride = np.lib.stride_tricks
     modules = {"": np, "linalg.": np.linalg, "fft.": np.fft, "lib.stride_tricks.": stride}
     for prefix, module in modules.items():
-        for name in getattr(module, "__all__", dir(module)):
+        for name in sorted(getattr(module, "__all__", dir(module))):
             function = getattr(module, name)
             if hasattr(function, "_implementation"):
                 yield prefix + function.__name__, function

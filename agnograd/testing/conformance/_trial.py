@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
@@ -12,7 +11,7 @@ from agnograd import autodiff
 from agnograd._namespace import domain_named
 from agnograd._variable import Variable
 from agnograd.testing._case import Case, arrays_in
-from agnograd.testing._differences import Problem, drawn
+from agnograd.testing._differences import Problem, cotangents
 from agnograd.testing._samples import ArraySpec, Sample
 
 if TYPE_CHECKING:
@@ -49,6 +48,7 @@ class Trial:
         self.dtype = dtype
         self.backend = backend
         self.seed = seed
+        self.derivatives: dict[int, list[Any]] = {}  # those that are known, by their order
         narrow = dtype in DOUBLE
         self.sample = sample.mapped(_to_single) if narrow else sample
 
@@ -74,6 +74,10 @@ class Trial:
     def runs_on(self, backend: str) -> bool:
         """Return whether the sample is for a backend."""
         return self.given.backends is None or backend in self.given.backends
+
+    def on(self, backend: str) -> Trial:
+        """Return the same trial on a backend, with nothing known of it."""
+        return Trial(self.given, self.dtype, backend, self.seed)
 
     def case(self) -> Case:
         """Return the sample's call, with fresh arrays."""
@@ -170,8 +174,7 @@ class Recorded:
     def cotangents(self, seed: int = 1) -> list[Variable]:
         """Return fixed cotangents of the outputs."""
         self.trial.needs_sizes(self.outputs)
-        rng = random.Random(seed)
-        return [drawn(out, rng) for out in self.outputs]
+        return cotangents(self.outputs, seed)
 
     def gradients(self, cotangents: Sequence[Any], **options: Any) -> list[Variable]:
         """Return the gradients of the leaves."""

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
 from typing import Any
 
 from agnograd._mode import no_grad
 from agnograd._ops import Rule
-from agnograd._transforms import jvp, vjp
+from agnograd._transforms import jvp
 from agnograd._variable import Variable
 from agnograd.testing._case import arrays_in
 from agnograd.testing._check import check_grad
-from agnograd.testing._differences import (
-    Problem,
-    cotangents,
-    difference,
-    drawn,
-    gradient,
-    inner,
-)
-from agnograd.testing.conformance._host import assert_close, on_host
+from agnograd.testing._differences import Problem, cotangents, difference
+from agnograd.testing._host import all_on_host, assert_close, inner
+from agnograd.testing.conformance._orders import derivative, gradient_of
 from agnograd.testing.conformance._trial import Recorded, Trial
 
 __all__ = ["first_derivative", "forward_mode", "gradient_form", "second_derivative"]
@@ -42,10 +34,8 @@ def second_derivative(trial: Trial) -> None:
 
 def _compare(trial: Trial, order: int) -> None:
     trial.needs_derivative(order)
-    function, weights, problem = _of_order(trial, order)
-    direction = _direction(problem.values)
-    gradients = list(vjp(function, *problem.values)[1](weights))
-    found = inner(direction, gradients)
+    gradients = derivative(trial, order)
+    found = inner(all_on_host(_line(trial.reference.problem())), gradients)
     numeric, terms = _numeric(trial.reference, order)
     tolerance = _SINGLE if trial.single else _TOLERANCE
     if abs(found - numeric) <= tolerance * (1 + terms):
@@ -57,78 +47,58 @@ def _compare(trial: Trial, order: int) -> None:
     )
 
 
-def _of_order(trial: Trial, order: int) -> tuple[Any, list[Variable], Problem]:
-    """Return what is differentiated, with cotangents: the call, or a gradient of it."""
-    problem = trial.problem()
-    function: Any = problem
-    weights: list[Variable] = []
-    for level in range(1, order + 1):
-        if weights:
-            function = gradient(function, weights)
-        outputs = function(*problem.values)
-        if level == 1:
-            trial.needs_sizes(outputs)
-        weights = cotangents(function, problem.values, seed=level)
-    return function, weights, problem
-
-
-def _direction(values: Sequence[Variable]) -> list[Variable]:
-    rng = random.Random(7)
-    return [drawn(value, rng) for value in values]
+def _line(problem: Problem) -> list[Variable]:
+    """Return the direction of the line through all inputs."""
+    return cotangents(problem.values, seed=7)
 
 
 def _numeric(trial: Trial, order: int) -> tuple[float, float]:
     """Return the derivative by differences along the line, and how large its terms are."""
     known: dict[int, tuple[float, float]] = trial.__dict__.setdefault("_numeric", {})
     if order not in known:
-        function, weights, problem = _of_order(trial, order)
-        direction = _direction(problem.values)
+        function, problem = gradient_of(trial, order - 1)
+        outputs = function(*problem.values)
+        weights = cotangents(outputs, seed=order)
+        direction = _line(problem)
 
         def at(multiple: int) -> list[Variable]:
             pairs = zip(problem.values, direction, strict=True)
             return [x + d * (multiple * _STEP) for x, d in pairs]
 
         numeric = difference(function, weights, at, _STEP)
-        terms = inner(_sizes(weights), _sizes(function(*problem.values)))
+        terms = inner(*([abs(each) for each in all_on_host(of)] for of in (weights, outputs)))
         known[order] = numeric, max(abs(numeric), abs(terms))
     return known[order]
 
 
-def _sizes(variables: Sequence[Variable]) -> list[Variable]:
-    return [v._domain.Variable(v._domain.raw.abs(v.data), False) for v in variables]
-
-
-def _localise(trial: Trial, order: int, gradients: list[Variable]) -> None:
+def _localise(trial: Trial, order: int, gradients: list[Any]) -> None:
     """Raise with the argument, the element and both values, where they can be told."""
     reference = trial.reference
-    function, weights, wide = _of_order(reference, order)
-    check_grad(reference.case(), *wide.arguments, order=order)
-    expected = vjp(function, *wide.values)[1](weights)
+    problem = reference.problem()
+    check_grad(reference.case(), *problem.arguments, order=order)
+    expected = derivative(reference, order)
     tolerance = _SINGLE if trial.single else _TOLERANCE
     source = f"in {reference.dtype} on {reference.backend}, as differences confirm"
-    for name, one, other in zip(wide.names, gradients, expected, strict=True):
-        what = f"order {order}, {name}: the derivative"
-        assert_close(what, on_host(one), on_host(other), tolerance, source)
+    for name, one, other in zip(problem.names, gradients, expected, strict=True):
+        assert_close(f"order {order}, {name}: the derivative", one, other, tolerance, source)
 
 
 def forward_mode(trial: Trial) -> None:
     """A push of tangents is the transpose of a pass: both give the same inner product."""
     trial.needs_derivative(1)
+    gradients = derivative(trial, 1)
     problem = trial.problem()
-    direction = _direction(problem.values)
-    trial.needs_sizes(problem(*problem.values))
+    direction = _line(problem)
     with no_grad():  # what is pushed is not to be differentiated itself
         value, tangent = jvp(problem, tuple(problem.values), tuple(direction))
-    rng = random.Random(1)
-    weights = [drawn(each, rng) for each in value]
     for out, along in zip(value, tangent, strict=True):
         if (out.shape, out.dtype) != (along.shape, along.dtype):
             raise AssertionError(
                 f"a result of shape {out.shape} and dtype {out.dtype} has a tangent of shape "
                 f"{along.shape} and dtype {along.dtype}"
             )
-    pushed = inner(weights, tangent)
-    pulled = inner(list(vjp(problem, *problem.values)[1](weights)), direction)
+    pushed = inner(all_on_host(cotangents(value, seed=1)), all_on_host(tangent))
+    pulled = inner(gradients, all_on_host(direction))
     tolerance = _SINGLE if trial.single else 1e-10
     if not abs(pushed - pulled) <= tolerance * (1 + abs(pulled)):
         raise AssertionError(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from agnograd._variable import Variable
 from agnograd.testing._case import Case, arrays_in
-from agnograd.testing._differences import constant, cotangents, gradient
-from agnograd.testing.conformance._host import assert_close, copied, on_host
+from agnograd.testing._host import assert_close, copied, on_host
+from agnograd.testing.conformance._orders import derivative
 from agnograd.testing.conformance._trial import NotApplicable, Recorded, Trial
 
 __all__ = ["agrees_with_numpy", "forward", "inputs_unchanged"]
@@ -86,31 +85,18 @@ def agrees_with_numpy(trial: Trial) -> None:
         raise NotApplicable("it is NumPy")
     if not trial.runs_on("numpy"):
         raise NotApplicable("the sample is not for NumPy")
-    other = Trial(trial.given, trial.dtype, "numpy", trial.seed)
-    found, expected = _all_orders(trial), _all_orders(other)
-    for (what, one), (_, theirs) in zip(found, expected, strict=True):
-        assert_close(what, one, theirs, trial.tolerance, "by NumPy")
-
-
-def _all_orders(trial: Trial) -> list[tuple[str, Any]]:
-    """Return the results and the gradients of each order, with what to call them."""
-    case = trial.case()
-    if not case.places:
-        results = [each for each in arrays_in(case()) if isinstance(each, Variable)]
-        return [(f"result {i}", on_host(each)) for i, each in enumerate(results)]
-    function: Any = trial.problem()
-    values, names = function.values, function.names
-    results = [constant(each) for each in function(*values)]
-    trial.needs_sizes(results)
-    found = [(f"result {i}", on_host(each)) for i, each in enumerate(results)]
+    other = trial.on("numpy")
+    pairs = zip(derivative(trial, 0), derivative(other, 0), strict=True)
+    for index, (found, expected) in enumerate(pairs):
+        assert_close(f"result {index}", found, expected, trial.tolerance, "by NumPy")
+    if not trial.case().places:
+        return
+    names = trial.problem().names
     for order in range(1, trial.sample.order + 1):
-        weights = cotangents(function, values, seed=order)
-        function = gradient(function, weights)
-        found += [
-            (f"the derivative of order {order} for {name}", on_host(each))
-            for name, each in zip(names, function(*values), strict=True)
-        ]
-    return found
+        gradients = derivative(trial, order), derivative(other, order)
+        for name, found, expected in zip(names, *gradients, strict=True):
+            what = f"the derivative of order {order} for {name}"
+            assert_close(what, found, expected, trial.tolerance, "by NumPy")
 
 
 def inputs_unchanged(trial: Trial) -> None:

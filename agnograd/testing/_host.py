@@ -8,7 +8,7 @@ from typing import Any
 from agnograd._namespace import domain_named
 from agnograd._variable import Variable
 
-__all__ = ["assert_close", "copied", "on_host"]
+__all__ = ["all_on_host", "assert_close", "copied", "inner", "on_host"]
 
 
 def on_host(variable: Variable) -> Any:
@@ -16,10 +16,22 @@ def on_host(variable: Variable) -> Any:
     return variable._domain.backend.to_host(variable.data)
 
 
+def all_on_host(variables: Sequence[Variable]) -> list[Any]:
+    """Return the values of Variables as NumPy arrays, which may share their memory."""
+    return [on_host(each) for each in variables]
+
+
 def copied(variables: Sequence[Variable]) -> list[Any]:
     """Return copies of Variables on the host."""
     np = domain_named("numpy").library
     return [np.asarray(on_host(each), copy=True) for each in variables]
+
+
+def inner(ones: Sequence[Any], others: Sequence[Any]) -> float:
+    """Return the real inner product of two lists of NumPy arrays."""
+    np = domain_named("numpy").library
+    pairs = zip(ones, others, strict=True)
+    return sum(float(np.sum(np.real(np.conj(one) * other))) for one, other in pairs)
 
 
 def assert_close(
