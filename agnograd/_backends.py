@@ -185,6 +185,13 @@ class Backend:
         """
         return None
 
+    def uniform(self, x: Any) -> Any:
+        """Return the scalar that all elements of an array are, if its layout says so, or None.
+
+        This is called for what ``flat`` has a view of.
+        """
+        return None
+
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add ``values`` to ``into`` at ``key``, repeated positions adding up.
 

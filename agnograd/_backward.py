@@ -18,8 +18,8 @@ from agnograd._source import broadcasts, indented, is_product, returns_its_argum
 __all__ = ["Manner", "backward_source", "multiplies", "step_source", "works"]
 
 # How a backward function multiplies: cotangents of 0 with derivatives that are not finite give 0
-# where it is guarded.
-Manner = Literal["plain", "guarded"]
+# where it is guarded; a cotangent of real ones has no product where the derivative is an array.
+Manner = Literal["plain", "guarded", "ones"]
 
 # To ask whether it is the most usual dtype takes a fraction of looking one up.
 _CONJUGATED = "_conjugated = g.dtype is not _float64 and g.dtype in _complex"
@@ -62,7 +62,7 @@ def _backward_lines(op: Op, manner: Manner, pullback: Sequence[str]) -> Iterator
         (name,) = op.differentiable
         yield "if xp is _raw:"
         yield f"    return ((_{name}_edge, _pullback({', '.join(pullback)})), )"
-    yield from _gradients(op, manner == "guarded")
+    yield from _gradients(op, manner)
     pairs = "".join(f"(_{name}_edge, _{name}_grad), " for name in op.differentiable)
     yield f"return ({pairs})"
 
@@ -168,12 +168,12 @@ def _fitted(op: Op) -> Iterator[str]:
     yield f"_grads = _fit_each({gradients}, _edges, {name}_shape, {name}_dtype, xp)"
 
 
-def _gradients(op: Op, guarded: bool) -> Iterator[str]:
+def _gradients(op: Op, manner: Manner) -> Iterator[str]:
     """Compute the gradients with respect to all inputs that have an edge."""
-    if multiplies(op):
+    if multiplies(op) and manner != "ones":
         yield _CONJUGATED
     for name in op.differentiable:
-        lines = _gradient(op, name, guarded)
+        lines = _gradient(op, name, manner)
         if len(op.differentiable) == 1:
             yield from lines
         else:
@@ -214,7 +214,7 @@ def _value(rule: Rule, name: str) -> str:
     return f"_rule_{name}({', '.join(rule.names)})"
 
 
-def _gradient(op: Op, name: str, guarded: bool = False) -> Iterator[str]:
+def _gradient(op: Op, name: str, manner: Manner = "plain") -> Iterator[str]:
     """Compute the gradient with respect to one input."""
     rule = op.rules[name]
     result = f"_{name}_grad"
@@ -226,9 +226,14 @@ def _gradient(op: Op, name: str, guarded: bool = False) -> Iterator[str]:
         yield f"if {result} is None or not ({fits}):"
         yield f"    {result} = _fit({result}, {name}_shape, {name}_dtype, xp)"
         return
-    if _multiplies(rule):
+    if _multiplies(rule) and manner == "ones":
+        yield f"{result} = {value}"
+        fits = f"_type({result}) is _type(g) and {result}.dtype is g.dtype"
+        yield f"if not ({fits} and {result}.shape == g.shape):"
+        yield f"    {result} = g * {result}"
+    elif _multiplies(rule):
         # In one expression: NumPy multiplies into a large array that nothing else refers to.
-        product = "_guarded(g, {}, xp)" if guarded else "g * {}"
+        product = "_guarded(g, {}, xp)" if manner == "guarded" else "g * {}"
         yield "if _conjugated:"
         yield f"    {result} = {product.format(f'_conjugate({value}, xp)')}"
         yield "else:"

@@ -62,12 +62,17 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
             arrivals.tried = steps[-1].node[RANK]
         return False
     totals = [_Total(end, g, op.domain, arrivals) for end in ends]
+    # The gradient of a sum, which most programs end with: a product with it changes nothing.
+    ones = backend.uniform(whole) == 1 and g.dtype not in op.domain.complex_dtypes
     block = backend.block * max(1, 5 - len(steps))  # few steps have few arrays for the cache
+    if ones and len(steps) == 1:  # or none
+        block *= 4
     for first in range(0, whole.shape[0], block):
         part = slice(first, first + block)
-        arrived, owned = {start[RANK]: whole[part]}, set[int]()
+        cotangent = whole[part]
+        arrived, owned = {start[RANK]: cotangent}, set[int]()
         for step in steps:
-            step.run(arrived, owned, part)
+            step.run(arrived, owned, part, cotangent if ones else None)
         for total in totals:
             total.add(arrived, part)
     for total in totals:
@@ -85,13 +90,14 @@ class _Step:
     are.
     """
 
-    __slots__ = ("backward", "flat", "node", "places")
+    __slots__ = ("backward", "flat", "node", "of_ones", "places")
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.flat = node.copy()
         self.places: list[int] = []
         self.backward = node[OP].backward
+        self.of_ones = node[OP].of_ones
 
     @staticmethod
     def of(node: Node, shape: tuple[int, ...]) -> _Step | None:
@@ -101,7 +107,7 @@ class _Step:
             return None
         step, arrays, view = _Step(node), op.domain.viewable_types, op.domain.backend.flat
         if op.hooks is RESTORING:
-            step.backward = _negatives.backward
+            step.backward = step.of_ones = _negatives.backward
         for place in range(FIRST, op.first):
             value = node[place]
             if type(value) in arrays:
@@ -119,10 +125,11 @@ class _Step:
         used = zip(self.node[OP].works, edges_of(self.node), strict=True)
         return any(works for works, edge in used if edge is not None)
 
-    def run(self, arrived: dict[int, Any], owned: set[int], part: slice) -> None:
+    def run(self, arrived: dict[int, Any], owned: set[int], part: slice, ones: Any) -> None:
         """Take the cotangent of a block from what has arrived, and add what its rules make.
 
-        Sums are made here, and are changed in place.
+        Sums are made here, and are changed in place. ``ones`` is the block of ones that the pass
+        of the block begins with, if it does.
         """
         flat = self.flat
         g = arrived.pop(flat[RANK], None)
@@ -132,7 +139,7 @@ class _Step:
         for place in self.places:
             block[place] = flat[place][part]
         try:
-            for edge, gradient in self.backward(g, block):
+            for edge, gradient in (self.of_ones if g is ones else self.backward)(g, block):
                 if gradient is None:
                     continue
                 rank = edge[RANK]

@@ -60,6 +60,8 @@ class Call:
     backward: Backward
     # As backward, but a cotangent of 0 gives 0 where the derivative is not finite.
     guarded: Backward
+    # As backward, on raw arrays, for a cotangent all of whose elements are a real one.
+    of_ones: Backward
     # One step of a pass in which nobody looks at gradients, or None if the op needs more than that.
     step: Callable[..., Any] | None
     # Of an element-wise op, for each input: whether its rule computes anything.
@@ -159,6 +161,7 @@ class SharedCall(Call):
         "masks",
         "name",
         "negates",
+        "of_ones",
         "optional",
         "origin",
         "overwrite",
@@ -175,7 +178,7 @@ class SharedCall(Call):
         self.chapter = chapter
         self.domain = domain
         self.parameters = {}
-        self.backward = self.guarded = _no_backward
+        self.backward = self.guarded = self.of_ones = _no_backward
         self.works = self.add = self.accumulate = self.overwrite = self.masks = self.step = None
         self.reads = self.optional = self.negates = False
         self.saved_names: tuple[str, ...] = ()

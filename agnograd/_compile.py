@@ -160,6 +160,8 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
     pullback = _pullback(op, call, scope)
     put("backward", lambda: backward_source(op, "plain", pullback))
     put("guarded", lambda: backward_source(op, "guarded" if multiplies(op) else "plain"))
+    if call.works is not None:
+        put("of_ones", lambda: backward_source(op, "ones", pullback))
     if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
         put("step", lambda: _step_source(op, pullback, call.domain, scope))
 

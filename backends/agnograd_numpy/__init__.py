@@ -127,9 +127,14 @@ class NumpyBackend(Backend):
 
     def flat(self, x: Any) -> Any:
         """Return a view of an array that is contiguous, or of which all elements are one."""
-        if not any(x.strides):
-            return self._np.broadcast_to(x[(0,) * x.ndim], (x.size,))
+        value = self.uniform(x)
+        if value is not None:
+            return self._np.broadcast_to(value, (x.size,))
         return x.reshape(-1) if x.flags.c_contiguous else None
+
+    def uniform(self, x: Any) -> Any:
+        """Return the one element of an array without strides."""
+        return None if any(x.strides) else x[(0,) * x.ndim]
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add in place; positions that may repeat go through ``numpy.add.at``."""

@@ -120,9 +120,14 @@ class TorchBackend(Backend):
 
         if not x.is_cpu or x.layout is not torch.strided:
             return None
-        if not any(x.stride()):
-            return x[(0,) * x.ndim].expand(x.numel())
+        value = self.uniform(x)
+        if value is not None:
+            return value.expand(x.numel())
         return x.view(-1) if x.is_contiguous() else None
+
+    def uniform(self, x: Any) -> Any:
+        """Return the one element of a tensor without strides."""
+        return None if any(x.stride()) else x[(0,) * x.ndim]
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``."""

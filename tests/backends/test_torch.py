@@ -44,14 +44,15 @@ def test_the_derivative_of_tanh_is_pytorchs_kernel_in_every_order(xp, dtype):
     torch.testing.assert_close(twice.data, second)
 
 
+@pytest.mark.parametrize("summed", [False, True], ids=["multiplied", "summed"])
 @pytest.mark.parametrize("name", [name for name, samples in ELEMENTWISE.items() if samples])
-def test_every_element_wise_op_in_blocks(xp, name, monkeypatch):
+def test_every_element_wise_op_in_blocks(xp, name, summed, monkeypatch):
     domain = xp.asarray(0.0)._domain
     cases = [case_of(sample, domain) for sample in ELEMENTWISE[name]]
-    expected = [op_by_op(domain, gradients, case) for case in cases]
+    expected = [op_by_op(domain, gradients, case, summed) for case in cases]
     in_blocks_of_one(domain, monkeypatch)
     for case, each in zip(cases, expected, strict=True):
-        for found, g in zip(gradients(case), each, strict=True):
+        for found, g in zip(gradients(case, summed), each, strict=True):
             torch.testing.assert_close(found, g, rtol=1e-12, atol=1e-12, equal_nan=True)
 
 

@@ -30,10 +30,10 @@ def runs(monkeypatch):
     """Return a list that gets the names of the ops that are run in blocks."""
     found, step = [], _blocks._Step.run
 
-    def run(self, arrived, owned, part):
+    def run(self, arrived, owned, part, ones):
         if part.start == 0:
             found.append(self.node[OP].name)
-        return step(self, arrived, owned, part)
+        return step(self, arrived, owned, part, ones)
 
     monkeypatch.setattr(_blocks._Step, "run", run)
     return found
@@ -77,13 +77,14 @@ def test_gradients_are_those_of_small_parts(program, order, dtype, runs):
     np.testing.assert_allclose(whole, np.concat(parts, axis=1), rtol=1e-5)
 
 
+@pytest.mark.parametrize("summed", [False, True], ids=["multiplied", "summed"])
 @pytest.mark.parametrize("name", [name for name, samples in ELEMENTWISE.items() if samples])
-def test_every_element_wise_op(name, runs, monkeypatch):
+def test_every_element_wise_op(name, summed, runs, monkeypatch):
     cases = [case_of(sample, DOMAIN) for sample in ELEMENTWISE[name]]
-    expected = [op_by_op(DOMAIN, gradients, case) for case in cases]
+    expected = [op_by_op(DOMAIN, gradients, case, summed) for case in cases]
     in_blocks_of_one(DOMAIN, monkeypatch)
     for case, each in zip(cases, expected, strict=True):
-        for found, g in zip(gradients(case), each, strict=True):
+        for found, g in zip(gradients(case, summed), each, strict=True):
             np.testing.assert_allclose(found, g, rtol=1e-12, atol=1e-12)
     assert name in runs or len(cases[0].op.arrays) > 2
 
@@ -144,6 +145,42 @@ def test_a_stretch_ends_at_other_ops(cut, runs):
             xp.sin(xp.sin(cut(xp.sin(xp.sin(x) * 2.0)) * xp.sin(xp.sin(x) * 2.0)))
         )), drawn(0)), rtol=1e-6,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_the_gradient_of_a_sum_is_multiplied_with_nothing_real(dtype, monkeypatch):
+    x, c = ag.Variable(drawn(0, dtype)), drawn(1, dtype)
+    products = [x * c for _ in range(3)]
+    total = sum(xp.sum(product) for product in products)
+    call, multiplied = products[0]._node[OP], []
+    backward = call.backward
+
+    def multiplies(*arguments):
+        multiplied.append(1)
+        return backward(*arguments)
+
+    monkeypatch.setattr(call, "backward", multiplies)
+    xp.real(total).backward()
+    np.testing.assert_allclose(x.grad.data, 3.0 * c.conj(), rtol=1e-6)
+    # What arrives first is no sum, and not made in blocks.
+    assert (len(multiplied) == 1) == (dtype != "complex128")
+
+
+def test_a_derivative_of_another_shape_or_dtype_is_multiplied_with_the_ones():
+    x = ag.Variable(drawn(0, "float32"))
+    for factor in (2.0, np.float64(2.0), np.asarray(2.0), drawn(1, "float64"), drawn(1)[0, :]):
+        x.grad = None
+        (xp.sum(x * factor) + xp.sum(x * factor)).backward()
+        assert (x.grad.shape, x.grad.dtype) == (x.shape, np.float32)
+        expected = np.broadcast_to(2.0 * factor, x.shape)
+        np.testing.assert_allclose(x.grad.data, expected, rtol=1e-6)
+
+
+def test_gradients_share_no_memory_with_what_was_saved():
+    x, c = ag.Variable(drawn(0)), drawn(1)
+    (xp.sum(x * c) + xp.sum(x * c)).backward()
+    assert not np.shares_memory(x.grad.data, c)
+    np.testing.assert_array_equal(c, drawn(1))
 
 
 def test_one_op_alone_is_not_worth_it(runs):

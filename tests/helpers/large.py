@@ -52,12 +52,21 @@ def case_of(sample, domain):
     return case
 
 
-def gradients(case):
-    """Return the gradients of a case between two products, so that three ops are in a row."""
+def gradients(case, summed=False):
+    """Return the gradients of a case after two products, so that ops are in a row.
+
+    Of a sum the cotangent is one number for all elements, which are ones; else there is another
+    product behind the case.
+    """
     leaves = [ag.Variable(x) for x in case.inputs]
-    out = case.result(*(leaf * 1.0 for leaf in leaves)) * 2.0
-    ones = out.__array_namespace__().ones_like(out)
-    return [g.data for g in ag.autodiff.grad(out, leaves, ones)]
+    out = case.result(*(leaf * 1.0 * 1.0 for leaf in leaves))
+    xp = out._domain.library
+    g = xp.ones_like(out.data)
+    if summed:
+        g = xp.broadcast_to(xp.ones((), dtype=out.dtype), out.shape)
+    else:
+        out = out * 2.0
+    return [g.data for g in ag.autodiff.grad(out, leaves, g)]
 
 
 def op_by_op(domain, function, *args):

@@ -123,6 +123,16 @@ def _flat(backend: Backend, xp: Any) -> str | None:
     return None
 
 
+def _uniform(backend: Backend, xp: Any) -> str | None:
+    if backend.large is None:
+        return None
+    found = backend.uniform(xp.reshape(_ramp(xp)[:2], (1, 2)))
+    if found is not None:
+        return f"it gives {found!r} for an array of 1.0 and 2.0"
+    found = backend.uniform(xp.broadcast_to(xp.asarray(3.0), (2, 3)))
+    return None if found is None or found == 3.0 else f"it gives {found!r} for threes"
+
+
 def _zeros(xp: Any) -> Any:
     return xp.zeros((3,))
 
@@ -145,6 +155,7 @@ _TRIALS: dict[str, Callable[[Backend, Any], str | None]] = {
     "constant()": _constant,
     "counter()": _counter,
     "flat()": _flat,
+    "uniform()": _uniform,
     "put()": _expecting(lambda backend, xp: backend.put(_ramp(xp), 1, 7.0), [1.0, 7.0, 4.0]),
     "scatter_add()": _expecting(
         lambda backend, xp: backend.scatter_add(_zeros(xp), (_indices(xp),), _ramp(xp)),

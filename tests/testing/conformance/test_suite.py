@@ -302,6 +302,7 @@ METHODS = {
     "    def constant(self, value):\n        return value[::-1]",
     "counter": "def counter(self):\n        return len",
     "flat": "large = 1\n\n    def flat(self, x):\n        return x.T.reshape(-1)",
+    "uniform": "large = 1\n\n    def uniform(self, x):\n        return x[0, 0]",
     "scatter_add": "def scatter_add(self, into, key, values):\n        return into + 1.0",
     "scatter_add_axis": "def scatter_add_axis(self, into, indices, values, axis):\n        1 / 0",
 }
@@ -312,6 +313,7 @@ FOUND = {
     "constant": "it gives [1.0, 2.0, 4.0], and should give [4.0, 2.0, 1.0]",
     "counter": "TypeError: len() of unsized object",
     "flat": "writing to the second element of what it gives for an array makes it [0.0, 0.0,",
+    "uniform": "it gives np.float64(1.0) for an array of 1.0 and 2.0",
     "scatter_add": "it gives [1.0, 1.0, 1.0], and should give [2.0, 0.0, 5.0]",
     "scatter_add_axis": "ZeroDivisionError",
 }
