@@ -9,8 +9,8 @@ from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 from agnograd._call import Call, Pairs
-from agnograd._elements import Elements
 from agnograd._graph import FIRST, RANK, Edge, Leaf, Node, domain_at
+from agnograd._pending import Elements, Pending, Products, Shared
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -101,7 +101,7 @@ class Arrivals:
     def buffer(self, node: Edge, domain: Domain) -> Any:
         """Return what has arrived at a node as an array that may be changed, or None."""
         total = self.gradients.get(node[RANK])
-        if type(total) is Elements:
+        if isinstance(total, Pending):
             return total.gathered()
         if total is None or node[RANK] in self.owned:
             return total
@@ -121,9 +121,28 @@ class Arrivals:
         node = reading[-1]
         self.special = self.special or type(node) is not Leaf
         rank = node[RANK]
-        elements = Elements(reading, self.gradients.get(rank), rank in self.owned)
+        total, owned = self.gradients.get(rank), rank in self.owned
+        if isinstance(total, Pending):
+            total = total.gathered()
+        elements = Elements(reading, total, owned)
         self.own(node, elements)
         return elements
+
+    def join(self, edge: Edge, node: Node, shared: Shared, other: Any, g: Any) -> bool:
+        """Let a product of small arrays wait for others with the same input, if they can.
+
+        A gradient has arrived at that input before: what is used once has no others.
+        """
+        rank = edge[RANK]
+        total = self.gradients[rank]
+        if isinstance(total, Pending):
+            return type(total) is Products and total.shared == shared and total.take(other, g)
+        products = Products(node, total, rank in self.owned, shared, g.ndim)
+        if not products.take(other, g):
+            return False
+        self.special = self.special or type(edge) is not Leaf
+        self.own(edge, products)
+        return True
 
     def gather(self, op: Call, node: Node, g: Any) -> None:
         """Let an op add its gradient to a buffer, instead of making a full-size array for it."""

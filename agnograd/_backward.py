@@ -93,9 +93,11 @@ def _step_lines(op: Op, pullback: Sequence[str], looks: bool) -> Iterator[str]:
     if is_product(op):
         yield from _square(op)
     for name in op.differentiable:
+        lines = [*_gradient(op, name), *_arrival(op, name, looks)]
+        if name in op.stacks:
+            lines = [*_joining(op, name), *indented(lines)]
         yield f"if _{name}_edge is not None:"
-        yield from indented(_gradient(op, name))
-        yield from indented(_arrival(op, name, looks))
+        yield from indented(lines)
     yield from _freeing(op)
     yield "return _first"
 
@@ -152,6 +154,13 @@ def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     if op.rules[name].kind != "elementwise":  # which may say that there is none
         lines = [f"if {grad} is not None:", *indented(lines)]
     yield from lines
+
+
+def _joining(op: Op, name: str) -> Iterator[str]:
+    """Let what is left to compute wait for calls that share an input, if it can."""
+    other = op.differentiable[1 - op.differentiable.index(name)]
+    join = f"arrivals.join(_{name}_edge, node, _{name}_shared, {other}, g)"
+    yield f"if _{name}_edge[{RANK}] not in gradients or not {join}:"
 
 
 def _unpacking(op: Op) -> str:

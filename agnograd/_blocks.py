@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from agnograd import _negatives
 from agnograd._arrivals import Arrivals
 from agnograd._call import Call, note
-from agnograd._elements import Elements
 from agnograd._graph import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edges_of, forget
 from agnograd._negatives import RESTORING
+from agnograd._pending import Pending
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -211,7 +211,7 @@ class _Total:
 
     def _begin(self, dtype: Any) -> None:
         flat, before = self.domain.backend.flat, self.arrivals.gradients.get(self.end[RANK])
-        fits = type(before) is not Elements and before is not None and before.dtype == dtype
+        fits = before is not None and not isinstance(before, Pending) and before.dtype == dtype
         del before  # it is changed in place if nothing else refers to it
         if fits:
             self.total = self.arrivals.buffer(self.end, self.domain)

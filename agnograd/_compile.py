@@ -33,6 +33,7 @@ from agnograd.errors import MissingRuleError, PluginError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
+    from agnograd._pending import Shared
 
 __all__ = ["compile_op"]
 
@@ -163,15 +164,26 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
     if call.works is not None:
         put("of_ones", lambda: backward_source(op, "ones", pullback))
     if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
-        put("step", lambda: _step_source(op, pullback, call.domain, scope))
+        put("step", lambda: _step_source(op, pullback, call, scope))
 
 
-def _step_source(op: Op, pullback: Sequence[str], domain: Domain, scope: dict[str, Any]) -> str:
-    scope |= {"_Elements": later("agnograd._elements", "Elements"), "xp": domain.raw}
+def _step_source(op: Op, pullback: Sequence[str], call: SharedCall, scope: dict[str, Any]) -> str:
+    scope |= {"_Elements": later("agnograd._pending", "Elements"), "xp": call.domain.raw}
+    scope |= {f"_{name}_shared": _shared(op, name, call.saved_names) for name in op.stacks}
     # A small cotangent may become a large gradient. That of a product of small matrices may, too,
     # but they are too fast to look at what they give.
     kinds = {rule.kind for rule in op.rules.values()}
-    return step_source(op, pullback, domain.large is not None and bool(kinds & {"linear", "vjp"}))
+    looks = call.domain.large is not None and bool(kinds & {"linear", "vjp"})
+    return step_source(op, pullback, looks)
+
+
+def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:
+    """Return what says how calls that share an input are computed together."""
+    from agnograd._pending import Shared  # which the engine needs, and nothing before
+
+    number = op.differentiable.index(name)
+    place = FIRST + saved_names.index(op.differentiable[1 - number])
+    return Shared(op.name, number, place, op.stacks[name])
 
 
 def _pullback(op: Op, call: SharedCall, scope: dict[str, Any]) -> Sequence[str]:

@@ -12,7 +12,6 @@ from agnograd._arrivals import Arrivals, are_different
 from agnograd._blocks import in_blocks
 from agnograd._call import Backward, Call, Pairs, note
 from agnograd._domain import Domain
-from agnograd._elements import Elements
 from agnograd._graph import (
     FIRST,
     OP,
@@ -31,6 +30,7 @@ from agnograd._graph import (
 )
 from agnograd._mode import current_mode, enable_grad
 from agnograd._paths import on_path, uses, within
+from agnograd._pending import Pending
 from agnograd._variable import Variable
 from agnograd._watching import announce, watched
 
@@ -188,7 +188,7 @@ class Pass(Arrivals):
 
     def is_odd(self, op: Call, g: Any) -> bool:
         """Return whether a cotangent is one for which there are other ways than a step."""
-        return type(g) is Elements or op.domain.is_large(g)
+        return isinstance(g, Pending) or op.domain.is_large(g)
 
     def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
         """Take a step between the hooks of plugins."""
@@ -201,7 +201,7 @@ class Pass(Arrivals):
     def visit(self, node: Edge, g: Any) -> Edge | None:
         """Visit a node that is no plain op, or in a pass of which more is asked."""
         if self.plain and node[WATCH] is None and type(node) is Leaf:
-            self.final[node] = g.gathered() if type(g) is Elements else g
+            self.final[node] = g.gathered() if isinstance(g, Pending) else g
             return None
         if Domain.switching:
             with _on_device(node, g):
@@ -244,7 +244,7 @@ class Pass(Arrivals):
     def pairs(self, node: Edge, g: Any) -> Pairs | None:
         """Return the gradients that go on from a node, or None if nothing does."""
         op = node[OP]
-        if type(g) is Elements:
+        if isinstance(g, Pending):
             g = g.gathered()
         if self.noticing or node[WATCH] is not None or not isinstance(op, Call):
             g = self.meet(node, g)

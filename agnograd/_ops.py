@@ -88,6 +88,11 @@ class Op:
         Whether the op returns one array, or a tuple or list of arrays. A rule of an op with
         several gets a list of cotangents, zeros for outputs that nothing depends on; if they are
         optional, it gets None for those.
+    stacks : mapping of str to int
+        Of an op of two arrays that is linear in each: inputs that many calls may share, and an
+        axis. The gradient of a shared input is that of one call, whose other input and cotangent
+        are theirs one after the other along that axis, if they have two axes; if they have one,
+        it is new.
     masks : bool or callable
         Whether the op leaves elements of its inputs out, as ``where`` does, so that their gradient
         is 0 whatever made them: the pass then does not multiply that 0 with an infinite or
@@ -108,6 +113,7 @@ class Op:
     overwrite: Callable[..., Any] | None = None
     view: Callable[..., Any] | None = None
     outputs: Literal["one", "several", "optional"] = "one"
+    stacks: Mapping[str, int] = field(default_factory=dict)
     masks: bool | Callable[..., bool] = False
 
     def __repr__(self) -> str:
@@ -142,10 +148,10 @@ class OpSet:
     to ask for it is an error with this reason.
 
     Besides rules, every method takes ``forward``, ``accumulate``, ``overwrite``, ``view``,
-    ``outputs`` and ``masks`` (see ``Op``). Positional-only parameters, and those with a rule, take
-    arrays; ``options`` names positional-only ones that take none, and ``constants`` further ones
-    that take arrays which have no gradient. A parameter named ``key`` takes what stands in square
-    brackets.
+    ``outputs``, ``stacks`` and ``masks`` (see ``Op``). Positional-only parameters, and those with a
+    rule, take arrays; ``options`` names positional-only ones that take none, and ``constants``
+    further ones that take arrays which have no gradient. A parameter named ``key`` takes what
+    stands in square brackets.
 
     Parameters
     ----------
@@ -252,7 +258,7 @@ class OpSet:
             key: rules.pop(key)
             for key in (
                 *("forward", "composed"),
-                *("accumulate", "overwrite", "view", "outputs", "masks"),
+                *("accumulate", "overwrite", "view", "outputs", "stacks", "masks"),
             )
             if key in rules
         }
@@ -281,6 +287,7 @@ class OpSet:
             else Rule(kind, function, _names(name, key, kind, function, parameters, arrays))
             for key, function in rules.items()
         }
+        _check_stacks(name, features.get("stacks", {}), made)
         self._ops[name] = Op(
             name=name,
             chapter=self.chapter,
@@ -318,6 +325,17 @@ def _signature(rest: str) -> inspect.Signature:
     scope: dict[str, Any] = {}
     exec(f"def function({rest}: ...", scope)
     return inspect.signature(scope["function"])
+
+
+def _check_stacks(op: str, stacks: Mapping[str, int], rules: Mapping[str, Rule]) -> None:
+    """Raise if what is declared of shared inputs cannot be computed from what nodes save."""
+    for name in stacks:
+        others = [other for other in rules if other != name]
+        if name not in rules or len(others) != 1 or others[0] not in rules[name].names:
+            raise RuleError(
+                f"{op}: `stacks` is for an input of an op of two arrays with rules, whose own rule "
+                f"names the other array; {name!r} is none"
+            )
 
 
 def _refusal(op: str, key: str, kind: Kind, reason: str) -> Rule:

@@ -65,7 +65,12 @@ def _tensordot_x2(g: Any, x1: Any, x2_shape: Shape, axes: Any, xp: Any) -> Any:
 
 
 for _place in ("", "linalg."):
-    ops.multilinear(f"{_place}matmul(x1, x2, /)", x1=_matmul_x1, x2=_matmul_x2)
+    ops.multilinear(
+        f"{_place}matmul(x1, x2, /)",
+        x1=_matmul_x1,
+        x2=_matmul_x2,
+        stacks={"x1": 1, "x2": 0},
+    )
     ops.linear(
         f"{_place}matrix_transpose(x, /)",
         x=lambda g, xp: xp.matrix_transpose(g),

@@ -41,6 +41,16 @@ def test_kinds_and_status():
         (lambda ops: ops.elementwise("f(x, /)", x=lambda g: g), "names 'g'"),
         (lambda ops: ops.elementwise("f(x, /)", x=2), "must be a function, not 2"),
         (lambda ops: ops.vjp("f(x, /)", x=1), "must be a function, not 1"),
+        (
+            lambda ops: ops.multilinear("f(x, y, /)", x=lambda g, y: g * y, stacks={"x": 0}),
+            r"f: `stacks` is for an input of an op of two arrays with rules.*'x' is none",
+        ),
+        (
+            lambda ops: ops.multilinear(
+                "f(x, y, /)", x=lambda g: g, y=lambda g, x: g * x, stacks={"x": 0}
+            ),
+            "whose own rule names the other array; 'x' is none",
+        ),
         (lambda ops: ops.constant("f(x, /"), "is no signature such as"),
         (lambda ops: ops.constant("f(x, /)", "f(x, /)"), "mine: f is registered twice"),
     ],

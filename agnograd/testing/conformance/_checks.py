@@ -11,6 +11,7 @@ from agnograd.testing.conformance.derivatives import (
     forward_mode,
     gradient_form,
     second_derivative,
+    shared_inputs,
 )
 from agnograd.testing.conformance.hooks import hooks
 from agnograd.testing.conformance.laziness import laziness, synchronisation
@@ -30,6 +31,7 @@ CHECKS: dict[str, Check] = {
         first_derivative,
         second_derivative,
         forward_mode,
+        shared_inputs,
         gradient_form,
         agrees_with_numpy,
         shapes,

@@ -22,6 +22,7 @@ DEFECTS = {
     "changed_input": ("inputs_unchanged", "an input has changed"),
     "hook_called_twice": ("hooks", "hooks are called as forward_preprocess(hook_called_twice), "),
     "missing_conjugate": ("first_derivative", "order 1, argument 0, element (0,)"),
+    "wrong_stacking": ("shared_inputs", "the gradient of three calls that share 'x2'"),
     "wrong_second_derivative": ("second_derivative", "order 2, argument 0, element (0, 0)"),
 }
 

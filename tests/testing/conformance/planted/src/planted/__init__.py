@@ -48,6 +48,13 @@ register("computed_lazy_array", computing, kind=ops.vjp)
 register("hook_called_twice", lambda x: 3 * x * x, calling_itself)
 register("missing_conjugate", lambda g, x: g * 3 * x * x, kind=ops.vjp)
 register("wrong_second_derivative", lambda x: 3 * ag.stop_gradient(x) * ag.stop_gradient(x))
+ops.multilinear(
+    "wrong_stacking(x1, x2, /)",
+    x1=lambda g, x1_shape, x2, xp: g @ xp.matrix_transpose(x2) / x1_shape[0],
+    x2=lambda g, x1, xp: xp.matrix_transpose(x1) @ g / x1.shape[0],  # of how many calls?
+    forward=lambda x1, x2: x1 @ x2 / x1.shape[0],
+    stacks={"x2": 0},
+)
 ops.vjp(
     "missing_sum(x1, x2, /)",
     x1=lambda g, x2: g * x2,

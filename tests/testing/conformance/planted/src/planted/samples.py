@@ -9,4 +9,5 @@ NAMES = (
 samples = [Sample(name, array(2, 3, low=0.5)) for name in NAMES]
 samples += [Sample("sound", array(3, dtype="complex128"))]
 samples += [Sample("missing_conjugate", array(3, dtype="complex128"))]
+samples += [Sample("wrong_stacking", array(2, 3), array(3, 4))]
 samples += [Sample("missing_sum", array(2, 3), array(3))]
