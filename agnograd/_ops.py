@@ -91,8 +91,8 @@ class Op:
     stacks : mapping of str to int
         Of an op of two arrays that is linear in each: inputs that many calls may share, and an
         axis. The gradient of a shared input is that of one call, whose other input and cotangent
-        are theirs one after the other along that axis, if they have two axes; if they have one,
-        it is new.
+        are those of all calls along that axis: concatenated, if they have two axes, and stacked,
+        if they have one.
     masks : bool or callable
         Whether the op leaves elements of its inputs out, as ``where`` does, so that their gradient
         is 0 whatever made them: the pass then does not multiply that 0 with an infinite or

@@ -142,7 +142,8 @@ class Products(Pending):
         """Let a product wait for others, unless it is large or of another kind."""
         size = self.count(other) + self.count(g)
         if (
-            size > _SMALL
+            type(size) is not int  # a size that is yet to be known
+            or size > _SMALL
             or not other.ndim == self.ndim == g.ndim <= 2
             or other.dtype is not self.dtype
             or g.dtype is not self.dtype

@@ -61,6 +61,22 @@ def test_second_derivatives_are_jitted_and_batched(xp):
     np.testing.assert_allclose(batch[1], 3 * (2 * x) ** 2, rtol=1e-6)
 
 
+def test_a_loop_of_products_is_exported_for_batches_of_any_size(xp):
+    from jax import export
+
+    def f(w, x):
+        for _ in range(4):
+            x = xp.tanh(x @ w)
+        return xp.sum(x)
+
+    rng = np.random.default_rng(0)
+    w, x = (jax.numpy.asarray(rng.standard_normal(shape)) for shape in ((3, 3), (7, 3)))
+    (batch,) = export.symbolic_shape("batch")
+    kinds = [jax.ShapeDtypeStruct(shape, x.dtype) for shape in ((3, 3), (batch, 3))]
+    exported = export.export(jax.jit(ag.grad(f)))(*kinds)
+    np.testing.assert_allclose(exported.call(w, x), ag.grad(f)(w, x), rtol=1e-4)
+
+
 def test_forward_mode_is_jitted(xp):
     x, t = jax.numpy.asarray([0.5, 1.0]), jax.numpy.asarray([1.0, 0.0])
     _, tangent = jax.jit(lambda x, t: ag.jvp(lambda x: xp.sin(x), x, t))(x, t)
