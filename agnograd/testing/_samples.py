@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import itertools
 import math
-import random
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -61,7 +60,9 @@ class ArraySpec(NamedTuple):
 
     def drawn(self, seed: int) -> list[Any]:
         """Return the elements that are drawn for a seed."""
-        rng = random.Random(seed)
+        from random import Random  # op sets import this module, and draw nothing
+
+        rng = Random(seed)
         count = math.prod(self.shape)
         if self.dtype == "bool":
             return [rng.random() < 0.5 for _ in range(count)]

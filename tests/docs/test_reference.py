@@ -31,6 +31,6 @@ def test_every_built_in_plugin_is_there():
     built_in = {
         entry.value.partition(":")[0]
         for entry in installed(PLUGINS).values()
-        if entry.dist.name == "agnograd"
+        if entry.distribution == "agnograd"
     }
     assert set(re.findall(r"automodule:: (\w+)", page)) == built_in
