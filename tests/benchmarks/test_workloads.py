@@ -1,13 +1,12 @@
 """Every workload's derivatives, by hand and by agnograd, on small sizes."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 import agnograd as ag
 from benchmarks.implementations import by_agnograd, by_hand
 from benchmarks.workloads import WORKLOADS
+from tests.helpers.memory import peak_of
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -71,8 +70,4 @@ def test_element_wise_by_hand_keeps_what_it_needs_alone():
     case = WORKLOADS["element-wise"].make(np.random.default_rng(0), steps=steps, size=size)
     run = by_hand.prepare(case)
     run()
-    tracemalloc.start()
-    run()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < (2 * steps + 3.1) * size * 8
+    assert peak_of(run) < (2 * steps + 3.1) * size * 8

@@ -1,11 +1,10 @@
 """How gradients that arrive at one value are added up."""
 
-import tracemalloc
-
 import numpy as np
 
 import agnograd as ag
 from tests.helpers.large import drawn
+from tests.helpers.memory import peak_of
 
 xp = ag.namespace("numpy")
 
@@ -13,12 +12,7 @@ xp = ag.namespace("numpy")
 def test_a_loop_of_products_needs_one_array_for_their_gradient():
     x, many = ag.Variable(drawn(0)), [drawn(i) for i in range(1, 3)] * 10
     loss = sum(xp.sum(x * c) for c in many)
-    tracemalloc.start()
-    try:
-        loss.backward()
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    peak = peak_of(loss.backward)
     np.testing.assert_allclose(x.grad.data, 10 * (many[0] + many[1]), rtol=1e-12)
     assert peak < 1.4 * x.data.nbytes  # the first product becomes the sum
 
