@@ -11,13 +11,13 @@ from agnograd.testing.conformance.derivatives import (
     forward_mode,
     gradient_form,
     second_derivative,
-    shared_inputs,
 )
 from agnograd.testing.conformance.hooks import hooks
 from agnograd.testing.conformance.laziness import laziness, synchronisation
 from agnograd.testing.conformance.memory import freed, saved_values
 from agnograd.testing.conformance.misuse import misuse
 from agnograd.testing.conformance.shapes import layouts, shapes
+from agnograd.testing.conformance.sharing import shared_inputs
 from agnograd.testing.conformance.values import agrees_with_numpy, forward, inputs_unchanged
 
 __all__ = ["CHECKS", "Check", "summary"]

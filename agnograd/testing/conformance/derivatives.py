@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd import autodiff
 from agnograd._mode import no_grad
 from agnograd._ops import Rule
-from agnograd._registry import registered
 from agnograd._transforms import jvp
 from agnograd._variable import Variable
 from agnograd.testing._case import arrays_in
 from agnograd.testing._check import check_grad
 from agnograd.testing._differences import Problem, cotangents, difference
-from agnograd.testing._host import all_on_host, assert_close, inner, on_host
+from agnograd.testing._host import all_on_host, assert_close, inner
 from agnograd.testing.conformance._orders import derivative, gradient_of
-from agnograd.testing.conformance._trial import NotApplicable, Recorded, Trial
+from agnograd.testing.conformance._trial import Recorded, Trial
 
-__all__ = [
-    "first_derivative",
-    "forward_mode",
-    "gradient_form",
-    "second_derivative",
-    "shared_inputs",
-]
+__all__ = ["first_derivative", "forward_mode", "gradient_form", "second_derivative"]
 
 _STEP = 1e-4
 _TOLERANCE = 1e-7  # relative to the terms of the sum that is compared
@@ -112,38 +104,6 @@ def forward_mode(trial: Trial) -> None:
         raise AssertionError(
             f"the derivative along a line is {pushed} in forward mode, and {pulled} in reverse mode"
         )
-
-
-def shared_inputs(trial: Trial) -> None:
-    """The gradient of several calls that share an input is the sum of those of each."""
-    op, _ = registered()[trial.sample.op]
-    if not op.stacks:  # asked first: most ops have none, and arrays take some libraries a while
-        raise NotApplicable("nothing is declared of calls that share an input")
-    trial.needs_derivative(1)
-    case = trial.case()
-    for index, place in enumerate(case.places):
-        name = case.names[place]
-        if name not in op.stacks:
-            continue
-        leaf = case.domain.Variable(case.inputs[index])
-        results = []
-        for factor in (1.0, 2.0, -3.0):
-            inputs = [leaf if i == index else x * factor for i, x in enumerate(case.inputs)]
-            results.append(case.result(*inputs))
-        given = cotangents(results, seed=1)
-        one_by_one = [
-            _gradient([result], leaf, [g], retain_graph=True)
-            for result, g in zip(results, given, strict=True)
-        ]
-        found = _gradient(results, leaf, given)
-        what = f"the gradient of three calls that share {name!r}"
-        assert_close(what, found, sum(one_by_one), trial.tolerance, "as the sum of those of each")
-
-
-def _gradient(outputs: list[Any], leaf: Variable, given: list[Variable], **options: Any) -> Any:
-    (g,) = autodiff.grad(outputs, [leaf], given, **options)
-    assert g is not None
-    return on_host(g)
 
 
 def gradient_form(trial: Trial) -> None:
