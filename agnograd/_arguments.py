@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
-from array_api_compat import is_numpy_array
-
+from agnograd._deferred import later
 from agnograd._domain import DTYPES
 from agnograd._fit import is_python_scalar
 from agnograd._namespace import domain_named, owner_of
@@ -186,7 +185,8 @@ def is_plain_numpy(value: Any) -> bool:
 
     Masked arrays and matrices are none: they have rules of their own for operands.
     """
-    return is_numpy_array(value) and value.__array_priority__ <= 0.0
+    is_numpy_array: Callable[[Any], bool] = later("array_api_compat", "is_numpy_array")
+    return is_numpy_array(value) and bool(value.__array_priority__ <= 0.0)
 
 
 def _kind(domain: Domain, dtype: Any) -> int:

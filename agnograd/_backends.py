@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._capabilities import Capabilities
 from agnograd._discovery import BACKENDS, installed, load, origin, unknown
-from agnograd._scatter import scatter_add, scatter_add_axis
 from agnograd.errors import PluginError, UnknownBackendError, UnsupportedArrayError
 
 if TYPE_CHECKING:
@@ -198,6 +197,8 @@ class Backend:
         ``into`` may be changed in place; the result is returned. The default takes basic keys,
         a boolean mask, and integers and integer arrays as the standard has them.
         """
+        from agnograd._scatter import scatter_add
+
         return scatter_add(self.namespace(), into, key, values)
 
     def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
@@ -205,6 +206,8 @@ class Backend:
 
         Repeated indices add up. ``into`` may be changed in place; the result is returned.
         """
+        from agnograd._scatter import scatter_add_axis
+
         return scatter_add_axis(self.namespace(), into, indices, values, axis)
 
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:

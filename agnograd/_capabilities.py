@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Capabilities"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capabilities:
+class Capabilities(NamedTuple):
     """What an array library can do and cannot.
 
     The conformance suite leaves out what follows from it, and checks that it is true; the

@@ -16,17 +16,17 @@ from inspect import getdoc, signature
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-import array_api_compat
-
 from agnograd._backward import backward_source, multiplies, step_source, works
 from agnograd._call import SharedCall
 from agnograd._deferred import deferred_function, later, now
+from agnograd._devices import device_of
 from agnograd._fit import SCALAR_TYPES, conjugate, fit, fit_each, guarded, mismatch
 from agnograd._graph import FIRST, Leaf, Node, ranks
 from agnograd._indexing import raw_key
 from agnograd._mode import current_mode
 from agnograd._negatives import lean, reference
 from agnograd._ops import Op
+from agnograd._signatures import prototype
 from agnograd._source import Form, forward_source, negates, reads, saved_values
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError, PluginError
@@ -47,7 +47,7 @@ def _given(**arguments: Any) -> dict[str, Any]:
 _SHARED = {
     "_Leaf": Leaf,
     "_SCALARS": _SCALARS,
-    "_device": array_api_compat.device,
+    "_device": device_of,
     "_conjugate": conjugate,
     "_fit": fit,
     "_given": _given,
@@ -90,8 +90,8 @@ def compile_op(
         op.name.rpartition(".")[2],
         {"__name__": f"agnograd.ops.{op.chapter}"},
         lambda: _compiled(op, domain, now(kernel), form),
+        prototype(op.text),
     )
-    function.__signature__ = op.signature  # type: ignore[attr-defined]
     function.__module__ = domain.namespace.__package__
     function.__doc__ = (op.forward and getdoc(op.forward)) or (
         f"Compute ``{op.name}`` ({op.chapter}), recorded for differentiation."

@@ -54,7 +54,7 @@ def later(module: str, name: str) -> Any:
 
 
 def deferred_function(
-    name: str, scope: dict[str, Any], make: Callable[[], FunctionType]
+    name: str, scope: dict[str, Any], make: Callable[[], FunctionType], prototype: FunctionType
 ) -> FunctionType:
     """Return a plain function that becomes the one that ``make`` returns when it is called first.
 
@@ -66,6 +66,8 @@ def deferred_function(
         Its globals, to which those of the other one are added.
     make : callable
         Returns a function without free variables, of any name.
+    prototype : function
+        One with the parameters of that function, for those who ask for them before it is called.
     """
     # Two threads may call it first: the one that comes late finds it made.
     left = [make]
@@ -78,6 +80,7 @@ def deferred_function(
 
     scope["_become"] = become
     function = FunctionType(_CODE.replace(co_name=name, co_qualname=name), scope, name)
+    function.__wrapped__ = prototype  # type: ignore[attr-defined]
     return function
 
 
@@ -87,6 +90,7 @@ def _replace(function: Any, scope: dict[str, Any], made: FunctionType) -> None:
     function.__defaults__ = made.__defaults__
     function.__kwdefaults__ = made.__kwdefaults__
     function.__code__ = made.__code__
+    vars(function).pop("__wrapped__", None)
 
 
 _CODE = (lambda *args, **kwargs: _become()(*args, **kwargs)).__code__  # type: ignore[name-defined] # noqa: F821

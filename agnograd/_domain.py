@@ -11,14 +11,15 @@ from time import perf_counter
 from typing import Any, ClassVar
 from weakref import getweakrefcount
 
-import array_api_compat
-
 from agnograd._backends import Backend, require
+from agnograd._deferred import later
+from agnograd._devices import device_of
 from agnograd._fit import SCALAR_TYPES
 from agnograd._graph import Node, Output
 from agnograd._indexing import is_basic
 from agnograd._mode import current_mode
 from agnograd._ops import Op
+from agnograd._signatures import parameters_of
 from agnograd._variable import Variable
 from agnograd._views import View, replace, view_of
 from agnograd.errors import MixedBackendsError, UnsupportedArrayError
@@ -255,12 +256,12 @@ class Domain:
 
     def size(self, data: Any) -> int | None:
         """Return the number of elements, or None if unknown."""
-        size: int | None = array_api_compat.size(data)
+        size: int | None = later("array_api_compat", "size")(data)
         return size
 
     def device(self, data: Any) -> Any:
         """Return the device of a raw array."""
-        return array_api_compat.device(data)
+        return device_of(data)
 
     def item(self, data: Any) -> Any:
         """Return a raw 0-d array as a Python scalar."""
@@ -307,7 +308,7 @@ def bound(function: Callable[..., Any], **available: Callable[[], Any]) -> Calla
     They are looked up at each call: what they stand for may be made later than the function.
     """
     try:
-        names = inspect.signature(function).parameters
+        names = parameters_of(function)
     except ValueError:  # it is compiled, and does not tell
         return function
     leading = []

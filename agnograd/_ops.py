@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
-from typing import Any, Literal, NoReturn
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
+from agnograd._signatures import parameters_of, positional_only, prototype, signature_of
 from agnograd.errors import MissingRuleError, RuleError
+
+if TYPE_CHECKING:
+    from inspect import Signature
 
 __all__ = ["Op", "OpSet", "Rule", "Status"]
 
@@ -18,10 +20,10 @@ Status = Literal["rule", "no gradient", "missing"]
 
 FACTS = ("shape", "dtype", "device")
 SEQUENCES = ("arrays", "arrays_and_dtypes")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """The derivative of an op with respect to one input.
 
     Attributes
@@ -43,8 +45,7 @@ class Rule:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Op:
+class Op(NamedTuple):
     """One function of a namespace: its signature, and its derivative rules by input.
 
     Attributes
@@ -53,8 +54,10 @@ class Op:
         The standard's name; ``linalg.det`` lives in an extension, ``__getitem__`` on arrays.
     chapter : str
         The chapter of the standard (or the name of the op set).
-    signature : inspect.Signature
-        The signature, whose text is ``text``.
+    text : str
+        The name and the signature, exactly as the standard has it.
+    parameters : tuple of str
+        The parameters of the signature.
     arrays : tuple of str
         Parameters that take arrays.
     rules : mapping
@@ -102,22 +105,27 @@ class Op:
     name: str
     chapter: str
     text: str
-    signature: inspect.Signature
+    parameters: tuple[str, ...]
     arrays: tuple[str, ...]
     rules: Mapping[str, Rule]
     status: Status
     forward: Callable[..., Any] | None = None
-    kernels: Mapping[str, str] = field(default_factory=dict)
+    kernels: Mapping[str, str] = _NOTHING
     composed: bool = False
     accumulate: Callable[..., Any] | None = None
     overwrite: Callable[..., Any] | None = None
     view: Callable[..., Any] | None = None
     outputs: Literal["one", "several", "optional"] = "one"
-    stacks: Mapping[str, int] = field(default_factory=dict)
+    stacks: Mapping[str, int] = _NOTHING
     masks: bool | Callable[..., bool] = False
 
     def __repr__(self) -> str:
         return f"<op {self.text}: {self.status}>"
+
+    @property
+    def signature(self) -> Signature:
+        """The signature whose text is ``text``."""
+        return signature_of(self.text)
 
     @property
     def differentiable(self) -> tuple[str, ...]:
@@ -129,7 +137,7 @@ class Op:
     @property
     def options(self) -> tuple[str, ...]:
         """The parameters that take no arrays."""
-        return tuple(name for name in self.signature.parameters if name not in self.arrays)
+        return tuple(name for name in self.parameters if name not in self.arrays)
 
     @property
     def sequence(self) -> str | None:
@@ -254,45 +262,33 @@ class OpSet:
     def _add(
         self, text: str, kind: Kind, rules: dict[str, Any], status: Status | None = None
     ) -> None:
-        features = {
-            key: rules.pop(key)
-            for key in (
-                *("forward", "composed"),
-                *("accumulate", "overwrite", "view", "outputs", "stacks", "masks"),
-            )
-            if key in rules
-        }
+        features = {key: rules.pop(key) for key in _FEATURES if key in rules}
         constants, options = rules.pop("constants", ()), rules.pop("options", ())
-        name, signature = _parse(text)
+        name = text.partition("(")[0]
         self._check_name(name)
-        parameters = signature.parameters
-        arrays = tuple(
-            parameter.name
-            for parameter in parameters.values()
-            if features.get("composed")  # any of them may
-            or parameter.name in rules
-            or parameter.name in constants
-            or parameter.name in SEQUENCES
-            or (
-                parameter.kind is parameter.POSITIONAL_ONLY
-                and parameter.name not in (*options, "key")
-            )
-        )
+        function = prototype(text)
+        parameters = parameters_of(function)
         unknown = [key for key in rules if key not in parameters]
         if unknown:
             raise RuleError(_unknown(f"{name}: a rule for", unknown[0], parameters))
+        if features.get("composed"):  # any of them may
+            arrays = parameters
+        else:
+            taken = {*rules, *constants, *SEQUENCES}
+            taken |= {each for each in positional_only(function) if each not in (*options, "key")}
+            arrays = tuple(each for each in parameters if each in taken)
         made = {
-            key: _refusal(name, key, kind, function)
-            if isinstance(function, str)
-            else Rule(kind, function, _names(name, key, kind, function, parameters, arrays))
-            for key, function in rules.items()
+            key: _refusal(name, key, kind, rule)
+            if isinstance(rule, str)
+            else Rule(kind, rule, _names(name, key, kind, rule, parameters, arrays))
+            for key, rule in rules.items()
         }
         _check_stacks(name, features.get("stacks", {}), made)
         self._ops[name] = Op(
             name=name,
             chapter=self.chapter,
             text=text,
-            signature=signature,
+            parameters=parameters,
             arrays=arrays,
             rules=made,
             status=status or ("rule" if made else "no gradient"),
@@ -310,21 +306,11 @@ class OpSet:
             )
 
 
-def _parse(text: str) -> tuple[str, inspect.Signature]:
-    """Return the name and the signature that a text such as ``sum(x, /, *, axis=None)`` gives."""
-    name, _, rest = text.partition("(")
-    try:
-        return name, _signature(rest)
-    except SyntaxError as error:
-        raise RuleError(f"{text!r} is no signature such as 'sum(x, /, *, axis=None)'") from error
-
-
-@cache
-def _signature(rest: str) -> inspect.Signature:
-    """Return what follows a function's opening parenthesis as a signature; many ops share one."""
-    scope: dict[str, Any] = {}
-    exec(f"def function({rest}: ...", scope)
-    return inspect.signature(scope["function"])
+# What every method of an op set takes beside rules.
+_FEATURES = (
+    *("forward", "composed"),
+    *("accumulate", "overwrite", "view", "outputs", "stacks", "masks"),
+)
 
 
 def _check_stacks(op: str, stacks: Mapping[str, int], rules: Mapping[str, Rule]) -> None:
@@ -355,36 +341,31 @@ def _names(
     key: str,
     kind: Kind,
     function: Any,
-    parameters: Mapping[str, Any],
-    arrays: Iterable[str],
+    parameters: Sequence[str],
+    arrays: Sequence[str],
 ) -> tuple[str, ...]:
     """Return what a rule asks for, checked against what the op has."""
     if not callable(function):
         if kind == "elementwise" and function in (1, -1, 0):
             return ()
         raise RuleError(f"{op}: the rule for {key!r} must be a function, not {function!r}")
-    names = _parameters(function)
-    known = {*parameters, "out", "xp"}
-    known |= {f"{array}_{what}" for array in (*arrays, "out") for what in FACTS}
+    names = parameters_of(function)
+    known = (*parameters, "out", "xp")
     if kind != "elementwise":
-        known.add("g")
+        known = (*known, "g")
         if "g" not in names:
             raise RuleError(f"{op}: the rule for {key!r} must take the cotangent, g")
     for name in names:
-        if name not in known:
-            raise RuleError(_unknown(f"{op}: the rule for {key!r} names", name, known))
+        if name not in known and name not in _facts(arrays):
+            raise RuleError(
+                _unknown(f"{op}: the rule for {key!r} names", name, {*known, *_facts(arrays)})
+            )
     return names
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of a function's parameters; of a plain one without making a signature."""
-    code = getattr(function, "__code__", None)
-    if code is None or vars(function) or code.co_flags & _VARIADIC:
-        return tuple(inspect.signature(function).parameters)
-    return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-
-
-_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+def _facts(arrays: Iterable[str]) -> set[str]:
+    """Return the names of what is known of arrays without keeping them."""
+    return {f"{array}_{what}" for array in (*arrays, "out") for what in FACTS}
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from agnograd._deferred import deferred_function
+from agnograd._signatures import prototype
 from agnograd.extend import Deferred
 
 
@@ -29,13 +30,18 @@ def test_a_function_becomes_the_one_that_is_made():
         return scope["other"]
 
     made = []
-    function = deferred_function("mine", {"__name__": "here"}, make)
+    function = deferred_function(
+        "mine", {"__name__": "here"}, make, prototype("mine(x, /, y, *, z)")
+    )
     assert inspect.isfunction(function)
+    assert str(inspect.signature(function)) == "(x, /, y, *, z)"
     assert (function.__name__, function.__module__) == ("mine", "here")
     assert not made
     assert function(100) == 113
     assert function(100, z=0) == 111
     assert made == [1]
+    assert str(inspect.signature(function)) == "(x, /, y=1, *, z=2)"
+    assert inspect.unwrap(function) is function
     with pytest.raises(TypeError, match="positional-only"):
         function(x=1)
 
@@ -47,7 +53,7 @@ def test_one_that_cannot_be_made_yet_is_tried_again():
         return lambda: "made"
 
     ready = []
-    function = deferred_function("mine", {}, make)
+    function = deferred_function("mine", {}, make, prototype("mine(x, /)"))
     with pytest.raises(ValueError, match="not yet"):
         function()
     ready.append(True)
@@ -61,7 +67,7 @@ def test_many_threads_may_be_the_first_to_call():
 
     for _ in range(20):
         entered = threading.Barrier(4, timeout=60)
-        function = deferred_function("mine", {}, make)
+        function = deferred_function("mine", {}, make, prototype("mine(x, /)"))
         results = []
         threads = [
             threading.Thread(target=lambda i=i, f=function, r=results: r.append(f(i)))

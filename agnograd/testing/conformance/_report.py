@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -72,7 +71,7 @@ def report(
         "backend": selection.backend,
         "library": library,
         "devices": devices,
-        "capabilities": asdict(backend_named(selection.backend).capabilities),
+        "capabilities": backend_named(selection.backend).capabilities._asdict(),
         "versions": dict(versions()),
         "selection": {**selection._asdict()},
         "seconds": round(seconds, 2),
