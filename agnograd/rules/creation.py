@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import OpSet, is_python_scalar
+from agnograd.extend import OpSet, device_of, is_python_scalar
 
 __all__ = ["ops"]
 
@@ -14,11 +12,11 @@ ops = OpSet("creation", samples="agnograd.rules.samples.creation")
 
 def _ramp(g: Any, xp: Any) -> Any:
     """Return 0, 1, 2, … of the dtype and length of g."""
-    return xp.astype(xp.arange(g.shape[0], device=array_api_compat.device(g)), g.dtype)
+    return xp.astype(xp.arange(g.shape[0], device=device_of(g)), g.dtype)
 
 
 def _zero(g: Any, xp: Any) -> Any:
-    return xp.zeros((), dtype=g.dtype, device=array_api_compat.device(g))
+    return xp.zeros((), dtype=g.dtype, device=device_of(g))
 
 
 def _full(
@@ -39,7 +37,7 @@ def _full_like(
     if is_python_scalar(fill_value):
         return backend.namespace().full_like(x, fill_value, dtype=dtype, device=device)
     dtype = x.dtype if dtype is None else dtype
-    device = array_api_compat.device(x) if device is None else device
+    device = device_of(x) if device is None else device
     return _full(backend, x.shape, fill_value, dtype=dtype, device=device)
 
 

@@ -7,21 +7,18 @@ does depend on it gets NaN. Hermitian matrices get Hermitian gradients.
 
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import OpSet, adjoint, conjugate_if_complex, is_complex, is_tracked
+from agnograd.extend import adjoint, conjugate_if_complex, device_of, is_complex, is_tracked
+from agnograd.rules._extensions import decompositions as ops
 from agnograd.rules.spectra import differences, parts, ratio, real_diagonal, rounding, sums
 
 __all__ = ["ops"]
-
-ops = OpSet("linalg", samples="agnograd.rules.samples.decompositions")
 
 Shape = tuple[int, ...]
 
 
 def _eye(matrix: Any, xp: Any) -> Any:
     """Return, as booleans, where the diagonal of square matrices is."""
-    return xp.eye(matrix.shape[-1], dtype=xp.bool, device=array_api_compat.device(matrix))
+    return xp.eye(matrix.shape[-1], dtype=xp.bool, device=device_of(matrix))
 
 
 def _with_diagonal(matrix: Any, values: Any, xp: Any) -> Any:

@@ -9,13 +9,10 @@ in, the half of the spectrum that is conjugate to the other.
 from collections.abc import Sequence
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import OpSet
+from agnograd.extend import device_of
+from agnograd.rules._extensions import fft as ops
 
 __all__ = ["ops"]
-
-ops = OpSet("fft", samples="agnograd.rules.samples.fft")
 
 Shape = tuple[int, ...]
 
@@ -32,9 +29,7 @@ def _resized(g: Any, length: int, axis: int, xp: Any) -> Any:
     if found == length:
         return g
     shape = (*g.shape[:axis], length - found, *g.shape[axis + 1 :])
-    return xp.concat(
-        [g, xp.zeros(shape, dtype=g.dtype, device=array_api_compat.device(g))], axis=axis
-    )
+    return xp.concat([g, xp.zeros(shape, dtype=g.dtype, device=device_of(g))], axis=axis)
 
 
 def _fitted(g: Any, shape: Shape, axes: Sequence[int], xp: Any) -> Any:
@@ -53,7 +48,7 @@ def _axes(axes: Sequence[int] | None, s: Sequence[int] | None, rank: int) -> lis
 def _weighted(half: Any, n: int, axis: int, weight: float, xp: Any) -> Any:
     """Multiply the frequencies that stand for their conjugates, too, with a weight."""
     count = n // 2 + 1
-    index = xp.arange(count, device=array_api_compat.device(half))
+    index = xp.arange(count, device=device_of(half))
     alone = xp.logical_or(index == 0, 2 * index == n)
     weights = weight + (1.0 - weight) * xp.astype(alone, half.dtype)
     return half * xp.reshape(weights, (count, *(1,) * (half.ndim - axis % half.ndim - 1)))

@@ -4,9 +4,7 @@ import math
 import operator
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import OpSet, is_basic, sum_to, without_newaxis
+from agnograd.extend import OpSet, device_of, is_basic, sum_to, without_newaxis
 
 __all__ = ["ops"]
 
@@ -16,7 +14,7 @@ Shape = tuple[int, ...]
 
 
 def _zeros(values: Any, shape: Shape, dtype: Any, xp: Any) -> Any:
-    return xp.zeros(shape, dtype=dtype, device=array_api_compat.device(values))
+    return xp.zeros(shape, dtype=dtype, device=device_of(values))
 
 
 def _scatter_add(xp: Any, backend: Any, values: Any, key: Any, /, *, shape: Shape) -> Any:
@@ -54,7 +52,7 @@ def _along(indices: Any, shape: Shape, axis: int, xp: Any) -> tuple[Any, ...]:
     """
     rank = len(shape)
     axis %= rank
-    device = array_api_compat.device(indices)
+    device = device_of(indices)
     full = tuple(
         length if i != axis and wanted == 1 else wanted
         for i, (length, wanted) in enumerate(zip(shape, indices.shape, strict=True))
@@ -90,7 +88,7 @@ def _last_writes(part: Any, g: Any, key: Any, xp: Any) -> Any:
     Integer arrays may name one place twice. Which write stands is up to the library, so it is
     asked: the positions of the values are written as the values were, and read back.
     """
-    device = array_api_compat.device(g)
+    device = device_of(g)
     count = math.prod(part.shape)
     positions = xp.reshape(xp.arange(count, device=device), part.shape)
     places = xp.zeros(g.shape, dtype=positions.dtype, device=device)

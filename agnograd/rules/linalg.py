@@ -6,13 +6,10 @@ derivative results for forward and reverse mode algorithmic differentiation", Ox
 
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import OpSet, adjoint, conjugate_if_complex, is_complex
+from agnograd.extend import adjoint, conjugate_if_complex, device_of, is_complex
+from agnograd.rules._extensions import linalg as ops
 
 __all__ = ["ops"]
-
-ops = OpSet("linalg", samples="agnograd.rules.samples.linalg")
 
 Shape = tuple[int, ...]
 
@@ -22,15 +19,15 @@ def _diagonal_vjp(g: Any, x_shape: Shape, offset: int, xp: Any) -> Any:
     rows, columns = x_shape[-2:]
     length, first = g.shape[-1], max(-offset, 0)
     if length == 0:
-        return xp.zeros(x_shape, dtype=g.dtype, device=array_api_compat.device(g))
-    row = xp.arange(rows, device=array_api_compat.device(g))
-    column = xp.arange(columns, device=array_api_compat.device(g))
+        return xp.zeros(x_shape, dtype=g.dtype, device=device_of(g))
+    row = xp.arange(rows, device=device_of(g))
+    column = xp.arange(columns, device=device_of(g))
     spread = xp.take(g, xp.clip(row - first, 0, length - 1), axis=-1)[..., None]
     return xp.where(row[:, None] + offset == column, spread, xp.zeros_like(spread))
 
 
 def _trace_vjp(g: Any, x_shape: Shape, offset: int, xp: Any) -> Any:
-    ones = xp.eye(*x_shape[-2:], k=offset, dtype=g.dtype, device=array_api_compat.device(g))
+    ones = xp.eye(*x_shape[-2:], k=offset, dtype=g.dtype, device=device_of(g))
     return xp.broadcast_to(g[..., None, None] * ones, x_shape)
 
 
@@ -100,7 +97,7 @@ def _products_of_others(s: Any, xp: Any) -> tuple[Any, Any]:
     after = xp.cumulative_prod(xp.concat([one, xp.flip(s[..., 1:], axis=-1)], axis=-1), axis=-1)
     after = xp.flip(after, axis=-1)
     # For i < j the product of those between them: in row i, values after i, up to the one at j.
-    position = xp.arange(s.shape[-1], device=array_api_compat.device(s))
+    position = xp.arange(s.shape[-1], device=device_of(s))
     later = position[:, None] < position
     row = xp.where(later, s[..., None, :], 1.0)
     between = xp.cumulative_prod(row, axis=-1)
@@ -133,7 +130,7 @@ def _adjugate_vjp(g: Any, x: Any, xp: Any) -> Any:
     inner = conjugate_if_complex(phase, xp)[..., None, None] * (vh @ g @ u)
     but_two = _products_of_others(s, xp)[1]
     traces = xp.vecdot(xp.astype(but_two, inner.dtype), xp.linalg.diagonal(inner)[..., None, :])
-    eye = xp.eye(s.shape[-1], dtype=xp.bool, device=array_api_compat.device(s))
+    eye = xp.eye(s.shape[-1], dtype=xp.bool, device=device_of(s))
     return u @ xp.where(eye, traces[..., None], -but_two * inner) @ vh
 
 
@@ -149,7 +146,7 @@ def _slogdet_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
         g_log = g_log - 1j * xp.imag(xp.conj(g_sign) * sign)
     # A singular matrix has no derivative: NaN, unless nothing is asked of it.
     singular = (sign == 0)[..., None, None]
-    eye = xp.eye(x.shape[-1], dtype=x.dtype, device=array_api_compat.device(x))
+    eye = xp.eye(x.shape[-1], dtype=x.dtype, device=device_of(x))
     inverse = adjoint(xp.linalg.inv(xp.where(singular, eye, x)), xp)
     g_log = g_log[..., None, None]
     return g_log * xp.where(xp.logical_and(singular, g_log != 0), xp.nan, inverse)

@@ -4,9 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import OpSet, inverse_permutation
+from agnograd.extend import OpSet, device_of, inverse_permutation
 
 __all__ = ["ops"]
 
@@ -35,7 +33,7 @@ def _repeat_vjp(g: Any, x_shape: tuple[int, ...], repeats: Any, axis: int | None
     if isinstance(repeats, int):
         g = xp.reshape(g, (*shape[: axis + 1], repeats, *shape[axis + 1 :]))
         return xp.reshape(xp.sum(g, axis=axis + 1), x_shape)
-    device = array_api_compat.device(g)
+    device = device_of(g)
     index = xp.repeat(xp.arange(shape[axis], device=device), repeats)
     return xp.reshape(xp.scatter_add_axis(g, index, axis=axis, shape=shape), x_shape)
 
@@ -52,6 +50,12 @@ def _tile_vjp(g: Any, x_shape: tuple[int, ...], repetitions: Sequence[int], xp: 
 
 def _negated(shift: int | Sequence[int]) -> int | tuple[int, ...]:
     return -shift if isinstance(shift, int) else tuple(-each for each in shift)
+
+
+def _to_device(x: Any, device: Any, **options: Any) -> Any:
+    import array_api_compat
+
+    return array_api_compat.to_device(x, device, **options)
 
 
 def _put_slice(base: Any, value: Any, axis: int, index: int, xp: Any) -> Any:
@@ -118,7 +122,7 @@ ops.linear(
 ops.linear(
     "to_device(x, device, /, *, stream=None)",
     x=lambda g, x_device, xp: xp.to_device(g, x_device),
-    forward=array_api_compat.to_device,
+    forward=_to_device,
     options=("device",),
 )
 ops.constant("broadcast_shapes(*shapes)")

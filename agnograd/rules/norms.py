@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from agnograd.extend import OpSet, divide_or_zero, is_tracked, keep_axes
+from agnograd.extend import divide_or_zero, is_tracked, keep_axes
+from agnograd.rules._extensions import norms as ops
 
 __all__ = ["ops"]
-
-ops = OpSet("linalg", samples="agnograd.rules.samples.norms")
 
 Shape = tuple[int, ...]
 INFINITY = float("inf")

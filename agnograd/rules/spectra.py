@@ -7,13 +7,10 @@ are divided differences of old and new values: smooth, unlike those of single ve
 
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import OpSet, adjoint, is_complex, is_tracked
+from agnograd.extend import adjoint, device_of, is_complex, is_tracked
+from agnograd.rules._extensions import spectra as ops
 
 __all__ = ["ops"]
-
-ops = OpSet("linalg", samples="agnograd.rules.samples.spectra")
 
 
 def rounding(values: Any, xp: Any) -> Any:
@@ -53,7 +50,7 @@ def real_diagonal(matrix: Any, xp: Any) -> Any:
 def _repeated(values: Any, xp: Any) -> Any:
     """Return which pairs of values, (i, j) with i != j, are equal up to rounding."""
     equal = xp.abs(differences(values)) <= rounding(values, xp)
-    eye = xp.eye(values.shape[-1], dtype=xp.bool, device=array_api_compat.device(values))
+    eye = xp.eye(values.shape[-1], dtype=xp.bool, device=device_of(values))
     return xp.logical_and(equal, xp.logical_not(eye))
 
 

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import OpSet
+from agnograd.extend import OpSet, device_of
 
 __all__ = ["ops"]
 
@@ -12,7 +10,7 @@ ops = OpSet("utility", samples="agnograd.rules.samples.utility")
 
 
 def _zeros(g: Any, shape: tuple[int, ...], xp: Any) -> Any:
-    return xp.zeros(shape, dtype=g.dtype, device=array_api_compat.device(g))
+    return xp.zeros(shape, dtype=g.dtype, device=device_of(g))
 
 
 def _undiff(g: Any, axis: int, n: int, xp: Any) -> Any:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import array_api_compat
-
 from agnograd.errors import PluginError
-from agnograd.extend import OpSet, conjugate_if_complex
+from agnograd.extend import OpSet, conjugate_if_complex, device_of
 from agnograd_nn.contraction import contracted, ordered
 
 __all__ = ["einsum", "ops"]
@@ -136,7 +134,7 @@ def _off_diagonal(x: Any, own: str, lengths: Mapping[str, int], xp: Any) -> Any:
     x = xp.reshape(x, tuple(lengths[n] if first[n] == i else 1 for i, n in enumerate(own)))
     for place, name in enumerate(own):
         if place != first[name]:
-            eye = xp.eye(lengths[name], dtype=xp.bool, device=array_api_compat.device(x))
+            eye = xp.eye(lengths[name], dtype=xp.bool, device=device_of(x))
             axes = (lengths[name] if i in (first[name], place) else 1 for i in range(len(own)))
             x = xp.where(xp.reshape(eye, tuple(axes)), x, 0.0)
     return x
