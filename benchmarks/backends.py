@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.measuring import Comparison
+from benchmarks.measuring import Comparison, Run
 
 __all__ = ["PAIRS", "rows"]
 
@@ -17,8 +17,8 @@ def rows(comparison: Comparison) -> Iterator[list[str]]:
     for workload, runs in comparison.runs.items():
         row = [workload]
         for library, ours in PAIRS.items():
-            own = runs[library].seconds if library in runs else None
-            there = runs[ours].seconds if ours in runs else None
-            row.append(f"{own * 1e3:.3g}" if own else "-")
-            row.append(f"{there / own:.2f}" if own and there else "-")
+            own = runs.get(library, Run())
+            ratio = runs.get(ours, Run()).over(own)
+            row.append(f"{own.seconds * 1e3:.3g}" if own.seconds else "-")
+            row.append(f"{ratio:.2f}" if ratio else "-")
         yield row

@@ -75,7 +75,7 @@ class Run:
     """What an implementation did with a workload: times in seconds, or why there are none.
 
     ``first`` is the time of the first call, which may compile; ``rounds`` has a median for each
-    round; ``ratio`` is the median of those over that of the reference.
+    round; ``ratio`` is what it took over what the reference took.
     """
 
     first: float | None = None
@@ -88,6 +88,17 @@ class Run:
     def seconds(self) -> float | None:
         """The median over the rounds."""
         return statistics.median(self.rounds) if self.rounds else None
+
+    def over(self, other: Run) -> float | None:
+        """How many times as long as another one it took: the median over the rounds.
+
+        The times of one round are near each other: those of a machine's speed, which may change.
+        """
+        if not (self.rounds and other.rounds):
+            return None
+        pairs = zip(self.rounds, other.rounds, strict=True)
+        found = [mine / theirs for mine, theirs in pairs if theirs]
+        return statistics.median(found) if found else None
 
 
 @dataclass
@@ -129,10 +140,8 @@ def compare(plan: Plan, progress: Callable[[str], None] = lambda message: None) 
             }
             ready = [child for child in children if child.name in runs]
             comparison.failures += (f"{workload}: {each}" for each in _time(plan, runs, ready))
-            expected = runs[plan.reference].seconds
             for run in runs.values():
-                if run.seconds is not None and expected:
-                    run.ratio = run.seconds / expected
+                run.ratio = run.over(runs[plan.reference])
     return comparison
 
 
