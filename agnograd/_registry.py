@@ -50,18 +50,21 @@ def extensions() -> tuple[str, ...]:
 
 @cache
 def registered_in(extension: str) -> dict[str, tuple[Op, str]]:
-    """Return the ops of the sets of one extension, with the distribution that registered each.
+    """Return the ops of an extension that op sets name as theirs, and who registered each.
 
-    With "", those of the sets that are not an extension's alone. A later op set may bring the rule
-    that an earlier one lacks; it may not replace a rule.
+    With "", those of no such extension. An op set may bring the rule that an earlier one lacks; it
+    may not replace a rule.
     """
-    known = registered_in("") if extension else {}
+    known = extensions()
     found: dict[str, tuple[Op, str]] = {}
     for source, op_set in op_sets():
-        if op_set.extension != extension:
+        if op_set.extension not in ("", extension):  # which need not be loaded
             continue
         for name, op in _ops_of(op_set, source).items():
-            earlier = found.get(name) or known.get(name)
+            part = op_set.extension or name.rpartition(".")[0]
+            if (part if part in known else "") != extension:
+                continue
+            earlier = found.get(name)
             if earlier is not None and earlier[0].status != "missing":
                 warnings.warn(
                     f"AGNOGRAD: {source} registers {name!r}, which {earlier[1]} has registered "
@@ -74,6 +77,7 @@ def registered_in(extension: str) -> dict[str, tuple[Op, str]]:
     return found
 
 
+@cache
 def _ops_of(op_set: OpSet, source: str) -> dict[str, Op]:
     try:
         return op_set.ops

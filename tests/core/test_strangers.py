@@ -272,6 +272,30 @@ def test_an_op_set_cannot_replace_a_rule(stranger):
     assert "stranger-pack 1.2.3 registers 'sin'" in stranger(module, OPS, code).stderr
 
 
+def test_nor_can_it_in_an_extension_whose_rules_are_loaded_later(stranger):
+    module = """
+        from agnograd.extend import OpSet
+
+        ops = OpSet("stranger")
+        ops.vjp("linalg.det(x, /)", x=lambda g, x: 0 * x)
+        ops.linear("linalg.twice(x, /)", x=lambda g: 2 * g, forward=lambda x: 2 * x)
+    """
+    code = """
+        import sys
+        import numpy as np
+        import agnograd as ag
+
+        xp = ag.namespace()
+        assert "agnograd.rules.linalg" not in sys.modules
+        assert (ag.grad(xp.linalg.det)(np.eye(2)) == np.eye(2)).all()
+        assert float(ag.grad(xp.linalg.twice)(1.0)) == 2.0
+        assert ag.ops()["linalg.det"].distribution.startswith("agnograd ")
+    """
+    errors = stranger(module, OPS, code).stderr
+    assert errors.count("stranger-pack 1.2.3 registers 'linalg.det'") == 1
+    assert "'linalg.twice'" not in errors
+
+
 PLUGIN = "[agnograd.plugins]\nstranger = stranger:Stranger\n"
 
 
