@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -51,43 +51,15 @@ class NumpyBackend(Backend):
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """Return NumPy's own functions and methods that need no layer around them."""
-        import numpy as np
+        from agnograd_numpy._kernels import KERNELS
 
-        def broadcast_to(x: Any, /, shape: Any) -> Any:
-            if getattr(x, "shape", None) != () or type(shape) is not tuple:
-                return np.broadcast_to(x, shape)
-            # Of no axes: this takes a sixth of the time of NumPy's function. The memory is a
-            # scalar's, to which nobody writes.
-            scalar = x[()]
-            return np.ndarray(shape, scalar.dtype, scalar, 0, (0,) * len(shape))
+        return KERNELS
 
-        def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
-            return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
+    def pullbacks(self) -> Mapping[str, Callable[..., Any]]:
+        """Return the derivative of the hyperbolic tangent, which makes one array of three."""
+        from agnograd_numpy._kernels import PULLBACKS
 
-        def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
-            if dtype is None and device is None and isinstance(x, (np.number, np.bool_)):
-                return type(x)(1)
-            return np.ones_like(x, dtype=dtype, device=device)
-
-        def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
-            if dtype is None and device is None and isinstance(x, (np.number, np.bool_)):
-                return type(x)(0)
-            return np.zeros_like(x, dtype=dtype, device=device)
-
-        return {
-            "broadcast_to": broadcast_to,
-            "linalg.matmul": np.matmul,
-            "linalg.matrix_transpose": attrgetter("mT"),
-            "matmul": np.matmul,
-            "matrix_transpose": attrgetter("mT"),
-            "ones_like": ones_like,
-            "permute_dims": lambda x, /, axes: x.transpose(axes),
-            "reshape": reshape,
-            "zeros": np.zeros,
-            "zeros_like": zeros_like,
-            **_reductions(np),
-            **{f"fft.{name}": _transform(name) for name in ("fftn", "ifftn", "irfftn", "rfftn")},
-        }
+        return PULLBACKS
 
     def scalar_types(self) -> tuple[type, ...]:
         """Return the types of NumPy's numeric and boolean scalars."""
@@ -115,6 +87,12 @@ class NumpyBackend(Backend):
             return array
         return np.array(array)
 
+    def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what is fastest for small matrices, if the function is ``operator.matmul``."""
+        from agnograd_numpy._kernels import matmul
+
+        return matmul if function is operator.matmul else function
+
     def alone(self, x: Any) -> bool:
         """Return whether the array owns its memory: views refer to the array that does."""
         np = self._np
@@ -123,7 +101,7 @@ class NumpyBackend(Backend):
 
     def counter(self) -> Callable[[Any], int]:
         """Return what reads the attribute ``size``."""
-        return attrgetter("size")
+        return operator.attrgetter("size")
 
     def flat(self, x: Any) -> Any:
         """Return a view of an array that is contiguous, or of which all elements are one."""
@@ -182,50 +160,6 @@ class NumpyBackend(Backend):
     def item(self, array: Any) -> Any:
         """Return NumPy's own conversion to a Python scalar."""
         return array.item()
-
-
-def _reductions(np: Any) -> dict[str, Callable[..., Any]]:
-    """Return reductions by methods of ufuncs, which NumPy's functions spend much time to call."""
-
-    def reduction(ufunc: Any) -> Callable[..., Any]:
-        def reduce(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-            return ufunc.reduce(x, axis=axis, keepdims=keepdims)
-
-        return reduce
-
-    def total(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
-        return add(x, axis=axis, dtype=dtype, keepdims=keepdims)
-
-    add: Any = np.add.reduce
-
-    def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-        # A half is added up in single precision.
-        if x.dtype.char not in "fdFD" or not x.shape or not x.size:
-            return np.mean(x, axis=axis, keepdims=keepdims)
-        sums = add(x, axis=axis, keepdims=keepdims)
-        return sums / (x.size // sums.size)
-
-    return {
-        "all": reduction(np.logical_and),
-        "any": reduction(np.logical_or),
-        "max": reduction(np.maximum),
-        "mean": mean,
-        "min": reduction(np.minimum),
-        "sum": total,
-    }
-
-
-def _transform(name: str) -> Callable[..., Any]:
-    """Return a transform over several axes, which need not be named where ``s`` is given."""
-
-    def transform(x: Any, /, *, s: Any = None, axes: Any = None, norm: Any = "backward") -> Any:
-        from agnograd_numpy import _library
-
-        if s is not None and axes is None:
-            axes = range(-len(s), 0)  # NumPy no longer wants to choose them, as the standard does
-        return getattr(_library.fft, name)(x, s=s, axes=axes, norm=norm)
-
-    return transform
 
 
 @hookimpl

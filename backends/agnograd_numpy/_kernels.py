@@ -1,0 +1,151 @@
+"""NumPy's own functions and methods, where they take less time than the standard's namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+__all__ = ["KERNELS", "PULLBACKS", "matmul"]
+
+_ndarray, _float64 = np.ndarray, np.dtype(np.float64)
+
+# Up to how many elements an array is better filled than read without strides.
+_FILLED = 2**11
+
+
+def broadcast_to(x: Any, /, shape: Any) -> Any:
+    """Return an array of no axes in another shape, in a sixth of the time of NumPy's function.
+
+    Unless it is small, it has the memory of a scalar, to which nobody writes.
+    """
+    if getattr(x, "shape", None) != () or type(shape) is not tuple:
+        return np.broadcast_to(x, shape)
+    scalar = x[()]
+    # Arrays of several axes without strides take an iterator to read.
+    if len(shape) > 1 and prod(shape) <= _FILLED:
+        filled = _empty(shape, scalar.dtype)
+        filled.fill(scalar)
+        return filled
+    return _ndarray(shape, scalar.dtype, scalar, 0, (0,) * len(shape))
+
+
+_empty = np.empty
+
+
+def matmul(x1: Any, x2: Any, /) -> Any:
+    """Return the product of two matrices by a method that has less to prepare.
+
+    It takes half of the time where they have a few elements, and nine tenths at 64 by 64.
+    """
+    if type(x1) is _ndarray is type(x2) and x1.ndim == 2 == x2.ndim:
+        return x1.dot(x2)
+    return _matmul(x1, x2)
+
+
+_matmul = np.matmul
+
+
+def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
+    """Reshape by the array's method."""
+    return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    """Return ones; for a scalar, a scalar."""
+    if dtype is None and device is None and isinstance(x, (np.number, np.bool_)):
+        return type(x)(1)
+    return np.ones_like(x, dtype=dtype, device=device)
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
+    """Return zeros; for a scalar, a scalar."""
+    if dtype is None and device is None and isinstance(x, (np.number, np.bool_)):
+        return type(x)(0)
+    return np.zeros_like(x, dtype=dtype, device=device)
+
+
+# -- reductions, by methods of ufuncs, which NumPy's functions spend much time to call -----------
+
+
+def _reduction(ufunc: Any) -> Callable[..., Any]:
+    def reduce(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+        return ufunc.reduce(x, axis, None, None, keepdims)
+
+    return reduce
+
+
+_add: Any = np.add.reduce
+
+
+def total(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    """Add elements."""
+    return _add(x, axis, dtype, None, keepdims)
+
+
+def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """Return the mean; a half is added up in single precision, as NumPy does."""
+    if x.dtype.char not in "fdFD" or not x.shape or not x.size:
+        return np.mean(x, axis=axis, keepdims=keepdims)
+    sums = _add(x, axis, None, None, keepdims)
+    return sums / (x.size // sums.size)
+
+
+# -- transforms ------------------------------------------------------------------------------------
+
+
+def _transform(name: str) -> Callable[..., Any]:
+    """Return a transform over several axes, which need not be named where ``s`` is given."""
+
+    def transform(x: Any, /, *, s: Any = None, axes: Any = None, norm: Any = "backward") -> Any:
+        from agnograd_numpy import _library
+
+        if s is not None and axes is None:
+            axes = range(-len(s), 0)  # NumPy no longer wants to choose them, as the standard does
+        return getattr(_library.fft, name)(x, s=s, axes=axes, norm=norm)
+
+    return transform
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    "all": _reduction(np.logical_and),
+    "any": _reduction(np.logical_or),
+    "broadcast_to": broadcast_to,
+    "linalg.matmul": matmul,
+    "linalg.matrix_transpose": attrgetter("mT"),
+    "matmul": matmul,
+    "matrix_transpose": attrgetter("mT"),
+    "max": _reduction(np.maximum),
+    "mean": mean,
+    "min": _reduction(np.minimum),
+    "ones_like": ones_like,
+    "permute_dims": lambda x, /, axes: x.transpose(axes),
+    "reshape": reshape,
+    "sum": total,
+    "zeros": np.zeros,
+    "zeros_like": zeros_like,
+    **{f"fft.{name}": _transform(name) for name in ("fftn", "ifftn", "irfftn", "rfftn")},
+}
+
+
+# -- rules that make fewer arrays ------------------------------------------------------------------
+
+
+def _tanh(g: Any, out: Any) -> Any:
+    if type(out) is not _ndarray or out.dtype is not _float64:
+        partial = 1 - out * out
+        return g * (partial.conj() if partial.dtype.kind == "c" else partial)
+    product = out * out
+    _subtract(_ONE, product, product)
+    _multiply(g, product, product)
+    return product
+
+
+_subtract, _multiply = np.subtract, np.multiply
+# An array, since NumPy makes one of a Python scalar each time.
+_ONE = np.ones(())
+
+PULLBACKS: dict[str, Callable[..., Any]] = {"tanh": _tanh}
