@@ -135,22 +135,42 @@ def is_python_scalar(x: Any) -> bool:
 
 
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})
-# By the namespace, too: comparing the dtypes of two libraries is a warning in some of them.
-_known: dict[Any, dict[Any, bool]] = {}
+
+
+class _Complexity(dict[Any, bool]):
+    """Which dtypes of a namespace are complex: the answers of its ``isdtype``, when first asked."""
+
+    __slots__ = ("_xp",)
+
+    def __init__(self, xp: Any) -> None:
+        self._xp = xp
+
+    def __missing__(self, dtype: Any) -> bool:
+        answer = self[dtype] = bool(self._xp.isdtype(dtype, "complex floating"))
+        return answer
+
+
+class _Complexities(dict[Any, _Complexity]):
+    """By the namespace: to compare the dtypes of two libraries is a warning in some of them."""
+
+    __slots__ = ()
+
+    def __missing__(self, xp: Any) -> _Complexity:
+        answers = self[xp] = _Complexity(xp)
+        return answers
+
+
+_is_complex = _Complexities()
 
 
 def is_complex(dtype: Any, xp: Any) -> bool:
-    """Return whether a dtype is complex; the answers of ``xp.isdtype`` are remembered."""
-    try:
-        return _known[xp][dtype]
-    except KeyError:
-        known = _known.setdefault(xp, {})[dtype] = bool(xp.isdtype(dtype, "complex floating"))
-        return known
+    """Return whether a dtype is complex."""
+    return _is_complex[xp][dtype]
 
 
 def conjugate_if_complex(x: Any, xp: Any) -> Any:
     """Return the complex conjugate of an array; a real array as it is, without a copy."""
-    return xp.conj(x) if is_complex(x.dtype, xp) else x
+    return xp.conj(x) if _is_complex[xp][x.dtype] else x
 
 
 def divide_or_zero(x1: Any, x2: Any, xp: Any) -> Any:
@@ -165,4 +185,4 @@ def adjoint(x: Any, xp: Any) -> Any:
     ``x`` has the shape (..., m, n), and the result (..., n, m).
     """
     transposed = xp.matrix_transpose(x)
-    return xp.conj(transposed) if is_complex(x.dtype, xp) else transposed
+    return xp.conj(transposed) if _is_complex[xp][x.dtype] else transposed

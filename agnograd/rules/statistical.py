@@ -36,7 +36,7 @@ def _sum_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
 
 
 def _mean_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
-    return _sum_vjp(g / max(_count(x_shape, axis), 1), x_shape, axis, xp)
+    return _sum_vjp(g / (_count(x_shape, axis) or 1), x_shape, axis, xp)
 
 
 def _extreme_vjp(g: Any, x: Any, out: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
