@@ -158,8 +158,8 @@ class Pass(Arrivals):
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, keep = self.gradients, self.queue, self.retain_graph
-        observers = self.observers
         self.steps = self.plain and not Domain.switching
+        self.special = self.special or not self.steps or self.observers is not None
         if not queue:
             return
         node: Any = heappop(queue)
@@ -167,14 +167,13 @@ class Pass(Arrivals):
             while True:
                 # The consumers of the newest node are newer still and have run: its gradient is
                 # whole.
-                g, op = gradients.pop(node[RANK]), node[OP]
-                step = op.step if self.steps else None
-                if step is None or (self.special and self.is_odd(op, g)):
+                g, step = gradients.pop(node[RANK]), node[OP].step
+                if self.special:
+                    reached = self.look(node, g)
+                elif step is None:
                     reached = self.visit(node, g)
-                elif observers is None:
-                    reached = step(g, node, gradients, self, keep)
                 else:
-                    reached = self.observe(observers, node, g)
+                    reached = step(g, node, gradients, self, keep)
                 # Most often the first node that is reached is the newest of all.
                 if reached is not None:
                     node = heappushpop(queue, reached)
@@ -186,9 +185,15 @@ class Pass(Arrivals):
             note(error, node[OP])
             raise
 
-    def is_odd(self, op: Call, g: Any) -> bool:
-        """Return whether a cotangent is one for which there are other ways than a step."""
-        return isinstance(g, Pending) or op.domain.is_large(g)
+    def look(self, node: Edge, g: Any) -> Edge | None:
+        """Take a step, if there is no other way for this node and its gradient."""
+        op = node[OP]
+        if op.step is None or not self.steps or isinstance(g, Pending) or op.domain.is_large(g):
+            return self.visit(node, g)
+        if self.observers is None:
+            reached: Edge | None = op.step(g, node, self.gradients, self, self.retain_graph)
+            return reached
+        return self.observe(self.observers, node, g)
 
     def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
         """Take a step between the hooks of plugins."""
@@ -326,6 +331,7 @@ class Pass(Arrivals):
             self.masked.discard(node[RANK])
             self.masked.update(edge[RANK] for edge in edges_of(taken) if edge is not None)
             self.plain = self.steps = False
+            self.special = True
         if self.in_place and self.observers is None:
             if op.add is not None:
                 self.gather(op, node, g)
