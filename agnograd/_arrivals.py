@@ -43,7 +43,8 @@ class Arrivals:
     in_place : bool
         Whether there are such gradients: Variables are never changed.
     special : bool
-        Whether some gradients may be large, or come element by element to the result of an op.
+        Whether nodes have to be looked at before they take a step: some gradients may be large, or
+        come element by element to the result of an op.
     tried : float
         The rank of the oldest node that was found not worth to be run in blocks with newer ones.
     """

@@ -132,7 +132,7 @@ class Pass(Arrivals):
     plain : bool
         Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     steps : bool
-        Whether plain ops take steps, in such a pass.
+        Whether plain ops take steps, in such a pass. If not, all nodes are looked at.
     """
 
     targets: Set[int] = frozenset()
@@ -186,7 +186,7 @@ class Pass(Arrivals):
             raise
 
     def look(self, node: Edge, g: Any) -> Edge | None:
-        """Take a step, if there is no other way for this node and its gradient."""
+        """Take a step if the op and its gradient are plain ones; visit the node otherwise."""
         op = node[OP]
         if op.step is None or not self.steps or isinstance(g, Pending) or op.domain.is_large(g):
             return self.visit(node, g)

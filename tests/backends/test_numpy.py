@@ -1,5 +1,6 @@
 """The NumPy backend: its namespace is array-api-compat's, without what it takes to import that."""
 
+import math
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import pytest
 import agnograd as ag
 from agnograd._registry import registered_in
 from agnograd.extend import Deferred
-from agnograd_numpy import _library
+from agnograd_numpy import NumpyBackend, _library
 
 # NumPy's own take what the standard says, and array-api-compat calls them.
 CREATION = {
@@ -58,3 +59,59 @@ def test_deferred_functions_are_called_directly_once_they_are_there():
     xp = ag.namespace("numpy")
     xp.tensordot(xp.ones(2), xp.ones(2), axes=1)
     assert xp.tensordot.__globals__["_kernel"] is compat.tensordot
+
+
+KERNELS = NumpyBackend().kernels()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "float64", "complex64", "float16"])
+@pytest.mark.parametrize("one", [(2,), (2, 2), (3, 2), (0, 2), (3, 1, 2)])
+@pytest.mark.parametrize("other", [(2,), (2, 2), (2, 4), (2, 0), (3, 2, 2)])
+def test_a_product_is_that_of_numpy_for_any_number_of_axes(one, other, dtype):
+    x1 = (np.arange(math.prod(one)).reshape(one) - 1).astype(dtype)
+    x2 = (np.arange(math.prod(other)).reshape(other) - 1).astype("float32")
+    found, wanted = KERNELS["matmul"](x1, x2), np.matmul(x1, x2)
+    assert found.shape == wanted.shape
+    assert found.dtype == wanted.dtype
+    assert (found == wanted).all()
+    if len(one) > 1:  # by its own transpose, for which BLAS has a function
+        assert (KERNELS["matmul"](x1, x1.mT) == np.matmul(x1, x1.mT)).all()
+
+
+def test_a_product_takes_what_numpy_takes():
+    matmul, x = KERNELS["matmul"], ag.Variable([[1.0, 2.0], [3.0, 4.0]])
+    assert (x @ [[1.0], [2.0]]).data.tolist() == [[5.0], [11.0]]
+    assert type(matmul(np.ma.ones((2, 2)), np.ma.ones((2, 2)))) is type(np.ma.ones(1))
+    with pytest.raises(ValueError, match=r"shapes \(2,2\) and \(3,1\) not aligned"):
+        x @ np.ones((3, 1))
+    with pytest.raises(ValueError, match="does not have enough dimensions"):
+        x @ 2.0
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (2, 3), (0, 4), (64, 64), (2, 1, 2000)])
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int64", "bool"])
+def test_one_element_in_another_shape(shape, dtype):
+    for one in (np.ones((), dtype), np.ones((), dtype)[()]):
+        found = KERNELS["broadcast_to"](one, shape)
+        assert found.shape == shape
+        assert found.dtype == dtype
+        assert (found == 1).all()
+
+
+def test_one_element_in_a_huge_shape_has_no_memory_of_its_own():
+    found = KERNELS["broadcast_to"](np.float64(2.0), (10**6, 10**6))
+    assert found.strides == (0, 0)
+    assert not found.flags.writeable
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f8", "complex64"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
+def test_the_derivative_of_tanh_changes_no_array_that_it_is_given(shape, dtype):
+    out = np.full(shape, 0.5 + (0.25j if dtype[0] == "c" else 0), dtype)[()]
+    g = np.broadcast_to(np.asarray(3, dtype), shape)[()]
+    before = out.copy(), g.copy()
+    found = NumpyBackend().pullbacks()["tanh"](g, out)
+    assert (out == before[0]).all()
+    assert (g == before[1]).all()
+    assert found.dtype.newbyteorder("=") == out.dtype.newbyteorder("=")
+    np.testing.assert_array_equal(found, g * np.conj(1 - out * out))

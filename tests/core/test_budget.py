@@ -73,6 +73,18 @@ def test_python_calls_of_an_op_forward_and_backward(step, forward, backward):
     assert calls_per_step(lambda n: partial(chain(step, n)[1].backward, seed)) == backward
 
 
+def test_python_calls_of_a_product_of_matrices():
+    matrix = np.eye(3)
+
+    def products(n):
+        return chain(lambda x, y: y @ matrix, n, np.eye(3))[1]
+
+    # The step itself, the op's function, and the backend's for two matrices; backward the step,
+    # the rule, the transpose of its factor, and the product.
+    assert calls_per_step(lambda n: partial(products, n)) == 3
+    assert calls_per_step(lambda n: partial(products(n).backward, matrix)) == 4
+
+
 def test_python_calls_of_a_pass_and_of_a_leaf():
     def total(n):
         leaves = [ag.Variable(ARRAY) for _ in range(n)]
