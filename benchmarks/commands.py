@@ -235,6 +235,22 @@ def growth(quick: bool, json_path: str | None) -> None:
 
 
 @main.command()
+@click.option("--rounds", default=101, show_default=True, help="How often each is timed, in turn.")
+@click.option("--quick", is_flag=True, help="A small size, one round.")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def least(rounds: int, quick: bool, json_path: str | None) -> None:
+    """Measure the least that recording in Python takes, in times by hand."""
+    from benchmarks.least import PROMISES, least
+
+    found = least(1, "small") if quick else least(rounds)
+    said = {"none": "a tape that promises nothing"} | PROMISES
+    rows = ([said.get(name, name), f"{ratio:.2f}"] for name, ratio in found.items())
+    report.print_table(["index: and one promise more", "times by hand"], rows)
+    if json_path:
+        report.write_json({"ratios": found}, json_path)
+
+
+@main.command()
 @click.option("--rounds", default=15, show_default=True, help="How many processes each.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
 def imports(rounds: int, json_path: str | None) -> None:

@@ -13,6 +13,7 @@ from benchmarks.backends import PAIRS
 from benchmarks.growth import SHAPES
 from benchmarks.hooks import PLUGINS
 from benchmarks.imports import STATEMENTS
+from benchmarks.least import PROMISES
 from benchmarks.overhead import OPS
 from benchmarks.workloads import WORKLOADS
 
@@ -148,6 +149,15 @@ def test_growth(tmp_path):
     assert list(found) == list(SHAPES)
     for each in found.values():
         assert list(each) == ["10", "100"]
+
+
+def test_least(tmp_path):
+    data = tmp_path / "least.json"
+    done = run("least", "--quick", "--json", str(data))
+    assert "agnograd" in done.stdout
+    ratios = json.loads(data.read_text())["ratios"]
+    assert list(ratios) == ["none", *PROMISES, "agnograd"]
+    assert all(ratio > 0 for ratio in ratios.values())
 
 
 def test_imports(tmp_path):
