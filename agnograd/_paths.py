@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from agnograd._graph import RANK, Edge, Leaf, edges_of
+from agnograd._graph import OP, RANK, Edge, Leaf, edges_of
 
 __all__ = ["older", "on_path", "uses", "within"]
 
@@ -21,14 +21,22 @@ def on_path(roots: Iterable[Edge], targets: Iterable[Edge]) -> set[int] | None:
     stack = list(reached.values())
     everything = True
     while stack:
-        for edge in edges_of(stack.pop()):
-            if edge is None or edge[RANK] in reached:
+        node = stack.pop()
+        ends = True
+        for edge in node[node[OP].first :]:  # as edges_of, without a call
+            if edge is None:
                 continue
-            if edge[RANK] > oldest:
+            ends = False
+            rank = edge[RANK]
+            if rank > oldest:
                 everything = False
-                continue
-            reached[edge[RANK]] = edge
-            stack.append(edge)
+            elif rank not in reached:
+                reached[rank] = edge
+                stack.append(edge)
+        if ends and node[RANK] not in wanted:
+            everything = False
+    if everything:  # all ways end at targets
+        return None
     path = wanted & reached.keys()
     # Oldest first: a node's edges are decided before the node is.
     for rank in sorted(reached, reverse=True):
@@ -36,7 +44,7 @@ def on_path(roots: Iterable[Edge], targets: Iterable[Edge]) -> set[int] | None:
             if edge is not None and edge[RANK] in path:
                 path.add(rank)
                 break
-    return None if everything and len(path) == len(reached) else path
+    return path
 
 
 def within(path: set[int], node: Edge) -> Edge | None:
