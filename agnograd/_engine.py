@@ -188,12 +188,14 @@ class Pass(Arrivals):
     def look(self, node: Edge, g: Any) -> Edge | None:
         """Take a step if the op and its gradient are plain ones; visit the node otherwise."""
         op = node[OP]
-        if op.step is None or not self.steps or isinstance(g, Pending) or op.domain.is_large(g):
+        if op.step is None or not self.steps:
             return self.visit(node, g)
-        if self.observers is None:
-            reached: Edge | None = op.step(g, node, self.gradients, self, self.retain_graph)
-            return reached
-        return self.observe(self.observers, node, g)
+        if self.observers is not None:
+            return self.observe(self.observers, node, g)
+        if isinstance(g, Pending) or op.domain.is_large(g):
+            return self.visit(node, g)
+        reached: Edge | None = op.step(g, node, self.gradients, self, self.retain_graph)
+        return reached
 
     def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
         """Take a step between the hooks of plugins."""
