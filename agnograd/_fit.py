@@ -137,8 +137,8 @@ def is_python_scalar(x: Any) -> bool:
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 
 
-class _Complexity(dict[Any, bool]):
-    """Which dtypes of a namespace are complex: the answers of its ``isdtype``, when first asked."""
+class _IsComplex(dict[Any, bool]):
+    """Whether dtypes of one namespace are complex: what its ``isdtype`` says, once for each."""
 
     __slots__ = ("_xp",)
 
@@ -150,17 +150,17 @@ class _Complexity(dict[Any, bool]):
         return answer
 
 
-class _Complexities(dict[Any, _Complexity]):
-    """By the namespace: to compare the dtypes of two libraries is a warning in some of them."""
+class _Namespaces(dict[Any, _IsComplex]):
+    """The same by the namespace: to compare the dtypes of two libraries is a warning in some."""
 
     __slots__ = ()
 
-    def __missing__(self, xp: Any) -> _Complexity:
-        answers = self[xp] = _Complexity(xp)
+    def __missing__(self, xp: Any) -> _IsComplex:
+        answers = self[xp] = _IsComplex(xp)
         return answers
 
 
-_is_complex = _Complexities()
+_is_complex = _Namespaces()
 
 
 def is_complex(dtype: Any, xp: Any) -> bool:

@@ -11,7 +11,10 @@ import numpy as np
 
 __all__ = ["KERNELS", "PULLBACKS", "matmul"]
 
-_ndarray, _float64 = np.ndarray, np.dtype(np.float64)
+# A name of this module is found faster than an attribute of NumPy's.
+_ndarray, _empty, _matmul = np.ndarray, np.empty, np.matmul
+_subtract, _multiply, _float64 = np.subtract, np.multiply, np.dtype(np.float64)
+_add: Any = np.add.reduce
 
 # Up to how many elements an array is better filled than read without strides.
 _FILLED = 2**11
@@ -33,9 +36,6 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
     return _ndarray(shape, scalar.dtype, scalar, 0, (0,) * len(shape))
 
 
-_empty = np.empty
-
-
 def matmul(x1: Any, x2: Any, /) -> Any:
     """Return the product of two matrices by a method that has less to prepare.
 
@@ -44,9 +44,6 @@ def matmul(x1: Any, x2: Any, /) -> Any:
     if type(x1) is _ndarray is type(x2) and x1.ndim == 2 == x2.ndim:
         return x1.dot(x2)
     return _matmul(x1, x2)
-
-
-_matmul = np.matmul
 
 
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
@@ -76,9 +73,6 @@ def _reduction(ufunc: Any) -> Callable[..., Any]:
         return ufunc.reduce(x, axis, None, None, keepdims)
 
     return reduce
-
-
-_add: Any = np.add.reduce
 
 
 def total(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
@@ -134,6 +128,10 @@ KERNELS: dict[str, Callable[..., Any]] = {
 # -- rules that make fewer arrays ------------------------------------------------------------------
 
 
+# An array, since NumPy makes one of a Python scalar each time.
+_ONE = np.ones(())
+
+
 def _tanh(g: Any, out: Any) -> Any:
     if type(out) is not _ndarray or out.dtype is not _float64:
         partial = 1 - out * out
@@ -143,9 +141,5 @@ def _tanh(g: Any, out: Any) -> Any:
     _multiply(g, product, product)
     return product
 
-
-_subtract, _multiply = np.subtract, np.multiply
-# An array, since NumPy makes one of a Python scalar each time.
-_ONE = np.ones(())
 
 PULLBACKS: dict[str, Callable[..., Any]] = {"tanh": _tanh}
