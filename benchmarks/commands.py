@@ -239,7 +239,7 @@ def growth(quick: bool, json_path: str | None) -> None:
 @click.option("--quick", is_flag=True, help="A small size, one round.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
 def least(rounds: int, quick: bool, json_path: str | None) -> None:
-    """Measure the least that recording in Python takes, in times by hand."""
+    """Measure what recording nodes in Python takes, in times by hand."""
     from benchmarks.least import PROMISES, least
 
     found = least(1, "small") if quick else least(rounds)

@@ -1,4 +1,4 @@
-"""What recording in Python costs at least: a bare tape, with one promise after the other.
+"""What recording nodes in Python costs: a bare tape, with one promise after the other.
 
 The workload is a loop over the elements of an array (``index``), where nothing but Python counts.
 The tape knows the three ops of that loop alone. What it is given of a promise of agnograd's is the
