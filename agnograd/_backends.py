@@ -229,8 +229,15 @@ class Backend:
         return self.namespace().from_dlpack(x, **options)
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return what NumPy's ``__array__`` protocol expects of the array."""
-        return array.__array__(dtype) if copy is None else array.__array__(dtype, copy=copy)
+        """Return what NumPy's ``__array__`` protocol expects of the array.
+
+        It is NumPy that converts what it knows; all else comes through DLPack, which every array of
+        the standard has.
+        """
+        host = backend_named("numpy")
+        if not hasattr(array, "__array__"):  # NumPy would take it for one object
+            array = host.from_dlpack(array)
+        return host.to_host(array, dtype=dtype, copy=copy)
 
     def item(self, array: Any) -> Any:
         """Return a 0-d array as a Python scalar."""

@@ -232,3 +232,31 @@ def test_masked_arrays_and_matrices_are_no_constants(backend, other):
     for mix in (lambda: xp.multiply(x, other), lambda: x * other, lambda: other * x):
         with pytest.raises(MixedBackendsError, match=r"ag\.asarray"):
             mix()
+
+
+class Exported:
+    """An array whose library has DLPack, as the standard demands, and nothing that NumPy added."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (), (0, 3)])
+def test_the_host_gets_an_array_through_dlpack_where_that_is_all_there_is(shape):
+    array = filled(np, shape)
+    to_host = Backend().to_host
+    for given in (array, Exported(array)):
+        found = to_host(given)
+        assert type(found) is np.ndarray
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found, array)
+        assert to_host(given, dtype=np.float32).dtype == np.float32
+        if array.size:
+            assert np.shares_memory(to_host(given, copy=False), array)
+            assert not np.shares_memory(to_host(given, copy=True), array)
