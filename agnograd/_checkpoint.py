@@ -22,6 +22,7 @@ from agnograd._mode import current_mode, enable_grad, entered, is_grad_enabled
 from agnograd._paths import older
 from agnograd._trees import flatten, unflatten
 from agnograd._variable import Variable
+from agnograd._views import View
 from agnograd.errors import RuleError
 
 if TYPE_CHECKING:
@@ -90,15 +91,12 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     leaves, tree = flatten((args, kwargs))
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Variable)]
     inputs = [leaves[place] for place in places]
-    for each in inputs:
-        each._refresh()
     run = Run(f, leaves, tree, places, [each._domain for each in inputs])
+    # Views become plain Variables: what they show is an argument, their base is not.
+    plain = [each._domain.Variable._make(each._raw, each._node) for each in inputs]
     start = next_rank()
     with entered(recording=True, tape=Forgetful()):
-        # Views become plain Variables: what they show is an argument, their base is not.
-        outputs, structure = run(
-            [each._domain.Variable._make(each._raw, each._node) for each in inputs]
-        )
+        outputs, structure = run(plain)
     tracked = [
         place
         for place, out in enumerate(outputs)
@@ -160,7 +158,7 @@ class Run:
         args, kwargs = unflatten(self.tree, filled)
         outputs, structure = flatten(self.f(*args, **kwargs))
         for out in outputs:
-            if isinstance(out, Variable):
+            if isinstance(out, View):  # its last writes are the function's, too
                 out._refresh()
         return outputs, structure
 

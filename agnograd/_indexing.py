@@ -21,7 +21,6 @@ def raw_key(key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple([raw_key(part) for part in key])
     if isinstance(key, Variable):
-        key._refresh()
         return key._raw
     if isinstance(key, slice) and any(
         isinstance(bound, Variable) for bound in (key.start, key.stop, key.step)

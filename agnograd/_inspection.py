@@ -115,7 +115,6 @@ def graph_of(variables: Sequence[Variable]) -> Graph:
     """Return the graph that values depend on, as plain data that holds no node and no array."""
     roots = []
     for variable in variables:
-        variable._refresh()
         roots.append(None if variable._node is None else maker_of(variable._node))
     stack = [root for root in roots if root is not None]
     seen = {node[RANK]: node for node in stack}

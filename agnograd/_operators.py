@@ -67,7 +67,7 @@ def add_operators(domain: Domain, ops: dict[str, Op]) -> None:
         methods[f"__i{short}__"] = _in_place(forward, in_place)
     domain.Variable._ufuncs = Ufuncs(domain)
     domain.put = compile_op(ops["__setitem__"], domain, domain.backend.put)
-    methods["__getitem__"] = domain.namespace.__getitem__
+    methods["__getitem__"] = compiled("__getitem__", "__getitem__", "operator")
     methods["__setitem__"] = _set_item
     for special, method in methods.items():
         method.__name__ = special

@@ -124,7 +124,6 @@ class Protocols(Operators):
         def is_leaf(self) -> bool: ...
         @property
         def requires_grad(self) -> bool: ...
-        def _refresh(self) -> None: ...
 
     def __array_function__(
         self,
@@ -143,7 +142,6 @@ class Protocols(Operators):
 
         ``index`` is one place in the flat array, or one for each axis.
         """
-        self._refresh()
         if index:
             key = index[0] if isinstance(index[0], tuple) else index
             data = (
@@ -158,15 +156,12 @@ class Protocols(Operators):
         return item
 
     def __bool__(self) -> bool:
-        self._refresh()
         return bool(self._raw)
 
     def __int__(self) -> int:
-        self._refresh()
         return int(self._raw)
 
     def __index__(self) -> int:
-        self._refresh()
         index: int = self._raw.__index__()
         return index
 
@@ -179,7 +174,6 @@ class Protocols(Operators):
         return complex(self._raw)
 
     def _warn_lost(self, kind: str) -> None:
-        self._refresh()
         if self._node is not None:
             warnings.warn(
                 f"AGNOGRAD: {kind}(x) of an array that requires a gradient loses the gradient; "
@@ -214,7 +208,6 @@ class Protocols(Operators):
         return self.data.__dlpack_device__()
 
     def _refuse_to_leave(self, protocol: str) -> None:
-        self._refresh()
         if self._node is not None:
             raise LostGradientError(
                 f"{protocol} of an array that requires a gradient would lose the gradient without "
@@ -256,13 +249,11 @@ class Protocols(Operators):
         return as_html(self)  # type: ignore[arg-type]
 
     def __copy__(self) -> Variable:
-        self._refresh()
         copied: Variable = self._domain.Variable._make(self._raw, self._node)
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         """Return a copy of the value that is still connected to the graph."""
-        self._refresh()
         copied: Variable = self._domain.Variable._make(self._domain.copy(self._raw), self._node)
         return copied
 

@@ -69,7 +69,6 @@ def as_html(variable: Variable) -> str:
 
 def _values(variable: Variable) -> str:
     try:
-        variable._refresh()
         return repr(variable._domain.backend.array(variable._raw))
     except Exception as error:
         return _trouble(error)

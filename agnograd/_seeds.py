@@ -32,7 +32,6 @@ def nodes_of(variables: Sequence[Variable], what: str) -> list[Edge]:
     """Return the nodes that made Variables; all of them must have one."""
     nodes: list[Edge] = []
     for index, variable in enumerate(variables):
-        variable._refresh()
         if variable._node is None:
             raise NoGradientError(
                 f"{what}[{index}] requires no gradient: set requires_grad before computing with it"
@@ -81,7 +80,6 @@ def seed_of(output: Variable, cotangent: Any) -> Variable:
         cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
     elif cotangent._domain is not domain:
         cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
-    cotangent._refresh()
     raw = cotangent._raw
     if raw.shape != value.shape or raw.dtype != value.dtype:
         raise GradientError(
@@ -123,8 +121,7 @@ class Owner:
     def variable(self, g: Any, domain: Any, x: Any = None) -> Variable:
         """Return a gradient as a Variable; one that is a Variable stays connected."""
         if isinstance(g, Variable):
-            if x is not None:
-                g._raw = domain.backend.laid_out(g._raw, x)
-            return g
+            raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
+            return g if raw is g._raw else domain.Variable._make(raw, g._node)
         made: Variable = domain.Variable._make(self.raw(g, domain, x), None)
         return made

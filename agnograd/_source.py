@@ -60,7 +60,7 @@ def forward_source(op: Op, form: Form, kernel: Callable[..., Any]) -> str:
 def _forward_lines(op: Op, form: Form, kernel: Callable[..., Any]) -> Iterator[str]:
     if op.view is not None:
         yield "_base = x"
-    yield from _unwrapping(op, _OPERANDS[form])
+    yield from _unwrapping(op, form)
     if form in (
         "reflected",
         "ufunc",
@@ -116,11 +116,14 @@ def _observed(op: Op, arguments: str, inputs: str, options: str) -> Iterator[str
     yield f"    {nodes} = _state.kept({'*_edges' if op.sequence else nodes.strip('()')})"
 
 
-def _unwrapping(op: Op, operands: tuple[str, ...]) -> Iterator[str]:
+def _unwrapping(op: Op, form: Form) -> Iterator[str]:
     """Replace each Variable by its raw array, and remember the node that made it.
 
     Operands of an operator that are no arrays leave the answer to their own types.
     """
+    operands = _OPERANDS[form]
+    # What Python calls an operator of is a Variable of this backend, whatever the other one is.
+    own = {"operator": op.arrays[:1], "reflected": ("x2",)}.get(form, ())
     # Two arrays that are promoted together; indices beside an array are not.
     together = len(op.arrays) == 2 and len(op.differentiable) != 1
     beside = dict(zip(op.arrays, reversed(op.arrays), strict=True)) if together else {}
@@ -129,10 +132,12 @@ def _unwrapping(op: Op, operands: tuple[str, ...]) -> Iterator[str]:
             yield f"{name}, _edges = _unwrap_each(_call, {name!r}, {name})"
             continue
         tracked = name in op.differentiable
+        taken = [f"_{name}_node = {name}._node"] * tracked + [f"{name} = {name}._raw"]
+        if name in own:
+            yield from taken
+            continue
         yield f"if _type({name}) is _Variable:"
-        if tracked:
-            yield f"    _{name}_node = {name}._node"
-        yield f"    {name} = {name}._raw"
+        yield from indented(taken)
         if tracked:
             yield f"elif _type({name}) in _plain:"
             yield f"    _{name}_node = None"

@@ -174,7 +174,6 @@ def _differentiated(leaf: Any, position: int) -> Input:
     """Return a Variable of its own for an input: its gradient is that of this place alone."""
     domain: Domain = domain_of(leaf)
     if isinstance(leaf, Variable):
-        leaf._refresh()
         data, tracked = leaf._raw, leaf._node is not None and is_grad_enabled()
     else:
         data, tracked = domain.to_raw(leaf), False
@@ -211,6 +210,5 @@ def outputs_of(result: Any) -> tuple[list[Variable], Any]:
         if not isinstance(leaf, Variable):
             domain: Domain = domain_of(leaf)
             leaf = domain.Variable._make(domain.to_raw(leaf), None)
-        leaf._refresh()
         outputs.append(leaf)
     return outputs, tree

@@ -32,7 +32,6 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
     domain = call.domain
     if isinstance(value, Variable):
         if value._domain is domain:
-            value._refresh()
             return value._raw, value._node
         raise _mixed(call, name, f"a Variable on {value._domain.backend.name}")
     if isinstance(value, domain.array_types):

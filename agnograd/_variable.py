@@ -98,16 +98,11 @@ class Variable(Methods):
         variable._node = node
         return variable
 
-    def _refresh(self) -> None:
-        """Bring the value up to date; only views can be out of it."""
-
     # -- the array ------------------------------------------------------------------------------
 
     @property
     def data(self) -> Any:
         """The raw array, without a copy. It must not be changed while a graph may need it."""
-        if self._is_view:
-            self._refresh()
         return self._domain.backend.array(self._raw)
 
     @data.setter
@@ -175,7 +170,6 @@ class Variable(Methods):
     @property
     def requires_grad(self) -> bool:
         """Whether what is computed from this array is tracked; settable on leaves."""
-        self._refresh()
         return self._node is not None
 
     @requires_grad.setter
@@ -208,7 +202,6 @@ class Variable(Methods):
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded op made this array."""
-        self._refresh()
         return self._node is None or isinstance(self._node, Leaf)
 
     @property
@@ -246,7 +239,6 @@ class Variable(Methods):
             )
 
     def _own_leaf(self) -> Leaf | None:
-        self._refresh()
         if isinstance(self._node, Leaf):
             return self._node
         return getattr(self, "_leaf", None)
@@ -300,7 +292,6 @@ class Variable(Methods):
 
     def detach(self) -> Variable:
         """Return the same value, cut from the graph (no copy)."""
-        self._refresh()
         detached: Variable = self._domain.Variable._make(self._raw, None)
         return detached
 
@@ -360,11 +351,9 @@ class Variable(Methods):
         """
         from agnograd._inspection import GraphNode
 
-        self._refresh()
         return None if self._node is None else GraphNode(self._node)
 
     def _tracked(self, what: str) -> Edge:
-        self._refresh()
         if self._node is None:
             raise NoGradientError(
                 f"{what} needs an array that requires a gradient: set requires_grad on the leaves, "

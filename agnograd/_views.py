@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agnograd._graph import Leaf
+from agnograd._graph import Edge, Leaf
 from agnograd._mode import entered, is_grad_enabled
 from agnograd._variable import Variable
 
@@ -38,7 +38,15 @@ class Storage:
 class View(Variable):
     """A Variable whose elements are those of another one."""
 
-    __slots__ = ("_base", "_op", "_options", "_recorded", "_seen")
+    __slots__ = (
+        "_base",
+        "_op",
+        "_options",
+        "_recorded",
+        "_seen",
+        "_taken_node",
+        "_taken_raw",
+    )
 
     _is_view = True
     _base: Variable
@@ -47,6 +55,18 @@ class View(Variable):
     _recorded: bool
     _seen: int
     _storage: Storage
+    _taken_node: Edge | None
+    _taken_raw: Any
+
+    @property
+    def _raw(self) -> Any:
+        self._refresh()
+        return self._taken_raw
+
+    @property
+    def _node(self) -> Edge | None:  # type: ignore[override] # nobody gives a view another one
+        self._refresh()
+        return self._taken_node
 
     def _refresh(self) -> None:
         """Take the view afresh if the family was written to since."""
@@ -61,7 +81,7 @@ class View(Variable):
         for view in reversed(stale):
             with _RETAKING[view._recorded]:
                 fresh = view._domain.take_view(view._op, view._base, view._options)
-            view._raw, view._node = fresh._raw, fresh._node
+            view._taken_raw, view._taken_node = fresh._raw, fresh._node
             view._seen = view._storage.writes
 
 
@@ -77,7 +97,8 @@ def view_of(op: Op, result: Variable, base: object, options: Mapping[str, Any]) 
         # An array that is written to again and again: a copy of a small part of it leaves the
         # array free to be written in place, which spares a copy of the whole.
         data = result._domain.copy(data)
-    view: View = result._domain.View._make(data, result._node)
+    view: View = object.__new__(result._domain.View)
+    view._taken_raw, view._taken_node = data, result._node
     view._base = base
     view._op = op
     view._options = options
@@ -94,28 +115,18 @@ def replace(variable: Variable, new: Variable, recorded: bool = True) -> None:
     ``no_grad`` its value alone changes, so that a leaf stays a leaf.
     """
     recorded = recorded and is_grad_enabled()
-    # From the view that was written to its base, the base's base, and so on. Every new value is
-    # made before the first is put in place: a write that fails leaves the family as it was.
-    values = [(variable, new)]
+    # From the view that was written to its base, the base's base, and so on. No view is given its
+    # new value: it is taken from its base when next used, so that its gradient and the base's are
+    # one. A write that fails leaves the family as it was.
     while isinstance(variable, View):
-        base = variable._base
-        base._refresh()
-        new = variable._domain.put_view(variable._op, base, new, variable._options)
-        variable = base
-        values.append((variable, new))
-    for member, value in values:
-        member._raw = value._raw
-        if recorded:
-            _keep_leaf(member)
-            member._node = value._node
+        new = variable._domain.put_view(variable._op, variable._base, new, variable._options)
+        variable = variable._base
+    raw, node = new._raw, new._node
+    variable._raw = raw
+    if recorded:
+        if isinstance(variable._node, Leaf):  # its gradient is asked for there
+            variable._leaf = variable._node
+        variable._node = node
     storage: Storage | None = getattr(variable, "_storage", None)
     if storage is not None:
         storage.writes += 1
-        # The written view is not marked as seen: it is taken from its base when next used, so
-        # that its gradient and the base's are one.
-
-
-def _keep_leaf(variable: Variable) -> None:
-    """Remember the leaf that a written Variable started as: its gradient is asked for there."""
-    if isinstance(variable._node, Leaf):
-        variable._leaf = variable._node

@@ -37,7 +37,6 @@ def replaced(hook: Callable[[Any], Any], g: Any, domain: Any, create_graph: bool
             f"a hook returned a gradient of shape {new.shape} and dtype {new.dtype}, in place "
             f"of one of shape {grad.shape} and dtype {grad.dtype}; return one like it, or None"
         )
-    new._refresh()
     return new if create_graph else new._raw
 
 

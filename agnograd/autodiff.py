@@ -231,7 +231,6 @@ def _added(held: Variable, g: Any, domain: Domain) -> Variable:
         with enable_grad():  # the pass was recorded, and so is the sum
             connected: Variable = held + g
             return connected
-    held._refresh()
     with domain.backend.on_device(g):
         total: Variable = domain.Variable._make(held._raw + g, None)
         return total
