@@ -64,6 +64,42 @@ def test_deferred_functions_are_called_directly_once_they_are_there():
 KERNELS = NumpyBackend().kernels()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((64, 64), (64, 3)),
+        ((65, 65), (65, 1)),
+        ((200, 200), (200, 200)),
+        ((131, 131), (131, 0)),
+        ((2, 1, 70, 70), (3, 70, 4)),
+        ((2, 70, 70), (70, 4)),
+        ((70, 70), (2, 70, 4)),
+    ],
+)
+def test_triangular_equations_are_solved_in_blocks(one, other, lower, dtype):
+    rng = np.random.default_rng(0)
+    x1 = (rng.standard_normal(one) / one[-1] + 2 * np.eye(one[-1])).astype(dtype)
+    x2 = rng.standard_normal(other).astype(dtype)
+    if np.dtype(dtype).kind == "c":
+        x1, x2 = x1 * np.asarray(1 + 0.5j, dtype=dtype), x2 * np.asarray(1 - 2j, dtype=dtype)
+    triangle = np.tril(x1) if lower else np.triu(x1)
+    x1 = np.where(triangle == 0, np.nan, x1).astype(dtype)  # what is beyond it is not read
+    found = KERNELS["linalg.solve_triangular"](x1, x2, lower=lower)
+    wanted = compat.linalg.solve(triangle, x2)
+    assert found.dtype == wanted.dtype
+    tolerance = 64 * np.finfo(dtype).eps
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_a_singular_triangle_is_an_error():
+    x = np.eye(200)
+    x[150, 150] = 0.0
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        KERNELS["linalg.solve_triangular"](x, x)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "float64", "complex64", "float16"])
 @pytest.mark.parametrize("one", [(2,), (2, 2), (3, 2), (0, 2), (3, 1, 2)])
 @pytest.mark.parametrize("other", [(2,), (2, 2), (2, 4), (2, 0), (3, 2, 2)])
