@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+from collections.abc import Callable
 from math import prod
 from typing import Any, Literal
 
@@ -71,14 +72,38 @@ class NaNWarning(_Found, UserWarning):
 
 def is_bad(value: Any, inf: bool) -> bool:
     """Return whether an array, or a Python scalar, has a NaN (or, if ``inf``, an infinity)."""
+    kind = type(value), getattr(value, "dtype", None)
+    test = _TESTS.get(kind)
+    if test is None:
+        test = _TESTS[kind] = _test(value)
+    return test(value, inf)
+
+
+# By type and dtype: to ask the library takes several times as long as a test of a small array.
+_TESTS: dict[tuple[type, Any], Callable[[Any, bool], bool]] = {}
+
+
+def _test(value: Any) -> Callable[[Any, bool], bool]:
+    """Return what tests values of this kind."""
     if not array_api_compat.is_array_api_obj(value):
-        if not isinstance(value, float | complex):
-            return False
-        return not cmath.isfinite(value) if inf else cmath.isnan(value)
+        return _is_bad_scalar if isinstance(value, float | complex) else _is_never_bad
     xp = array_api_compat.array_namespace(value)
     if not xp.isdtype(value.dtype, _FLOATING):
-        return False
-    return not xp.all(xp.isfinite(value)) if inf else bool(xp.any(xp.isnan(value)))
+        return _is_never_bad
+    isfinite, isnan, every, some = xp.isfinite, xp.isnan, xp.all, xp.any
+
+    def is_bad_array(value: Any, inf: bool) -> bool:
+        return not every(isfinite(value)) if inf else bool(some(isnan(value)))
+
+    return is_bad_array
+
+
+def _is_bad_scalar(value: complex, inf: bool) -> bool:
+    return not cmath.isfinite(value) if inf else cmath.isnan(value)
+
+
+def _is_never_bad(value: Any, inf: bool) -> bool:
+    return False
 
 
 def facts_of(value: Any) -> dict[str, Any]:
