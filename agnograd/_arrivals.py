@@ -9,7 +9,7 @@ from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 from agnograd._call import Call, Pairs
-from agnograd._graph import FIRST, RANK, Edge, Leaf, Node, domain_at
+from agnograd._graph import FIRST, OP, RANK, Edge, Leaf, Node, domain_at, edges_of
 from agnograd._pending import Elements, Pending, Products, Shared
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ class Arrivals:
     owned : set
         Those of them whose gradient was made here: it is changed in place. All other gradients
         are kept as the rules gave them, and may be shared.
+    masked : set
+        Nodes that a gradient reaches through an op that leaves elements out, such as ``where``:
+        there a zero may mean that nothing is asked, and an infinite derivative is none of its
+        business. Empty for programs without such ops, which pay nothing for it.
     in_place : bool
         Whether there are such gradients: Variables are never changed.
     special : bool
@@ -56,6 +60,7 @@ class Arrivals:
         self.gradients: dict[int, Any] = {}
         self.queue: list[Edge] = []
         self.owned: set[int] = set()
+        self.masked: set[int] = set()
         self.in_place = in_place
 
     def add(self, node: Edge, g: Any, domain: Domain | None = None) -> None:
@@ -84,6 +89,15 @@ class Arrivals:
                     total += g
                     return
             self.gradients[rank] = total + g
+
+    def mask(self, node: Node) -> None:
+        """Let what goes on from a node be masked, instead of what arrives there."""
+        self.masked.discard(node[RANK])
+        for edge in edges_of(node):
+            if edge is not None:
+                self.masked.add(edge[RANK])
+                if edge[OP].reads:  # its cotangent may go on without a turn of its own
+                    self.masked.add(edge[-1][RANK])
 
     def begin(self, node: Edge, g: Any) -> None:
         """Let the cotangent of an output arrive."""

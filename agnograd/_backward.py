@@ -35,7 +35,7 @@ def backward_source(op: Op, manner: Manner = "plain", pullback: Sequence[str] = 
     return _function(op, "backward", "g, node, xp", _backward_lines(op, manner, pullback))
 
 
-def step_source(op: Op, pullback: Sequence[str], looks: bool) -> str:
+def step_source(op: Op, pullback: Sequence[str], looks: bool, manner: Manner = "plain") -> str:
     """Write ``(g, node, gradients, arrivals, keep) -> edge or None``.
 
     The gradients go to where the edges' gradients arrive, of raw arrays alone. The first edge that
@@ -43,7 +43,11 @@ def step_source(op: Op, pullback: Sequence[str], looks: bool) -> str:
     ``looks`` says whether a gradient may be large where the cotangent is not.
     """
     parameters = "g, node, gradients, arrivals, keep"
-    return _function(op, "step", parameters, _step_lines(op, pullback, looks))
+    lines = _step_lines(op, pullback, looks, manner)
+    computes = any(rule.function not in (1, -1) for rule in op.rules.values())
+    if manner == "guarded" and computes:  # what is not finite, of elements that are left out
+        lines = iter(["with _quiet():", *indented(lines)])
+    return _function(op, "step", parameters, lines)
 
 
 def _function(op: Op, what: str, parameters: str, lines: Iterable[str]) -> str:
@@ -67,7 +71,7 @@ def _backward_lines(op: Op, manner: Manner, pullback: Sequence[str]) -> Iterator
     yield f"return ({pairs})"
 
 
-def _step_lines(op: Op, pullback: Sequence[str], looks: bool) -> Iterator[str]:
+def _step_lines(op: Op, pullback: Sequence[str], looks: bool, manner: Manner) -> Iterator[str]:
     yield _unpacking(op)
     if op.sequence:
         yield from _fitted(op)
@@ -84,16 +88,16 @@ def _step_lines(op: Op, pullback: Sequence[str], looks: bool) -> Iterator[str]:
         if pullback:
             yield f"_{name}_grad = _pullback({', '.join(pullback)})"
         else:
-            yield from _gradient(op, name)
+            yield from _gradient(op, name, manner)
         yield from _freeing(op)
         yield from _arrival(op, name, looks)
         yield "return None"
         return
     yield "_first = None"
     if is_product(op):
-        yield from _square(op)
+        yield from _square(op, manner)
     for name in op.differentiable:
-        lines = [*_gradient(op, name), *_arrival(op, name, looks)]
+        lines = [*_gradient(op, name, manner), *_arrival(op, name, looks)]
         if name in op.stacks:
             lines = [*_joining(op, name), *indented(lines)]
         yield f"if _{name}_edge is not None:"
@@ -102,11 +106,11 @@ def _step_lines(op: Op, pullback: Sequence[str], looks: bool) -> Iterator[str]:
     yield "return _first"
 
 
-def _square(op: Op) -> Iterator[str]:
+def _square(op: Op, manner: Manner) -> Iterator[str]:
     """Add the two gradients of ``x * x`` up here: they are the same."""
     one, other = op.differentiable
     yield f"if _{one}_edge is _{other}_edge and {one} is {other}:"
-    yield from indented(_gradient(op, one))
+    yield from indented(_gradient(op, one, manner))
     yield f"    _{one}_grad += _{one}_grad"  # a new array, which nothing else refers to
     yield from indented(_arrival(op, one, looks=False))
     yield f"    _{one}_edge = _{other}_edge = None"

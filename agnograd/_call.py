@@ -64,6 +64,8 @@ class Call:
     of_ones: Backward
     # One step of a pass in which nobody looks at gradients, or None if the op needs more than that.
     step: Callable[..., Any] | None
+    # As step, where a cotangent of 0 gives 0, and that of what comes next may mean the same.
+    guarded_step: Callable[..., Any] | None
     # Of an element-wise op, for each input: whether its rule computes anything.
     works: tuple[bool, ...] | None
     # How gradients are added to what is there: that of the only input, or those of several.
@@ -156,6 +158,7 @@ class SharedCall(Call):
         "found_location",
         "freed",
         "guarded",
+        "guarded_step",
         "hooks",
         "location_sought",
         "masks",
@@ -179,7 +182,8 @@ class SharedCall(Call):
         self.domain = domain
         self.parameters = {}
         self.backward = self.guarded = self.of_ones = _no_backward
-        self.works = self.add = self.accumulate = self.overwrite = self.masks = self.step = None
+        self.works = self.add = self.accumulate = self.overwrite = self.masks = None
+        self.step = self.guarded_step = None
         self.reads = self.optional = self.negates = False
         self.saved_names: tuple[str, ...] = ()
         self.sources: tuple[Source, ...] = ()

@@ -16,7 +16,7 @@ from inspect import getdoc, signature
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from agnograd._backward import backward_source, multiplies, step_source, works
+from agnograd._backward import Manner, backward_source, multiplies, step_source, works
 from agnograd._call import SharedCall
 from agnograd._deferred import deferred_function, later, now
 from agnograd._devices import device_of
@@ -51,7 +51,6 @@ _SHARED = {
     "_conjugate": conjugate,
     "_fit": fit,
     "_given": _given,
-    "_guarded": guarded,
     "_fit_each": fit_each,
     "_is_operand": is_operand,
     "_lean": lean,
@@ -111,10 +110,12 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         "_count": domain.count,
         "_domain": domain,
         "_float64": domain.dtype_or_none("float64"),
+        "_guarded": partial(guarded, domain.raw),
         "_inexact": domain.inexact_dtypes,
         "_kernel": kernel,
         "_large": domain.large,
         "_plain": domain.plain_types,
+        "_quiet": domain.backend.quiet,
         "_raw": domain.raw,
         "_viewable": domain.viewable_types,
         "_view": partial(domain.view if op.outputs == "one" else domain.views, op),
@@ -164,17 +165,20 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
     if call.works is not None:
         put("of_ones", lambda: backward_source(op, "ones", pullback))
     if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
-        put("step", lambda: _step_source(op, pullback, call, scope))
+        put("step", lambda: _step_source(op, "plain", pullback, call, scope))
+        put("guarded_step", lambda: _step_source(op, "guarded", (), call, scope))
 
 
-def _step_source(op: Op, pullback: Sequence[str], call: SharedCall, scope: dict[str, Any]) -> str:
+def _step_source(
+    op: Op, manner: Manner, pullback: Sequence[str], call: SharedCall, scope: dict[str, Any]
+) -> str:
     scope |= {"_Elements": later("agnograd._pending", "Elements"), "xp": call.domain.raw}
     scope |= {f"_{name}_shared": _shared(op, name, call.saved_names) for name in op.stacks}
     # A small cotangent may become a large gradient. That of a product of small matrices may, too,
     # but they are too fast to look at what they give.
     kinds = {rule.kind for rule in op.rules.values()}
     looks = call.domain.large is not None and bool(kinds & {"linear", "vjp"})
-    return step_source(op, pullback, looks)
+    return step_source(op, pullback, looks, manner)
 
 
 def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:

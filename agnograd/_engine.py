@@ -120,10 +120,6 @@ class Pass(Arrivals):
     ----------
     final : ByNode
         The gradients that are asked for, as they become complete.
-    masked : set
-        Nodes that a gradient reaches through an op that leaves elements out, such as ``where``:
-        there a zero may mean that nothing is asked, and an infinite derivative is none of its
-        business. Empty for programs without such ops, which pay nothing for it.
     awaited : dict or None
         Where someone waits for the gradients of leaves: how many uses of each are yet to run. When
         none is left, the leaf need not wait for its turn.
@@ -152,7 +148,6 @@ class Pass(Arrivals):
         self.retain_graph = retain_graph or (mode is not None and mode.tape is not None)
         self.retain_grads = self.noticing = retain_grads
         self.final: ByNode[Any] = ByNode()
-        self.masked: set[int] = set()
         self.plain = not create_graph
 
     def run(self) -> None:
@@ -190,11 +185,16 @@ class Pass(Arrivals):
         op = node[OP]
         if op.step is None or not self.steps:
             return self.visit(node, g)
-        if self.observers is not None:
+        masked = node[RANK] in self.masked
+        if self.observers is not None and not masked:
             return self.observe(self.observers, node, g)
-        if isinstance(g, Pending) or op.domain.is_large(g):
+        if self.observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
             return self.visit(node, g)
-        reached: Edge | None = op.step(g, node, self.gradients, self, self.retain_graph)
+        step = op.step
+        if masked:
+            self.mask(node)
+            step = op.guarded_step
+        reached: Edge | None = step(g, node, self.gradients, self, self.retain_graph)
         return reached
 
     def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
@@ -330,9 +330,8 @@ class Pass(Arrivals):
             taken = [*node[: op.first], *taken[op.first :]]
         masked = node[RANK] in self.masked
         if masked or (op.masks is not None and op.masks(node)):
-            self.masked.discard(node[RANK])
-            self.masked.update(edge[RANK] for edge in edges_of(taken) if edge is not None)
-            self.plain = self.steps = False
+            self.mask(node)
+            self.plain = False
             self.special = True
         if self.in_place and self.observers is None:
             if op.add is not None:

@@ -108,17 +108,20 @@ def fit_each(
     )
 
 
-def guarded(g: Any, partial: Any, xp: Any) -> Any:
+def guarded(raw: Any, g: Any, partial: Any, xp: Any) -> Any:
     """Return ``g * partial``, but 0 where g is 0 and the partial derivative is not finite.
 
     It is the derivative that is replaced, not the product, which stays linear in g: where a
-    cotangent happens to be 0, its own derivative is as before.
+    cotangent happens to be 0, its own derivative is as before. Raw arrays, whose namespace is
+    ``raw``, have none: there any derivative may be replaced where g is 0.
     """
     if is_python_scalar(partial):
         if cmath.isfinite(partial):
             return g * partial
         partial = xp.full_like(g, partial)
-    idle = xp.logical_and(g == 0, xp.logical_not(xp.isfinite(partial)))
+    idle = g == 0
+    if xp is not raw:
+        idle = xp.logical_and(idle, xp.logical_not(xp.isfinite(partial)))
     return g * xp.where(idle, 0.0, partial)
 
 

@@ -73,6 +73,19 @@ def test_python_calls_of_an_op_forward_and_backward(step, forward, backward):
     assert calls_per_step(lambda n: partial(chain(step, n)[1].backward, seed)) == backward
 
 
+def test_python_calls_of_an_op_before_a_mask():
+    def masked(name):
+        step = STEPS[name][0]
+        return lambda n: partial(
+            xp.where(ARRAY > 0.4, chain(step, n)[1], 0.0).backward, np.ones(10)
+        )
+
+    # A look at the node, two at its edges, one at the size of the cotangent, and the step.
+    assert calls_per_step(masked("y + 1.0")) == 5
+    # For what may not be finite also the guarded product, NumPy's context, and its selection.
+    assert calls_per_step(masked("sin")) <= 14
+
+
 def test_python_calls_of_a_product_of_matrices():
     matrix = np.eye(3)
 
