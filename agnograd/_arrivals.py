@@ -47,8 +47,8 @@ class Arrivals:
     in_place : bool
         Whether there are such gradients: Variables are never changed.
     special : bool
-        Whether nodes have to be looked at before they take a step: some gradients may be large, or
-        come element by element to the result of an op.
+        Whether nodes have to be looked at before they take a step: some may be masked, and some
+        gradients large, or come element by element to the result of an op.
     tried : float
         The rank of the oldest node that was found not worth to be run in blocks with newer ones.
     """

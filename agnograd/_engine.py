@@ -322,7 +322,7 @@ class Pass(Arrivals):
         ``taken`` is the node with those of its edges alone that the pass will take.
         """
         op: Call = node[OP]
-        plain = self.plain and self.observers is None and op.works is not None
+        plain = self.plain and not self.masked and self.observers is None and op.works is not None
         if plain and op.domain.is_large(g) and in_blocks(self, node, g, self.retain_graph):
             return ()
         if op.hooks is not None:
@@ -331,7 +331,6 @@ class Pass(Arrivals):
         masked = node[RANK] in self.masked
         if masked or (op.masks is not None and op.masks(node)):
             self.mask(node)
-            self.plain = False
             self.special = True
         if self.in_place and self.observers is None:
             if op.add is not None:
