@@ -81,7 +81,7 @@ def _step_lines(op: Op, pullback: Sequence[str], looks: bool, manner: Manner) ->
         yield from _freeing(op)
         yield "return None"
         return
-    if multiplies(op) and not pullback:
+    if conjugates(op) and not pullback:
         yield _CONJUGATED
     if len(op.differentiable) == 1:
         (name,) = op.differentiable
@@ -122,7 +122,8 @@ def _freeing(op: Op) -> Iterator[str]:
     Shapes, dtypes and the like stay: nobody reads them, and they are no arrays.
     """
     yield "if not keep:"
-    yield f"    node[{OP}] = _freed if _op is _call else _op.when_freed()[0]"
+    freed = "_freed" if op.of_numbers else "_freed if _op is _call else _op.when_freed()[0]"
+    yield f"    node[{OP}] = {freed}"
     saved = [name for name, _, _ in saved_values(op)]
     small = {"match"} | {f"{name}_{what}" for name in op.arrays for what in ("shape", "dtype")}
     if places := [place for place, name in enumerate(saved, FIRST) if name not in small]:
@@ -183,7 +184,7 @@ def _fitted(op: Op) -> Iterator[str]:
 
 def _gradients(op: Op, manner: Manner) -> Iterator[str]:
     """Compute the gradients with respect to all inputs that have an edge."""
-    if multiplies(op) and manner != "ones":
+    if conjugates(op) and manner != "ones":
         yield _CONJUGATED
     for name in op.differentiable:
         lines = _gradient(op, name, manner)
@@ -199,6 +200,11 @@ def _gradients(op: Op, manner: Manner) -> Iterator[str]:
 def multiplies(op: Op) -> bool:
     """Return whether a cotangent is multiplied with a derivative."""
     return any(_multiplies(rule) for rule in op.rules.values())
+
+
+def conjugates(op: Op) -> bool:
+    """Return whether that derivative may be complex."""
+    return multiplies(op) and not op.of_numbers
 
 
 def works(op: Op) -> tuple[bool, ...] | None:
@@ -247,10 +253,14 @@ def _gradient(op: Op, name: str, manner: Manner = "plain") -> Iterator[str]:
     elif _multiplies(rule):
         # In one expression: NumPy multiplies into a large array that nothing else refers to.
         product = "_guarded(g, {}, xp)" if manner == "guarded" else "g * {}"
+        plain = f"{result} = {product.format(value)}"
+        if not conjugates(op):
+            yield plain
+            return
         yield "if _conjugated:"
         yield f"    {result} = {product.format(f'_conjugate({value}, xp)')}"
         yield "else:"
-        yield f"    {result} = {product.format(value)}"
+        yield f"    {plain}"
     else:
         yield f"{result} = " + {1: "g", -1: "-g", 0: "xp.zeros_like(g)"}[rule.function]  # type: ignore[index]
     if broadcasts(op):

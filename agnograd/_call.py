@@ -232,6 +232,20 @@ class SharedCall(Call):
         """Return what stands for calls that read one element of an array."""
         return self._variant("reading", reads=True)
 
+    def reading_leaf(self) -> SharedCall:
+        """Return what stands for calls that read one element of a leaf: nodes keep the key alone.
+
+        The leaf, to which their edge goes, knows its shape and dtype.
+        """
+        call = SharedCall(self.name, self.chapter, self.domain)
+        call.saves(self.saved_names[:1], self.sources[:1])
+        call.backward = lambda g, node, xp=self.domain.raw: self.backward(g, _in_full(node), xp)
+        call.guarded = lambda g, node, xp=self.domain.raw: self.guarded(g, _in_full(node), xp)
+        call.add = lambda g, node, into: self.add(g, _in_full(node), into)  # type: ignore[misc]
+        call.reads = True
+        call.freed = call.when_freed()
+        return call
+
     def watched(self) -> SharedCall:
         """Return what stands for calls whose results' gradients someone watches."""
         if self.step is None and not self.reads:
@@ -308,6 +322,12 @@ def _kind(shared: Mapping[str, Any]) -> type[ObservedCall]:
 
 
 _new = object.__new__
+
+
+def _in_full(node: Node) -> Node:
+    """Return a node that reads a leaf as one that reads any array: with shape and dtype."""
+    leaf = node[-1]
+    return [*node[:-1], *leaf.facts, leaf]
 
 
 def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:

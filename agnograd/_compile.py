@@ -27,7 +27,7 @@ from agnograd._mode import current_mode
 from agnograd._negatives import lean, reference
 from agnograd._ops import Op
 from agnograd._signatures import prototype
-from agnograd._source import Form, forward_source, negates, reads, saved_values
+from agnograd._source import Form, combines_two, forward_source, negates, reads, saved_values
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError, PluginError
 
@@ -99,13 +99,12 @@ def compile_op(
 
 
 def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> FunctionType:
-    call = SharedCall(op.name, op.chapter, domain)
     scope = _SHARED | {
         "__name__": f"agnograd.ops.{op.chapter}",
+        "_Number": domain.number_type,
         "_Variable": domain.Variable,
         "_array": domain.backend.array,
         "_blank": domain.blank,
-        "_call": call,
         "_complex": domain.complex_dtypes,
         "_count": domain.count,
         "_domain": domain,
@@ -123,6 +122,18 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         "_wrap_outputs": domain.wrap_outputs,
     }
     scope |= {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
+    numbers = domain.number_type is not None and combines_two(op)
+    if numbers:
+        scope["_of_numbers"] = _call(op._replace(of_numbers=True), domain, dict(scope))
+    call = _call(op, domain, scope)
+    if reads(op):
+        scope |= {"_reading": call.reading(), "_reading_leaf": call.reading_leaf()}
+    return _function(forward_source(op, form, kernel, numbers), scope)
+
+
+def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> SharedCall:
+    """Return what nodes know of an op, whose functions are compiled in this scope."""
+    call = scope["_call"] = SharedCall(op.name, op.chapter, domain)
     call.optional = op.outputs == "optional"
     call.negates = negates(op)
     call.works = works(op)
@@ -141,9 +152,7 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     if op.differentiable:
         call.freed = call.when_freed()
         scope["_freed"] = call.freed[0]
-    if reads(op):
-        scope["_reading"] = call.reading() if call.saved_names[0] == "key" else call
-    return _function(forward_source(op, form, kernel), scope)
+    return call
 
 
 def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> None:

@@ -78,6 +78,8 @@ class Domain:
         From how many elements on arrays are large: ``Backend.large``.
     count : callable
         Gives the number of an array's elements: ``Backend.counter``.
+    number_type : type or None
+        The type of a float64 result without axes, if the library gives no array for it.
     lays_out : bool
         Whether gradients are laid out as their inputs: ``Backend.laid_out``.
     held : array or None
@@ -105,6 +107,7 @@ class Domain:
         self.mark: Callable[[], Any] = backend.mark if own_clock else perf_counter
         self.scalar_types = backend.scalar_types()
         self.array_types = backend.array_types() + self.scalar_types
+        self.number_type = self._number_type()
         SCALAR_TYPES.update(self.scalar_types)
         self.viewable_types = frozenset(backend.array_types())
         self.plain_types = frozenset({*self.array_types, bool, int, float, complex, type(None)})
@@ -121,6 +124,12 @@ class Domain:
     def _dtypes(self, *names: str) -> frozenset[Any]:
         found = (self.dtype_or_none(name) for name in names)
         return frozenset(dtype for dtype in found if dtype is not None)
+
+    def _number_type(self) -> type | None:
+        if not self.scalar_types:
+            return None
+        dtype = self.dtype_or_none("float64")
+        return type(self.backend.scalar(self.library.zeros((), dtype=dtype)))
 
     # -- into and out of Variables ---------------------------------------------------------------
 

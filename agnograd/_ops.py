@@ -100,6 +100,10 @@ class Op(NamedTuple):
         Whether the op leaves elements of its inputs out, as ``where`` does, so that their gradient
         is 0 whatever made them: the pass then does not multiply that 0 with an infinite or
         undefined derivative. A function of what rules may name says it of a single call.
+    of_numbers : bool
+        Whether this is the form of an element-wise op that takes two numbers, which are what some
+        libraries give for an element of a float64 array: there is nothing to broadcast, to cast or
+        to conjugate.
     """
 
     name: str
@@ -118,6 +122,7 @@ class Op(NamedTuple):
     outputs: Literal["one", "several", "optional"] = "one"
     stacks: Mapping[str, int] = _NOTHING
     masks: bool | Callable[..., bool] = False
+    of_numbers: bool = False
 
     def __repr__(self) -> str:
         return f"<op {self.text}: {self.status}>"

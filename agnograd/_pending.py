@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from agnograd._graph import FIRST, OP, Node
+from agnograd._graph import FIRST, OP, Leaf, Node
 
 __all__ = ["Elements", "Pending", "Products", "Shared"]
 
@@ -81,7 +81,8 @@ class Elements(Pending):
         if key is not None:
             reading = [*self.node[:FIRST], key, *self.node[FIRST + 1 :]]
             # Libraries take half of the time where they need not find the dtype out.
-            dtype = self.node[FIRST + op.saved_names.index("x_dtype")]
+            source = self.node[-1]
+            dtype = source.facts[1] if type(source) is Leaf else self.node[op.first - 1]
             return op.add(op.domain.library.asarray(self.cotangents, dtype=dtype), reading, into)
         for key, g in zip(self.keys, self.cotangents, strict=True):
             into = op.add(g, [*self.node[:FIRST], key, *self.node[FIRST + 1 :]], into)

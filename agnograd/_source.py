@@ -13,6 +13,7 @@ from agnograd._ops import Op, Rule
 __all__ = [
     "Form",
     "broadcasts",
+    "combines_two",
     "forward_source",
     "indented",
     "is_product",
@@ -47,9 +48,9 @@ _EXPRESSIONS: dict[Any, str] = {
 # -- the forward function ------------------------------------------------------------------------
 
 
-def forward_source(op: Op, form: Form, kernel: Callable[..., Any]) -> str:
-    """Write the function that users call."""
-    body = "\n".join(_forward_lines(op, form, kernel))
+def forward_source(op: Op, form: Form, kernel: Callable[..., Any], numbers: bool) -> str:
+    """Write the function that users call; ``numbers`` says whether there is a form for them."""
+    body = "\n".join(_forward_lines(op, form, kernel, numbers))
     name = op.name.rpartition(".")[2]
     signature = op.text[op.text.index("(") :]
     if form == "reflected":
@@ -57,7 +58,9 @@ def forward_source(op: Op, form: Form, kernel: Callable[..., Any]) -> str:
     return f"def {name}{signature}:\n{indent(body, '    ')}\n"
 
 
-def _forward_lines(op: Op, form: Form, kernel: Callable[..., Any]) -> Iterator[str]:
+def _forward_lines(
+    op: Op, form: Form, kernel: Callable[..., Any], numbers: bool
+) -> Iterator[str]:
     if op.view is not None:
         yield "_base = x"
     yield from _unwrapping(op, form)
@@ -74,15 +77,15 @@ def _forward_lines(op: Op, form: Form, kernel: Callable[..., Any]) -> Iterator[s
     # The usual state first, and whole: every test of it that comes later costs each op something.
     yield "if _state is None:"
     yield f"    _out = {_EXPRESSIONS.get(kernel, f'_kernel({arguments})')}"
-    yield from indented(_result(op, usual=True))
+    yield from indented(_result(op, usual=True, numbers=numbers))
     yield from _observed(op, arguments, inputs, options)
     yield from _result(op, usual=False)
 
 
-def _result(op: Op, usual: bool) -> Iterator[str]:
+def _result(op: Op, usual: bool, numbers: bool = False) -> Iterator[str]:
     """Return the output as Variables: recorded, if the op can be."""
     if op.differentiable:
-        yield from _recording(op, usual)
+        yield from _recording(op, usual, numbers)
     elif op.chapter in ("creation", "elementwise") and op.outputs == "one":
         yield "_result = _next(_blank)"
         yield "_result._raw = _out"
@@ -171,7 +174,7 @@ def _arguments(op: Op) -> str:
     return ", ".join(parts)
 
 
-def _recording(op: Op, usual: bool) -> Iterator[str]:
+def _recording(op: Op, usual: bool, numbers: bool) -> Iterator[str]:
     """Wrap the output; make a node if an input has one."""
     several = op.outputs != "one"
     if not several:
@@ -180,7 +183,7 @@ def _recording(op: Op, usual: bool) -> Iterator[str]:
     yield f"if {_constant(op)}:"
     yield "    _result = _wrap(_out)" if several else "    _result._node = None"
     yield "else:"
-    yield from indented(_new_node(op, usual))
+    yield from indented(_new_node(op, usual, numbers))
     if op.view is None:
         yield "return _result"
         return
@@ -202,7 +205,7 @@ def _constant(op: Op) -> str:
     return constant
 
 
-def _new_node(op: Op, usual: bool) -> Iterator[str]:
+def _new_node(op: Op, usual: bool, numbers: bool) -> Iterator[str]:
     """Make the node of the output, and connect what is returned to it."""
     call = "_op"
     if usual and is_product(op):
@@ -210,13 +213,10 @@ def _new_node(op: Op, usual: bool) -> Iterator[str]:
     elif usual:
         call = "_call"
     if broadcasts(op):
-        yield from _matching(op)
+        yield from _matching(op, numbers)
     if reads(op):
-        yield from _known_facts()
-        if usual:  # an element is no view
-            yield "if _type(_out) in _scalars:"
-            yield f"    _result._node = {_node(op, '_reading')}"
-            yield "    return _result"
+        if usual:
+            yield from _reading_node(op)
         else:
             yield "if _op is _call and _type(_out) in _scalars:"
             yield "    _op = _reading"
@@ -236,20 +236,29 @@ def _node(op: Op, call: str) -> str:
     return f"[{', '.join(['_next(_ranks)', 'None', call, *values, *edges])}]"
 
 
+def _reading_node(op: Op) -> Iterator[str]:
+    """Make the node of one element, which is no view; a leaf knows its shape and dtype itself."""
+    yield "if _type(_out) is _Number or _type(_out) in _scalars:"
+    yield "    if _type(_x_node) is _Leaf:"
+    yield "        _result._node = [_next(_ranks), None, _reading_leaf, key, _x_node]"
+    yield "    else:"
+    yield f"        _result._node = {_node(op, '_reading')}"
+    yield "    return _result"
+
+
 def reads(op: Op) -> bool:
-    """Return whether an op reads an array at a key, and its rule names shape and dtype."""
-    return op.accumulate is not None and "key" in op.options and op.arrays == ("x",)
+    """Return whether an op reads an array at a key, and its rule needs the array's facts alone."""
+    if op.accumulate is None or op.arrays != ("x",):
+        return False
+    return [name for name, _, _ in saved_values(op)] == ["key", "x_shape", "x_dtype"]
 
 
-def _known_facts() -> Iterator[str]:
-    """Take the shape and dtype of a leaf that may be read again and again from where they are."""
-    yield "if _type(_x_node) is _Leaf:"
-    yield "    _x_shape, _x_dtype = _x_node.facts"
-    yield "else:"
-    yield "    _x_shape, _x_dtype = x.shape, x.dtype"
+def combines_two(op: Op) -> bool:
+    """Return whether an op is an element-wise one of two arrays that are promoted together."""
+    return len(op.arrays) == 2 and bool(op.rules) and broadcasts(op)
 
 
-def _matching(op: Op) -> Iterator[str]:
+def _matching(op: Op, numbers: bool) -> Iterator[str]:
     """Find out whether gradients have to be summed over broadcast axes, or cast."""
     mismatch = f"_mismatch(_out, {', '.join(op.differentiable)})"
     if len(op.arrays) != 2:
@@ -258,6 +267,10 @@ def _matching(op: Op) -> Iterator[str]:
     one, other = op.arrays
     yield f"_kind = _type({one})"
     yield f"if _kind is _type({other}):"
+    if numbers:
+        yield "    if _kind is _Number:"
+        yield f"        _result._node = {_node(op._replace(of_numbers=True), '_of_numbers')}"
+        yield "        return _result"
     yield "    if _kind not in _viewable:"
     yield "        _match = None"
     yield f"    elif {one}.shape == {other}.shape and {one}.dtype is {other}.dtype:"
@@ -309,7 +322,7 @@ def saved_values(op: Op) -> list[tuple[str, str, int | str | None]]:
     saved = []
     for value, users in wanted.items():
         expression, source = _expression(op, value)
-        if len(users) < len(inputs) and value not in op.options:
+        if len(users) < len(inputs) and value not in op.options and not op.of_numbers:
             tracked = " or ".join(f"_{user}_node is not None" for user in users)
             expression = f"({expression} if {tracked} else None)"
         saved.append((value, expression, source))
@@ -345,13 +358,13 @@ _ITSELF = (lambda v: v).__code__.co_code
 
 def broadcasts(op: Op) -> bool:
     """Whether an element-wise op combines arrays, whose shapes and dtypes may differ."""
-    return len(op.arrays) > 1 and next(iter(op.rules.values())).kind == "elementwise"
+    if len(op.arrays) < 2 or op.of_numbers:
+        return False
+    return next(iter(op.rules.values())).kind == "elementwise"
 
 
 def _expression(op: Op, value: str) -> tuple[str, int | str | None]:
     array, _, what = value.rpartition("_")
-    if reads(op) and value in ("x_shape", "x_dtype"):
-        return f"_{value}", None
     if value == "out":
         return "_out", "out"
     if value == op.sequence:
