@@ -37,6 +37,8 @@ class Arrivals:
         The gradients.
     queue : heap of nodes
         The nodes, newest first.
+    elements : dict
+        Those of them to which elements may still be added one by one.
     owned : set
         Those of them whose gradient was made here: it is changed in place. All other gradients
         are kept as the rules gave them, and may be shared.
@@ -58,6 +60,7 @@ class Arrivals:
 
     def __init__(self, in_place: bool) -> None:
         self.gradients: dict[int, Any] = {}
+        self.elements: dict[int, Elements] = {}
         self.queue: list[Edge] = []
         self.owned: set[int] = set()
         self.masked: set[int] = set()
@@ -111,6 +114,7 @@ class Arrivals:
         if rank not in self.gradients:
             heappush(self.queue, node)
         self.gradients[rank] = g
+        self.elements.pop(rank, None)
         self.owned.add(rank)
 
     def buffer(self, node: Edge, domain: Domain) -> Any:
@@ -125,9 +129,7 @@ class Arrivals:
 
     def read(self, reading: Node, g: Any) -> None:
         """Take the cotangent of an element that a node reads: the node needs no turn of its own."""
-        elements = self.gradients.get(reading[-1][RANK])
-        if type(elements) is not Elements:
-            elements = self.begin_elements(reading)
+        elements = self.elements.get(reading[-1][RANK]) or self.begin_elements(reading)
         elements.keys.append(reading[FIRST])
         elements.cotangents.append(g)
 
@@ -141,6 +143,7 @@ class Arrivals:
             total = total.gathered()
         elements = Elements(reading, total, owned)
         self.own(node, elements)
+        self.elements[rank] = elements
         return elements
 
     def join(self, edge: Edge, node: Node, shared: Shared, other: Any, g: Any) -> bool:

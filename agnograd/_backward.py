@@ -119,11 +119,13 @@ def _square(op: Op, manner: Manner) -> Iterator[str]:
 def _freeing(op: Op) -> Iterator[str]:
     """Free what the node saved: as ``agnograd._graph.forget``, for a known op.
 
-    Shapes, dtypes and the like stay: nobody reads them, and they are no arrays.
+    Numbers, shapes, dtypes and the like stay: nobody reads them, and they are no arrays.
     """
     yield "if not keep:"
-    freed = "_freed" if op.of_numbers else "_freed if _op is _call else _op.when_freed()[0]"
-    yield f"    node[{OP}] = {freed}"
+    if op.of_numbers:
+        yield f"    node[{OP}] = _freed"
+        return
+    yield f"    node[{OP}] = _freed if _op is _call else _op.when_freed()[0]"
     saved = [name for name, _, _ in saved_values(op)]
     small = {"match"} | {f"{name}_{what}" for name in op.arrays for what in ("shape", "dtype")}
     if places := [place for place, name in enumerate(saved, FIRST) if name not in small]:
@@ -136,8 +138,9 @@ def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     lines = [
         # As Arrivals.read, without a call.
         f"if {edge}[{OP}].reads:",
-        f"    _elements = gradients.get({edge}[-1][{RANK}])",
-        "    if _type(_elements) is not _Elements:",
+        "    try:",
+        f"        _elements = arrivals.elements[{edge}[-1][{RANK}]]",
+        "    except KeyError:",
         f"        _elements = arrivals.begin_elements({edge})",
         f"    _elements.keys.append({edge}[{FIRST}])",
         f"    _elements.cotangents.append({grad})",

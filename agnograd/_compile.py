@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._backward import Manner, backward_source, multiplies, step_source, works
 from agnograd._call import SharedCall
-from agnograd._deferred import deferred_function, later, now
+from agnograd._deferred import deferred_function, now
 from agnograd._devices import device_of
 from agnograd._fit import SCALAR_TYPES, conjugate, fit, fit_each, guarded, mismatch
 from agnograd._graph import FIRST, Leaf, Node, ranks
@@ -181,7 +181,7 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
 def _step_source(
     op: Op, manner: Manner, pullback: Sequence[str], call: SharedCall, scope: dict[str, Any]
 ) -> str:
-    scope |= {"_Elements": later("agnograd._pending", "Elements"), "xp": call.domain.raw}
+    scope["xp"] = call.domain.raw
     scope |= {f"_{name}_shared": _shared(op, name, call.saved_names) for name in op.stacks}
     # A small cotangent may become a large gradient. That of a product of small matrices may, too,
     # but they are too fast to look at what they give.
