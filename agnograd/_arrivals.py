@@ -37,6 +37,8 @@ class Arrivals:
         The gradients.
     queue : heap of nodes
         The nodes, newest first.
+    leaves : list
+        Leaves that are not in the queue: those to which elements arrive first.
     elements : dict
         Those of them to which elements may still be added one by one.
     owned : set
@@ -62,6 +64,7 @@ class Arrivals:
         self.gradients: dict[int, Any] = {}
         self.elements: dict[int, Elements] = {}
         self.queue: list[Edge] = []
+        self.leaves: list[Leaf] = []
         self.owned: set[int] = set()
         self.masked: set[int] = set()
         self.in_place = in_place
@@ -136,12 +139,16 @@ class Arrivals:
     def begin_elements(self, reading: Node) -> Elements:
         """Let elements arrive one by one at what a node reads."""
         node = reading[-1]
-        self.special = self.special or type(node) is not Leaf
         rank = node[RANK]
         total, owned = self.gradients.get(rank), rank in self.owned
         if isinstance(total, Pending):
             total = total.gathered()
         elements = Elements(reading, total, owned)
+        if type(node) is not Leaf:
+            self.special = True
+        elif rank not in self.gradients:  # its turn is the last, after any number of comparisons
+            self.leaves.append(node)
+            self.gradients[rank] = elements
         self.own(node, elements)
         self.elements[rank] = elements
         return elements

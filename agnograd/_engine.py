@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from heapq import heapify, heappop, heappush, heappushpop
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrivals import Arrivals, are_different
@@ -169,13 +169,18 @@ class Pass(Arrivals):
                     reached = self.visit(node, g)
                 else:
                     reached = step(g, node, gradients, self, keep)
-                # Most often the first node that is reached is the newest of all.
-                if reached is not None:
-                    node = heappushpop(queue, reached)
-                elif queue:
-                    node = heappop(queue)
+                # Most often the node that is reached is the newest of all.
+                if reached is None:
+                    if queue:
+                        node = heappop(queue)
+                    elif self.leaves:
+                        node = self.leaves.pop()
+                    else:
+                        return
+                elif queue and queue[0][RANK] < reached[RANK]:
+                    node = heapreplace(queue, reached)
                 else:
-                    return
+                    node = reached
         except BaseException as error:
             note(error, node[OP])
             raise

@@ -73,9 +73,8 @@ def _forward_lines(
     inputs = "".join(f"*{name}, " if name == op.sequence else f"{name}, " for name in op.arrays)
     options = ", ".join(f"{name!r}: {name}" for name in op.options)
     arguments = _arguments(op)
-    yield "_state = _mode()"
     # The usual state first, and whole: every test of it that comes later costs each op something.
-    yield "if _state is None:"
+    yield "if _mode() is None:"
     yield f"    _out = {_EXPRESSIONS.get(kernel, f'_kernel({arguments})')}"
     yield from indented(_result(op, usual=True, numbers=numbers))
     yield from _observed(op, arguments, inputs, options)
@@ -97,6 +96,7 @@ def _result(op: Op, usual: bool, numbers: bool = False) -> Iterator[str]:
 
 def _observed(op: Op, arguments: str, inputs: str, options: str) -> Iterator[str]:
     """Compute in a state of its own: between hooks, or without recording all inputs."""
+    yield "_state = _mode()"
     yield "if _state.observers is None:"
     yield "    _op = _call"
     yield f"    _out = _kernel({arguments})"
@@ -241,8 +241,8 @@ def _reading_node(op: Op) -> Iterator[str]:
     yield "if _type(_out) is _Number or _type(_out) in _scalars:"
     yield "    if _type(_x_node) is _Leaf:"
     yield "        _result._node = [_next(_ranks), None, _reading_leaf, key, _x_node]"
-    yield "    else:"
-    yield f"        _result._node = {_node(op, '_reading')}"
+    yield "        return _result"
+    yield f"    _result._node = {_node(op, '_reading')}"
     yield "    return _result"
 
 
