@@ -58,9 +58,7 @@ def forward_source(op: Op, form: Form, kernel: Callable[..., Any], numbers: bool
     return f"def {name}{signature}:\n{indent(body, '    ')}\n"
 
 
-def _forward_lines(
-    op: Op, form: Form, kernel: Callable[..., Any], numbers: bool
-) -> Iterator[str]:
+def _forward_lines(op: Op, form: Form, kernel: Callable[..., Any], numbers: bool) -> Iterator[str]:
     if op.view is not None:
         yield "_base = x"
     yield from _unwrapping(op, form)
