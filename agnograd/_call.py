@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agnograd._domain import Domain
     from agnograd._hooks import ActiveHooks
 
-__all__ = ["Backward", "Call", "Pairs", "SharedCall", "Source", "note"]
+__all__ = ["Backward", "Call", "Pairs", "SharedCall", "Source", "in_full", "note"]
 
 # For each edge of a node: the edge, and the gradient for it or None.
 Pairs = Sequence[tuple[Any, Any]]
@@ -75,6 +75,8 @@ class Call:
     overwrite: Callable[..., Any] | None
     # Whether it read one element of an array, whose gradient may wait for those of others.
     reads: bool
+    # The op whose nodes save all that rules name, if nodes of this one do not.
+    whole: Call | None
     # Whether a call with these saved values leaves elements of its inputs out.
     masks: Callable[[Node], bool] | None
     # Whether an output that nothing depends on has None for its cotangent, and not zeros.
@@ -173,6 +175,7 @@ class SharedCall(Call):
         "saved_names",
         "sources",
         "step",
+        "whole",
         "works",
     )
 
@@ -188,7 +191,7 @@ class SharedCall(Call):
         self.saved_names: tuple[str, ...] = ()
         self.sources: tuple[Source, ...] = ()
         self.first = FIRST
-        self.freed = self.origin = self.hooks = None
+        self.freed = self.origin = self.hooks = self.whole = None
         self.location_sought = False
         self.found_location = None
         self._single = single
@@ -239,10 +242,10 @@ class SharedCall(Call):
         """
         call = SharedCall(self.name, self.chapter, self.domain)
         call.saves(self.saved_names[:1], self.sources[:1])
-        call.backward = lambda g, node, xp=self.domain.raw: self.backward(g, _in_full(node), xp)
-        call.guarded = lambda g, node, xp=self.domain.raw: self.guarded(g, _in_full(node), xp)
-        call.add = lambda g, node, into: self.add(g, _in_full(node), into)  # type: ignore[misc]
-        call.reads = True
+        call.backward = lambda g, node, xp=self.domain.raw: self.backward(g, in_full(node), xp)
+        call.guarded = lambda g, node, xp=self.domain.raw: self.guarded(g, in_full(node), xp)
+        call.add = lambda g, node, into: self.add(g, in_full(node), into)  # type: ignore[misc]
+        call.whole, call.reads = self, True
         call.freed = call.when_freed()
         return call
 
@@ -324,10 +327,13 @@ def _kind(shared: Mapping[str, Any]) -> type[ObservedCall]:
 _new = object.__new__
 
 
-def _in_full(node: Node) -> Node:
-    """Return a node that reads a leaf as one that reads any array: with shape and dtype."""
-    leaf = node[-1]
-    return [*node[:-1], *leaf.facts, leaf]
+def in_full(node: Node) -> Node:
+    """Return a node with all that its rules name: one that reads a leaf is made so."""
+    whole = node[OP].whole
+    if whole is None:
+        return node
+    *start, key, leaf = node
+    return [*start[:OP], whole, key, *leaf.facts, leaf]
 
 
 def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from agnograd._call import in_full
 from agnograd._graph import OP, RANK, Edge, Leaf, Node, Output, edges_of, maker_of, saved_of
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class GraphNode:
         node = maker_of(self._edge)
         if isinstance(node, Leaf):
             return MappingProxyType({})
+        node = in_full(node)
         saved = saved_of(node)
         if saved is None:
             return None

@@ -80,7 +80,8 @@ class Elements(Pending):
         key = None if few else _joined(self.keys, op.domain.library)
         if key is not None:
             reading = [*self.node[:FIRST], key, *self.node[FIRST + 1 :]]
-            # Libraries take half of the time where they need not find the dtype out.
+            # Libraries take half of the time where they need not find the dtype out. The leaf
+            # knows it, and otherwise it is the last value that the node saved.
             source = self.node[-1]
             dtype = source.facts[1] if type(source) is Leaf else self.node[op.first - 1]
             return op.add(op.domain.library.asarray(self.cotangents, dtype=dtype), reading, into)
