@@ -35,15 +35,16 @@ class Arrivals:
     ----------
     gradients : dict
         The gradients.
+    elements : dict
+        Those gradients to which elements are added one by one.
+    owned : set
+        The nodes whose gradient was made here: it is changed in place. All other gradients are
+        kept as the rules gave them, and may be shared.
     queue : heap of nodes
         The nodes, newest first.
     leaves : list
-        Leaves that are not in the queue: those to which elements arrive first.
-    elements : dict
-        Those of them to which elements may still be added one by one.
-    owned : set
-        Those of them whose gradient was made here: it is changed in place. All other gradients
-        are kept as the rules gave them, and may be shared.
+        Leaves that need no place in the queue, since elements arrived there first: a leaf's turn
+        may be the last.
     masked : set
         Nodes that a gradient reaches through an op that leaves elements out, such as ``where``:
         there a zero may mean that nothing is asked, and an infinite derivative is none of its
@@ -146,7 +147,7 @@ class Arrivals:
         elements = Elements(reading, total, owned)
         if type(node) is not Leaf:
             self.special = True
-        elif rank not in self.gradients:  # its turn is the last, after any number of comparisons
+        elif rank not in self.gradients:
             self.leaves.append(node)
             self.gradients[rank] = elements
         self.own(node, elements)
