@@ -227,7 +227,9 @@ class OpSet:
 
         The engine multiplies the partial derivative (conjugated, for complex arrays) with the
         cotangent and sums over broadcast axes. The constants 1, -1 and 0 need no function. A rule
-        has to be right for a part of the elements, too: large arrays come in flat blocks.
+        has to be right for a part of the elements, too: large arrays come in flat blocks. The
+        result has the dtype that its inputs are promoted to: one that makes complex numbers of
+        real ones is registered by ``vjp``.
         """
         self._add(signature, "elementwise", rules)
 

@@ -266,7 +266,7 @@ def _matching(op: Op, numbers: bool) -> Iterator[str]:
     yield f"_kind = _type({one})"
     yield f"if _kind is _type({other}):"
     if numbers:
-        yield "    if _kind is _Number:"
+        yield "    if _kind is _Number is _type(_out):"
         yield f"        _result._node = {_node(op._replace(of_numbers=True), '_of_numbers')}"
         yield "        return _result"
     yield "    if _kind not in _viewable:"

@@ -104,6 +104,50 @@ def test_an_op_set_brings_kernels_that_are_imported_when_they_are_called(strange
     assert stranger(module, OPS, code).stderr == ""
 
 
+def test_ops_of_two_numbers_may_be_complex_and_lack_a_rule(stranger):
+    module = """
+        import numpy as np
+        from agnograd.extend import OpSet
+
+        ops = OpSet("stranger")
+        ops.elementwise(
+            "turned(x, y, /)",
+            x=lambda y, out: 1j * y * out,
+            y=lambda x, out: 1j * x * out,
+            forward=lambda x, y: np.exp(1j * x * y),
+        )
+        ops.elementwise(
+            "power(x, n, /)",
+            x=lambda x, n: n * x ** (n - 1),
+            n="nobody knows",
+            forward=lambda x, n: x**n,
+        )
+    """
+    code = """
+        import numpy as np
+        import agnograd as ag
+        from agnograd.errors import MissingRuleError
+
+        xp = ag.namespace("numpy")
+        x, y = ag.Variable(np.float64(0.5)), ag.Variable(np.float64(0.7))
+        xp.imag(xp.turned(x, y)).backward()  # conjugated, whatever such a rule makes of dtypes
+        assert abs(x.grad.data.real - 0.7 * np.cos(0.35)) < 1e-15
+
+        x = ag.Variable(np.asarray([0.5, 0.7]))
+        y = xp.power(x[0], x[1])
+        try:
+            y.backward()
+        except MissingRuleError as error:
+            assert "with respect to 'n': nobody knows" in str(error), error
+        else:
+            raise AssertionError("there is no such derivative")
+        assert x.grad is None
+        xp.power(x[0], x.data[1]).backward()
+        np.testing.assert_allclose(x.grad.data, [0.7 * 0.5**-0.3, 0.0], rtol=1e-14)
+    """
+    assert stranger(module, OPS, code).stderr == ""
+
+
 def test_a_reason_instead_of_a_rule_is_an_error_when_the_gradient_is_asked_for(stranger):
     module = """
         from agnograd.extend import OpSet
