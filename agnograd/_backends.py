@@ -87,12 +87,15 @@ class Backend:
         """
         return {}
 
-    def pullbacks(self) -> Mapping[str, Callable[..., Any]]:
-        """Return functions that do what rules do in fewer kernels, by op name.
+    def pullbacks(self) -> Mapping[str, Mapping[str, Callable[..., Any]]]:
+        """Return functions that do what rules do in fewer calls, by op name and by input.
 
-        For an element-wise op of one array: the product of its cotangent ``g`` and the conjugate
-        of its derivative, from what the op's rule names (``lambda g, out: ...`` for ``tanh``) and
-        may not be changed. Passes that are recorded themselves, under ``create_graph``, use the
+        Each takes the cotangent ``g`` and what the op's rule for that input names, raw arrays all,
+        and changes none of them. For an element-wise op it returns the product of the cotangent
+        and the conjugate of the derivative (``lambda g, out: ...`` for ``tanh``). For all others
+        it returns the gradient, of the input's shape and dtype, which it may ask for, too
+        (``lambda g, x2, x1_dtype: ...`` for ``matmul``). What it returns NotImplemented for is
+        left to the rule. Passes that are recorded themselves, under ``create_graph``, use the
         rules; the conformance suite checks both.
         """
         return {}

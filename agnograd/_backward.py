@@ -7,7 +7,7 @@ for most.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 from typing import Literal
 
@@ -15,27 +15,26 @@ from agnograd._graph import FIRST, OP, RANK
 from agnograd._ops import Op, Rule
 from agnograd._source import broadcasts, indented, is_product, returns_its_argument, saved_values
 
-__all__ = ["Manner", "backward_source", "multiplies", "step_source", "works"]
+__all__ = ["Manner", "Pullbacks", "backward_source", "multiplies", "step_source", "works"]
+
+# The parameters of the backend's own functions for rules, by input.
+Pullbacks = Mapping[str, Sequence[str]]
 
 # How a backward function multiplies: cotangents of 0 with derivatives that are not finite give 0
 # where it is guarded; a cotangent of real ones has no product where the derivative is an array.
 Manner = Literal["plain", "guarded", "ones"]
 
-# To ask whether it is the most usual dtype takes a fraction of looking one up.
-_CONJUGATED = "_conjugated = g.dtype is not _float64 and g.dtype in _complex"
 
-
-def backward_source(op: Op, manner: Manner = "plain", pullback: Sequence[str] = ()) -> str:
+def backward_source(op: Op, manner: Manner, pullbacks: Pullbacks) -> str:
     """Write ``(g, node, xp) -> pairs``: each edge of the node and its gradient, or None.
 
     On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
-    under ``create_graph`` they are Variables and the differentiable namespace. ``pullback`` are
-    the parameters of the backend's own function for an op of one input, if it has one.
+    under ``create_graph`` they are Variables and the differentiable namespace.
     """
-    return _function(op, "backward", "g, node, xp", _backward_lines(op, manner, pullback))
+    return _function(op, "backward", "g, node, xp", _backward_lines(op, manner, pullbacks))
 
 
-def step_source(op: Op, pullback: Sequence[str], looks: bool, manner: Manner = "plain") -> str:
+def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> str:
     """Write ``(g, node, gradients, arrivals, keep) -> edge or None``.
 
     The gradients go to where the edges' gradients arrive, of raw arrays alone. The first edge that
@@ -43,7 +42,7 @@ def step_source(op: Op, pullback: Sequence[str], looks: bool, manner: Manner = "
     ``looks`` says whether a gradient may be large where the cotangent is not.
     """
     parameters = "g, node, gradients, arrivals, keep"
-    lines = _step_lines(op, pullback, looks, manner)
+    lines = _step_lines(op, manner, pullbacks, looks)
     computes = any(rule.function not in (1, -1) for rule in op.rules.values())
     if manner == "guarded" and computes:  # what is not finite, of elements that are left out
         lines = iter(["with _quiet():", *indented(lines)])
@@ -56,22 +55,18 @@ def _function(op: Op, what: str, parameters: str, lines: Iterable[str]) -> str:
     return f"def {name}_{what}({parameters}):\n{indent(body, '    ')}\n"
 
 
-def _backward_lines(op: Op, manner: Manner, pullback: Sequence[str]) -> Iterator[str]:
+def _backward_lines(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
     yield _unpacking(op)
     if op.sequence:
         yield from _fitted(op)
         yield "return tuple(zip(_edges, _grads))"
         return
-    if pullback:
-        (name,) = op.differentiable
-        yield "if xp is _raw:"
-        yield f"    return ((_{name}_edge, _pullback({', '.join(pullback)})), )"
-    yield from _gradients(op, manner)
+    yield from _gradients(op, manner, pullbacks)
     pairs = "".join(f"(_{name}_edge, _{name}_grad), " for name in op.differentiable)
     yield f"return ({pairs})"
 
 
-def _step_lines(op: Op, pullback: Sequence[str], looks: bool, manner: Manner) -> Iterator[str]:
+def _step_lines(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
     yield _unpacking(op)
     if op.sequence:
         yield from _fitted(op)
@@ -81,23 +76,21 @@ def _step_lines(op: Op, pullback: Sequence[str], looks: bool, manner: Manner) ->
         yield from _freeing(op)
         yield "return None"
         return
-    if conjugates(op) and not pullback:
-        yield _CONJUGATED
+    if not pullbacks.keys() >= set(op.differentiable):
+        yield from _conjugated(op, manner)
     if len(op.differentiable) == 1:
         (name,) = op.differentiable
-        if pullback:
-            yield f"_{name}_grad = _pullback({', '.join(pullback)})"
-        else:
-            yield from _gradient(op, name, manner)
+        yield from _gradient(op, name, manner, pullbacks, raw=True)
         yield from _freeing(op)
         yield from _arrival(op, name, looks)
         yield "return None"
         return
     yield "_first = None"
-    if is_product(op):
+    if is_product(op) and not pullbacks:  # whose results may be shared
         yield from _square(op, manner)
     for name in op.differentiable:
-        lines = [*_gradient(op, name, manner), *_arrival(op, name, looks)]
+        gradient = _gradient(op, name, manner, pullbacks, raw=True)
+        lines = [*gradient, *_arrival(op, name, looks)]
         if name in op.stacks:
             lines = [*_joining(op, name), *indented(lines)]
         yield f"if _{name}_edge is not None:"
@@ -110,7 +103,7 @@ def _square(op: Op, manner: Manner) -> Iterator[str]:
     """Add the two gradients of ``x * x`` up here: they are the same."""
     one, other = op.differentiable
     yield f"if _{one}_edge is _{other}_edge and {one} is {other}:"
-    yield from indented(_gradient(op, one, manner))
+    yield from indented(_gradient(op, one, manner, {}))
     yield f"    _{one}_grad += _{one}_grad"  # a new array, which nothing else refers to
     yield from indented(_arrival(op, one, looks=False))
     yield f"    _{one}_edge = _{other}_edge = None"
@@ -185,12 +178,12 @@ def _fitted(op: Op) -> Iterator[str]:
     yield f"_grads = _fit_each({gradients}, _edges, {name}_shape, {name}_dtype, xp)"
 
 
-def _gradients(op: Op, manner: Manner) -> Iterator[str]:
+def _gradients(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
     """Compute the gradients with respect to all inputs that have an edge."""
-    if conjugates(op) and manner != "ones":
-        yield _CONJUGATED
+    if not pullbacks.keys() >= set(op.differentiable):
+        yield from _conjugated(op, manner)
     for name in op.differentiable:
-        lines = _gradient(op, name, manner)
+        lines = _gradient(op, name, manner, pullbacks)
         if len(op.differentiable) == 1:
             yield from lines
         else:
@@ -208,6 +201,13 @@ def multiplies(op: Op) -> bool:
 def conjugates(op: Op) -> bool:
     """Return whether that derivative may be complex."""
     return multiplies(op) and not op.of_numbers
+
+
+def _conjugated(op: Op, manner: Manner) -> Iterator[str]:
+    """Find out whether derivatives are conjugated."""
+    if conjugates(op) and manner != "ones":
+        # To ask whether it is the most usual dtype takes a fraction of looking one up.
+        yield "_conjugated = g.dtype is not _float64 and g.dtype in _complex"
 
 
 def works(op: Op) -> tuple[bool, ...] | None:
@@ -236,8 +236,30 @@ def _value(rule: Rule, name: str) -> str:
     return f"_rule_{name}({', '.join(rule.names)})"
 
 
-def _gradient(op: Op, name: str, manner: Manner = "plain") -> Iterator[str]:
-    """Compute the gradient with respect to one input."""
+def _gradient(
+    op: Op, name: str, manner: Manner, pullbacks: Pullbacks, raw: bool = False
+) -> Iterator[str]:
+    """Compute the gradient with respect to one input: by the backend's own function, if it can.
+
+    It knows raw arrays alone; ``raw`` says that there are no others.
+    """
+    result = f"_{name}_grad"
+    rule = _by_rule(op, name, manner)
+    if name in pullbacks:
+        value = f"_pullback_{name}({', '.join(pullbacks[name])})"
+        yield f"{result} = {value}{'' if raw else ' if xp is _raw else NotImplemented'}"
+        yield f"if {result} is NotImplemented:"
+        yield from indented([*_conjugated(op, manner), *rule])
+    else:
+        yield from rule
+    if broadcasts(op):
+        index = op.differentiable.index(name)
+        yield "if match is not None:"
+        yield f"    {result} = _fit({result}, *match[{index}], xp)"
+
+
+def _by_rule(op: Op, name: str, manner: Manner) -> Iterator[str]:
+    """Compute the gradient with respect to one input by its rule."""
     rule = op.rules[name]
     result = f"_{name}_grad"
     value = _value(rule, name)
@@ -266,7 +288,3 @@ def _gradient(op: Op, name: str, manner: Manner = "plain") -> Iterator[str]:
         yield f"    {plain}"
     else:
         yield f"{result} = " + {1: "g", -1: "-g", 0: "xp.zeros_like(g)"}[rule.function]  # type: ignore[index]
-    if broadcasts(op):
-        index = op.differentiable.index(name)
-        yield "if match is not None:"
-        yield f"    {result} = _fit({result}, *match[{index}], xp)"

@@ -9,14 +9,14 @@ result then.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache, partial
 from heapq import heappush
 from inspect import getdoc, signature
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from agnograd._backward import Manner, backward_source, multiplies, step_source, works
+from agnograd._backward import Manner, Pullbacks, backward_source, multiplies, step_source, works
 from agnograd._call import SharedCall
 from agnograd._deferred import deferred_function, now
 from agnograd._devices import device_of
@@ -27,7 +27,15 @@ from agnograd._mode import current_mode
 from agnograd._negatives import lean, reference
 from agnograd._ops import Op
 from agnograd._signatures import prototype
-from agnograd._source import Form, combines_two, forward_source, negates, reads, saved_values
+from agnograd._source import (
+    Form,
+    combines_two,
+    forward_source,
+    negates,
+    reads,
+    saved_values,
+    values_named,
+)
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError, PluginError
 
@@ -168,18 +176,19 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
 
         setattr(call, attribute, lambda *arguments: compiled()(*arguments))
 
-    pullback = _pullback(op, call, scope)
-    put("backward", lambda: backward_source(op, "plain", pullback))
-    put("guarded", lambda: backward_source(op, "guarded" if multiplies(op) else "plain"))
+    own = _pullbacks(op, call, scope)
+    guarded: Manner = "guarded" if multiplies(op) else "plain"
+    put("backward", lambda: backward_source(op, "plain", own))
+    put("guarded", lambda: backward_source(op, guarded, {}))
     if call.works is not None:
-        put("of_ones", lambda: backward_source(op, "ones", pullback))
+        put("of_ones", lambda: backward_source(op, "ones", own))
     if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
-        put("step", lambda: _step_source(op, "plain", pullback, call, scope))
-        put("guarded_step", lambda: _step_source(op, "guarded", (), call, scope))
+        put("step", lambda: _step_source(op, "plain", own, call, scope))
+        put("guarded_step", lambda: _step_source(op, "guarded", {}, call, scope))
 
 
 def _step_source(
-    op: Op, manner: Manner, pullback: Sequence[str], call: SharedCall, scope: dict[str, Any]
+    op: Op, manner: Manner, pullbacks: Pullbacks, call: SharedCall, scope: dict[str, Any]
 ) -> str:
     scope["xp"] = call.domain.raw
     scope |= {f"_{name}_shared": _shared(op, name, call.saved_names) for name in op.stacks}
@@ -187,7 +196,7 @@ def _step_source(
     # but they are too fast to look at what they give.
     kinds = {rule.kind for rule in op.rules.values()}
     looks = call.domain.large is not None and bool(kinds & {"linear", "vjp"})
-    return step_source(op, pullback, looks, manner)
+    return step_source(op, manner, pullbacks, looks)
 
 
 def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:
@@ -199,21 +208,24 @@ def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:
     return Shared(op.name, number, place, op.stacks[name])
 
 
-def _pullback(op: Op, call: SharedCall, scope: dict[str, Any]) -> Sequence[str]:
-    """Put a backend's own function for a rule into the scope; return its arguments' names."""
-    function = call.domain.backend.pullbacks().get(op.name)
-    if function is None:
-        return ()
-    names = tuple(signature(function).parameters)
-    known = ("g", *call.saved_names)
-    if call.works is None or len(op.arrays) != 1 or not set(names) <= set(known):
-        raise PluginError(
-            f"backend {call.domain.backend.name!r} gives a pullback of {op.name} with the "
-            f"parameters {', '.join(names)}; it has to be an element-wise op of one array, and the "
-            f"parameters some of: {', '.join(known)}"
-        )
-    scope["_pullback"] = function
-    return names
+def _pullbacks(op: Op, call: SharedCall, scope: dict[str, Any]) -> Pullbacks:
+    """Put a backend's own functions for rules into the scope; return their parameters by input."""
+    backend = call.domain.backend
+    found = {}
+    for name, function in backend.pullbacks().get(op.name, {}).items():
+        given = f"backend {backend.name!r} gives a pullback of {op.name} for {name!r}"
+        if name == op.sequence or name not in op.rules:
+            rules = ", ".join(map(repr, op.rules))
+            raise PluginError(f"{given}; single arrays with a rule are {rules or 'none'}")
+        found[name] = tuple(signature(function).parameters)
+        known = ("g", *values_named(op, name))
+        if not set(found[name]) <= set(known):
+            raise PluginError(
+                f"{given} with the parameters {', '.join(found[name])}; they have to be some of: "
+                f"{', '.join(known)}"
+            )
+        scope[f"_pullback_{name}"] = function
+    return found
 
 
 @cache

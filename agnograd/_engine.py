@@ -213,7 +213,7 @@ class Pass(Arrivals):
     def visit(self, node: Edge, g: Any) -> Edge | None:
         """Visit a node that is no plain op, or in a pass of which more is asked."""
         if self.plain and node[WATCH] is None and type(node) is Leaf:
-            self.final[node] = g.gathered() if isinstance(g, Pending) else g
+            self.final.found[node[RANK]] = node, g.gathered() if isinstance(g, Pending) else g
             return None
         if Domain.switching:
             with _on_device(node, g):

@@ -149,38 +149,44 @@ def domain_at(node: Edge) -> Domain:
 
 
 class ByNode(Generic[T]):
-    """A mapping from nodes, which are lists and have no hash, to something."""
+    """A mapping from nodes, which are lists and have no hash, to something.
 
-    __slots__ = ("_found",)
+    Attributes
+    ----------
+    found : dict
+        The nodes with what belongs to them, by rank: a pass spares itself some calls.
+    """
+
+    __slots__ = ("found",)
 
     def __init__(self, pairs: Iterable[tuple[Edge, T]] = ()) -> None:
-        self._found: dict[int, tuple[Edge, T]] = {}
+        self.found: dict[int, tuple[Edge, T]] = {}
         for node, it in pairs:
             self[node] = it
 
     def __setitem__(self, node: Edge, value: T) -> None:
-        self._found[node[RANK]] = node, value
+        self.found[node[RANK]] = node, value
 
     def __getitem__(self, node: Edge) -> T:
-        return self._found[node[RANK]][1]
+        return self.found[node[RANK]][1]
 
     def __contains__(self, node: Edge | None) -> bool:
-        return node is not None and node[RANK] in self._found
+        return node is not None and node[RANK] in self.found
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self.found)
 
     def get(self, node: Edge) -> T | None:
         """Return what belongs to a node, or None."""
-        return self._found.get(node[RANK], (node, None))[1]
+        return self.found.get(node[RANK], (node, None))[1]
 
     def items(self) -> Iterable[tuple[Edge, T]]:
         """Return the nodes and what belongs to them."""
-        return self._found.values()
+        return self.found.values()
 
     def clear(self) -> None:
         """Forget all nodes."""
-        self._found.clear()
+        self.found.clear()
 
 
 class Watch:

@@ -9,7 +9,7 @@ from agnograd._graph import FIRST, OP, Leaf, Node
 __all__ = ["Elements", "Pending", "Products", "Shared"]
 
 # Of how many elements the factors of products that wait are: so many stay in a processor's cache.
-_ENOUGH = 2**15
+_ENOUGH = 2**14
 _SMALL = _ENOUGH // 4
 
 

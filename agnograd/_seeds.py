@@ -47,12 +47,14 @@ def seeds_of(
     loss_scale: float | None,
 ) -> list[tuple[Edge, Any]]:
     """Return where a pass starts: the outputs' nodes and their checked cotangents."""
-    seeds = []
-    for index, node in enumerate(nodes_of(outputs, "outputs")):
-        g = seed_of(outputs[index], cotangents[index])
+    seeds: list[tuple[Any, Any]] = []
+    for output, cotangent in zip(outputs, cotangents, strict=True):
+        if output._node is None:
+            nodes_of(outputs, "outputs")  # an error, which says which one it is
+        g = seed_of(output, cotangent)
         if loss_scale is not None:
             g = g * loss_scale
-        seeds.append((node, g if create_graph else raw_seed(g)))
+        seeds.append((output._node, g if create_graph else raw_seed(g)))
     return seeds
 
 
@@ -92,7 +94,10 @@ def seed_of(output: Variable, cotangent: Any) -> Variable:
 
 def raw_seed(g: Variable) -> Any:
     """Return a cotangent for a pass over raw arrays: as results are, for speed."""
-    return g._raw if g._raw.shape else g._domain.backend.scalar(g._raw)
+    raw, domain = g._raw, g._domain
+    if type(raw) is domain.number_type or raw.shape:
+        return raw
+    return domain.backend.scalar(raw)
 
 
 class Owner:

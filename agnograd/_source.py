@@ -21,6 +21,7 @@ __all__ = [
     "reads",
     "returns_its_argument",
     "saved_values",
+    "values_named",
 ]
 
 # How an op is called: as a function of the namespace, or as an operator of arrays, where an
@@ -309,11 +310,8 @@ def saved_values(op: Op) -> list[tuple[str, str, int | str | None]]:
         return []
     inputs = op.differentiable
     wanted: dict[str, list[str]] = {}
-    for name, rule in op.rules.items():
-        names = [n for n in rule.names if n not in ("g", "xp")]
-        if rule.kind != "elementwise":
-            names += [f"{name}_shape", f"{name}_dtype"]
-        for value in names:
+    for name in op.rules:
+        for value in values_named(op, name):
             users = wanted.setdefault(value, [])
             if name not in users:
                 users.append(name)
@@ -330,6 +328,14 @@ def saved_values(op: Op) -> list[tuple[str, str, int | str | None]]:
         large = "_large is not None and _count(_out) >= _large"
         saved.append(("_origin", f"(_reference(x) if {large} else None)", None))
     return saved
+
+
+def values_named(op: Op, name: str) -> list[str]:
+    """Return what is saved for the gradient with respect to one input, by name."""
+    rule = op.rules[name]
+    names = [n for n in rule.names if n not in ("g", "xp")]
+    facts = [] if rule.kind == "elementwise" else [f"{name}_shape", f"{name}_dtype"]
+    return [*names, *facts]
 
 
 def negates(op: Op) -> bool:

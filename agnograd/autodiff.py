@@ -182,8 +182,30 @@ def run_backward(
 
 def commit(found: ByNode[Any], seeds: Seeds) -> None:
     """Add gradients to what leaves (and watched values) hold, all of them or none."""
+    owner = Owner(seeds)
+    places: list[Any] = []
+    sums: list[Variable] = []
+    awaited: list[Leaf] = []
     with _commits:
-        awaited = _commit(found, seeds)
+        for node, g in found.found.values():
+            place: Any
+            if type(node) is Leaf:
+                place, domain = node, node.domain
+                if node.accumulated is not None:
+                    awaited.append(node)
+            else:
+                place, domain = watch(node), domain_at(node)
+            if place.grad is not None:
+                total = _added(place.grad, g, domain)
+            elif isinstance(g, Variable) or domain.lays_out:
+                total = owner.variable(g, domain, _raw_of(node))
+            else:  # the usual case, with no more calls than it needs: a loop has many small passes
+                total = next(domain.blank)
+                total._raw, total._node = owner.raw(g, domain), None
+            places.append(place)
+            sums.append(total)
+        # One C call: no signal handler runs between the first and the last assignment.
+        any(map(setattr, places, repeat("grad"), sums))
     for leaf in awaited:
         _tell(leaf)
 
@@ -195,34 +217,6 @@ def _tell(leaf: Leaf) -> None:
         with no_grad():
             for hook in tuple((leaf.accumulated or {}).values()):
                 hook(variable)
-
-
-def _commit(found: ByNode[Any], seeds: Seeds) -> list[Leaf]:
-    """Return the leaves for whose gradients someone waits."""
-    owner = Owner(seeds)
-    places: list[Any] = []
-    sums: list[Variable] = []
-    awaited: list[Leaf] = []
-    for node, g in found.items():
-        place: Any
-        if type(node) is Leaf:
-            place, domain = node, node.domain
-            if node.accumulated is not None:
-                awaited.append(node)
-        else:
-            place, domain = watch(node), domain_at(node)
-        if place.grad is not None:
-            total = _added(place.grad, g, domain)
-        elif isinstance(g, Variable) or domain.lays_out:
-            total = owner.variable(g, domain, _raw_of(node))
-        else:  # the usual case, with no more calls than it needs: a loop has many small passes
-            total = next(domain.blank)
-            total._raw, total._node = owner.raw(g, domain), None
-        places.append(place)
-        sums.append(total)
-    # One C call: no signal handler runs between the first and the last assignment.
-    any(map(setattr, places, repeat("grad"), sums))
-    return awaited
 
 
 def _added(held: Variable, g: Any, domain: Domain) -> Variable:

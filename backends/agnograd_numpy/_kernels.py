@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["KERNELS", "PULLBACKS", "matmul"]
+__all__ = ["KERNELS", "filled", "matmul"]
 
 # A name of this module is found faster than an attribute of NumPy's.
 _ndarray, _empty, _matmul = np.ndarray, np.empty, np.matmul
-_subtract, _multiply, _float64 = np.subtract, np.multiply, np.dtype(np.float64)
 _add: Any = np.add.reduce
 
 # Up to how many elements an array is better filled than read without strides.
@@ -24,18 +23,22 @@ _SOLVED = 64
 
 
 def broadcast_to(x: Any, /, shape: Any) -> Any:
-    """Return an array of no axes in another shape, in a sixth of the time of NumPy's function.
-
-    Unless it is small, it has the memory of a scalar, to which nobody writes.
-    """
+    """Return an array of no axes in another shape, in a sixth of the time of NumPy's function."""
     if getattr(x, "shape", None) != () or type(shape) is not tuple:
         return np.broadcast_to(x, shape)
-    scalar = x[()]
+    return filled(x[()], shape, prod(shape))
+
+
+def filled(scalar: Any, shape: tuple[int, ...], size: int) -> Any:
+    """Return an array all of whose elements are one; unless it is small it has its memory alone.
+
+    Nobody writes to that.
+    """
     # Arrays of several axes without strides take an iterator to read.
-    if len(shape) > 1 and prod(shape) <= _FILLED:
-        filled = _empty(shape, scalar.dtype)
-        filled.fill(scalar)
-        return filled
+    if len(shape) > 1 and size <= _FILLED:
+        made = _empty(shape, scalar.dtype)
+        made.fill(scalar)
+        return made
     return _ndarray(shape, scalar.dtype, scalar, 0, (0,) * len(shape))
 
 
@@ -151,23 +154,3 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "zeros_like": zeros_like,
     **{f"fft.{name}": _transform(name) for name in ("fftn", "ifftn", "irfftn", "rfftn")},
 }
-
-
-# -- rules that make fewer arrays ------------------------------------------------------------------
-
-
-# An array, since NumPy makes one of a Python scalar each time.
-_ONE = np.ones(())
-
-
-def _tanh(g: Any, out: Any) -> Any:
-    if type(out) is not _ndarray or out.dtype is not _float64:
-        partial = 1 - out * out
-        return g * (partial.conj() if partial.dtype.kind == "c" else partial)
-    product = out * out
-    _subtract(_ONE, product, product)
-    _multiply(g, product, product)
-    return product
-
-
-PULLBACKS: dict[str, Callable[..., Any]] = {"tanh": _tanh}

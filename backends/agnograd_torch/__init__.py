@@ -64,12 +64,12 @@ class TorchBackend(Backend):
 
         return {"linalg.solve_triangular": solve_triangular}
 
-    def pullbacks(self) -> Mapping[str, Callable[..., Any]]:
+    def pullbacks(self) -> Mapping[str, Mapping[str, Callable[..., Any]]]:
         """Return PyTorch's own kernel for the derivative of the hyperbolic tangent."""
         import torch
 
         product = torch.ops.aten.tanh_backward.default
-        return {"tanh": lambda g, out: product(g, out)}
+        return {"tanh": {"x": lambda g, out: product(g, out)}}
 
     def accepts(self, value: object) -> bool:
         """Return whether the operand is NumPy's, which PyTorch's operators take."""

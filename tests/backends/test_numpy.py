@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from operator import attrgetter
 
 import array_api_compat.numpy as compat
 import numpy as np
@@ -140,14 +141,61 @@ def test_one_element_in_a_huge_shape_has_no_memory_of_its_own():
     assert not found.flags.writeable
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f8", "complex64"])
-@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
-def test_the_derivative_of_tanh_changes_no_array_that_it_is_given(shape, dtype):
-    out = np.full(shape, 0.5 + (0.25j if dtype[0] == "c" else 0), dtype)[()]
-    g = np.broadcast_to(np.asarray(3, dtype), shape)[()]
-    before = out.copy(), g.copy()
-    found = NumpyBackend().pullbacks()["tanh"](g, out)
-    assert (out == before[0]).all()
-    assert (g == before[1]).all()
-    assert found.dtype.newbyteorder("=") == out.dtype.newbyteorder("=")
-    np.testing.assert_array_equal(found, g * np.conj(1 - out * out))
+# What has a derivative of NumPy's own, and the shapes that it is called with.
+PULLED = {
+    "tanh": [((),), ((3,),), ((2, 0),), ((2, 3),)],
+    "sum": [((),), ((3,),), ((2, 0),), ((2, 3),), ((2, 1, 2000),)],
+    "mean": [((),), ((3,),), ((2, 0),), ((2, 3),), ((2, 1, 2000),)],
+    "matmul": [
+        *[((2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((0, 3), (3, 2))],
+        *[((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4))],
+    ],
+}
+PULLED["linalg.matmul"] = PULLED["matmul"]
+
+
+def test_all_derivatives_of_its_own_are_compared_with_rules():
+    assert set(NumpyBackend().pullbacks()) == set(PULLED)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "mixed"])
+@pytest.mark.parametrize(("name", "shapes"), [(n, s) for n, each in PULLED.items() for s in each])
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+def test_derivatives_of_its_own_are_those_of_the_rules(name, shapes, dtype):
+    xp = ag.namespace("numpy")
+    rng = np.random.default_rng(0)
+
+    def made(shape, dtype):
+        imaginary = 1j * rng.standard_normal(shape) if dtype.startswith("complex") else 0.0
+        return np.asarray(rng.standard_normal(shape) + imaginary, dtype)
+
+    dtypes = ("float64", "float32") if dtype == "mixed" else (dtype, dtype)
+    arrays = [made(*pair) for pair in zip(shapes, dtypes, strict=False)]
+    x = [ag.Variable(each) for each in arrays]
+    out = attrgetter(name)(xp)(*x)
+    g = made(out.shape, str(out.dtype))
+    before = [each.copy() for each in (*arrays, out.data, g)]
+    found = ag.autodiff.grad(out, x, g, retain_graph=True)
+    for each, was in zip((*arrays, out.data, g), before, strict=True):
+        np.testing.assert_array_equal(each, was)
+    by_rules = ag.autodiff.grad(out, x, g, create_graph=True)  # which no derivative of its own can
+    for own, rule, array in zip(found, by_rules, arrays, strict=True):
+        assert own.dtype == rule.dtype == array.dtype
+        tolerance = 1e-2 if dtype == "float16" else 1e-5
+        np.testing.assert_allclose(own.data, rule.data, rtol=tolerance, atol=tolerance)
+        assert own.data.flags.writeable
+
+
+def test_derivatives_of_its_own_leave_what_is_unusual_to_the_rules():
+    own = NumpyBackend().pullbacks()
+    x, half = np.ones((2, 2)), np.ones((2, 2), np.float16)
+    for name, usual, unusual in (
+        ("tanh", (x, x), (half, half)),
+        ("sum", (x[0, 0], x.shape, x.dtype), (x[0], x.shape, x.dtype)),
+        ("mean", (x[0, 0], x.shape, x.dtype), (x[0, 0], x.shape, half.dtype)),
+    ):
+        assert own[name]["x"](*usual) is not NotImplemented
+        assert own[name]["x"](*unusual) is NotImplemented
+    for product in own["matmul"].values():
+        assert product(x, x, x.dtype) is not NotImplemented
+        assert product(x[0], x, x.dtype) is product(x, x, half.dtype) is NotImplemented

@@ -38,11 +38,11 @@ def one_by_one(f, w):
 
 
 def rules_called(function, *names):
-    """Return what a function returns, and how often Python functions of these names run in it."""
+    """Return what a function returns, and how often functions of these names give something."""
     calls = dict.fromkeys(names, 0)
 
-    def count(frame, event, _):
-        if event == "call" and frame.f_code.co_name in calls:
+    def count(frame, event, given):
+        if event == "return" and given is not NotImplemented and frame.f_code.co_name in calls:
             calls[frame.f_code.co_name] += 1
 
     sys.setprofile(count)

@@ -340,18 +340,36 @@ def test_what_passes_on_numpy_is_the_backends_to_mend(young):
 
 
 def test_a_pullback_of_a_backend_is_held_against_its_rule(young):
-    body = "def pullbacks(self):\n        return {'tanh': lambda g, out: g * (1.0 - out)}"
+    body = "def pullbacks(self):\n        return {'tanh': {'x': lambda g, out: g * (1.0 - out)}}"
     out = young("--quick", "--ops=tanh", "--checks=first_derivative", body=body, code=1)
     assert re.search(r"look at young\.py:\d+ \(YoungBackend\.pullbacks\.<locals>\.<lambda>\)", out)
     out = young("--quick", "--ops=tanh", body=body.replace("1.0 - out", "1.0 - out * out).conj("))
     assert " 0 failed" in out
 
 
-def test_a_pullback_of_other_arguments_is_an_error(young):
-    body = "def pullbacks(self):\n        return {'tanh': lambda g, y: g}"
-    out = young("--quick", "--ops=tanh", "--checks=forward", body=body, code=1)
-    assert "gives a pullback of tanh with the parameters g, y" in out
-    assert "the parameters some of: g, out" in out
+def test_a_pullback_for_one_of_two_arrays_leaves_the_other_and_what_it_does_not_know(young):
+    right = "g @ x2.mT if x2.ndim == g.ndim == 2 and x2.dtype.kind == 'f' else NotImplemented"
+    body = f"def pullbacks(self):\n        return {{'matmul': {{'x1': lambda g, x2: {right}}}}}"
+    assert " 0 failed" in young("--quick", "--ops=matmul", body=body)
+    out = young("--quick", "--ops=matmul", body=body.replace("g @", "2.0 * g @"), code=1)
+    assert re.search(r"look at young\.py:\d+ \(YoungBackend\.pullbacks\.<locals>\.<lambda>\)", out)
+    halves = body.replace("matmul", "multiply").replace(right, "g * x2.conjugate()")
+    assert " 0 failed" in young("--quick", "--ops=multiply", "--double", body=halves)
+
+
+@pytest.mark.parametrize(
+    ("pullbacks", "message"),
+    [
+        ("{'tanh': {'x': lambda g, y: g}}", "tanh for 'x' with the parameters g, y; .*: g, out"),
+        ("{'tanh': {'y': lambda g: g}}", "tanh for 'y'; single arrays with a rule are 'x'"),
+        ("{'concat': {'arrays': lambda g: g}}", "concat for 'arrays'; single arrays with a rule"),
+    ],
+)
+def test_a_pullback_of_other_arguments_is_an_error(young, pullbacks, message):
+    body = f"def pullbacks(self):\n        return {pullbacks}"
+    op = re.search(r"\w+", pullbacks)[0]
+    out = young("--quick", f"--ops={op}", "--checks=forward", body=body, code=1)
+    assert re.search(f"backend 'young' gives a pullback of {message}", " ".join(out.split()))
 
 
 def test_capabilities_are_those_of_the_libraries(backend):
