@@ -9,7 +9,7 @@ result then.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from heapq import heappush
 from inspect import getdoc, signature
@@ -211,12 +211,18 @@ def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:
 def _pullbacks(op: Op, call: SharedCall, scope: dict[str, Any]) -> Pullbacks:
     """Put a backend's own functions for rules into the scope; return their parameters by input."""
     backend = call.domain.backend
-    found = {}
-    for name, function in backend.pullbacks().get(op.name, {}).items():
+    functions, found = backend.pullbacks().get(op.name, {}), {}
+    if not isinstance(functions, Mapping):
+        raise PluginError(
+            f"backend {backend.name!r} gives {functions!r} as pullbacks of {op.name}; give a "
+            "function for each input that has one, by the input's name"
+        )
+    inputs = [name for name in op.rules if name != op.sequence]
+    for name, function in functions.items():
         given = f"backend {backend.name!r} gives a pullback of {op.name} for {name!r}"
-        if name == op.sequence or name not in op.rules:
-            rules = ", ".join(map(repr, op.rules))
-            raise PluginError(f"{given}; single arrays with a rule are {rules or 'none'}")
+        if name not in inputs:
+            single = ", ".join(map(repr, inputs)) or "none"
+            raise PluginError(f"{given}; single arrays with a rule are {single}")
         found[name] = tuple(signature(function).parameters)
         known = ("g", *values_named(op, name))
         if not set(found[name]) <= set(known):
