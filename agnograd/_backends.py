@@ -117,7 +117,11 @@ class Backend:
         return ()
 
     def array(self, value: Any) -> Any:
-        """Return ``value``, an array or one of the scalar types, as an array."""
+        """Return ``value``, an array or one of the scalar types, as an array.
+
+        A backend that has scalar types is not asked for what is an array already. One that has
+        none may refuse arrays here.
+        """
         return value
 
     def scalar(self, array: Any) -> Any:

@@ -76,6 +76,8 @@ class Domain:
         Whether any backend of the process computes on a current device: ``Backend.on_device``.
     large : int or None
         From how many elements on arrays are large: ``Backend.large``.
+    ready_types : frozenset of type
+        Those of arrays that need not be looked at by ``Backend.array``.
     count : callable
         Gives the number of an array's elements: ``Backend.counter``.
     number_type : type or None
@@ -110,6 +112,8 @@ class Domain:
         self.number_type = self._number_type()
         SCALAR_TYPES.update(self.scalar_types)
         self.viewable_types = frozenset(backend.array_types())
+        refuses = type(backend).array is not Backend.array and not self.scalar_types
+        self.ready_types = frozenset() if refuses else self.viewable_types
         self.plain_types = frozenset({*self.array_types, bool, int, float, complex, type(None)})
         self.complex_dtypes = self._dtypes("complex64", "complex128")
         floats = self._dtypes("float16", "bfloat16", "float32", "float64")

@@ -74,8 +74,8 @@ class Variable(Methods):
         kind = type(raw)
         domain = cls._domain or owners.get(kind) or later("agnograd._namespace", "domain_of")(raw)
         variable: Variable = next(domain.blank)
-        if kind in domain.viewable_types:  # most often: an array as it is
-            variable._raw = data = domain.backend.array(raw)
+        if kind in domain.ready_types:  # most often
+            variable._raw = data = raw
         elif isinstance(raw, Variable) and raw.requires_grad:
             raise LostGradientError(
                 "a Variable made of a tracked one would lose its gradient without a word; use it "
@@ -103,7 +103,8 @@ class Variable(Methods):
     @property
     def data(self) -> Any:
         """The raw array, without a copy. It must not be changed while a graph may need it."""
-        return self._domain.backend.array(self._raw)
+        raw, domain = self._raw, self._domain
+        return raw if type(raw) in domain.ready_types else domain.backend.array(raw)
 
     @data.setter
     def data(self, raw: Any) -> None:

@@ -110,6 +110,14 @@ def test_python_calls_of_a_pass_and_of_a_leaf():
     assert calls_per_step(total) == 5
 
 
+def test_python_calls_of_making_a_leaf_and_of_reading_an_array():
+    leaf = ag.Variable(ARRAY)
+    leaf.grad = ARRAY
+    assert calls(lambda: ag.Variable(ARRAY)) == 3  # the lambda, the Variable, and its leaf
+    assert calls(lambda: leaf.data) == 2
+    assert calls(lambda: leaf.grad) == 2
+
+
 def test_python_calls_of_an_element_that_is_read():
     def read(n):
         x = ag.Variable(np.linspace(0.0, 1.0, n))
