@@ -30,9 +30,9 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
 
 
 def filled(scalar: Any, shape: tuple[int, ...], size: int) -> Any:
-    """Return an array all of whose elements are one; unless it is small it has its memory alone.
+    """Return an array of ``size`` elements, each of them ``scalar``.
 
-    Nobody writes to that.
+    Unless it is small, it has the memory of one element, to which nobody writes.
     """
     # Arrays of several axes without strides take an iterator to read.
     if len(shape) > 1 and size <= _FILLED:
