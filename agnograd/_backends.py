@@ -90,13 +90,11 @@ class Backend:
     def pullbacks(self) -> Mapping[str, Mapping[str, Callable[..., Any]]]:
         """Return functions that do what rules do in fewer calls, by op name and by input.
 
-        Each takes the cotangent ``g`` and what the op's rule for that input names, raw arrays all,
-        and changes none of them. For an element-wise op it returns the product of the cotangent
-        and the conjugate of the derivative (``lambda g, out: ...`` for ``tanh``). For all others
-        it returns the gradient, of the input's shape and dtype, which it may ask for, too
-        (``lambda g, x2, x1_dtype: ...`` for ``matmul``). What it returns NotImplemented for is
-        left to the rule. Passes that are recorded themselves, under ``create_graph``, use the
-        rules; the conformance suite checks both.
+        Each takes the cotangent ``g`` and what the op's rule for that input names, and changes
+        neither. Of an element-wise op it returns the product of ``g`` and the conjugate of the
+        derivative (``lambda g, out: ...`` for ``tanh``), of others the gradient, of the input's
+        shape and dtype (``lambda g, x2, x1_dtype: ...`` for ``matmul``); or NotImplemented, which
+        leaves it to the rule. Passes under ``create_graph`` use the rules.
         """
         return {}
 
@@ -119,8 +117,7 @@ class Backend:
     def array(self, value: Any) -> Any:
         """Return ``value``, an array or one of the scalar types, as an array.
 
-        A backend that has scalar types is not asked for what is an array already. One that has
-        none may refuse arrays here.
+        A backend with scalar types is asked for these alone; one without may refuse arrays here.
         """
         return value
 
