@@ -9,7 +9,7 @@ from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 from agnograd._call import Call, Pairs
-from agnograd._graph import FIRST, OP, RANK, Edge, Leaf, Node, domain_at, edges_of
+from agnograd._graph import FIRST, OP, RANK, ByNode, Edge, Leaf, Node, edges_of
 from agnograd._pending import Elements, Pending, Products, Shared
 
 if TYPE_CHECKING:
@@ -43,8 +43,10 @@ class Arrivals:
     queue : heap of nodes
         The nodes, newest first.
     leaves : list
-        Leaves that need no place in the queue, since elements arrived there first: a leaf's turn
-        may be the last.
+        Leaves that need no place in the queue: nobody looks at their gradients in this pass, and
+        they are given them at its end.
+    final : ByNode
+        The gradients that are asked for, as they become complete.
     masked : set
         Nodes that a gradient reaches through an op that leaves elements out, such as ``where``:
         there a zero may mean that nothing is asked, and an infinite derivative is none of its
@@ -68,6 +70,7 @@ class Arrivals:
         self.leaves: list[Leaf] = []
         self.owned: set[int] = set()
         self.masked: set[int] = set()
+        self.final: ByNode[Any] = ByNode()
         self.in_place = in_place
 
     def add(self, node: Edge, g: Any, domain: Domain | None = None) -> None:
@@ -105,12 +108,6 @@ class Arrivals:
                 self.masked.add(edge[RANK])
                 if edge[OP].reads:  # its cotangent may go on without a turn of its own
                     self.masked.add(edge[-1][RANK])
-
-    def begin(self, node: Edge, g: Any) -> None:
-        """Let the cotangent of an output arrive."""
-        self.add(node, g)
-        if g.shape and domain_at(node).is_large(g):
-            self.special = True
 
     def own(self, node: Edge, g: Any) -> None:
         """Put a gradient that may be changed in place where a node's gradient is."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 from typing import Literal
 
-from agnograd._graph import FIRST, OP, RANK
+from agnograd._graph import FIRST, OP, RANK, WATCH
 from agnograd._ops import Op, Rule
 from agnograd._source import broadcasts, indented, is_product, returns_its_argument, saved_values
 
@@ -128,6 +128,10 @@ def _freeing(op: Op) -> Iterator[str]:
 def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     """Hand the gradient with respect to one input on."""
     edge, grad = f"_{name}_edge", f"_{name}_grad"
+    aside = [
+        f"if _type({edge}) is _Leaf and {edge}[{WATCH}] is None:",
+        f"    arrivals.leaves.append({edge})",
+    ]
     lines = [
         # As Arrivals.read, without a call.
         f"if {edge}[{OP}].reads:",
@@ -141,13 +145,14 @@ def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
         f"    arrivals.add({edge}, {grad}, _domain)",
         "else:",
         f"    gradients[{edge}[{RANK}]] = {grad}",
+        *indented(aside),
     ]
     if len(op.differentiable) == 1:
-        lines.append(f"    return {edge}")
+        lines += ["    else:", f"        return {edge}"]
     elif name == op.differentiable[0]:
-        lines.append(f"    _first = {edge}")
+        lines += ["    else:", f"        _first = {edge}"]
     else:
-        lines += ["    if _first is None:", f"        _first = {edge}"]
+        lines += ["    elif _first is None:", f"        _first = {edge}"]
         lines += ["    else:", f"        _push(arrivals.queue, {edge})"]
     if looks:
         large = f"_type({grad}) in _viewable and _count({grad}) >= _large"

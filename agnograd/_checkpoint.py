@@ -187,7 +187,7 @@ class Run:
             retain_graph=create_graph,
             beyond=False,
         )
-        return [(edge, None if edge is None else found.get(edge)) for edge in edges]
+        return [(edge, None if edge is None else found.of(edge)) for edge in edges]
 
     def _inputs(self, saved: Sequence[Any], edges: Sequence[Edge | None]) -> list[Variable]:
         return [

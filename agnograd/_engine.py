@@ -28,7 +28,7 @@ from agnograd._graph import (
     forget,
     maker_of,
 )
-from agnograd._mode import current_mode, enable_grad
+from agnograd._mode import Mode, current_mode, enable_grad
 from agnograd._paths import on_path, uses, within
 from agnograd._pending import Pending
 from agnograd._variable import Variable
@@ -43,7 +43,7 @@ Callback = Callable[[Any], Any]
 
 
 def run_pass(
-    seeds: Iterable[tuple[Edge, Any]],
+    seeds: Sequence[tuple[Edge, Any]],
     *,
     outputs: Sequence[Variable] = (),
     targets: Iterable[Edge] | None = None,
@@ -59,7 +59,7 @@ def run_pass(
 
     Parameters
     ----------
-    seeds : iterable of (node, cotangent)
+    seeds : sequence of (node, cotangent)
         Where the pass starts: raw arrays, or Variables under ``create_graph``.
     outputs : sequence of Variables
         The values that the pass starts from, for the hooks of plugins.
@@ -84,8 +84,9 @@ def run_pass(
     ByNode
         The gradients by node: raw arrays, or Variables under ``create_graph``.
     """
-    seeds = list(seeds)
-    this = Pass(create_graph, retain_graph, retain_grads)
+    this, mode = Pass(in_place=not create_graph), current_mode()
+    if mode is not None or create_graph or retain_graph or retain_grads:
+        this.ask(mode, create_graph, retain_graph, retain_grads)
     if targets is not None:
         starts, targets = [node for node, _ in seeds], list(targets)
         this.targets = {node[RANK] for node in targets}
@@ -99,7 +100,9 @@ def run_pass(
     if this.noticing or this.path is not None or this.awaited is not None:
         this.plain = False
     for node, g in seeds:
-        this.begin(node, g)
+        this.add(node, g)
+        if g.shape and domain_at(node).is_large(g):
+            this.special = True
     if this.hooks is None and not create_graph:
         this.run()
         return this.final
@@ -116,10 +119,10 @@ def run_pass(
 class Pass(Arrivals):
     """One reverse pass: what is asked of it, and the gradients that are on their way.
 
+    Most often nothing is asked but the gradients of all leaves, as the class has it.
+
     Attributes
     ----------
-    final : ByNode
-        The gradients that are asked for, as they become complete.
     awaited : dict or None
         Where someone waits for the gradients of leaves: how many uses of each are yet to run. When
         none is left, the leaf need not wait for its turn.
@@ -136,19 +139,25 @@ class Pass(Arrivals):
     path: set[int] | None = None
     callbacks: ByNode[Callback] = ByNode()  # of which nobody changes one
     awaited: dict[int, int] | None = None
-    steps = False
+    hooks: ActiveHooks | None = None
+    observers: ActiveHooks | None = None
+    create_graph = retain_graph = retain_grads = noticing = steps = False
+    plain = True
 
-    def __init__(self, create_graph: bool, retain_graph: bool, retain_grads: bool) -> None:
-        super().__init__(in_place=not create_graph)
-        mode = current_mode()
-        self.hooks = mode.hooks if mode is not None else None
-        self.observers = self.hooks if self.hooks is not None and self.hooks.observe_rules else None
-        self.create_graph = create_graph
-        # Forward mode outside of this pass needs the values that it would free.
-        self.retain_graph = retain_graph or (mode is not None and mode.tape is not None)
+    def ask(
+        self, mode: Mode | None, create_graph: bool, retain_graph: bool, retain_grads: bool
+    ) -> None:
+        """Say what is asked in a state: see ``run_pass``."""
+        self.create_graph, self.plain = create_graph, not create_graph
+        self.retain_graph = retain_graph
         self.retain_grads = self.noticing = retain_grads
-        self.final: ByNode[Any] = ByNode()
-        self.plain = not create_graph
+        if mode is None:
+            return
+        if mode.tape is not None:  # forward mode outside of this pass needs the values
+            self.retain_graph = True
+        self.hooks = mode.hooks
+        if self.hooks is not None and self.hooks.observe_rules:
+            self.observers = self.hooks
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
@@ -171,16 +180,19 @@ class Pass(Arrivals):
                     reached = step(g, node, gradients, self, keep)
                 # Most often the node that is reached is the newest of all.
                 if reached is None:
-                    if queue:
-                        node = heappop(queue)
-                    elif self.leaves:
-                        node = self.leaves.pop()
-                    else:
-                        return
+                    if not queue:
+                        break
+                    node = heappop(queue)
                 elif queue and queue[0][RANK] < reached[RANK]:
                     node = heapreplace(queue, reached)
                 else:
                     node = reached
+            for node in self.leaves:
+                g = gradients.pop(node[RANK])
+                if node[WATCH] is not None or isinstance(g, Pending):
+                    self.visit(node, g)
+                else:  # most often
+                    self.final[node[RANK]] = node, g
         except BaseException as error:
             note(error, node[OP])
             raise
@@ -212,9 +224,6 @@ class Pass(Arrivals):
 
     def visit(self, node: Edge, g: Any) -> Edge | None:
         """Visit a node that is no plain op, or in a pass of which more is asked."""
-        if self.plain and node[WATCH] is None and type(node) is Leaf:
-            self.final.found[node[RANK]] = node, g.gathered() if isinstance(g, Pending) else g
-            return None
         if Domain.switching:
             with _on_device(node, g):
                 pairs = self.pairs(node, g)
@@ -294,17 +303,18 @@ class Pass(Arrivals):
         watch = node[WATCH] if node[RANK] not in self.ends else None
         if watch is not None:
             g = watched(node, watch, g, self.create_graph)
-        if node in self.callbacks:
-            g = self.callbacks[node](g)
+        callback = self.callbacks.of(node)
+        if callback is not None:
+            g = callback(g)
         asked = self.retain_grads or node[RANK] in self.targets
         if asked or (watch is not None and watch.retained):
-            self.final[node] = g
+            self.final.put(node, g)
         return g
 
     def arrive(self, node: Edge, g: Any) -> None:
         """End at a leaf; from one of an op's several outputs go on to the op."""
         if isinstance(node, Leaf):
-            self.final[node] = g
+            self.final.put(node, g)
             if self.hooks is not None:
                 announce(node, g, self.hooks)
             return
@@ -342,7 +352,7 @@ class Pass(Arrivals):
                 self.gather(op, node, g)
                 return ()
             if op.overwrite is not None:
-                owned = node[RANK] in self.owned and node not in self.final
+                owned = node[RANK] in self.owned and not self.final.has(node)
                 return self.overwrite(op, node, taken, g, owned)
         if isinstance(g, dict):
             g = _completed(node, g, self.create_graph)

@@ -114,7 +114,7 @@ def _push_one(
             seeds, targets=targets, create_graph=create_graph, retain_graph=create_graph
         )
     for index, probe in enumerate(probes):
-        tangent = None if probe._node is None else result.get(probe._node)
+        tangent = None if probe._node is None else result.of(probe._node)
         if tangent is not None:
             found[(node[RANK], index) if several else node[RANK]] = tangent
 

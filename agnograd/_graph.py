@@ -22,8 +22,8 @@ of them there are outputs: lists of the same form, with attributes, and with no 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._fit import is_python_scalar
 from agnograd.errors import GradientError
@@ -148,45 +148,25 @@ def domain_at(node: Edge) -> Domain:
     return domain
 
 
-class ByNode(Generic[T]):
-    """A mapping from nodes, which are lists and have no hash, to something.
+class ByNode(dict[int, tuple[Edge, T]]):
+    """What belongs to nodes, which are lists and have no hash: each node with it, by rank.
 
-    Attributes
-    ----------
-    found : dict
-        The nodes with what belongs to them, by rank: a pass spares itself some calls.
+    A pass has one, and spares itself the call of an ``__init__``, and one for each leaf.
     """
 
-    __slots__ = ("found",)
+    __slots__ = ()
 
-    def __init__(self, pairs: Iterable[tuple[Edge, T]] = ()) -> None:
-        self.found: dict[int, tuple[Edge, T]] = {}
-        for node, it in pairs:
-            self[node] = it
+    def put(self, node: Edge, it: T) -> None:
+        """Let something belong to a node."""
+        self[node[RANK]] = node, it
 
-    def __setitem__(self, node: Edge, value: T) -> None:
-        self.found[node[RANK]] = node, value
-
-    def __getitem__(self, node: Edge) -> T:
-        return self.found[node[RANK]][1]
-
-    def __contains__(self, node: Edge | None) -> bool:
-        return node is not None and node[RANK] in self.found
-
-    def __len__(self) -> int:
-        return len(self.found)
-
-    def get(self, node: Edge) -> T | None:
+    def of(self, node: Edge) -> T | None:
         """Return what belongs to a node, or None."""
-        return self.found.get(node[RANK], (node, None))[1]
+        return self.get(node[RANK], (node, None))[1]
 
-    def items(self) -> Iterable[tuple[Edge, T]]:
-        """Return the nodes and what belongs to them."""
-        return self.found.values()
-
-    def clear(self) -> None:
-        """Forget all nodes."""
-        self.found.clear()
+    def has(self, node: Edge | None) -> bool:
+        """Return whether anything belongs to a node."""
+        return node is not None and node[RANK] in self
 
 
 class Watch:

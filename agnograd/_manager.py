@@ -100,10 +100,12 @@ class GradManager:
             assert isinstance(variable._node, Leaf)
             self._made.append((variable, variable._node))
         assert variable._node is not None
-        if variable._node not in self._attached:
-            self._attached[variable._node] = Attachment(variable, [])
+        attachment = self._attached.of(variable._node)
+        if attachment is None:
+            attachment = Attachment(variable, [])
+            self._attached.put(variable._node, attachment)
         if callback is not None:
-            self._attached[variable._node].callbacks.append(callback)
+            attachment.callbacks.append(callback)
 
     def __enter__(self) -> Self:
         if self._state is not None:
@@ -142,7 +144,7 @@ class GradManager:
 
     def _depends(self, node: Edge | None, start: int) -> bool:
         # Newer nodes rank lower. What was recorded since the start depends on what is attached.
-        return node in self._attached or (
+        return self._attached.has(node) or (
             node is not None and node[RANK] < start and not isinstance(node, Leaf)
         )
 
@@ -177,22 +179,20 @@ class GradManager:
             )
         found = [outputs] if isinstance(outputs, Variable) else list(outputs)
         seeds = seeds_of(found, cotangent_list(gradients, found), create_graph, None)
-        callbacks: ByNode[Callback] = ByNode(
-            (node, partial(_call, each, create_graph))
-            for node, each in self._attached.items()
-            if each.callbacks
-        )
+        callbacks: ByNode[Callback] = ByNode()
+        for node, each in self._attached.values():
+            if each.callbacks:
+                callbacks.put(node, partial(_call, each, create_graph))
         with enable_grad() if create_graph else no_grad():
             result = run_pass(
                 seeds,
                 outputs=found,
-                targets=[node for node, _ in self._attached.items()],
+                targets=[node for node, _ in self._attached.values()],
                 create_graph=create_graph,
                 retain_graph=create_graph if retain_graph is None else retain_graph,
                 callbacks=callbacks,
             )
-            asked = ByNode((n, g) for n, g in result.items() if n in self._attached)
-            commit(asked, seeds)
+            commit({rank: g for rank, g in result.items() if rank in self._attached}, seeds)
 
 
 def _call(attachment: Attachment, create_graph: bool, g: Any) -> Any:

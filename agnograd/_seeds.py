@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from agnograd._graph import Edge
 from agnograd._variable import Variable
 from agnograd.errors import GradientError, NoGradientError
 
-__all__ = ["Owner", "Seeds", "cotangent_list", "nodes_of", "raw_seed", "seed_of", "seeds_of"]
+if TYPE_CHECKING:
+    from agnograd._domain import Domain
+
+__all__ = ["Seeds", "cotangent_list", "nodes_of", "owned", "raw_seed", "seed_of", "seeds_of"]
 
 # Where a pass starts, and with which cotangents.
 Seeds = Sequence[tuple[Edge, Any]]
@@ -100,33 +103,35 @@ def raw_seed(g: Variable) -> Any:
     return domain.backend.scalar(raw)
 
 
-class Owner:
-    """Gives users gradients that share memory with nothing else."""
+def owned(seeds: Seeds, gradients: Iterable[tuple[Any, Domain, Any]]) -> list[Variable]:
+    """Return gradients as users get them: Variables that share memory with nothing else.
 
-    def __init__(self, seeds: Seeds) -> None:
-        self._shared: dict[int, Any] = {}
-        for _, g in seeds:
-            self._shared[id(g)] = g
-
-    def raw(self, g: Any, domain: Any, x: Any = None) -> Any:
-        """Return a raw gradient, copied if it is a cotangent, a view, or given out already.
-
-        It is laid out as the raw array ``x``, if that is known.
-        """
-        shared, backend = self._shared, domain.backend
-        laid_out = g if x is None else backend.laid_out(g, x)
-        if id(laid_out) in shared:
-            return domain.copy(laid_out)
-        own = backend.own(laid_out)
-        shared[id(own)] = own
-        if own is not g:
-            shared[id(g)] = g
-        return own
-
-    def variable(self, g: Any, domain: Any, x: Any = None) -> Variable:
-        """Return a gradient as a Variable; one that is a Variable stays connected."""
+    Parameters
+    ----------
+    seeds : sequence of (node, cotangent)
+        What the pass began with.
+    gradients : iterable of (gradient, domain, x)
+        Raw gradients, which are copied if they are a cotangent, a view, or given out already, and
+        laid out as the raw array ``x``, if that is not None. Those that are Variables stay
+        connected.
+    """
+    shared = {}
+    for _, g in seeds:
+        shared[id(g)] = g
+    found: list[Variable] = []
+    for g, domain, x in gradients:
         if isinstance(g, Variable):
             raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
-            return g if raw is g._raw else domain.Variable._make(raw, g._node)
-        made: Variable = domain.Variable._make(self.raw(g, domain, x), None)
-        return made
+            found.append(g if raw is g._raw else domain.Variable._make(raw, g._node))
+            continue
+        laid_out = g if x is None else domain.backend.laid_out(g, x)
+        if id(laid_out) in shared:
+            own = domain.copy(laid_out)
+        else:
+            own = domain.backend.own(laid_out)
+            shared[id(own)], shared[id(g)] = own, g
+        # As Domain.wrap, without a call: a loop has many small passes.
+        made = next(domain.blank)
+        made._raw, made._node = own, None
+        found.append(made)
+    return found

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from agnograd._engine import run_pass
-from agnograd._graph import ByNode, Edge, Leaf, domain_at, watch
+from agnograd._graph import RANK, Edge, Leaf, domain_at, watch
 from agnograd._inspection import Graph, graph_of
 from agnograd._mode import enable_grad, no_grad
-from agnograd._seeds import Owner, Seeds, cotangent_list, nodes_of, seeds_of
+from agnograd._seeds import Seeds, cotangent_list, nodes_of, owned, seeds_of
 from agnograd._variable import Variable
 from agnograd.errors import NoGradientError
 
@@ -115,18 +115,16 @@ def grad(
         create_graph=create_graph,
         retain_graph=create_graph if retain_graph is None else retain_graph,
     )
-    results: list[Variable | None] = []
-    owner = Owner(seeds)
-    for index, (node, variable) in enumerate(zip(targets, wanted, strict=True)):
-        if node in found:
-            results.append(owner.variable(found[node], variable._domain, variable._raw))
-        elif allow_unused:
-            results.append(None)
-        else:
-            raise NoGradientError(
-                f"inputs[{index}] has no part in the outputs; pass allow_unused=True to get None"
-            )
-    return tuple(results)
+    reached = [found.get(node[RANK]) for node in targets]
+    if None in reached and not allow_unused:
+        raise NoGradientError(
+            f"inputs[{reached.index(None)}] has no part in the outputs; pass allow_unused=True to "
+            "get None"
+        )
+    pairs = zip(reached, wanted, strict=True)
+    gradients = [(end[1], x._domain, x._raw) for end, x in pairs if end is not None]
+    results = iter(owned(seeds, gradients))
+    return tuple(None if end is None else next(results) for end in reached)
 
 
 def graph(variables: Variable | Sequence[Variable]) -> Graph:
@@ -180,14 +178,16 @@ def run_backward(
     commit(found, seeds)
 
 
-def commit(found: ByNode[Any], seeds: Seeds) -> None:
-    """Add gradients to what leaves (and watched values) hold, all of them or none."""
-    owner = Owner(seeds)
+def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
+    """Add gradients to what leaves (and watched values) hold, all of them or none.
+
+    ``found`` has them by the ranks of their nodes.
+    """
     places: list[Any] = []
-    sums: list[Variable] = []
+    gradients: list[tuple[Any, Domain, Any]] = []
     awaited: list[Leaf] = []
     with _commits:
-        for node, g in found.found.values():
+        for node, g in found.values():
             place: Any
             if type(node) is Leaf:
                 place, domain = node, node.domain
@@ -196,14 +196,10 @@ def commit(found: ByNode[Any], seeds: Seeds) -> None:
             else:
                 place, domain = watch(node), domain_at(node)
             if place.grad is not None:
-                total = _added(place.grad, g, domain)
-            elif isinstance(g, Variable) or domain.lays_out:
-                total = owner.variable(g, domain, _raw_of(node))
-            else:  # the usual case, with no more calls than it needs: a loop has many small passes
-                total = next(domain.blank)
-                total._raw, total._node = owner.raw(g, domain), None
+                g = _added(place.grad, g, domain)
             places.append(place)
-            sums.append(total)
+            gradients.append((g, domain, _raw_of(node) if domain.lays_out else None))
+        sums = owned(seeds, gradients)
         # One C call: no signal handler runs between the first and the last assignment.
         any(map(setattr, places, repeat("grad"), sums))
     for leaf in awaited:
