@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import indent
 from typing import Literal
 
-from agnograd._graph import FIRST, OP, RANK, WATCH
+from agnograd._graph import FIRST, OP, RANK
 from agnograd._ops import Op, Rule
-from agnograd._source import broadcasts, indented, is_product, returns_its_argument, saved_values
+from agnograd._saved import saved_values
+from agnograd._source import indented
+from agnograd._traits import broadcasts, is_product, returns_its_argument
 
 __all__ = ["Manner", "Pullbacks", "backward_source", "multiplies", "step_source", "works"]
 
-# The parameters of the backend's own functions for rules, by input.
+# By input, the lines that call the backend's own function in place of its rule, where it has one.
 Pullbacks = Mapping[str, Sequence[str]]
 
 # How a backward function multiplies: cotangents of 0 with derivatives that are not finite give 0
@@ -80,7 +82,7 @@ def _step_lines(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> It
         yield from _conjugated(op, manner)
     if len(op.differentiable) == 1:
         (name,) = op.differentiable
-        yield from _gradient(op, name, manner, pullbacks, raw=True)
+        yield from _gradient(op, name, manner, pullbacks)
         yield from _freeing(op)
         yield from _arrival(op, name, looks)
         yield "return None"
@@ -89,7 +91,7 @@ def _step_lines(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> It
     if is_product(op) and not pullbacks:  # whose results may be shared
         yield from _square(op, manner)
     for name in op.differentiable:
-        gradient = _gradient(op, name, manner, pullbacks, raw=True)
+        gradient = _gradient(op, name, manner, pullbacks)
         lines = [*gradient, *_arrival(op, name, looks)]
         if name in op.stacks:
             lines = [*_joining(op, name), *indented(lines)]
@@ -119,7 +121,7 @@ def _freeing(op: Op) -> Iterator[str]:
         yield f"    node[{OP}] = _freed"
         return
     yield f"    node[{OP}] = _freed if _op is _call else _op.when_freed()[0]"
-    saved = [name for name, _, _ in saved_values(op)]
+    saved = [saved.name for saved in saved_values(op)]
     small = {"match"} | {f"{name}_{what}" for name in op.arrays for what in ("shape", "dtype")}
     if places := [place for place, name in enumerate(saved, FIRST) if name not in small]:
         yield f"    {' = '.join(f'node[{place}]' for place in places)} = None"
@@ -128,10 +130,6 @@ def _freeing(op: Op) -> Iterator[str]:
 def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     """Hand the gradient with respect to one input on."""
     edge, grad = f"_{name}_edge", f"_{name}_grad"
-    aside = [
-        f"if _type({edge}) is _Leaf and {edge}[{WATCH}] is None:",
-        f"    arrivals.leaves.append({edge})",
-    ]
     lines = [
         # As Arrivals.read, without a call.
         f"if {edge}[{OP}].reads:",
@@ -141,11 +139,12 @@ def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
         f"        _elements = arrivals.begin_elements({edge})",
         f"    _elements.keys.append({edge}[{FIRST}])",
         f"    _elements.cotangents.append({grad})",
-        f"elif {edge}[{RANK}] in gradients:",
+        f"elif (_rank := {edge}[{RANK}]) in gradients:",
         f"    arrivals.add({edge}, {grad}, _domain)",
         "else:",
-        f"    gradients[{edge}[{RANK}]] = {grad}",
-        *indented(aside),
+        f"    gradients[_rank] = {grad}",
+        f"    if {edge}[{OP}] is _UNWATCHED:",
+        f"        arrivals.leaves.append({edge})",
     ]
     if len(op.differentiable) == 1:
         lines += ["    else:", f"        return {edge}"]
@@ -170,7 +169,7 @@ def _joining(op: Op, name: str) -> Iterator[str]:
 
 
 def _unpacking(op: Op) -> str:
-    saved = [name for name, _, _ in saved_values(op)]
+    saved = [saved.name for saved in saved_values(op)]
     edges = ["*_edges"] if op.sequence else [f"_{name}_edge" for name in op.differentiable]
     return f"{', '.join(['_', '_', '_op', *saved, *edges])} = node"
 
@@ -241,18 +240,12 @@ def _value(rule: Rule, name: str) -> str:
     return f"_rule_{name}({', '.join(rule.names)})"
 
 
-def _gradient(
-    op: Op, name: str, manner: Manner, pullbacks: Pullbacks, raw: bool = False
-) -> Iterator[str]:
-    """Compute the gradient with respect to one input: by the backend's own function, if it can.
-
-    It knows raw arrays alone; ``raw`` says that there are no others.
-    """
+def _gradient(op: Op, name: str, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
+    """Compute the gradient with respect to one input: by the backend's own function, if it can."""
     result = f"_{name}_grad"
     rule = _by_rule(op, name, manner)
     if name in pullbacks:
-        value = f"_pullback_{name}({', '.join(pullbacks[name])})"
-        yield f"{result} = {value}{'' if raw else ' if xp is _raw else NotImplemented'}"
+        yield from pullbacks[name]
         yield f"if {result} is NotImplemented:"
         yield from indented([*_conjugated(op, manner), *rule])
     else:

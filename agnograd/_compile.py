@@ -16,26 +16,21 @@ from inspect import getdoc, signature
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from agnograd._backward import Manner, Pullbacks, backward_source, multiplies, step_source, works
+from agnograd._backward import Manner, backward_source, multiplies, step_source, works
 from agnograd._call import SharedCall
 from agnograd._deferred import deferred_function, now
 from agnograd._devices import device_of
 from agnograd._fit import SCALAR_TYPES, conjugate, fit, fit_each, guarded, mismatch
-from agnograd._graph import FIRST, Leaf, Node, ranks
+from agnograd._graph import FIRST, UNWATCHED, Leaf, Node, ranks
 from agnograd._indexing import raw_key
+from agnograd._inline import written_out
 from agnograd._mode import current_mode
 from agnograd._negatives import lean, reference
 from agnograd._ops import Op
+from agnograd._saved import reads, saved_values, values_named
 from agnograd._signatures import prototype
-from agnograd._source import (
-    Form,
-    combines_two,
-    forward_source,
-    negates,
-    reads,
-    saved_values,
-    values_named,
-)
+from agnograd._source import Form, arguments, forward_source
+from agnograd._traits import combines_two, negates
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError, PluginError
 
@@ -54,6 +49,7 @@ def _given(**arguments: Any) -> dict[str, Any]:
 
 _SHARED = {
     "_Leaf": Leaf,
+    "_UNWATCHED": UNWATCHED,
     "_SCALARS": _SCALARS,
     "_device": device_of,
     "_conjugate": conjugate,
@@ -136,7 +132,8 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     call = _call(op, domain, scope)
     if reads(op):
         scope |= {"_reading": call.reading(), "_reading_leaf": call.reading_leaf()}
-    return _function(forward_source(op, form, kernel, numbers), scope)
+    computed = written_out(kernel, arguments(op), "_out", "_kernel", scope)
+    return _function(forward_source(op, form, computed, numbers), scope)
 
 
 def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> SharedCall:
@@ -149,7 +146,7 @@ def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> SharedCall:
         call.backward = call.guarded = _missing(op, domain)
     elif op.rules:
         saved = saved_values(op)
-        call.saves([name for name, _, _ in saved], [source for _, _, source in saved])
+        call.saves([each.name for each in saved], [each.source for each in saved])
         _compile_when_called(call, op, scope)
         if op.accumulate is not None:
             call.add = _bound(op.accumulate, domain, call.saved_names)
@@ -177,18 +174,23 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
         setattr(call, attribute, lambda *arguments: compiled()(*arguments))
 
     own = _pullbacks(op, call, scope)
+    # Backends know raw arrays alone; under `create_graph` there are others.
+    called = {
+        name: [f"_{name}_grad = _pullback_{name}({given}) if xp is _raw else NotImplemented"]
+        for name, given in own.items()
+    }
     guarded: Manner = "guarded" if multiplies(op) else "plain"
-    put("backward", lambda: backward_source(op, "plain", own))
+    put("backward", lambda: backward_source(op, "plain", called))
     put("guarded", lambda: backward_source(op, guarded, {}))
     if call.works is not None:
-        put("of_ones", lambda: backward_source(op, "ones", own))
+        put("of_ones", lambda: backward_source(op, "ones", called))
     if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
         put("step", lambda: _step_source(op, "plain", own, call, scope))
         put("guarded_step", lambda: _step_source(op, "guarded", {}, call, scope))
 
 
 def _step_source(
-    op: Op, manner: Manner, pullbacks: Pullbacks, call: SharedCall, scope: dict[str, Any]
+    op: Op, manner: Manner, own: Mapping[str, str], call: SharedCall, scope: dict[str, Any]
 ) -> str:
     scope["xp"] = call.domain.raw
     scope |= {f"_{name}_shared": _shared(op, name, call.saved_names) for name in op.stacks}
@@ -196,6 +198,12 @@ def _step_source(
     # but they are too fast to look at what they give.
     kinds = {rule.kind for rule in op.rules.values()}
     looks = call.domain.large is not None and bool(kinds & {"linear", "vjp"})
+    pullbacks = {
+        name: written_out(
+            scope[f"_pullback_{name}"], given, f"_{name}_grad", f"_pullback_{name}", scope
+        )
+        for name, given in own.items()
+    }
     return step_source(op, manner, pullbacks, looks)
 
 
@@ -208,8 +216,8 @@ def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:
     return Shared(op.name, number, place, op.stacks[name])
 
 
-def _pullbacks(op: Op, call: SharedCall, scope: dict[str, Any]) -> Pullbacks:
-    """Put a backend's own functions for rules into the scope; return their parameters by input."""
+def _pullbacks(op: Op, call: SharedCall, scope: dict[str, Any]) -> dict[str, str]:
+    """Put a backend's own functions for rules into the scope; return their arguments by input."""
     backend = call.domain.backend
     functions, found = backend.pullbacks().get(op.name, {}), {}
     if not isinstance(functions, Mapping):
@@ -223,11 +231,12 @@ def _pullbacks(op: Op, call: SharedCall, scope: dict[str, Any]) -> Pullbacks:
         if name not in inputs:
             single = ", ".join(map(repr, inputs)) or "none"
             raise PluginError(f"{given}; single arrays with a rule are {single}")
-        found[name] = tuple(signature(function).parameters)
+        parameters = signature(function).parameters
+        found[name] = ", ".join(parameters)
         known = ("g", *values_named(op, name))
-        if not set(found[name]) <= set(known):
+        if not set(parameters) <= set(known):
             raise PluginError(
-                f"{given} with the parameters {', '.join(found[name])}; they have to be some of: "
+                f"{given} with the parameters {found[name]}; they have to be some of: "
                 f"{', '.join(known)}"
             )
         scope[f"_pullback_{name}"] = function

@@ -30,7 +30,7 @@ from agnograd._graph import (
 )
 from agnograd._mode import Mode, current_mode, enable_grad
 from agnograd._paths import on_path, uses, within
-from agnograd._pending import Pending
+from agnograd._pending import PENDING, Pending
 from agnograd._variable import Variable
 from agnograd._watching import announce, watched
 
@@ -189,7 +189,7 @@ class Pass(Arrivals):
                     node = reached
             for node in self.leaves:
                 g = gradients.pop(node[RANK])
-                if node[WATCH] is not None or isinstance(g, Pending):
+                if node[WATCH] is not None or type(g) in PENDING:
                     self.visit(node, g)
                 else:  # most often
                     self.final[node[RANK]] = node, g

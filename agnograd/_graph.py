@@ -37,6 +37,7 @@ __all__ = [
     "FIRST",
     "OP",
     "RANK",
+    "UNWATCHED",
     "WATCH",
     "ByNode",
     "Edge",
@@ -64,7 +65,10 @@ RANK, WATCH, OP, FIRST = range(4)
 
 
 class NoOp:
-    """What leaves and outputs have for an op: there is nothing to run."""
+    """What leaves and outputs have for an op: there is nothing to run.
+
+    That of a leaf whose gradient nobody watches is ``UNWATCHED``.
+    """
 
     name = "leaf"
     reads = negates = False
@@ -72,11 +76,11 @@ class NoOp:
     first = FIRST
 
     def watched(self) -> NoOp:
-        """Return itself: there is no step."""
-        return self
+        """Return what stands for it where someone watches."""
+        return _NO_OP
 
 
-_NO_OP = NoOp()
+_NO_OP, UNWATCHED = NoOp(), NoOp()
 
 # Taking the next number of a range is one C call, hence atomic: threads never share a rank. (That
 # of an itertools.count takes longer, if it counts down.) The ops do it themselves: to call `next`
@@ -91,7 +95,7 @@ class Leaf(list[Any]):
     __slots__ = ("__weakref__", "accumulated", "domain", "facts", "grad", "variable")
 
     def __init__(self, variable: Variable) -> None:
-        list.__init__(self, (next(ranks), None, _NO_OP))
+        list.__init__(self, (next(ranks), None, UNWATCHED))
         raw = variable._raw
         self.grad: Variable | None = None
         self.domain = variable._domain

@@ -180,6 +180,9 @@ class Products(Pending):
         return self.total  # what was there is added to by the first products
 
 
+PENDING = frozenset({Elements, Products})
+
+
 class Shared(NamedTuple):
     """An input that products may share: its op and number, and where and how the other one is."""
 

@@ -120,7 +120,7 @@ def owned(seeds: Seeds, gradients: Iterable[tuple[Any, Domain, Any]]) -> list[Va
         shared[id(g)] = g
     found: list[Variable] = []
     for g, domain, x in gradients:
-        if isinstance(g, Variable):
+        if type(g) not in domain.viewable_types and isinstance(g, Variable):
             raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
             found.append(g if raw is g._raw else domain.Variable._make(raw, g._node))
             continue
@@ -129,7 +129,9 @@ def owned(seeds: Seeds, gradients: Iterable[tuple[Any, Domain, Any]]) -> list[Va
             own = domain.copy(laid_out)
         else:
             own = domain.backend.own(laid_out)
-            shared[id(own)], shared[id(g)] = own, g
+            shared[id(own)] = own
+            if own is not g:
+                shared[id(g)] = g
         # As Domain.wrap, without a call: a loop has many small passes.
         made = next(domain.blank)
         made._raw, made._node = own, None

@@ -1,27 +1,21 @@
-"""The source of an op's function, written from its signature and from what its rules name."""
+"""The source of an op's function, written from its signature and from what its nodes save."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import Parameter
 from textwrap import indent
-from typing import Any, Literal
+from typing import Literal
 
-from agnograd._ops import Op, Rule
+from agnograd._ops import Op
+from agnograd._saved import Saved, reads, saved_values
+from agnograd._traits import broadcasts, is_product
 
 __all__ = [
     "Form",
-    "broadcasts",
-    "combines_two",
+    "arguments",
     "forward_source",
     "indented",
-    "is_product",
-    "negates",
-    "reads",
-    "returns_its_argument",
-    "saved_values",
-    "values_named",
 ]
 
 # How an op is called: as a function of the namespace, or as an operator of arrays, where an
@@ -35,23 +29,16 @@ _OPERANDS: dict[Form, tuple[str, ...]] = {
     "ufunc": ("x1", "x2"),
 }
 
-# Python's own operators are written out: that spares a call.
-_EXPRESSIONS: dict[Any, str] = {
-    operator.add: "x1 + x2",
-    operator.getitem: "x[key]",
-    operator.matmul: "x1 @ x2",
-    operator.mul: "x1 * x2",
-    operator.neg: "-x",
-    operator.sub: "x1 - x2",
-    operator.truediv: "x1 / x2",
-}
-
 # -- the forward function ------------------------------------------------------------------------
 
 
-def forward_source(op: Op, form: Form, kernel: Callable[..., Any], numbers: bool) -> str:
-    """Write the function that users call; ``numbers`` says whether there is a form for them."""
-    body = "\n".join(_forward_lines(op, form, kernel, numbers))
+def forward_source(op: Op, form: Form, computed: Sequence[str], numbers: bool) -> str:
+    """Write the function that users call.
+
+    ``computed`` are the lines that compute ``_out`` from the raw arrays, where no hook looks;
+    ``numbers`` says whether there is a form for numbers.
+    """
+    body = "\n".join(_forward_lines(op, form, computed, numbers))
     name = op.name.rpartition(".")[2]
     signature = op.text[op.text.index("(") :]
     if form == "reflected":
@@ -59,7 +46,7 @@ def forward_source(op: Op, form: Form, kernel: Callable[..., Any], numbers: bool
     return f"def {name}{signature}:\n{indent(body, '    ')}\n"
 
 
-def _forward_lines(op: Op, form: Form, kernel: Callable[..., Any], numbers: bool) -> Iterator[str]:
+def _forward_lines(op: Op, form: Form, computed: Sequence[str], numbers: bool) -> Iterator[str]:
     if op.view is not None:
         yield "_base = x"
     yield from _unwrapping(op, form)
@@ -71,12 +58,11 @@ def _forward_lines(op: Op, form: Form, kernel: Callable[..., Any], numbers: bool
         yield "    x2 = _array(x2)"
     inputs = "".join(f"*{name}, " if name == op.sequence else f"{name}, " for name in op.arrays)
     options = ", ".join(f"{name!r}: {name}" for name in op.options)
-    arguments = _arguments(op)
     # The usual state first, and whole: every test of it that comes later costs each op something.
     yield "if _mode() is None:"
-    yield f"    _out = {_EXPRESSIONS.get(kernel, f'_kernel({arguments})')}"
+    yield from indented(computed)
     yield from indented(_result(op, usual=True, numbers=numbers))
-    yield from _observed(op, arguments, inputs, options)
+    yield from _observed(op, arguments(op), inputs, options)
     yield from _result(op, usual=False)
 
 
@@ -93,20 +79,20 @@ def _result(op: Op, usual: bool, numbers: bool = False) -> Iterator[str]:
         yield "return _wrap(_out)"
 
 
-def _observed(op: Op, arguments: str, inputs: str, options: str) -> Iterator[str]:
+def _observed(op: Op, given: str, inputs: str, options: str) -> Iterator[str]:
     """Compute in a state of its own: between hooks, or without recording all inputs."""
     yield "_state = _mode()"
     yield "if _state.observers is None:"
     yield "    _op = _call"
-    yield f"    _out = _kernel({arguments})"
+    yield f"    _out = _kernel({given})"
     yield "else:"
     # What takes the inputs alone needs no function that binds options.
-    if arguments == inputs.removesuffix(", "):
+    if given == inputs.removesuffix(", "):
         yield f"    _inputs = ({inputs})"
         yield "    _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})"
     else:
         yield "    _op, _out = _state.observers.forward("
-        yield f"        _call, _partial(_kernel, {arguments}), (), ({inputs}), {{{options}}}"
+        yield f"        _call, _partial(_kernel, {given}), (), ({inputs}), {{{options}}}"
         yield "    )"
     if not op.differentiable:
         return
@@ -157,7 +143,8 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
         yield "    key = _raw_key(key)"
 
 
-def _arguments(op: Op) -> str:
+def arguments(op: Op) -> str:
+    """Write the arguments of a kernel's call."""
     parts, optional = [], []
     for name, parameter in op.signature.parameters.items():
         if parameter.kind is Parameter.VAR_POSITIONAL:
@@ -221,7 +208,7 @@ def _new_node(op: Op, usual: bool, numbers: bool) -> Iterator[str]:
             yield "    _op = _reading"
     several = op.outputs != "one"
     place = "_node" if several else "_result._node" if usual else "_node = _result._node"
-    yield f"{place} = {_node(op, call)}"
+    yield from _placed(op, call, place)
     if not usual:
         yield "if _state.watches:"
         yield "    _state.recorded(_node, _out)"
@@ -229,10 +216,37 @@ def _new_node(op: Op, usual: bool, numbers: bool) -> Iterator[str]:
         yield "_result = _wrap_outputs(_out, _node)"
 
 
-def _node(op: Op, call: str) -> str:
-    values = [value for _, value, _ in saved_values(op)]
-    edges = ["*_edges"] if op.sequence else [f"_{name}_node" for name in op.differentiable]
-    return f"[{', '.join(['_next(_ranks)', 'None', call, *values, *edges])}]"
+def _placed(op: Op, call: str, place: str) -> Iterator[str]:
+    """Make a node. What depends on which of two inputs is tracked is asked once."""
+    if len(op.differentiable) != 2 or not any(saved.users for saved in saved_values(op)):
+        yield f"{place} = {_node(op, call)}"
+        return
+    one, other = op.differentiable
+    yield f"if _{other}_node is None:"
+    yield f"    {place} = {_node(op, call, (one,))}"
+    yield f"elif _{one}_node is None:"
+    yield f"    {place} = {_node(op, call, (other,))}"
+    yield "else:"
+    yield f"    {place} = {_node(op, call, (one, other))}"
+
+
+def _node(op: Op, call: str, tracked: tuple[str, ...] | None = None) -> str:
+    """Write a node; ``tracked`` are the inputs that are, if that is known."""
+    values = [_kept(saved, tracked) for saved in saved_values(op)]
+    inputs = op.differentiable if tracked is None else tracked
+    edges = [f"_{name}_node" if name in inputs else "None" for name in op.differentiable]
+    parts = ["_next(_ranks)", "None", call, *values, *(["*_edges"] if op.sequence else edges)]
+    return f"[{', '.join(parts)}]"
+
+
+def _kept(saved: Saved, tracked: tuple[str, ...] | None) -> str:
+    """Write what is saved of a value, unless no input is tracked that uses it."""
+    if not saved.users:
+        return saved.expression
+    if tracked is not None:
+        return saved.expression if set(saved.users) & set(tracked) else "None"
+    used = " or ".join(f"_{user}_node is not None" for user in saved.users)
+    return f"({saved.expression} if {used} else None)"
 
 
 def _reading_node(op: Op) -> Iterator[str]:
@@ -243,18 +257,6 @@ def _reading_node(op: Op) -> Iterator[str]:
     yield "        return _result"
     yield f"    _result._node = {_node(op, '_reading')}"
     yield "    return _result"
-
-
-def reads(op: Op) -> bool:
-    """Return whether an op reads an array at a key, and its rule needs the array's facts alone."""
-    if op.accumulate is None or op.arrays != ("x",):
-        return False
-    return [name for name, _, _ in saved_values(op)] == ["key", "x_shape", "x_dtype"]
-
-
-def combines_two(op: Op) -> bool:
-    """Return whether an op is an element-wise one of two arrays that are promoted together."""
-    return len(op.arrays) == 2 and bool(op.rules) and broadcasts(op)
 
 
 def _matching(op: Op, numbers: bool) -> Iterator[str]:
@@ -296,97 +298,3 @@ def indented(lines: Iterable[str]) -> Iterator[str]:
 
 def _tuple(values: Iterable[str]) -> str:
     return "(" + "".join(f"{value}, " for value in values) + ")"
-
-
-# -- what a node saves ---------------------------------------------------------------------------
-
-
-def saved_values(op: Op) -> list[tuple[str, str, int | str | None]]:
-    """Return what a node of this op saves: name, expression, and what to connect it to.
-
-    A value that only the rules of some inputs name is saved when one of those inputs is tracked.
-    """
-    if not op.rules:
-        return []
-    inputs = op.differentiable
-    wanted: dict[str, list[str]] = {}
-    for name in op.rules:
-        for value in values_named(op, name):
-            users = wanted.setdefault(value, [])
-            if name not in users:
-                users.append(name)
-    saved = []
-    for value, users in wanted.items():
-        expression, source = _expression(op, value)
-        if len(users) < len(inputs) and value not in op.options and not op.of_numbers:
-            tracked = " or ".join(f"_{user}_node is not None" for user in users)
-            expression = f"({expression} if {tracked} else None)"
-        saved.append((value, expression, source))
-    if broadcasts(op):
-        saved.append(("match", "_match", None))
-    if negates(op):
-        large = "_large is not None and _count(_out) >= _large"
-        saved.append(("_origin", f"(_reference(x) if {large} else None)", None))
-    return saved
-
-
-def values_named(op: Op, name: str) -> list[str]:
-    """Return what is saved for the gradient with respect to one input, by name."""
-    rule = op.rules[name]
-    names = [n for n in rule.names if n not in ("g", "xp")]
-    facts = [] if rule.kind == "elementwise" else [f"{name}_shape", f"{name}_dtype"]
-    return [*names, *facts]
-
-
-def negates(op: Op) -> bool:
-    """Whether an op is the negation of one array."""
-    rule = op.rules.get("x")
-    return op.arrays == ("x",) and rule is not None and rule.function == -1
-
-
-def is_product(op: Op) -> bool:
-    """Whether an op multiplies two arrays: the derivative by either is the other one."""
-    rules = op.rules.values()
-    crossed = [rule.names for rule in rules] == [("x2",), ("x1",)]
-    return crossed and all(returns_its_argument(rule) for rule in rules)
-
-
-def returns_its_argument(rule: Rule) -> bool:
-    """Whether a rule is ``lambda v: v``, for some name: then there is nothing to call."""
-    code = getattr(rule.function, "__code__", None)
-    return len(rule.names) == 1 and code is not None and code.co_code == _ITSELF
-
-
-_ITSELF = (lambda v: v).__code__.co_code
-
-
-def broadcasts(op: Op) -> bool:
-    """Whether an element-wise op combines arrays, whose shapes and dtypes may differ."""
-    if len(op.arrays) < 2 or op.of_numbers:
-        return False
-    return next(iter(op.rules.values())).kind == "elementwise"
-
-
-def _expression(op: Op, value: str) -> tuple[str, int | str | None]:
-    array, _, what = value.rpartition("_")
-    if value == "out":
-        return "_out", "out"
-    if value == op.sequence:
-        return value, "each"
-    if value in op.differentiable:
-        return value, op.differentiable.index(value)
-    if value in op.arrays:
-        return value, "constant"
-    if value in op.options:
-        return value, None
-    if array == op.sequence:
-        return f"[{_fact('_each', what)} for _each in {array}]", None
-    if array == "out":
-        return _fact("_out", what), None
-    if op.signature.parameters[array].default is None:  # an input that may be left out
-        return f"(None if {array} is None else {_fact(array, what)})", None
-    return _fact(array, what), None
-
-
-def _fact(array: str, what: str) -> str:
-    return f"_device({array})" if what == "device" else f"{array}.{what}"

@@ -18,6 +18,7 @@ from agnograd._fit import (
     sum_to,
 )
 from agnograd._indexing import is_basic, without_newaxis
+from agnograd._inline import inline
 from agnograd._ops import Op, OpSet, Rule
 from agnograd._variable import is_tracked
 from agnograd.hookspecs import hookimpl
@@ -45,6 +46,7 @@ __all__ = [
     "device_of",
     "divide_or_zero",
     "hookimpl",
+    "inline",
     "inverse_permutation",
     "is_basic",
     "is_complex",

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from agnograd.extend import inline
+
 __all__ = ["KERNELS", "filled", "matmul"]
 
 # A name of this module is found faster than an attribute of NumPy's.
@@ -22,6 +24,7 @@ _FILLED = 2**11
 _SOLVED = 64
 
 
+@inline
 def broadcast_to(x: Any, /, shape: Any) -> Any:
     """Return an array of no axes in another shape, in a sixth of the time of NumPy's function."""
     if getattr(x, "shape", None) != () or type(shape) is not tuple:
@@ -42,6 +45,7 @@ def filled(scalar: Any, shape: tuple[int, ...], size: int) -> Any:
     return _ndarray(shape, scalar.dtype, scalar, 0, (0,) * len(shape))
 
 
+@inline
 def matmul(x1: Any, x2: Any, /) -> Any:
     """Return the product of two matrices by a method that has less to prepare.
 
@@ -52,11 +56,13 @@ def matmul(x1: Any, x2: Any, /) -> Any:
     return _matmul(x1, x2)
 
 
+@inline
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """Reshape by the array's method."""
     return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
 
 
+@inline
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     """Return ones; for a scalar, a scalar."""
     if dtype is None and device is None and isinstance(x, (np.number, np.bool_)):
@@ -64,6 +70,7 @@ def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     return np.ones_like(x, dtype=dtype, device=device)
 
 
+@inline
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     """Return zeros; for a scalar, a scalar."""
     if dtype is None and device is None and isinstance(x, (np.number, np.bool_)):
@@ -81,11 +88,13 @@ def _reduction(ufunc: Any) -> Callable[..., Any]:
     return reduce
 
 
+@inline
 def total(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """Add elements."""
     return _add(x, axis, dtype, None, keepdims)
 
 
+@inline
 def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Return the mean; a half is added up in single precision, as NumPy does."""
     if x.dtype.char not in "fdFD" or not x.shape or not x.size:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from agnograd.extend import inline
 from agnograd_numpy._kernels import filled
 
 __all__ = ["PULLBACKS"]
@@ -22,6 +23,7 @@ _subtract, _multiply = np.subtract, np.multiply
 _ONE = np.ones(())
 
 
+@inline
 def _tanh(g: Any, out: Any) -> Any:
     """Compute ``g * (1 - out * out)`` in one array."""
     if type(out) is not _ndarray or out.dtype is not _float64:
@@ -32,27 +34,22 @@ def _tanh(g: Any, out: Any) -> Any:
     return product
 
 
+@inline
 def _matmul_x1(g: Any, x2: Any, x1_dtype: Any) -> Any:
     """Multiply two matrices by their method, which has less to prepare than ``matmul``."""
-    if (
-        type(g) is _ndarray is type(x2)
-        and g.ndim == 2 == x2.ndim
-        and x2.dtype is _float64 is x1_dtype
-    ):
+    if x2.ndim == 2 == g.ndim and x2.dtype is _float64 is x1_dtype:
         return g.dot(x2.T)
     return NotImplemented
 
 
+@inline
 def _matmul_x2(g: Any, x1: Any, x2_dtype: Any) -> Any:
-    if (
-        type(g) is _ndarray is type(x1)
-        and g.ndim == 2 == x1.ndim
-        and x1.dtype is _float64 is x2_dtype
-    ):
+    if x1.ndim == 2 == g.ndim and x1.dtype is _float64 is x2_dtype:
         return x1.T.dot(g)
     return NotImplemented
 
 
+@inline
 def _sum(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
     """Spread the cotangent of a sum over all axes."""
     if g.shape or g.dtype is not x_dtype:
@@ -60,6 +57,7 @@ def _sum(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
     return filled(g[()], x_shape, prod(x_shape))
 
 
+@inline
 def _mean(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
     if g.shape or g.dtype is not x_dtype:
         return NotImplemented

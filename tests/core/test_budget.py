@@ -92,10 +92,10 @@ def test_python_calls_of_a_product_of_matrices():
     def products(n):
         return chain(lambda x, y: y @ matrix, n, np.eye(3))[1]
 
-    # The step itself, the op's function, and the backend's for two matrices; backward the step,
-    # and the backend's for the derivative.
-    assert calls_per_step(lambda n: partial(products, n)) == 3
-    assert calls_per_step(lambda n: partial(products(n).backward, matrix)) == 2
+    # The step itself and the op's function; backward the step. The backend's functions, for two
+    # matrices and for the derivative, are written out in them.
+    assert calls_per_step(lambda n: partial(products, n)) == 2
+    assert calls_per_step(lambda n: partial(products(n).backward, matrix)) == 1
 
 
 def test_python_calls_of_a_pass_and_of_a_leaf():
@@ -211,5 +211,5 @@ def test_a_namespace_is_built_of_few_modules_and_no_function_is_compiled():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules, functions, used = map(int, done.stdout.split())
-    assert modules <= 80
+    assert modules <= 82
     assert (functions, used) == (0, 1)

@@ -1,0 +1,212 @@
+"""Short functions are written into the ops that call them, and do there what a call does."""
+
+import inspect
+import linecache
+import traceback
+from functools import wraps
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd._inline import written_out
+from agnograd.extend import inline
+
+FACTOR = 3
+
+
+@inline
+def scaled(x, /, *, factor=2, shift=None):
+    """Return what depends on options."""
+    product = x * factor
+    if shift is None:
+        return product
+    product += shift
+    return product
+
+
+@inline
+def known(x, y):
+    if type(x) is not int or y is None:
+        return NotImplemented
+    if x > FACTOR:
+        y = y if y else 0
+    return x + y
+
+
+@inline
+def nested(x, y):
+    """Return one of several values."""
+    if x > 0:
+        if y > 0:
+            return "both"
+        return "x"
+    if y > 0:
+        return "y"
+    total = min(x, y)
+    return f"none: {total}" if total else str(total)
+
+
+@inline
+def in_parts(x, y):
+    a, b = (x, y) if x > y else (y, x)
+    c = -a + b[0] if isinstance(b, list) else -a + b * FACTOR
+    return [c, {"c": c}][0] if c is None else c
+
+
+@inline
+def chosen(x, y):
+    if x and not y:
+        return np.add(x, FACTOR, dtype=np.float64)
+    return abs(x) // (y or 1)
+
+
+def unmarked(x, y):
+    return x + y
+
+
+@inline
+def looping(x, y):
+    for _ in range(y):
+        x = x + 1
+    return x
+
+
+@inline
+def assigning(x, y):
+    x = x + y
+    return x  # noqa: RET504
+
+
+@inline
+def many(x, *more):
+    return x, more
+
+
+@inline
+def mutable(x, y, seen=[]):  # noqa: B006
+    return x + y + len(seen)
+
+
+@inline
+def endless(x, y):  # noqa: RET503
+    if x > y:
+        return x
+
+
+def enclosing(value):
+    @inline
+    def enclosed(x, y):
+        return x + y + value
+
+    return enclosed
+
+
+@inline
+@wraps(looping)
+def wrapper(x, other):
+    return unmarked(x, other) + 1
+
+
+short = inline(lambda x, y: x - y)
+
+
+def run(function, arguments, **values):
+    """Return the lines that a call becomes, and what they give."""
+    scope = {"_kernel": function}
+    lines = written_out(function, arguments, "_out", "_kernel", scope)
+    source = "\n".join(f"    {line}" for line in lines)
+    exec(f"def call({', '.join(values)}):\n{source}\n    return _out", scope)
+    return lines, scope["call"](**values)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "values"),
+    [
+        (scaled, "a", {"a": 5}),
+        (scaled, "a, factor=b", {"a": 5, "b": 7}),
+        (scaled, "a, shift=b, factor=3", {"a": 5, "b": 7}),
+        (wrapper, "a, b", {"a": 2, "b": 0}),
+        (chosen, "a, b", {"a": 2, "b": 0}),
+        (chosen, "a, b", {"a": -7, "b": 2}),
+        (chosen, "a, y=b", {"a": -7, "b": 2}),
+        *((nested, "a, b", {"a": a, "b": b}) for a in (1, 0, -2) for b in (1, 0)),
+    ],
+)
+def test_what_is_written_out_does_what_a_call_does(function, arguments, values):
+    expected = eval(f"function({arguments})", {"function": function}, values)
+    lines, result = run(function, arguments, **values)
+    assert result == expected
+    # f-strings are none of what is written out.
+    assert any("_kernel(" in line for line in lines) == (function is nested)
+
+
+def test_names_of_the_function_are_its_own():
+    lines, result = run(chosen, "np, y", np=4, y=0)
+    assert result == 7.0
+    assert not any(line.lstrip().startswith(("np =", "y =")) for line in lines)
+    # The arguments have the names of what the function finds in its module.
+    lines, result = run(scaled, "product, factor=FACTOR", product=2, FACTOR=5)
+    assert result == 10
+    assert "_kernel__product = product * FACTOR" in lines
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        unmarked,
+        looping,
+        assigning,
+        known,
+        in_parts,
+        many,
+        mutable,
+        endless,
+        enclosing(4),
+        short,
+        max,
+        np.add,
+    ],
+)
+def test_what_cannot_be_written_out_is_called(function):
+    lines, result = run(function, "x, y", x=3, y=2)
+    assert result == function(3, 2)
+    assert lines == ["_out = _kernel(x, y)"]
+
+
+def test_arguments_that_do_not_fit_are_left_to_the_call():
+    lines, _ = run(scaled, "x, **more", x=1, more={"factor": 3})
+    assert lines == ["_out = _kernel(x, **more)"]
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        run(scaled, "x, other=x", x=1)
+
+
+def test_source_that_has_changed_or_is_missing_is_not_used(tmp_path):
+    path = tmp_path / "kernels_of_a_test.py"
+    path.write_text("def kernel(x, y):\n    return x + y\n")
+    scope = {}
+    exec(compile(path.read_text(), str(path), "exec"), scope)
+    kernel = inline(scope["kernel"])
+    assert run(kernel, "x, y", x=3, y=2) == (["_out = x + y"], 5)
+    path.write_text("def kernel(x, y):\n    return x - y\n")
+    linecache.checkcache(str(path))
+    assert run(kernel, "x, y", x=3, y=2) == (["_out = _kernel(x, y)"], 5)
+    path.unlink()
+    linecache.checkcache(str(path))
+    assert run(kernel, "x, y", x=3, y=2) == (["_out = _kernel(x, y)"], 5)
+
+
+def test_operators_are_written_as_such():
+    xp = ag.namespace("numpy")
+    x = ag.Variable([1.0, 2.0])
+    assert (x + x).data.tolist() == [2.0, 4.0]
+    assert "_out = x1 + x2" in inspect.getsource(type(x).__add__)
+    assert xp.matmul(x, x).item() == 5.0
+    assert "x1.dot(x2)" in inspect.getsource(xp.matmul)
+
+
+def test_an_error_in_what_is_written_out_says_where():
+    x, y = ag.Variable(np.ones((2, 3))), ag.Variable(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="not aligned") as caught:
+        x @ y
+    assert "x1.dot(x2)" in "".join(traceback.format_exception(caught.value))
