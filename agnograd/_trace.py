@@ -186,7 +186,7 @@ def _differentiated(leaf: Any, position: int) -> Input:
         variable: Variable = domain.convert(leaf, leaf.dtype, copy=False)
     else:
         variable = domain.Variable._make(data, None)
-        variable._node = Leaf(variable)
+        variable._node = Leaf.of(variable)
     assert variable._node is not None
     return Input(variable, variable._node)
 

@@ -84,7 +84,7 @@ class Variable(Methods):
         else:
             variable._raw = data = domain.to_raw(raw)
         if data.dtype in domain.inexact_dtypes and requires_grad is not False:
-            variable._leaf = variable._node = Leaf(variable)
+            variable._leaf = variable._node = Leaf.of(variable)
             return variable
         variable._node = None
         if requires_grad:
@@ -198,7 +198,7 @@ class Variable(Methods):
                 "a view cannot become a leaf: its elements are its base's. Set requires_grad on "
                 "the base before the view is taken, or make a leaf with ag.Variable(x.data)"
             )
-        self._leaf = self._node = Leaf(self)
+        self._leaf = self._node = Leaf.of(self)
 
     @property
     def is_leaf(self) -> bool:

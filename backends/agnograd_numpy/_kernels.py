@@ -29,20 +29,20 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
     """Return an array of no axes in another shape, in a sixth of the time of NumPy's function."""
     if getattr(x, "shape", None) != () or type(shape) is not tuple:
         return np.broadcast_to(x, shape)
-    return filled(x[()], shape, prod(shape))
+    return filled(x[()], x.dtype, shape, prod(shape))
 
 
-def filled(scalar: Any, shape: tuple[int, ...], size: int) -> Any:
+def filled(scalar: Any, dtype: Any, shape: tuple[int, ...], size: int) -> Any:
     """Return an array of ``size`` elements, each of them ``scalar``.
 
     Unless it is small, it has the memory of one element, to which nobody writes.
     """
     # Arrays of several axes without strides take an iterator to read.
     if len(shape) > 1 and size <= _FILLED:
-        made = _empty(shape, scalar.dtype)
+        made = _empty(shape, dtype)
         made.fill(scalar)
         return made
-    return _ndarray(shape, scalar.dtype, scalar, 0, (0,) * len(shape))
+    return _ndarray(shape, dtype, scalar, 0, (0,) * len(shape))
 
 
 @inline

@@ -54,7 +54,7 @@ def _sum(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
     """Spread the cotangent of a sum over all axes."""
     if g.shape or g.dtype is not x_dtype:
         return NotImplemented
-    return filled(g[()], x_shape, prod(x_shape))
+    return filled(+g, x_dtype, x_shape, prod(x_shape))  # a scalar also where g is an array
 
 
 @inline
@@ -62,7 +62,7 @@ def _mean(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
     if g.shape or g.dtype is not x_dtype:
         return NotImplemented
     size = prod(x_shape)
-    return filled(g[()] / (size or 1), x_shape, size)
+    return filled(g / (size or 1), x_dtype, x_shape, size)
 
 
 _MATMUL = {"x1": _matmul_x1, "x2": _matmul_x2}

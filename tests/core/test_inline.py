@@ -88,8 +88,8 @@ def mutable(x, y, seen=[]):  # noqa: B006
     return x + y + len(seen)
 
 
-@inline
-def endless(x, y):  # noqa: RET503
+@inline  # noqa: RET503
+def endless(x, y):
     if x > y:
         return x
 
