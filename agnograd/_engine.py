@@ -188,7 +188,7 @@ class Pass(Arrivals):
                 else:
                     node = reached
             for node in self.leaves:
-                g = gradients.pop(node[RANK])
+                g = gradients[node[RANK]]
                 if node[WATCH] is not None or type(g) in PENDING:
                     self.visit(node, g)
                 else:  # most often

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agnograd._graph import Edge
@@ -12,7 +12,16 @@ from agnograd.errors import GradientError, NoGradientError
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["Seeds", "cotangent_list", "nodes_of", "owned", "raw_seed", "seed_of", "seeds_of"]
+__all__ = [
+    "Seeds",
+    "cotangent_list",
+    "given_by",
+    "nodes_of",
+    "owned",
+    "raw_seed",
+    "seed_of",
+    "seeds_of",
+]
 
 # Where a pass starts, and with which cotangents.
 Seeds = Sequence[tuple[Edge, Any]]
@@ -103,37 +112,39 @@ def raw_seed(g: Variable) -> Any:
     return domain.backend.scalar(raw)
 
 
-def owned(seeds: Seeds, gradients: Iterable[tuple[Any, Domain, Any]]) -> list[Variable]:
-    """Return gradients as users get them: Variables that share memory with nothing else.
+def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Variable:
+    """Return a gradient as users get it: a Variable that shares memory with nothing else.
 
     Parameters
     ----------
-    seeds : sequence of (node, cotangent)
-        What the pass began with.
-    gradients : iterable of (gradient, domain, x)
-        Raw gradients, which are copied if they are a cotangent, a view, or given out already, and
-        laid out as the raw array ``x``, if that is not None. Those that are Variables stay
-        connected.
+    g : array or Variable
+        A raw gradient, which is copied if it is a view, or given out already, as the cotangents are
+        that users handed in. One that is a Variable stays connected.
+    domain : Domain
+        Its backend's.
+    given : dict
+        What is given out already, by its identity: see ``given_by``. The gradient is added.
+    x : array, optional
+        The raw array as which the gradient is laid out.
     """
-    shared = {}
-    for _, g in seeds:
-        shared[id(g)] = g
-    found: list[Variable] = []
-    for g, domain, x in gradients:
-        if type(g) not in domain.viewable_types and isinstance(g, Variable):
-            raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
-            found.append(g if raw is g._raw else domain.Variable._make(raw, g._node))
-            continue
-        laid_out = g if x is None else domain.backend.laid_out(g, x)
-        if id(laid_out) in shared:
-            own = domain.copy(laid_out)
-        else:
-            own = domain.backend.own(laid_out)
-            shared[id(own)] = own
-            if own is not g:
-                shared[id(g)] = g
-        # As Domain.wrap, without a call: a loop has many small passes.
-        made = next(domain.blank)
-        made._raw, made._node = own, None
-        found.append(made)
-    return found
+    # Asked of its type first, since it takes half of the time.
+    if type(g) not in domain.viewable_types and isinstance(g, Variable):
+        raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
+        return g if raw is g._raw else domain.Variable._make(raw, g._node)
+    own = g if x is None else domain.backend.laid_out(g, x)
+    if id(own) in given:
+        own = domain.copy(own)
+    else:
+        own = domain.backend.own(own)
+        given[id(own)] = own
+        if own is not g:
+            given[id(g)] = g
+    # As Domain.wrap, without a call: a loop has many small passes.
+    variable: Variable = next(domain.blank)
+    variable._raw, variable._node = own, None
+    return variable
+
+
+def given_by(seeds: Seeds) -> dict[int, Any]:
+    """Return the cotangents that a pass began with, by their identity."""
+    return {id(g): g for _, g in seeds}

@@ -13,7 +13,7 @@ from agnograd._graph import ByNode, Edge, Leaf, next_rank
 from agnograd._mode import enable_grad, is_grad_enabled, recording_since
 from agnograd._namespace import domain_of
 from agnograd._paths import older
-from agnograd._seeds import owned, raw_seed, seed_of
+from agnograd._seeds import given_by, owned, raw_seed, seed_of
 from agnograd._trees import flatten, leaves, map_leaves, unflatten
 from agnograd._variable import Variable
 from agnograd.errors import UnsupportedArrayError
@@ -108,10 +108,9 @@ class Trace:
                 create_graph=create_graph,
                 retain_graph=retain or create_graph,
             )
-        gradients = [self._gradient(found, each) for inputs in self.inputs for each in inputs]
-        results = iter(each if self.as_variables else each._raw for each in owned(seeds, gradients))
+        given_out = given_by(seeds)
         return tuple(
-            unflatten(tree, [next(results) for _ in inputs])
+            unflatten(tree, [self._gradient(found, each, given_out) for each in inputs])
             for tree, inputs in zip(self.trees, self.inputs, strict=True)
         )
 
@@ -136,12 +135,13 @@ class Trace:
             return domain.backend.own(tangent.data)
         return tangent if self._depends_on_outside([tangent]) else tangent.detach()
 
-    def _gradient(self, found: ByNode[Any], each: Input) -> tuple[Any, Domain, Any]:
+    def _gradient(self, found: ByNode[Any], each: Input, given: dict[int, Any]) -> Any:
         domain = each.variable._domain
         g = found.of(each.node)
         if g is None:
             g = domain.raw.zeros_like(domain.backend.array(each.variable._raw))
-        return g, domain, each.variable._raw
+        gradient = owned(g, domain, given, each.variable._raw)
+        return gradient if self.as_variables else gradient._raw
 
     def out(self, value: Any) -> Any:
         """Return results as the caller gave the arguments: raw arrays or Variables."""

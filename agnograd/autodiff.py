@@ -11,7 +11,7 @@ from agnograd._engine import run_pass
 from agnograd._graph import RANK, Edge, Leaf, domain_at, watch
 from agnograd._inspection import Graph, graph_of
 from agnograd._mode import enable_grad, no_grad
-from agnograd._seeds import Seeds, cotangent_list, nodes_of, owned, seeds_of
+from agnograd._seeds import Seeds, cotangent_list, given_by, nodes_of, owned, seeds_of
 from agnograd._variable import Variable
 from agnograd.errors import NoGradientError
 
@@ -121,10 +121,11 @@ def grad(
             f"inputs[{reached.index(None)}] has no part in the outputs; pass allow_unused=True to "
             "get None"
         )
-    pairs = zip(reached, wanted, strict=True)
-    gradients = [(end[1], x._domain, x._raw) for end, x in pairs if end is not None]
-    results = iter(owned(seeds, gradients))
-    return tuple(None if end is None else next(results) for end in reached)
+    given = given_by(seeds)
+    return tuple(
+        None if end is None else owned(end[1], x._domain, given, x._raw)
+        for end, x in zip(reached, wanted, strict=True)
+    )
 
 
 def graph(variables: Variable | Sequence[Variable]) -> Graph:
@@ -183,8 +184,9 @@ def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
 
     ``found`` has them by the ranks of their nodes.
     """
+    given = given_by(seeds)
     places: list[Any] = []
-    gradients: list[tuple[Any, Domain, Any]] = []
+    sums: list[Variable] = []
     awaited: list[Leaf] = []
     with _commits:
         for node, g in found.values():
@@ -195,11 +197,12 @@ def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
                     awaited.append(node)
             else:
                 place, domain = watch(node), domain_at(node)
-            if place.grad is not None:
-                g = _added(place.grad, g, domain)
+            if place.grad is None:
+                total = owned(g, domain, given, _raw_of(node) if domain.lays_out else None)
+            else:
+                total = _added(place.grad, g, domain)
             places.append(place)
-            gradients.append((g, domain, _raw_of(node) if domain.lays_out else None))
-        sums = owned(seeds, gradients)
+            sums.append(total)
         # One C call: no signal handler runs between the first and the last assignment.
         any(map(setattr, places, repeat("grad"), sums))
     for leaf in awaited:

@@ -7,7 +7,7 @@ import agnograd as ag
 from agnograd import autodiff
 from agnograd._ops import Op
 from agnograd._registry import registered
-from agnograd._source import combines_two
+from agnograd._traits import combines_two
 from agnograd.errors import FreedGraphError
 from agnograd.extend import hookimpl
 
