@@ -37,15 +37,15 @@ def _tanh(g: Any, out: Any) -> Any:
 @inline
 def _matmul_x1(g: Any, x2: Any, x1_dtype: Any) -> Any:
     """Multiply two matrices by their method, which has less to prepare than ``matmul``."""
-    # Of two matrices, that is, neither of which is complex.
-    if g.ndim == 2 and g.dtype is _float64 is x1_dtype:
+    # Then x1 is a matrix, too, and nothing is complex.
+    if g.ndim == 2 == x2.ndim and g.dtype is _float64 is x1_dtype:
         return g.dot(x2.T)
     return NotImplemented
 
 
 @inline
 def _matmul_x2(g: Any, x1: Any, x2_dtype: Any) -> Any:
-    if g.ndim == 2 and g.dtype is _float64 is x2_dtype:
+    if g.ndim == 2 == x1.ndim and g.dtype is _float64 is x2_dtype:
         return x1.T.dot(g)
     return NotImplemented
 

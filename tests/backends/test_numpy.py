@@ -149,6 +149,7 @@ PULLED = {
     "matmul": [
         *[((2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((0, 3), (3, 2))],
         *[((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4))],
+        *[((5, 2, 3), (3,)), ((3,), (5, 3, 4))],  # whose products are matrices
     ],
 }
 PULLED["linalg.matmul"] = PULLED["matmul"]
@@ -158,7 +159,10 @@ def test_all_derivatives_of_its_own_are_compared_with_rules():
     assert set(NumpyBackend().pullbacks()) == set(PULLED)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "mixed"])
+MIXED = {"two precisions": ("float64", "float32"), "real and complex": ("float64", "complex128")}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", *MIXED])
 @pytest.mark.parametrize(("name", "shapes"), [(n, s) for n, each in PULLED.items() for s in each])
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
 def test_derivatives_of_its_own_are_those_of_the_rules(name, shapes, dtype):
@@ -169,7 +173,7 @@ def test_derivatives_of_its_own_are_those_of_the_rules(name, shapes, dtype):
         imaginary = 1j * rng.standard_normal(shape) if dtype.startswith("complex") else 0.0
         return np.asarray(rng.standard_normal(shape) + imaginary, dtype)
 
-    dtypes = ("float64", "float32") if dtype == "mixed" else (dtype, dtype)
+    dtypes = MIXED.get(dtype, (dtype, dtype))
     arrays = [made(*pair) for pair in zip(shapes, dtypes, strict=False)]
     x = [ag.Variable(each) for each in arrays]
     out = attrgetter(name)(xp)(*x)
