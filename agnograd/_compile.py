@@ -16,7 +16,6 @@ from inspect import getdoc, signature
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from agnograd._backward import Manner, backward_source, multiplies, step_source, works
 from agnograd._call import SharedCall
 from agnograd._deferred import deferred_function, now
 from agnograd._devices import device_of
@@ -35,6 +34,7 @@ from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError, PluginError
 
 if TYPE_CHECKING:
+    from agnograd._backward import Manner
     from agnograd._domain import Domain
     from agnograd._pending import Shared
 
@@ -138,6 +138,8 @@ def _compiled(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
 
 def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> SharedCall:
     """Return what nodes know of an op, whose functions are compiled in this scope."""
+    from agnograd._backward import works  # which is needed when an op is first called
+
     call = scope["_call"] = SharedCall(op.name, op.chapter, domain)
     call.optional = op.outputs == "optional"
     call.negates = negates(op)
@@ -162,6 +164,7 @@ def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> SharedCall:
 
 def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> None:
     """Give a call its backward functions, each of which is compiled when it is called first."""
+    from agnograd._backward import backward_source, multiplies
 
     def put(attribute: str, source: Callable[[], str]) -> None:
         @cache
@@ -192,6 +195,8 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
 def _step_source(
     op: Op, manner: Manner, own: Mapping[str, str], call: SharedCall, scope: dict[str, Any]
 ) -> str:
+    from agnograd._backward import step_source
+
     scope["xp"] = call.domain.raw
     scope |= {f"_{name}_shared": _shared(op, name, call.saved_names) for name in op.stacks}
     # A small cotangent may become a large gradient. That of a product of small matrices may, too,
