@@ -9,13 +9,13 @@ from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 from agnograd._call import Call, Pairs
-from agnograd._graph import FIRST, OP, RANK, ByNode, Edge, Leaf, Node, edges_of
+from agnograd._graph import FIRST, OP, RANK, ByNode, Edge, Leaf, Node, Output, edges_of
 from agnograd._pending import Elements, Pending, Products, Shared
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["Arrivals", "are_different"]
+__all__ = ["Arrivals", "are_different", "completed"]
 
 
 def _references_to_what_arrived() -> int:
@@ -60,7 +60,6 @@ class Arrivals:
         The rank of the oldest node that was found not worth to be run in blocks with newer ones.
     """
 
-    special = False
     tried = -inf
 
     def __init__(self, in_place: bool) -> None:
@@ -72,6 +71,7 @@ class Arrivals:
         self.masked: set[int] = set()
         self.final: ByNode[Any] = ByNode()
         self.in_place = in_place
+        self.special = False
 
     def add(self, node: Edge, g: Any, domain: Domain | None = None) -> None:
         """Add a gradient to what has arrived at a node: in place, if its domain says how."""
@@ -152,19 +152,16 @@ class Arrivals:
         return elements
 
     def join(self, edge: Edge, node: Node, shared: Shared, other: Any, g: Any) -> bool:
-        """Let a product of small arrays wait for others with the same input, if they can.
+        """Let a product of small arrays be the first that waits for others, if it can.
 
-        A gradient has arrived at that input before: what is used once has no others.
+        A gradient has arrived at the input that they share: what is used once has no others.
         """
         rank = edge[RANK]
         total = self.gradients[rank]
-        if type(total) is Products:  # most often with the very same `shared`
-            same = total.shared is shared or total.shared == shared
-            return same and total.take(other, g)
         if isinstance(total, Pending):
             return False
         products = Products(node, total, rank in self.owned, shared, g.ndim)
-        if not products.take(other, g):
+        if not products.take(shared, other, g):
             return False
         self.special = self.special or type(edge) is not Leaf
         self.own(edge, products)
@@ -211,3 +208,18 @@ def are_different(edges: Sequence[Edge | None]) -> bool:
     """Return whether no node is there twice."""
     ranks = [edge[RANK] for edge in edges if edge is not None]
     return len(set(ranks)) == len(ranks)
+
+
+def completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:
+    """Return one cotangent for each output of an op; zeros, or None, for unused ones."""
+    op = node[OP]
+    xp = op.domain.namespace if create_graph else op.domain.raw
+    output, like = next(iter(arrived.values()))
+    return [
+        arrived[index][1]
+        if index in arrived
+        else None
+        if op.optional
+        else xp.zeros(shape, dtype=dtype, device=op.domain.device(like))
+        for index, (shape, dtype) in enumerate(output.siblings)
+    ]

@@ -7,7 +7,7 @@ for most.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from textwrap import indent
 from typing import Literal
 
@@ -19,8 +19,9 @@ from agnograd._traits import broadcasts, is_product, returns_its_argument
 
 __all__ = ["Manner", "Pullbacks", "backward_source", "multiplies", "step_source", "works"]
 
-# By input, the lines that call the backend's own function in place of its rule, where it has one.
-Pullbacks = Mapping[str, Sequence[str]]
+# By input, where the backend has a function of its own in place of the rule: the lines that call
+# it, given those of the rule, for what the function leaves to that.
+Pullbacks = Mapping[str, Callable[[list[str]], list[str]]]
 
 # How a backward function multiplies: cotangents of 0 with derivatives that are not finite give 0
 # where it is guarded; a cotangent of real ones has no product where the derivative is an array.
@@ -130,7 +131,8 @@ def _freeing(op: Op) -> Iterator[str]:
 def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     """Hand the gradient with respect to one input on."""
     edge, grad = f"_{name}_edge", f"_{name}_grad"
-    lines = [
+    there = "_there" if name in op.stacks else f"(_rank := {edge}[{RANK}]) in gradients"
+    read = [
         # As Arrivals.read, without a call.
         f"if {edge}[{OP}].reads:",
         "    try:",
@@ -139,20 +141,20 @@ def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
         f"        _elements = arrivals.begin_elements({edge})",
         f"    _elements.keys.append({edge}[{FIRST}])",
         f"    _elements.cotangents.append({grad})",
-        f"elif (_rank := {edge}[{RANK}]) in gradients:",
-        f"    arrivals.add({edge}, {grad}, _domain)",
-        "else:",
-        f"    gradients[_rank] = {grad}",
-        f"    if {edge}[{OP}] is _UNWATCHED:",
-        f"        arrivals.leaves.append({edge})",
     ]
-    if len(op.differentiable) == 1:
-        lines += ["    else:", f"        return {edge}"]
-    elif name == op.differentiable[0]:
-        lines += ["    else:", f"        _first = {edge}"]
-    else:
-        lines += ["    elif _first is None:", f"        _first = {edge}"]
-        lines += ["    else:", f"        _push(arrivals.queue, {edge})"]
+    lines = [
+        f"if {there}:",
+        f"    arrivals.add({edge}, {grad}, _domain)",
+        f"elif {edge}[{OP}].turn:",
+        f"    gradients[_rank] = {grad}",
+        *indented(_turn(op, name, edge)),
+        f"elif {edge}[{OP}] is _UNWATCHED:",
+        f"    gradients[_rank] = {grad}",
+        f"    arrivals.leaves.append({edge})",
+    ]
+    # Numbers are most often elements that were read; arrays hardly ever are.
+    one, other = (read, lines) if op.of_numbers else (lines, read)
+    lines = [*one, f"el{other[0]}", *other[1:]]
     if looks:
         large = f"_type({grad}) in _viewable and _count({grad}) >= _large"
         lines = [f"if {large}:", "    arrivals.special = True", *lines]
@@ -161,11 +163,29 @@ def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     yield from lines
 
 
+def _turn(op: Op, name: str, edge: str) -> Iterator[str]:
+    """Return the first edge that is reached, and queue another one."""
+    if len(op.differentiable) == 1:
+        yield f"return {edge}"
+    elif name == op.differentiable[0]:
+        yield f"_first = {edge}"
+    else:
+        yield "if _first is None:"
+        yield f"    _first = {edge}"
+        yield "else:"
+        yield f"    _push(arrivals.queue, {edge})"
+
+
 def _joining(op: Op, name: str) -> Iterator[str]:
     """Let what is left to compute wait for calls that share an input, if it can."""
     other = op.differentiable[1 - op.differentiable.index(name)]
+    take = f"gradients[_rank].take(_{name}_shared, {other}, g)"
     join = f"arrivals.join(_{name}_edge, node, _{name}_shared, {other}, g)"
-    yield f"if _{name}_edge[{RANK}] not in gradients or not {join}:"
+    yield f"_there = (_rank := _{name}_edge[{RANK}]) in gradients"
+    # No name may refer to what is there: Arrivals.add counts the references.
+    yield "if not _there or not ("
+    yield f"    {take} if _type(gradients[_rank]) is _Products else {join}"
+    yield "):"
 
 
 def _unpacking(op: Op) -> str:
@@ -245,9 +265,7 @@ def _gradient(op: Op, name: str, manner: Manner, pullbacks: Pullbacks) -> Iterat
     result = f"_{name}_grad"
     rule = _by_rule(op, name, manner)
     if name in pullbacks:
-        yield from pullbacks[name]
-        yield f"if {result} is NotImplemented:"
-        yield from indented([*_conjugated(op, manner), *rule])
+        yield from pullbacks[name]([*_conjugated(op, manner), *rule])
     else:
         yield from rule
     if broadcasts(op):

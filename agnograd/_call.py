@@ -75,6 +75,8 @@ class Call:
     overwrite: Callable[..., Any] | None
     # Whether it read one element of an array, whose gradient may wait for those of others.
     reads: bool
+    # Whether nodes have a turn of their own in a pass: those that read one element need none.
+    turn: bool
     # The op whose nodes save all that rules name, if nodes of this one do not.
     whole: Call | None
     # Whether a call with these saved values leaves elements of its inputs out.
@@ -175,6 +177,7 @@ class SharedCall(Call):
         "saved_names",
         "sources",
         "step",
+        "turn",
         "whole",
         "works",
     )
@@ -188,6 +191,7 @@ class SharedCall(Call):
         self.works = self.add = self.accumulate = self.overwrite = self.masks = None
         self.step = self.guarded_step = None
         self.reads = self.optional = self.negates = False
+        self.turn = True
         self.saved_names: tuple[str, ...] = ()
         self.sources: tuple[Source, ...] = ()
         self.first = FIRST
@@ -233,7 +237,7 @@ class SharedCall(Call):
 
     def reading(self) -> SharedCall:
         """Return what stands for calls that read one element of an array."""
-        return self._variant("reading", reads=True)
+        return self._variant("reading", reads=True, turn=False)
 
     def reading_leaf(self) -> SharedCall:
         """Return what stands for calls that read one element of a leaf: nodes keep the key alone.
@@ -245,7 +249,7 @@ class SharedCall(Call):
         call.backward = lambda g, node, xp=self.domain.raw: self.backward(g, in_full(node), xp)
         call.guarded = lambda g, node, xp=self.domain.raw: self.guarded(g, in_full(node), xp)
         call.add = lambda g, node, into: self.add(g, in_full(node), into)  # type: ignore[misc]
-        call.whole, call.reads = self, True
+        call.whole, call.reads, call.turn = self, True, False
         call.freed = call.when_freed()
         return call
 
@@ -253,7 +257,7 @@ class SharedCall(Call):
         """Return what stands for calls whose results' gradients someone watches."""
         if self.step is None and not self.reads:
             return self
-        return self._variant("watched", reads=False, step=None)
+        return self._variant("watched", reads=False, turn=True, step=None)
 
     def _variant(self, name: str, **other: Any) -> SharedCall:
         """Return a call that differs in some attributes: one for all that are made so."""
@@ -332,7 +336,7 @@ def in_full(node: Node) -> Node:
     whole = node[OP].whole
     if whole is None:
         return node
-    *start, key, leaf = node
+    *start, key, leaf = node  # which has its facts: an element was read
     return [*start[:OP], whole, key, *leaf.facts, leaf]
 
 

@@ -28,7 +28,7 @@ from agnograd._negatives import lean, reference
 from agnograd._ops import Op
 from agnograd._saved import reads, saved_values, values_named
 from agnograd._signatures import prototype
-from agnograd._source import Form, arguments, forward_source
+from agnograd._source import Form, arguments, forward_source, indented
 from agnograd._traits import combines_two, negates
 from agnograd._unwrap import is_operand, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError, PluginError
@@ -178,10 +178,7 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
 
     own = _pullbacks(op, call, scope)
     # Backends know raw arrays alone; under `create_graph` there are others.
-    called = {
-        name: [f"_{name}_grad = _pullback_{name}({given}) if xp is _raw else NotImplemented"]
-        for name, given in own.items()
-    }
+    called = {name: partial(_called, name, given) for name, given in own.items()}
     guarded: Manner = "guarded" if multiplies(op) else "plain"
     put("backward", lambda: backward_source(op, "plain", called))
     put("guarded", lambda: backward_source(op, guarded, {}))
@@ -196,6 +193,7 @@ def _step_source(
     op: Op, manner: Manner, own: Mapping[str, str], call: SharedCall, scope: dict[str, Any]
 ) -> str:
     from agnograd._backward import step_source
+    from agnograd._pending import Products  # which the engine needs, and nothing before
 
     scope["xp"] = call.domain.raw
     scope |= {f"_{name}_shared": _shared(op, name, call.saved_names) for name in op.stacks}
@@ -203,18 +201,30 @@ def _step_source(
     # but they are too fast to look at what they give.
     kinds = {rule.kind for rule in op.rules.values()}
     looks = call.domain.large is not None and bool(kinds & {"linear", "vjp"})
-    pullbacks = {
-        name: written_out(
-            scope[f"_pullback_{name}"], given, f"_{name}_grad", f"_pullback_{name}", scope
-        )
-        for name, given in own.items()
-    }
+    scope["_Products"] = Products
+    pullbacks = {name: partial(_written, scope, name, given) for name, given in own.items()}
     return step_source(op, manner, pullbacks, looks)
+
+
+def _called(name: str, given: str, otherwise: list[str]) -> list[str]:
+    """Call a backend's function for the gradient with respect to an input."""
+    result = f"_{name}_grad"
+    return [
+        f"{result} = _pullback_{name}({given}) if xp is _raw else NotImplemented",
+        f"if {result} is NotImplemented:",
+        *indented(otherwise),
+    ]
+
+
+def _written(scope: dict[str, Any], name: str, given: str, otherwise: list[str]) -> list[str]:
+    """Write it out, or call it, for raw arrays alone."""
+    function = f"_pullback_{name}"
+    return written_out(scope[function], given, f"_{name}_grad", function, scope, otherwise)
 
 
 def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:
     """Return what says how calls that share an input are computed together."""
-    from agnograd._pending import Shared  # which the engine needs, and nothing before
+    from agnograd._pending import Shared
 
     number = op.differentiable.index(name)
     place = FIRST + saved_names.index(op.differentiable[1 - number])

@@ -8,7 +8,7 @@ from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrivals import Arrivals, are_different
+from agnograd._arrivals import Arrivals, are_different, completed
 from agnograd._blocks import in_blocks
 from agnograd._call import Backward, Call, Pairs, note
 from agnograd._domain import Domain
@@ -45,7 +45,7 @@ Callback = Callable[[Any], Any]
 def run_pass(
     seeds: Sequence[tuple[Edge, Any]],
     *,
-    outputs: Sequence[Variable] = (),
+    starts: Sequence[tuple[Variable, Any]] = (),
     targets: Iterable[Edge] | None = None,
     create_graph: bool = False,
     retain_graph: bool = False,
@@ -61,8 +61,8 @@ def run_pass(
     ----------
     seeds : sequence of (node, cotangent)
         Where the pass starts: raw arrays, or Variables under ``create_graph``.
-    outputs : sequence of Variables
-        The values that the pass starts from, for the hooks of plugins.
+    starts : sequence of (Variable, cotangent)
+        The values that the pass starts from, as they were given, for the hooks of plugins.
     targets : iterable of nodes, optional
         The values whose gradients are asked for; by default all leaves. Only nodes on a path to
         a target are visited.
@@ -85,24 +85,18 @@ def run_pass(
         The gradients by node: raw arrays, or Variables under ``create_graph``.
     """
     this, mode = Pass(not create_graph), current_mode()
-    if mode is not None or create_graph or retain_graph or retain_grads:
-        this.ask(mode, create_graph, retain_graph, retain_grads)
-    if targets is not None:
-        starts, targets = [node for node, _ in seeds], list(targets)
-        this.targets = {node[RANK] for node in targets}
-        this.noticing = retain_grads or not all(isinstance(node, Leaf) for node in targets)
-        this.path = on_path(starts, targets)
-        this.ends = frozenset() if beyond else this.targets
-    if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
-        this.callbacks = callbacks or this.callbacks
-        this.awaited = uses([node for node, _ in seeds], this.path)
-    # What is asked of the pass beyond the gradients of all leaves.
-    if this.noticing or this.path is not None or this.awaited is not None:
-        this.plain = False
     for node, g in seeds:
         this.add(node, g)
         if g.shape and domain_at(node).is_large(g):
             this.special = True
+    if mode is not None or create_graph or retain_graph or retain_grads:
+        this.ask(mode, create_graph, retain_graph, retain_grads)
+    if targets is not None:
+        this.aim([node for node, _ in seeds], list(targets), beyond)
+    if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
+        this.callbacks = callbacks or this.callbacks
+        this.awaited = uses([node for node, _ in seeds], this.path)
+        this.plain = False
     if this.hooks is None and not create_graph:
         this.run()
         return this.final
@@ -110,7 +104,7 @@ def run_pass(
         if create_graph:  # whatever the state is outside
             around.enter_context(enable_grad())
         if this.hooks is not None:
-            raw = tuple(output._raw for output in outputs)
+            raw = tuple(output._raw for output, _ in starts)
             around.enter_context(this.hooks.around_pass(raw))
         this.run()
     return this.final
@@ -119,7 +113,8 @@ def run_pass(
 class Pass(Arrivals):
     """One reverse pass: what is asked of it, and the gradients that are on their way.
 
-    Most often nothing is asked but the gradients of all leaves, as the class has it.
+    Most often nothing is asked but the gradients of all leaves, as the class has it: what is looked
+    up there is no attribute that each pass has to set.
 
     Attributes
     ----------
@@ -130,8 +125,6 @@ class Pass(Arrivals):
         Whether gradients of values in the middle of the graph are asked for.
     plain : bool
         Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
-    steps : bool
-        Whether plain ops take steps, in such a pass. If not, all nodes are looked at.
     """
 
     targets: Set[int] = frozenset()
@@ -141,16 +134,16 @@ class Pass(Arrivals):
     awaited: dict[int, int] | None = None
     hooks: ActiveHooks | None = None
     observers: ActiveHooks | None = None
-    create_graph = retain_graph = retain_grads = noticing = steps = False
+    create_graph = retain_graph = retain_grads = noticing = False
     plain = True
 
     def ask(
         self, mode: Mode | None, create_graph: bool, retain_graph: bool, retain_grads: bool
     ) -> None:
         """Say what is asked in a state: see ``run_pass``."""
-        self.create_graph, self.plain = create_graph, not create_graph
-        self.retain_graph = retain_graph
+        self.create_graph, self.retain_graph = create_graph, retain_graph
         self.retain_grads = self.noticing = retain_grads
+        self.plain = not (create_graph or retain_grads)
         if mode is None:
             return
         if mode.tape is not None:  # forward mode outside of this pass needs the values
@@ -158,12 +151,22 @@ class Pass(Arrivals):
         self.hooks = mode.hooks
         if self.hooks is not None and self.hooks.observe_rules:
             self.observers = self.hooks
+            self.special = True
+
+    def aim(self, starts: Sequence[Edge], targets: Sequence[Edge], beyond: bool) -> None:
+        """Ask for the gradients of some nodes alone: see ``run_pass``."""
+        self.targets = {node[RANK] for node in targets}
+        self.noticing = self.retain_grads or not all(isinstance(node, Leaf) for node in targets)
+        self.path = on_path(starts, targets)
+        self.ends = frozenset() if beyond else self.targets
+        if self.noticing or self.path is not None:
+            self.plain = False
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         gradients, queue, keep = self.gradients, self.queue, self.retain_graph
-        self.steps = self.plain and not Domain.switching
-        self.special = self.special or not self.steps or self.observers is not None
+        if Domain.switching or not self.plain:  # then no node takes a step
+            self.special = True
         if not queue:
             return
         node: Any = heappop(queue)
@@ -187,12 +190,13 @@ class Pass(Arrivals):
                     node = heapreplace(queue, reached)
                 else:
                     node = reached
+            final = self.final
             for node in self.leaves:
-                g = gradients[node[RANK]]
+                g = gradients[rank := node[RANK]]
                 if node[WATCH] is not None or type(g) in PENDING:
                     self.visit(node, g)
                 else:  # most often
-                    self.final[node[RANK]] = node, g
+                    final[rank] = node, g
         except BaseException as error:
             note(error, node[OP])
             raise
@@ -200,7 +204,7 @@ class Pass(Arrivals):
     def look(self, node: Edge, g: Any) -> Edge | None:
         """Take a step if the op and its gradient are plain ones; visit the node otherwise."""
         op = node[OP]
-        if op.step is None or not self.steps:
+        if op.step is None or not self.plain or Domain.switching:
             return self.visit(node, g)
         masked = node[RANK] in self.masked
         if self.observers is not None and not masked:
@@ -355,7 +359,7 @@ class Pass(Arrivals):
                 owned = node[RANK] in self.owned and not self.final.has(node)
                 return self.overwrite(op, node, taken, g, owned)
         if isinstance(g, dict):
-            g = _completed(node, g, self.create_graph)
+            g = completed(node, g, self.create_graph)
         if not masked:
             return self.apply(op.backward, node, taken, g)
         with op.domain.backend.quiet():
@@ -383,18 +387,3 @@ def _on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
     if isinstance(g, dict):
         _, g = next(iter(g.values()))  # of one of several outputs
     return domain_at(node).backend.on_device(g._raw if isinstance(g, Variable) else g)
-
-
-def _completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:
-    """Return one cotangent for each output of an op; zeros, or None, for unused ones."""
-    op = node[OP]
-    xp = op.domain.namespace if create_graph else op.domain.raw
-    output, like = next(iter(arrived.values()))
-    return [
-        arrived[index][1]
-        if index in arrived
-        else None
-        if op.optional
-        else xp.zeros(shape, dtype=dtype, device=op.domain.device(like))
-        for index, (shape, dtype) in enumerate(output.siblings)
-    ]

@@ -72,6 +72,7 @@ class NoOp:
 
     name = "leaf"
     reads = negates = False
+    turn = True
     step = works = None
     first = FIRST
 
@@ -81,6 +82,7 @@ class NoOp:
 
 
 _NO_OP, UNWATCHED = NoOp(), NoOp()
+UNWATCHED.turn = False
 
 # Taking the next number of a range is one C call, hence atomic: threads never share a rank. (That
 # of an itertools.count takes longer, if it counts down.) The ops do it themselves: to call `next`
@@ -95,8 +97,8 @@ class Leaf(list[Any]):
     __slots__ = ("__weakref__", "accumulated", "domain", "facts", "grad", "variable")
 
     domain: Domain
-    # The shape and dtype, which what is written to the array later keeps.
-    facts: tuple[tuple[int, ...], Any]
+    # The shape and dtype, which what is written to the array later keeps, once elements were read.
+    facts: tuple[tuple[int, ...], Any] | None
     grad: Variable | None
     variable: weakref.ref[Variable]
     accumulated: dict[int, Callable[[Any], Any]] | None
@@ -105,10 +107,8 @@ class Leaf(list[Any]):
     def of(cls, variable: Variable) -> Leaf:
         """Return a leaf for a Variable: in half of the time that an ``__init__`` takes."""
         leaf = cls((next(ranks), None, UNWATCHED))
-        raw = variable._raw
-        leaf.grad = leaf.accumulated = None
+        leaf.grad = leaf.accumulated = leaf.facts = None
         leaf.domain = variable._domain
-        leaf.facts = raw.shape, raw.dtype
         leaf.variable = weakref.ref(variable)
         return leaf
 

@@ -30,6 +30,7 @@ _EXPRESSIONS = (
     *(ast.Name, ast.Subscript, ast.Tuple, ast.UnaryOp, ast.keyword),
     *(ast.boolop, ast.cmpop, ast.expr_context, ast.operator, ast.unaryop),
 )
+NOT_IMPLEMENTED = "NotImplemented"
 _MOST = 120  # nodes of a syntax tree: some ten lines
 _CONSTANTS = (bool, int, float, str, type(None))
 
@@ -81,7 +82,12 @@ def inline(function: F) -> F:
 
 
 def written_out(
-    function: Callable[..., Any], arguments: str, result: str, prefix: str, scope: dict[str, Any]
+    function: Callable[..., Any],
+    arguments: str,
+    result: str,
+    prefix: str,
+    scope: dict[str, Any],
+    otherwise: Sequence[str] = (),
 ) -> list[str]:
     """Return statements that do what a call does, or the call itself if that is all that can be.
 
@@ -98,6 +104,8 @@ def written_out(
         with.
     scope : dict
         Is given what it finds in its module.
+    otherwise : sequence of str, optional
+        The statements that give the result where the function returns ``NotImplemented``.
     """
     if function in _OPERATORS:
         return [f"{result} = {_OPERATORS[function].format(*arguments.split(', '))}"]
@@ -106,9 +114,13 @@ def written_out(
         definition = _definition(function)
         renamed = _Renamed(function, prefix, _bound(function, called.body[0].value))  # type: ignore[attr-defined]
         body = [renamed.visit(each) for each in _without_docstring(definition.body)]
-        lines = [ast.unparse(ast.fix_missing_locations(each)) for each in _giving(body, result)]
+        giving = _giving(body, result, ast.parse("\n".join(otherwise)).body)
+        lines = [ast.unparse(ast.fix_missing_locations(each)) for each in giving]
     except _NotWritableError:
-        return [ast.unparse(called)]
+        lines = [ast.unparse(called)]
+        if otherwise:
+            lines += [f"if {result} is NotImplemented:", *(f"    {each}" for each in otherwise)]
+        return lines
     scope |= renamed.found
     return [line for each in lines for line in each.splitlines()]
 
@@ -190,6 +202,8 @@ class _Renamed(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Replace a parameter by its argument, and call all else by another name."""
         name, new = node.id, f"{self.prefix}__{node.id}"
+        if name == NOT_IMPLEMENTED:
+            return node
         if name in self.arguments:
             if not isinstance(node.ctx, ast.Load):  # the argument's own variable would change
                 raise _NotWritableError
@@ -202,15 +216,32 @@ class _Renamed(ast.NodeTransformer):
         return ast.Name(new, node.ctx)
 
 
-def _giving(body: Sequence[ast.stmt], result: str) -> Iterator[ast.stmt]:
-    """Yield statements that assign what others return."""
+def _giving(
+    body: Sequence[ast.stmt], result: str, otherwise: Sequence[ast.stmt]
+) -> Iterator[ast.stmt]:
+    """Yield statements that assign what others return, or find it otherwise."""
     for place, each in enumerate(body):
         if isinstance(each, ast.Return):
+            if otherwise and isinstance(each.value, ast.Name) and each.value.id == NOT_IMPLEMENTED:
+                yield from otherwise
+                return
             yield ast.Assign([ast.Name(result, ast.Store())], each.value or ast.Constant(None))
+            if otherwise and not _is_value(each.value):
+                missing = ast.parse(f"{result} is {NOT_IMPLEMENTED}", mode="eval").body
+                yield ast.If(missing, list(otherwise), [])
             return
         if isinstance(each, ast.If) and any(isinstance(n, ast.Return) for n in ast.walk(each)):
             rest = [*each.orelse, *body[place + 1 :]]
-            yield ast.If(each.test, list(_giving(each.body, result)), list(_giving(rest, result)))
+            ways = [list(_giving(body, result, otherwise)) for body in (each.body, rest)]
+            yield ast.If(each.test, *ways)
             return
         yield each
     raise _NotWritableError  # it ends without a return
+
+
+def _is_value(expression: ast.expr | None) -> bool:
+    """Return whether an expression is never ``NotImplemented``, as far as one can see."""
+    if isinstance(expression, ast.Call):
+        method = expression.func
+        return isinstance(method, ast.Attribute) and not method.attr.startswith("__")
+    return isinstance(expression, ast.BinOp | ast.UnaryOp)

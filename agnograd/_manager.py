@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from agnograd._engine import Callback, run_pass
 from agnograd._graph import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._mode import current_mode, enable_grad, entered, no_grad
-from agnograd._seeds import cotangent_list, seeds_of
+from agnograd._seeds import pairs_of, seeds_of
 from agnograd._trees import leaves
 from agnograd._variable import Variable
 from agnograd._watching import replaced
@@ -178,7 +178,8 @@ class GradManager:
                 "of what it recorded"
             )
         found = [outputs] if isinstance(outputs, Variable) else list(outputs)
-        seeds = seeds_of(found, cotangent_list(gradients, found), create_graph, None)
+        pairs = pairs_of(found, gradients)
+        seeds = seeds_of(pairs, create_graph)
         callbacks: ByNode[Callback] = ByNode()
         for node, each in self._attached.values():
             if each.callbacks:
@@ -186,7 +187,7 @@ class GradManager:
         with enable_grad() if create_graph else no_grad():
             result = run_pass(
                 seeds,
-                outputs=found,
+                starts=pairs,
                 targets=[node for node, _ in self._attached.values()],
                 create_graph=create_graph,
                 retain_graph=create_graph if retain_graph is None else retain_graph,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from agnograd._graph import FIRST, OP, Leaf, Node
+from agnograd._call import in_full
+from agnograd._graph import FIRST, OP, Node
 
 __all__ = ["PENDING", "Elements", "Pending", "Products", "Shared"]
 
@@ -80,10 +81,8 @@ class Elements(Pending):
         key = None if few else _joined(self.keys, op.domain.library)
         if key is not None:
             reading = [*self.node[:FIRST], key, *self.node[FIRST + 1 :]]
-            # Libraries take half of the time where they need not find the dtype out. The leaf
-            # knows it, and otherwise it is the last value that the node saved.
-            source = self.node[-1]
-            dtype = source.facts[1] if type(source) is Leaf else self.node[op.first - 1]
+            # Libraries take half of the time where they need not find the dtype out.
+            dtype = in_full(self.node)[-2]
             return op.add(op.domain.library.asarray(self.cotangents, dtype=dtype), reading, into)
         for key, g in zip(self.keys, self.cotangents, strict=True):
             into = op.add(g, [*self.node[:FIRST], key, *self.node[FIRST + 1 :]], into)
@@ -140,15 +139,15 @@ class Products(Pending):
         self.others: list[Any] = []
         self.size = 0
 
-    def take(self, other: Any, g: Any) -> bool:
+    def take(self, shared: Shared, other: Any, g: Any) -> bool:
         """Let a product wait for others, unless it is large or of another kind."""
         size = self.count(other) + self.count(g)
         if (
             type(size) is not int  # a size that is yet to be known
             or size > _SMALL
             or not other.ndim == self.ndim == g.ndim <= 2
-            or other.dtype is not self.dtype
-            or g.dtype is not self.dtype
+            or not other.dtype is self.dtype is g.dtype
+            or (shared is not self.shared and shared != self.shared)
         ):
             return False
         self.others.append(other)

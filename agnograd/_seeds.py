@@ -12,32 +12,23 @@ from agnograd.errors import GradientError, NoGradientError
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = [
-    "Seeds",
-    "cotangent_list",
-    "given_by",
-    "nodes_of",
-    "owned",
-    "raw_seed",
-    "seed_of",
-    "seeds_of",
-]
+__all__ = ["Seeds", "given_by", "nodes_of", "owned", "pairs_of", "raw_seed", "seed_of", "seeds_of"]
 
 # Where a pass starts, and with which cotangents.
 Seeds = Sequence[tuple[Edge, Any]]
 
 
-def cotangent_list(cotangents: Any, outputs: Sequence[Variable]) -> list[Any]:
-    """Return one cotangent, or None, for each output."""
+def pairs_of(outputs: Sequence[Variable], cotangents: Any) -> list[tuple[Variable, Any]]:
+    """Return each output with its cotangent, or None."""
     if cotangents is None:
-        return [None] * len(outputs)
+        return [(output, None) for output in outputs]
     found = list(cotangents) if isinstance(cotangents, list | tuple) else [cotangents]
     if len(found) != len(outputs):
         raise GradientError(
             f"{len(found)} cotangents were given for {len(outputs)} outputs; give one for each, "
             "or None for a real value of one element"
         )
-    return found
+    return list(zip(outputs, found, strict=True))
 
 
 def nodes_of(variables: Sequence[Variable], what: str) -> list[Edge]:
@@ -53,63 +44,66 @@ def nodes_of(variables: Sequence[Variable], what: str) -> list[Edge]:
 
 
 def seeds_of(
-    outputs: Sequence[Variable],
-    cotangents: Sequence[Any],
-    create_graph: bool,
-    loss_scale: float | None,
+    pairs: Sequence[tuple[Variable, Any]], create_graph: bool, loss_scale: float | None = None
 ) -> list[tuple[Edge, Any]]:
     """Return where a pass starts: the outputs' nodes and their checked cotangents."""
     seeds: list[tuple[Any, Any]] = []
-    for output, cotangent in zip(outputs, cotangents):  # noqa: B905 - by name it takes a third of a µs
-        if output._node is None:
-            nodes_of(outputs, "outputs")  # an error, which says which one it is
-        g = seed_of(output, cotangent)
-        if loss_scale is not None:
-            g = g * loss_scale
-        seeds.append((output._node, g if create_graph else raw_seed(g)))
+    checked = seed_of if create_graph else raw_seed
+    for output, cotangent in pairs:
+        node = output._node
+        if node is None:
+            nodes_of([output for output, _ in pairs], "outputs")  # an error: which one it is
+        g = checked(output, cotangent)
+        seeds.append((node, g if loss_scale is None else g * loss_scale))
     return seeds
 
 
 def seed_of(output: Variable, cotangent: Any) -> Variable:
     """Return the cotangent of an output as a Variable, one by default."""
     domain = output._domain
-    value = output._raw
-    if cotangent is None:
-        if value.shape and output.size != 1:
-            raise NoGradientError(
-                f"a gradient is implied for values of one element alone, not of shape "
-                f"{value.shape}: pass the gradient, with that shape, or reduce the value with "
-                "xp.sum or xp.mean"
-            )
-        if domain.is_complex(value.dtype):
-            raise NoGradientError(
-                "a complex value has no implied gradient: pass one, or differentiate its real or "
-                "imaginary part, or its absolute value"
-            )
-        made: Variable = domain.Variable._make(domain.ones(value), None)
-        return made
-    if not isinstance(cotangent, Variable):
-        if isinstance(cotangent, bool | int | float | complex | list | tuple):
-            cotangent = domain.library.asarray(cotangent, dtype=value.dtype, device=output.device)
-        cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
-    elif cotangent._domain is not domain:
-        cotangent = domain.Variable._make(domain.to_raw(cotangent), None)
-    raw = cotangent._raw
-    if raw.shape != value.shape or raw.dtype != value.dtype:
+    raw = raw_seed(output, cotangent)
+    if isinstance(cotangent, Variable) and cotangent._domain is domain:
+        return cotangent
+    made: Variable = domain.Variable._make(raw, None)
+    return made
+
+
+def raw_seed(output: Variable, cotangent: Any) -> Any:
+    """Return the cotangent of an output as a raw array, as results are, for speed."""
+    domain, value = output._domain, output._raw
+    if type(cotangent) is domain.Variable:
+        raw = cotangent._raw
+    elif cotangent is None:
+        raw = _implied(output)
+    elif isinstance(cotangent, bool | int | float | complex | list | tuple):
+        raw = domain.library.asarray(cotangent, dtype=value.dtype, device=output.device)
+    else:
+        raw = domain.to_raw(cotangent)
+    if raw.shape != value.shape or (raw.dtype is not value.dtype and raw.dtype != value.dtype):
         raise GradientError(
             f"a cotangent of shape {raw.shape} and dtype {raw.dtype} does not fit a value of shape "
             f"{value.shape} and dtype {value.dtype}; it must have the value's"
         )
-    checked: Variable = cotangent
-    return checked
-
-
-def raw_seed(g: Variable) -> Any:
-    """Return a cotangent for a pass over raw arrays: as results are, for speed."""
-    raw, domain = g._raw, g._domain
     if type(raw) is domain.number_type or raw.shape:
         return raw
     return domain.backend.scalar(raw)
+
+
+def _implied(output: Variable) -> Any:
+    """Return the cotangent of an output for which none is given: one."""
+    value = output._raw
+    if value.shape and output.size != 1:
+        raise NoGradientError(
+            f"a gradient is implied for values of one element alone, not of shape "
+            f"{value.shape}: pass the gradient, with that shape, or reduce the value with "
+            "xp.sum or xp.mean"
+        )
+    if output._domain.is_complex(value.dtype):
+        raise NoGradientError(
+            "a complex value has no implied gradient: pass one, or differentiate its real or "
+            "imaginary part, or its absolute value"
+        )
+    return output._domain.ones(value)
 
 
 def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Variable:
@@ -137,8 +131,6 @@ def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Varia
     else:
         own = domain.backend.own(own)
         given[id(own)] = own
-        if own is not g:
-            given[id(g)] = g
     # As Domain.wrap, without a call: a loop has many small passes.
     variable: Variable = next(domain.blank)
     variable._raw, variable._node = own, None
@@ -147,4 +139,7 @@ def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Varia
 
 def given_by(seeds: Seeds) -> dict[int, Any]:
     """Return the cotangents that a pass began with, by their identity."""
-    return {id(g): g for _, g in seeds}
+    given = {}
+    for _, g in seeds:
+        given[id(g)] = g
+    return given

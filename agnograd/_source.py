@@ -166,10 +166,10 @@ def _recording(op: Op, usual: bool, numbers: bool) -> Iterator[str]:
     if not several:
         yield "_result = _next(_blank)"
         yield "_result._raw = _out"
-    yield f"if {_constant(op)}:"
-    yield "    _result = _wrap(_out)" if several else "    _result._node = None"
-    yield "else:"
+    yield f"if not ({_constant(op)}):"
     yield from indented(_new_node(op, usual, numbers))
+    yield "else:"
+    yield "    _result = _wrap(_out)" if several else "    _result._node = None"
     if op.view is None:
         yield "return _result"
         return
@@ -250,9 +250,11 @@ def _kept(saved: Saved, tracked: tuple[str, ...] | None) -> str:
 
 
 def _reading_node(op: Op) -> Iterator[str]:
-    """Make the node of one element, which is no view; a leaf knows its shape and dtype itself."""
+    """Make the node of one element, which is no view; a leaf keeps its shape and dtype itself."""
     yield "if _type(_out) is _Number or _type(_out) in _scalars:"
     yield "    if _type(_x_node) is _Leaf:"
+    yield "        if _x_node.facts is None:"
+    yield "            _x_node.facts = x.shape, x.dtype"
     yield "        _result._node = [_next(_ranks), None, _reading_leaf, key, _x_node]"
     yield "        return _result"
     yield f"    _result._node = {_node(op, '_reading')}"

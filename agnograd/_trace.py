@@ -13,7 +13,7 @@ from agnograd._graph import ByNode, Edge, Leaf, next_rank
 from agnograd._mode import enable_grad, is_grad_enabled, recording_since
 from agnograd._namespace import domain_of
 from agnograd._paths import older
-from agnograd._seeds import given_by, owned, raw_seed, seed_of
+from agnograd._seeds import given_by, owned, seed_of, seeds_of
 from agnograd._trees import flatten, leaves, map_leaves, unflatten
 from agnograd._variable import Variable
 from agnograd.errors import UnsupportedArrayError
@@ -94,16 +94,13 @@ class Trace:
         """Return the gradients for each differentiated argument, in its own structure."""
         given = [seed_of(*pair) for pair in zip(outputs, cotangents, strict=True)]
         create_graph = self.connects and self._depends_on_outside([*outputs, *given])
-        seeds = [
-            (output._node, g if create_graph else raw_seed(g))
-            for output, g in zip(outputs, given, strict=True)
-            if output._node is not None
-        ]
+        pairs = list(zip(outputs, given, strict=True))
+        seeds = seeds_of([pair for pair in pairs if pair[0]._node is not None], create_graph)
         targets = [each.node for inputs in self.inputs for each in inputs]
         with enable_grad():
             found = run_pass(
                 seeds,
-                outputs=outputs,
+                starts=pairs,
                 targets=targets,
                 create_graph=create_graph,
                 retain_graph=retain or create_graph,

@@ -282,8 +282,7 @@ class Variable(Methods):
             If an earlier pass freed the graph.
         """
         later("agnograd.autodiff", "run_backward")(
-            [self],
-            [gradient],
+            [(self, gradient)],
             retain_graph=retain_graph,
             create_graph=create_graph,
             inputs=[inputs] if isinstance(inputs, Variable) else inputs,

@@ -83,7 +83,7 @@ class NumpyBackend(Backend):
     def own(self, array: Any) -> Any:
         """Return the array, or a copy if it is a view, a scalar, or read-only."""
         np = self._np
-        if isinstance(array, np.ndarray) and array.base is None and array.flags.writeable:
+        if type(array) is np.ndarray and array.base is None and array.flags.writeable:
             return array
         return np.array(array)
 

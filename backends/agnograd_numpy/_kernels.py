@@ -14,8 +14,12 @@ from agnograd.extend import inline
 __all__ = ["KERNELS", "filled", "matmul"]
 
 # A name of this module is found faster than an attribute of NumPy's.
-_ndarray, _empty, _matmul = np.ndarray, np.empty, np.matmul
+_ndarray, _empty, _matmul, _number = np.ndarray, np.empty, np.matmul, np.float64
 _add: Any = np.add.reduce
+_ONE, _ZERO = np.float64(1), np.float64(0)
+
+# Dtypes whose mean is the sum divided by the number of elements.
+_SUMMED = frozenset(np.dtype(each) for each in "fdFD")
 
 # Up to how many elements an array is better filled than read without strides.
 _FILLED = 2**11
@@ -65,17 +69,23 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
 @inline
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     """Return ones; for a scalar, a scalar."""
-    if dtype is None and device is None and isinstance(x, (np.number, np.bool_)):
-        return type(x)(1)
-    return np.ones_like(x, dtype=dtype, device=device)
+    if type(x) is _number and dtype is None and device is None:
+        return _ONE
+    return _like(np.ones_like, 1, x, dtype, device)
 
 
 @inline
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     """Return zeros; for a scalar, a scalar."""
+    if type(x) is _number and dtype is None and device is None:
+        return _ZERO
+    return _like(np.zeros_like, 0, x, dtype, device)
+
+
+def _like(function: Any, value: int, x: Any, dtype: Any, device: Any) -> Any:
     if dtype is None and device is None and isinstance(x, (np.number, np.bool_)):
-        return type(x)(0)
-    return np.zeros_like(x, dtype=dtype, device=device)
+        return type(x)(value)
+    return function(x, dtype=dtype, device=device)
 
 
 # -- reductions, by methods of ufuncs, which NumPy's functions spend much time to call -----------
@@ -97,10 +107,11 @@ def total(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = Fa
 @inline
 def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     """Return the mean; a half is added up in single precision, as NumPy does."""
-    if x.dtype.char not in "fdFD" or not x.shape or not x.size:
+    size = x.size
+    if x.dtype not in _SUMMED or not x.ndim or not size:
         return np.mean(x, axis=axis, keepdims=keepdims)
     sums = _add(x, axis, None, None, keepdims)
-    return sums / (x.size // sums.size)
+    return sums / (size if type(sums) is _number else size // sums.size)
 
 
 # -- linear algebra --------------------------------------------------------------------------------
