@@ -73,6 +73,8 @@ def raw_seed(output: Variable, cotangent: Any) -> Any:
     domain, value = output._domain, output._raw
     if type(cotangent) is domain.Variable:
         raw = cotangent._raw
+        if type(raw) is domain.number_type is type(value):
+            return raw
     elif cotangent is None:
         raw = _implied(output)
     elif isinstance(cotangent, bool | int | float | complex | list | tuple):

@@ -274,9 +274,10 @@ def _matching(op: Op, numbers: bool) -> Iterator[str]:
         yield "    if _kind is _Number is _type(_out):"
         yield f"        _result._node = {_node(op._replace(of_numbers=True), '_of_numbers')}"
         yield "        return _result"
-    yield "    if _kind not in _viewable:"
-    yield "        _match = None"
-    yield f"    elif {one}.shape == {other}.shape and {one}.dtype is {other}.dtype:"
+    alike = f"{one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
+    if is_product(op):  # often of an array with itself
+        alike = f"{one} is {other} or ({alike})"
+    yield f"    if {alike}:"
     yield "        _match = None"
     if is_product(op):
         yield "        if _large is not None and _count(_out) >= _large:"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+from weakref import ref
 
 from agnograd._deferred import later
-from agnograd._graph import WATCH, Edge, Leaf, watch
+from agnograd._graph import UNWATCHED, WATCH, Edge, Leaf, ranks, watch
 from agnograd._methods import Methods
 from agnograd.errors import (
     GradientError,
@@ -84,7 +85,11 @@ class Variable(Methods):
         else:
             variable._raw = data = domain.to_raw(raw)
         if data.dtype in domain.inexact_dtypes and requires_grad is not False:
-            variable._leaf = variable._node = Leaf.of(variable)
+            # As Leaf.of, without a call.
+            variable._leaf = variable._node = leaf = Leaf((next(ranks), None, UNWATCHED))
+            leaf.grad = leaf.accumulated = leaf.facts = None
+            leaf.domain = domain
+            leaf.variable = ref(variable)
             return variable
         variable._node = None
         if requires_grad:
@@ -103,8 +108,10 @@ class Variable(Methods):
     @property
     def data(self) -> Any:
         """The raw array, without a copy. It must not be changed while a graph may need it."""
-        raw, domain = self._raw, self._domain
-        return raw if type(raw) in domain.ready_types else domain.backend.array(raw)
+        raw = self._raw
+        if type(raw) in self._domain.ready_types:
+            return raw
+        return self._domain.backend.array(raw)
 
     @data.setter
     def data(self, raw: Any) -> None:
