@@ -128,11 +128,12 @@ def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Varia
         raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
         return g if raw is g._raw else domain.Variable._make(raw, g._node)
     own = g if x is None else domain.backend.laid_out(g, x)
-    if id(own) in given:
+    key = id(own)
+    if key in given:
         own = domain.copy(own)
     else:
+        given[key] = own
         own = domain.backend.own(own)
-        given[id(own)] = own
     # As Domain.wrap, without a call: a loop has many small passes.
     variable: Variable = next(domain.blank)
     variable._raw, variable._node = own, None

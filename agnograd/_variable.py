@@ -218,8 +218,9 @@ class Variable(Methods):
 
         On a leaf that was written to, it is the gradient of the value before the first write.
         """
-        if type(self._node) is Leaf:  # most often; and no view is a leaf
-            return self._node.grad
+        node = self._node
+        if type(node) is Leaf:  # most often; and no view is a leaf
+            return node.grad
         leaf = self._own_leaf()
         if leaf is not None:
             return leaf.grad
