@@ -59,6 +59,7 @@ def inline(function: F) -> F:
     It is written out if it is a plain function of a few lines whose source can be read, made of
     assignments, conditions, expressions and returns (no loops, ``with``, ``try``, functions in it,
     or parameters that are assigned to). If not, it is called, as it would be without this.
+    ``NotImplemented`` means what it means in a call.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ def written_out(
         definition = _definition(function)
         renamed = _Renamed(function, prefix, _bound(function, called.body[0].value))  # type: ignore[attr-defined]
         body = [renamed.visit(each) for each in _without_docstring(definition.body)]
-        giving = _giving(body, result, ast.parse("\n".join(otherwise)).body)
+        giving = _giving(body, result, ast.parse("\n".join(otherwise)).body, renamed.found)
         lines = [ast.unparse(ast.fix_missing_locations(each)) for each in giving]
     except _NotWritableError:
         lines = [ast.unparse(called)]
@@ -217,7 +218,7 @@ class _Renamed(ast.NodeTransformer):
 
 
 def _giving(
-    body: Sequence[ast.stmt], result: str, otherwise: Sequence[ast.stmt]
+    body: Sequence[ast.stmt], result: str, otherwise: Sequence[ast.stmt], found: Mapping[str, Any]
 ) -> Iterator[ast.stmt]:
     """Yield statements that assign what others return, or find it otherwise."""
     for place, each in enumerate(body):
@@ -226,22 +227,30 @@ def _giving(
                 yield from otherwise
                 return
             yield ast.Assign([ast.Name(result, ast.Store())], each.value or ast.Constant(None))
-            if otherwise and not _is_value(each.value):
+            if otherwise and not _is_value(each.value, found):
                 missing = ast.parse(f"{result} is {NOT_IMPLEMENTED}", mode="eval").body
                 yield ast.If(missing, list(otherwise), [])
             return
         if isinstance(each, ast.If) and any(isinstance(n, ast.Return) for n in ast.walk(each)):
             rest = [*each.orelse, *body[place + 1 :]]
-            ways = [list(_giving(body, result, otherwise)) for body in (each.body, rest)]
+            ways = [list(_giving(way, result, otherwise, found)) for way in (each.body, rest)]
             yield ast.If(each.test, *ways)
             return
         yield each
     raise _NotWritableError  # it ends without a return
 
 
-def _is_value(expression: ast.expr | None) -> bool:
-    """Return whether an expression is never ``NotImplemented``, as far as one can see."""
+def _is_value(expression: ast.expr | None, found: Mapping[str, Any]) -> bool:
+    """Return whether an expression is never ``NotImplemented``: an operator's, or a method's.
+
+    Python's own methods, and functions of what the module has ``found``, may well give it.
+    """
     if isinstance(expression, ast.Call):
         method = expression.func
-        return isinstance(method, ast.Attribute) and not method.attr.startswith("__")
+        if not isinstance(method, ast.Attribute) or method.attr.startswith("__"):
+            return False
+        owner = method.value
+        while isinstance(owner, ast.Attribute):
+            owner = owner.value
+        return isinstance(owner, ast.Name) and owner.id not in found
     return isinstance(expression, ast.BinOp | ast.UnaryOp)

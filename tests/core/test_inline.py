@@ -4,6 +4,7 @@ import inspect
 import linecache
 import traceback
 from functools import wraps
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -62,6 +63,28 @@ def chosen(x, y):
 
 
 def unmarked(x, y):
+    return x + y
+
+
+def positive(x, y):
+    return x + y if x > 0 else NotImplemented
+
+
+others = SimpleNamespace(positive=positive)
+
+
+@inline
+def partial_answer(x, y):
+    if y is None:
+        return NotImplemented
+    if y == 0:
+        return positive(x, y)
+    if type(y) is str:
+        return x.__add__(y)
+    if y == 1:
+        return others.positive(x, y)
+    if y == 2:
+        return x.real.conjugate()
     return x + y
 
 
@@ -172,6 +195,30 @@ def test_what_cannot_be_written_out_is_called(function):
     lines, result = run(function, "x, y", x=3, y=2)
     assert result == function(3, 2)
     assert lines == ["_out = _kernel(x, y)"]
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "y", "expected"),
+    [
+        (partial_answer, 3, None, "otherwise"),
+        (partial_answer, 3, 0, 3),
+        (partial_answer, -3, 0, "otherwise"),  # another function says so
+        (partial_answer, 3, "4", "otherwise"),  # a method of Python's own does
+        (partial_answer, -3, 1, "otherwise"),  # a function of a module does
+        (partial_answer, 3, 2, 3),
+        (partial_answer, 3, 4, 7),
+        (positive, 3, 4, 7),  # it is called
+        (positive, -3, 4, "otherwise"),
+    ],
+)
+def test_what_is_not_implemented_is_found_otherwise(function, x, y, expected):
+    scope = {"_kernel": function}
+    lines = written_out(function, "x, y", "_out", "_kernel", scope, ["_out = 'otherwise'"])
+    source = "\n".join(f"    {line}" for line in lines)
+    exec(f"def call(x, y):\n{source}\n    return _out", scope)
+    assert scope["call"](x, y) == expected
+    # Nothing is asked of what is a value, or is said to be none.
+    assert source.count("is NotImplemented") == (3 if function is partial_answer else 1)
 
 
 def test_arguments_that_do_not_fit_are_left_to_the_call():
