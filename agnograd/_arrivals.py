@@ -158,7 +158,7 @@ class Arrivals:
         """
         rank = edge[RANK]
         total = self.gradients[rank]
-        if isinstance(total, Pending):
+        if isinstance(total, Pending) or g.ndim > 2:
             return False
         products = Products(node, total, rank in self.owned, shared, g.ndim)
         if not products.take(shared, other, g):

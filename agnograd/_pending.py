@@ -141,19 +141,20 @@ class Products(Pending):
 
     def take(self, shared: Shared, other: Any, g: Any) -> bool:
         """Let a product wait for others, unless it is large or of another kind."""
-        size = self.count(other) + self.count(g)
+        count = self.count
+        size = count(other) + count(g)
         if (
             type(size) is not int  # a size that is yet to be known
             or size > _SMALL
-            or not other.ndim == self.ndim == g.ndim <= 2
+            or not other.ndim == self.ndim == g.ndim
             or not other.dtype is self.dtype is g.dtype
             or (shared is not self.shared and shared != self.shared)
         ):
             return False
         self.others.append(other)
         self.cotangents.append(g)
-        self.size += size
-        if self.size > _ENOUGH:
+        self.size = size = self.size + size
+        if size > _ENOUGH:
             self._multiply()
         return True
 

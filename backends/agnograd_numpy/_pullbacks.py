@@ -16,20 +16,20 @@ from agnograd_numpy._kernels import filled
 
 __all__ = ["PULLBACKS"]
 
-_ndarray, _float64 = np.ndarray, np.dtype(np.float64)
+_ndarray, _float32, _float64 = np.ndarray, np.dtype(np.float32), np.dtype(np.float64)
 _subtract, _multiply = np.subtract, np.multiply
 
-# An array, since NumPy makes one of a Python scalar each time.
-_ONE = np.ones(())
+# Arrays, since NumPy makes one of a Python scalar each time.
+_ONE32, _ONE64 = np.ones((), _float32), np.ones((), _float64)
 
 
 @inline
 def _tanh(g: Any, out: Any) -> Any:
     """Compute ``g * (1 - out * out)`` in one array."""
-    if type(out) is not _ndarray or out.dtype is not _float64:
+    if type(out) is not _ndarray or (out.dtype is not _float64 and out.dtype is not _float32):
         return NotImplemented
     product = out * out
-    _subtract(_ONE, product, product)
+    _subtract(_ONE64 if out.dtype is _float64 else _ONE32, product, product)
     _multiply(g, product, product)
     return product
 

@@ -200,6 +200,8 @@ def test_derivatives_of_its_own_leave_what_is_unusual_to_the_rules():
     ):
         assert own[name]["x"](*usual) is not NotImplemented
         assert own[name]["x"](*unusual) is NotImplemented
+    single = x.astype(np.float32)
+    assert own["tanh"]["x"](single, single).dtype == np.float32
     for product in own["matmul"].values():
         assert product(x, x, x.dtype) is not NotImplemented
         assert product(x[0], x, x.dtype) is product(x, x, half.dtype) is NotImplemented
