@@ -12,7 +12,7 @@ from agnograd._graph import FIRST, OP, Node
 from agnograd.errors import FreedGraphError
 
 if TYPE_CHECKING:
-    from agnograd._backends import Backend
+    from agnograd._backend import Backend
     from agnograd._domain import Domain
     from agnograd._hooks import ActiveHooks
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arguments import is_plain_numpy, operand
 from agnograd._axes import inverse_permutation, keep_axes, reduced_axes
-from agnograd._backends import Backend
+from agnograd._backend import Backend
 from agnograd._call import Call
 from agnograd._capabilities import Capabilities
 from agnograd._deferred import Deferred, later

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
-    from agnograd._backends import Backend
+    from agnograd._backend import Backend
     from agnograd._call import Call
     from agnograd._variable import Variable
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from agnograd._backends import Backend, backend_named
+from agnograd._backend import Backend
+from agnograd._backends import backend_named
 from agnograd.testing._samples import ArraySpec, Sample, all_samples
 
 __all__ = ["script"]

@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from agnograd._backends import Backend, require
+from agnograd._backend import Backend
+from agnograd._backends import require
 from agnograd.errors import MixedBackendsWarning
 
 __all__ = ["BackendError", "check_basics"]
