@@ -11,7 +11,8 @@ from time import perf_counter
 from typing import Any, ClassVar
 from weakref import getweakrefcount
 
-from agnograd._backends import Backend, require
+from agnograd._backend import Backend
+from agnograd._backends import require
 from agnograd._deferred import later
 from agnograd._devices import device_of
 from agnograd._fit import SCALAR_TYPES
@@ -115,8 +116,8 @@ class Domain:
         refuses = type(backend).array is not Backend.array and not self.scalar_types
         self.ready_types = frozenset() if refuses else self.viewable_types
         self.plain_types = frozenset({*self.array_types, bool, int, float, complex, type(None)})
-        self.complex_dtypes = self._dtypes("complex64", "complex128")
-        floats = self._dtypes("float16", "bfloat16", "float32", "float64")
+        self.complex_dtypes = self._dtypes("complex64", "complex128", "clongdouble")
+        floats = self._dtypes("float16", "bfloat16", "float32", "float64", "longdouble")
         self.inexact_dtypes = floats | self.complex_dtypes
         body = {"__slots__": (), "__module__": "agnograd", "__hash__": None, "_domain": self}
         self.Variable: Any = type("Variable", (Variable,), body | {"__doc__": Variable.__doc__})

@@ -177,7 +177,8 @@ def _differentiated(leaf: Any, position: int) -> Input:
     if data.dtype not in domain.inexact_dtypes:
         raise UnsupportedArrayError(
             f"argument {position} has dtype {data.dtype}, and no gradient: differentiate with "
-            "respect to floating-point or complex arrays (see argnums), or convert it first"
+            "respect to floating-point or complex arrays in native byte order (see argnums), or "
+            "convert it first"
         )
     if tracked:
         variable: Variable = domain.convert(leaf, leaf.dtype, copy=False)

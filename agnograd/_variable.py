@@ -42,12 +42,13 @@ class Variable(Methods):
         becomes an array of the default backend.
     requires_grad : bool, optional
         Whether to track what is computed from this array. By default floating-point and complex
-        arrays are tracked, and integer and boolean ones, which have no gradient, are not.
+        arrays are tracked. Integer and boolean ones, and those of another byte order than the
+        machine's, have no gradient and are not.
 
     Raises
     ------
     UnsupportedArrayError
-        If ``raw`` is no array of an installed backend, or has an integer or boolean dtype while
+        If ``raw`` is no array of an installed backend, or has a dtype without gradients while
         ``requires_grad`` is True.
     LostGradientError
         If ``raw`` is a tracked Variable.
@@ -197,8 +198,9 @@ class Variable(Methods):
             return
         if not self._domain.is_inexact(self.dtype):
             raise UnsupportedArrayError(
-                f"an array of dtype {self.dtype} has no gradient: only floating-point and complex "
-                "arrays have; convert it with xp.astype, or pass requires_grad=False"
+                f"an array of dtype {self.dtype} has no gradient: only those of the backend's "
+                "floating-point and complex dtypes, in native byte order, have; convert it with "
+                "xp.astype, or pass requires_grad=False"
             )
         if self._is_view:
             raise NoGradientError(

@@ -60,7 +60,8 @@ Hermitian. In forward mode a complex vector has the tangent that does not turn i
 
 ## Integers
 
-An integer or boolean input has no gradient.
+An integer or boolean input has no gradient. Nor has an array of another byte order than the
+machine's, as NumPy's `>f8` is on most: convert it first.
 
 ```python
 import agnograd as ag

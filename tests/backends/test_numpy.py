@@ -11,6 +11,7 @@ import pytest
 
 import agnograd as ag
 from agnograd._registry import registered_in
+from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import Deferred
 from agnograd_numpy import NumpyBackend, _library
 
@@ -205,3 +206,36 @@ def test_derivatives_of_its_own_leave_what_is_unusual_to_the_rules():
     for product in own["matmul"].values():
         assert product(x, x, x.dtype) is not NotImplemented
         assert product(x[0], x, x.dtype) is product(x, x, half.dtype) is NotImplemented
+
+
+def test_gradients_are_of_native_byte_order():
+    array = np.asarray([1.0, 2.0], dtype=np.dtype(float).newbyteorder())
+    with pytest.raises(UnsupportedArrayError, match="native byte order"):
+        ag.Variable(array, requires_grad=True)
+    with pytest.raises(UnsupportedArrayError, match="native byte order"):
+        ag.grad(lambda x: (x * x).sum())(array)
+    assert not ag.Variable(array).requires_grad
+    x = ag.Variable([3.0, 4.0])  # beside which it is a constant as any other
+    (x * array).sum().backward()
+    assert x.grad.data.tolist() == [1.0, 2.0]
+
+
+def test_gradients_are_of_extended_precision_where_the_array_is():
+    xp = ag.namespace("numpy")
+    array = np.asarray([1.0, 2.0], dtype=np.longdouble) / 3
+    x = ag.Variable(array)
+    xp.sum(xp.exp(x)).backward()
+    assert x.grad.dtype == np.longdouble
+    assert np.array_equal(x.grad.data, np.exp(array))
+    z = ag.Variable(array + 1j * array)
+    xp.sum(xp.abs(z * z)).backward()
+    assert z.grad.dtype == np.clongdouble
+    np.testing.assert_allclose(z.grad.data, 2 * z.data, rtol=4 * np.finfo(np.longdouble).eps)
+
+
+def test_factors_of_extended_precision_leave_the_gradients_precision_to_the_array():
+    xp = ag.namespace("numpy")
+    x = ag.Variable([3.0, 4.0])
+    xp.sum(x * np.asarray([1.0, 2.0], dtype=np.longdouble)).backward()
+    assert x.grad.dtype == np.float64
+    assert x.grad.data.tolist() == [1.0, 2.0]
