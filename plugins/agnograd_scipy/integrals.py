@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import array_api_compat
@@ -98,6 +99,30 @@ def solve_ivp(
     args, t_span = given(xp, args), given(xp, tuple(t_span))
     ends = [_number(each) for each in t_span]
 
+    slope = _slope(fun, args, y0)
+
+    def on_numpy(t: float, y: Any) -> Any:
+        return on_host(lambda y: slope(float(t), y), y0)(y)
+
+    times, formula, calls = _host_module().accepted_steps(
+        on_numpy, ends, to_host(y0), method, **options
+    )
+    if any(hasattr(each, "dtype") for each in t_span):
+        first, last = t_span
+        span = ends[1] - ends[0] or 1.0
+        times = [first + (t - ends[0]) / span * (last - first) for t in times]
+    steps = _steps(slope, formula, times, y0)
+    if t_eval is None:
+        points, values = times, [y0, *(step.end for step in steps)]
+    else:
+        found = list(_Wanted(t_eval, times, ends).found(steps))
+        points, values = [at for at, _ in found], [value for _, value in found]
+    return Solution(_stacked(xp, points, y0), _columns(xp, values, y0), calls)
+
+
+def _slope(fun: Callable[..., Any], args: Sequence[Any], y0: Any) -> Callable[..., Any]:
+    """Return the function of t and y, which has to return an array of the shape of y."""
+
     def slope(t: Any, y: Any) -> Any:
         found = fun(t, y, *args)
         if getattr(found, "shape", None) != y0.shape:
@@ -105,33 +130,18 @@ def solve_ivp(
             raise ValueError(f"fun returned {what}, and y has shape {y0.shape}")
         return found
 
-    def on_numpy(t: float, y: Any) -> Any:
-        return on_host(lambda y: slope(float(t), y), y0)(y)
+    return slope
 
-    times, method_, calls = _host_module().accepted_steps(
-        on_numpy, ends, to_host(y0), method, **options
-    )
-    if any(hasattr(each, "dtype") for each in t_span):
-        first, last = t_span
-        span = ends[1] - ends[0] or 1.0
-        times = [first + (t - ends[0]) / span * (last - first) for t in times]
-    wanted = None if t_eval is None else _Wanted(t_eval, times, ends)
-    points, values = [times[0]], [y0]
-    found: list[tuple[Any, Any]] = []
+
+def _steps(
+    slope: Callable[..., Any], formula: Any, times: Sequence[Any], y0: Any
+) -> Iterator[Step]:
+    """Take the steps that SciPy chose, one after the other."""
     y, slope_now = y0, slope(times[0], y0)
-    for index, t in enumerate(times[:-1]):
-        step = Step(slope, method_, t, times[index + 1] - t, y, slope_now)
-        if wanted is not None:
-            still = ends[0] == ends[1]
-            shares = [0.0 if still else (at - t) / step.h for at in wanted.of(index)]
-            pairs = zip(wanted.of(index), shares, strict=True)
-            found += [(at, step.at(share)) for at, share in pairs]
-        points.append(times[index + 1])
-        values.append(step.end)
+    for t, then in pairwise(times):
+        step = Step(slope, formula, t, then - t, y, slope_now)
+        yield step
         y, slope_now = step.end, step.slope
-    if wanted is not None:
-        points, values = [at for at, _ in found], [value for _, value in found]
-    return Solution(_stacked(xp, points, y0), _columns(xp, values, y0), calls)
 
 
 def _known(options: dict[str, Any], names: Sequence[str]) -> None:
@@ -165,15 +175,18 @@ class _Wanted:
         first, last = sorted(sign * each for each in ends)
         if numbers != sorted(numbers) or any(not first <= each <= last for each in numbers):
             raise ValueError("t_eval is to be in order, and within t_span")
+        self.still = ends[0] == ends[1]
         self.members: dict[int, list[Any]] = {}
         for index, number in enumerate(numbers):
             step = min(bisect.bisect_left(stops, number), len(stops) - 1)
             array = hasattr(t_eval, "dtype")
             self.members.setdefault(step, []).append(t_eval[index] if array else sign * number)
 
-    def of(self, step: int) -> list[Any]:
-        """Return the times in one step."""
-        return self.members.get(step, [])
+    def found(self, steps: Iterable[Step]) -> Iterator[tuple[Any, Any]]:
+        """Return each of the times and the solution there."""
+        for index, step in enumerate(steps):
+            for at in self.members.get(index, ()):
+                yield at, step.at(0.0 if self.still else (at - step.t) / step.h)
 
 
 class Step:
