@@ -6,13 +6,19 @@ These moves are asked for: an adaptive method needs numbers. Lazy arrays are com
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import array_api_compat
 
 import agnograd as ag
 
-__all__ = ["from_host", "on_host", "to_host"]
+__all__ = ["from_host", "host_methods", "on_host", "to_host"]
+
+
+def host_methods() -> Any:
+    """Return the module of SciPy's adaptive methods, which imports SciPy."""
+    return import_module("agnograd_scipy.kernels.host")
 
 
 def to_host(x: Any) -> Any:

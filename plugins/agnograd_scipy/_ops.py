@@ -17,7 +17,7 @@ def _extension(name: str, *modules: str) -> OpSet:
     )
 
 
-integrate = _extension("integrate", "integrals")
+integrate = _extension("integrate", "equations", "integrals")
 interpolate = _extension("interpolate", "banded", "points")
 ndimage = _extension("ndimage", "interpolation", "ndfilters", "splines")
 optimize = _extension("optimize", "implicit")

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import agnograd as ag
 from agnograd.errors import LostGradientError
 from agnograd.extend import adjoint
 from agnograd_scipy._arrays import arrays_in, given, inexact
-from agnograd_scipy._host import from_host, on_host, to_host
+from agnograd_scipy._host import from_host, host_methods, on_host, to_host
 from agnograd_scipy._ops import optimize
 
 __all__ = ["fixed_point", "minimize", "root"]
@@ -106,7 +105,7 @@ def _polished(f: Callable[..., Any], x: Any) -> Any:
         residual = f(x)
         best = _size(residual)
         for _ in range(_POLISH):
-            step = _host().solved(to_host(_jacobian(f, x)), to_host(residual))
+            step = host_methods().solved(to_host(_jacobian(f, x)), to_host(residual))
             if step is None:
                 break
             moved = x - from_host(step, x)
@@ -164,7 +163,7 @@ def root(
         jacobian = on_host(lambda x: _jacobian(f, x), start)
         shape = start.shape
         flat = lambda x: on_host(f, start)(x.reshape(shape)).reshape(-1)  # noqa: E731
-        found = _host().root(
+        found = host_methods().root(
             flat,
             lambda x: jacobian(x.reshape(shape)),
             to_host(start).reshape(-1),
@@ -203,7 +202,7 @@ def fixed_point(
 
     def solve(f: Callable[..., Any], start: Any) -> Any:
         image = on_host(lambda x: f(x) + x, start)
-        return _host().fixed_point(image, to_host(start), xtol, maxiter)
+        return host_methods().fixed_point(image, to_host(start), xtol, maxiter)
 
     return _solution(xp, lambda x, *rest: func(x, *rest) - x, args, x0, solve, "fixed_point")
 
@@ -247,14 +246,10 @@ def minimize(
             return float(to_host(value)), to_host(gradient).astype(float).reshape(-1)
 
         flat = to_host(start).reshape(-1)
-        found = _host().minimum(at, flat, method=method, tol=tol, options=options)
+        found = host_methods().minimum(at, flat, method=method, tol=tol, options=options)
         return found.reshape(start.shape)
 
     return _solution(xp, ag.grad(fun), args, x0, solve, "minimize")
-
-
-def _host() -> Any:
-    return import_module("agnograd_scipy.kernels.host")
 
 
 _OPTIONS = "tol=None, options=None"

@@ -1,243 +1,23 @@
-"""Differential equations and integrals, as ``scipy.integrate`` has them.
+"""Integrals, as ``scipy.integrate`` has them.
 
-SciPy chooses steps and intervals, on the host and without gradients. With these fixed, the same
-formula is then evaluated by the namespace, and recorded: the derivative is exactly that of the
-approximation which is returned, in every order. That the choice depends on the arguments is left
-out, which is of the order of the tolerances (Eberhard and Bischof, "Automatic differentiation of
-numerical integration algorithms", 1999).
+SciPy chooses the intervals, as ``agnograd_scipy.equations`` says of steps, and the namespace
+evaluates the formula.
 """
 
 from __future__ import annotations
 
-import bisect
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import import_module
-from itertools import pairwise
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import array_api_compat
 
 import agnograd as ag
 from agnograd_scipy._arrays import arrays_in, given, inexact
-from agnograd_scipy._host import on_host, to_host
+from agnograd_scipy._host import host_methods, to_host
 from agnograd_scipy._ops import integrate
 
-__all__ = ["Solution", "quad", "solve_ivp"]
-
-
-class Solution(NamedTuple):
-    """The solution of an initial value problem.
-
-    Attributes
-    ----------
-    t : array, shape (times,)
-        The times.
-    y : array, shape (n, times)
-        The solution at these times.
-    nfev : int
-        How often SciPy called the function to choose the steps.
-    """
-
-    t: Any
-    y: Any
-    nfev: int
-
-
-def _host_module() -> Any:
-    return import_module("agnograd_scipy.kernels.host")
-
-
-def _number(x: Any) -> float:
-    return float(to_host(x)) if hasattr(x, "dtype") else float(x)
-
-
-def solve_ivp(
-    xp: Any,
-    fun: Callable[..., Any],
-    t_span: Sequence[Any],
-    y0: Any,
-    method: str = "RK45",
-    t_eval: Any = None,
-    args: Any = (),
-    **options: Any,
-) -> Solution:
-    """Solve dy/dt = fun(t, y, *args) from y0 on, ``scipy.integrate.solve_ivp``.
-
-    Parameters
-    ----------
-    fun : callable
-        ``fun(t, y, *args)`` returns an array of the shape of ``y``. It is made of array functions.
-    t_span : pair of float or 0-d array
-        Where time starts and ends. An end that is an array has a gradient.
-    y0 : array, shape (n,)
-        The initial values.
-    method : {"RK45", "RK23", "DOP853"}
-        SciPy's explicit Runge-Kutta methods.
-    t_eval : array or sequence of float, shape (times,), optional
-        The times at which the solution is wanted, in order; by default the ends of all steps,
-        which gradients then hold fixed.
-    args : tuple
-        Further arguments of ``fun``. They have gradients, as everything that it uses.
-    **options
-        SciPy's ``rtol``, ``atol``, ``max_step`` and ``first_step``.
-
-    Returns
-    -------
-    Solution
-        With ``t`` and ``y``.
-
-    Raises
-    ------
-    RuntimeError
-        If SciPy's steps get too small.
-    """
-    _known(options, ("rtol", "atol", "max_step", "first_step"))
-    (y0,) = inexact(xp, y0)
-    if y0.ndim != 1:
-        raise ValueError(f"y0 has one axis, not shape {y0.shape}")
-    args, t_span = given(xp, args), given(xp, tuple(t_span))
-    ends = [_number(each) for each in t_span]
-
-    slope = _slope(fun, args, y0)
-
-    def on_numpy(t: float, y: Any) -> Any:
-        return on_host(lambda y: slope(float(t), y), y0)(y)
-
-    times, formula, calls = _host_module().accepted_steps(
-        on_numpy, ends, to_host(y0), method, **options
-    )
-    if any(hasattr(each, "dtype") for each in t_span):
-        first, last = t_span
-        span = ends[1] - ends[0] or 1.0
-        times = [first + (t - ends[0]) / span * (last - first) for t in times]
-    steps = _steps(slope, formula, times, y0)
-    if t_eval is None:
-        points, values = times, [y0, *(step.end for step in steps)]
-    else:
-        found = list(_Wanted(t_eval, times, ends).found(steps))
-        points, values = [at for at, _ in found], [value for _, value in found]
-    return Solution(_stacked(xp, points, y0), _columns(xp, values, y0), calls)
-
-
-def _slope(fun: Callable[..., Any], args: Sequence[Any], y0: Any) -> Callable[..., Any]:
-    """Return the function of t and y, which has to return an array of the shape of y."""
-
-    def slope(t: Any, y: Any) -> Any:
-        found = fun(t, y, *args)
-        if getattr(found, "shape", None) != y0.shape:
-            what = getattr(found, "shape", type(found).__name__)
-            raise ValueError(f"fun returned {what}, and y has shape {y0.shape}")
-        return found
-
-    return slope
-
-
-def _steps(
-    slope: Callable[..., Any], formula: Any, times: Sequence[Any], y0: Any
-) -> Iterator[Step]:
-    """Take the steps that SciPy chose, one after the other."""
-    y, slope_now = y0, slope(times[0], y0)
-    for t, then in pairwise(times):
-        step = Step(slope, formula, t, then - t, y, slope_now)
-        yield step
-        y, slope_now = step.end, step.slope
-
-
-def _known(options: dict[str, Any], names: Sequence[str]) -> None:
-    unknown = sorted(set(options) - set(names))
-    if unknown:
-        raise TypeError(f"unknown option {unknown[0]!r}; there are {', '.join(names)}")
-
-
-def _columns(xp: Any, values: Sequence[Any], y0: Any) -> Any:
-    if values:
-        return xp.stack(values, axis=-1)
-    return xp.zeros((*y0.shape, 0), dtype=y0.dtype, device=array_api_compat.device(y0))
-
-
-def _stacked(xp: Any, points: Sequence[Any], y0: Any) -> Any:
-    """Return times as an array, of the precision of the solution."""
-    real = xp.real(y0).dtype if xp.isdtype(y0.dtype, "complex floating") else y0.dtype
-    device = array_api_compat.device(y0)
-    if not any(hasattr(each, "dtype") for each in points):
-        return xp.asarray([float(each) for each in points], dtype=real, device=device)
-    return xp.stack([xp.asarray(each, dtype=real, device=device) for each in points])
-
-
-class _Wanted:
-    """The times at which a solution is wanted, by the step that each is in."""
-
-    def __init__(self, t_eval: Any, times: Sequence[Any], ends: Sequence[float]) -> None:
-        sign = 1.0 if ends[1] >= ends[0] else -1.0
-        numbers = [sign * float(each) for each in to_host(t_eval)]
-        stops = [sign * _number(each) for each in times[1:]]
-        first, last = sorted(sign * each for each in ends)
-        if numbers != sorted(numbers) or any(not first <= each <= last for each in numbers):
-            raise ValueError("t_eval is to be in order, and within t_span")
-        self.still = ends[0] == ends[1]
-        self.members: dict[int, list[Any]] = {}
-        for index, number in enumerate(numbers):
-            step = min(bisect.bisect_left(stops, number), len(stops) - 1)
-            array = hasattr(t_eval, "dtype")
-            self.members.setdefault(step, []).append(t_eval[index] if array else sign * number)
-
-    def found(self, steps: Iterable[Step]) -> Iterator[tuple[Any, Any]]:
-        """Return each of the times and the solution there."""
-        for index, step in enumerate(steps):
-            for at in self.members.get(index, ()):
-                yield at, step.at(0.0 if self.still else (at - step.t) / step.h)
-
-
-class Step:
-    """One step of a Runge-Kutta method (Hairer, Norsett and Wanner, "Solving ordinary differential
-    equations I", 1993, sections II.1 and II.6).
-    """  # noqa: D205
-
-    def __init__(
-        self, fun: Callable[..., Any], method: Any, t: Any, h: Any, y: Any, slope: Any
-    ) -> None:
-        self.fun, self.method, self.t, self.h, self.y = fun, method, t, h, y
-        self.stages = [slope]
-        for row, c in zip(method.a[1:], method.c[1:], strict=True):
-            self._stage(row, c)
-        self.end = y + self._sum(method.b, h)
-        self.slope = fun(t + h, self.end)  # with which the next step starts
-        self.stages.append(self.slope)
-
-    def _stage(self, row: Sequence[float], c: float) -> None:
-        self.stages.append(self.fun(self.t + c * self.h, self.y + self._sum(row, self.h)))
-
-    def _sum(self, factors: Sequence[Any], by: Any) -> Any:
-        """Return the sum of the stages, each times its factor, times ``by``."""
-        total: Any = 0
-        for factor, stage in zip(factors, self.stages, strict=False):
-            if not isinstance(factor, float) or factor:
-                total = total + factor * stage
-        return by * total
-
-    def at(self, x: Any) -> Any:
-        """Return the solution within the step, at the fraction x of it."""
-        if not self.method.d:
-            powers = [sum(p * x ** (k + 1) for k, p in enumerate(row)) for row in self.method.p]
-            return self.y + self._sum(powers, self.h)
-        if len(self.stages) == len(self.method.b) + 1:
-            for row, c in zip(self.method.further, self.method.further_c, strict=True):
-                self._stage(row, c)
-        change, first = self.end - self.y, self.stages[0]
-        terms = [
-            change,
-            self.h * first - change,
-            2 * change - self.h * (first + self.slope),
-            *(self._sum(row, self.h) for row in self.method.d),
-        ]
-        out: Any = 0
-        for k, term in enumerate(reversed(terms)):
-            out = (out + term) * (x if k % 2 == 0 else 1 - x)
-        return self.y + out
-
-
-# -- integrals -------------------------------------------------------------------------------------
+__all__ = ["fixed_quad", "quad"]
 
 _NODES = 21  # Gauss's formula with as many as SciPy's of Gauss and Kronrod
 
@@ -290,7 +70,7 @@ def quad(
         with ag.no_grad():
             return to_host(integrand(t))
 
-    host = _host_module()
+    host = host_methods()
     parts, error = host.intervals(evaluated, start, 1.0, epsabs, epsrel, limit)
     nodes, weights = host.gauss(_NODES)
     total: Any = 0.0
@@ -346,16 +126,12 @@ def fixed_quad(
     a, b, *_ = inexact(xp, a, b, *arrays_in(args))
     nodes, weights = (
         xp.asarray(each, dtype=a.dtype, device=array_api_compat.device(a))
-        for each in _host_module().gauss(n)
+        for each in host_methods().gauss(n)
     )
     half = (b - a) / 2
     return half * xp.sum(weights * func(half * nodes + (a + b) / 2, *args), axis=-1)
 
 
-integrate.composed(
-    "integrate.solve_ivp(fun, t_span, y0, method='RK45', t_eval=None, args=(), **options)",
-    solve_ivp,
-)
 integrate.composed(
     "integrate.quad(func, a, b, args=(), epsabs=1.49e-8, epsrel=1.49e-8, limit=50)", quad
 )
