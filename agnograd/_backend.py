@@ -233,7 +233,7 @@ class Backend:
         It is NumPy that converts what it knows; all else comes through DLPack, which every array of
         the standard has.
         """
-        from agnograd._backends import backend_named
+        from agnograd._backends import backend_named  # which imports this module
 
         host = backend_named("numpy")
         if not hasattr(array, "__array__"):  # NumPy would take it for one object
