@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from agnograd._backend import Backend
 from agnograd._discovery import BACKENDS, installed, load, origin, unknown
 from agnograd.errors import PluginError, UnknownBackendError
 
-if TYPE_CHECKING:
-    import pluggy
-
 __all__ = ["backend_named", "backend_of", "backends", "default_name", "require"]
 
 
-@cache
-def _manager() -> pluggy.PluginManager:
-    import pluggy
-
-    from agnograd.hookspecs import BackendSpecs
-
-    manager = pluggy.PluginManager("agnograd")
-    manager.add_hookspecs(BackendSpecs)
-    return manager
+# By name. Two threads may load one at a time; both get what was put here first.
+_loaded: dict[str, Backend] = {}
 
 
 def backends() -> list[str]:
@@ -42,7 +30,6 @@ def backends() -> list[str]:
     return list(installed(BACKENDS))
 
 
-@cache
 def backend_named(name: str) -> Backend:
     """Return the backend that an entry point names.
 
@@ -53,24 +40,29 @@ def backend_named(name: str) -> Backend:
     PluginError
         If the backend's module, or its library, fails to import.
     """
+    backend = _loaded.get(name)
+    return _loaded.setdefault(name, _from_plugin(name)) if backend is None else backend
+
+
+def _from_plugin(name: str) -> Backend:
+    """Return what the plugin of a backend gives."""
     entry = installed(BACKENDS).get(name)
     if entry is None:
         raise UnknownBackendError(unknown("backend", name, BACKENDS))
-    from pluggy import PluginValidationError
+    import pluggy
 
-    plugin = load(entry)
-    manager = _manager()
-    if not manager.has_plugin(name):
-        try:
-            manager.register(plugin, name)
-            manager.check_pending()
-        except PluginValidationError as error:
-            manager.unregister(name=name)
-            raise PluginError(
-                f"backend {name!r} of {origin(entry)} is no valid plugin: {error}"
-            ) from error
-    others = [p for p in manager.get_plugins() if p is not plugin]
-    backend = manager.subset_hook_caller("backend", others)()
+    from agnograd.hookspecs import BackendSpecs
+
+    manager = pluggy.PluginManager("agnograd")
+    manager.add_hookspecs(BackendSpecs)
+    try:
+        manager.register(load(entry), name)
+        manager.check_pending()
+    except pluggy.PluginValidationError as error:
+        raise PluginError(
+            f"backend {name!r} of {origin(entry)} is no valid plugin: {error}"
+        ) from error
+    backend = manager.hook.backend()
     if not isinstance(backend, Backend) or backend.name != name:
         raise PluginError(
             f"backend {name!r} of {origin(entry)}: its hook `backend` must return a Backend "

@@ -1,9 +1,13 @@
 """What a backend gives, against the defaults that are written in the standard alone."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd import _backends
 from agnograd._backends import backend_named
 from agnograd.errors import MixedBackendsError
 from agnograd.extend import Backend
@@ -260,3 +264,17 @@ def test_the_host_gets_an_array_through_dlpack_where_that_is_all_there_is(shape)
         if array.size:
             assert np.shares_memory(to_host(given, copy=False), array)
             assert not np.shares_memory(to_host(given, copy=True), array)
+
+
+def test_two_threads_that_load_a_backend_first_get_one(monkeypatch):
+    both = threading.Barrier(2)
+
+    def load(entry, load=_backends.load):
+        both.wait(timeout=30)
+        return load(entry)
+
+    monkeypatch.setattr(_backends, "load", load)
+    monkeypatch.setattr(_backends, "_loaded", {})
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(backend_named, ["numpy", "numpy"])
+    assert one is other is backend_named("numpy")
