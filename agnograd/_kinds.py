@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["floating", "is_bool", "is_complex", "is_floating"]
+__all__ = ["double", "floating", "inexact", "is_bool", "is_complex", "is_floating", "promoted"]
+
+# The precision in which NumPy's ufuncs compute integers, by the number of their bits.
+_PRECISIONS = {8: ("float16", "float32"), 16: ("float32",)}
 
 
 def is_complex(xp: Any, x: Any) -> bool:
@@ -25,3 +28,48 @@ def is_bool(xp: Any, x: Any) -> bool:
 def floating(xp: Any, x: Any) -> Any:
     """Return integers and booleans in double precision, as NumPy does."""
     return x if is_floating(xp, x) else xp.astype(x, x._domain.dtype_named("float64"))
+
+
+def double(xp: Any, x: Any) -> Any:
+    """Return an array in double precision, real or complex."""
+    dtype = x._domain.dtype_or_none("complex128" if is_complex(xp, x) else "float64")
+    return floating(xp, x) if dtype is None else xp.astype(x, dtype, copy=False)
+
+
+def _precision(xp: Any, x: Any) -> Any:
+    """Return the dtype in which NumPy's ufuncs compute an array."""
+    if is_floating(xp, x):
+        return x.dtype
+    bits = 8 if is_bool(xp, x) else xp.iinfo(x.dtype).bits
+    known = map(x._domain.dtype_or_none, _PRECISIONS.get(bits, ()))
+    narrow = next((each for each in known if each is not None), None)
+    return x._domain.dtype_named("float64") if narrow is None else narrow
+
+
+def promoted(xp: Any, *arrays: Any) -> Any:
+    """Return the dtype that arrays, and Python's numbers, have together.
+
+    It is the library's, or NumPy's where the library refuses arrays of several kinds.
+    """
+    try:
+        return xp.result_type(*arrays)
+    except TypeError:
+        pass
+    found = [each for each in arrays if hasattr(each, "dtype")]
+    numbers = [each for each in found if not is_bool(xp, each)] or found
+    fractions = any(isinstance(each, float | complex) for each in arrays)
+    if fractions or any(is_floating(xp, each) for each in numbers):
+        return xp.result_type(
+            *(_precision(xp, each) for each in numbers),
+            *(each for each in arrays if isinstance(each, complex)),
+        )
+    return xp.result_type(*numbers)
+
+
+def inexact(xp: Any, *arrays: Any) -> tuple[Any, ...]:
+    """Return arrays in the one precision in which NumPy's ufuncs compute them."""
+    if any(is_floating(xp, each) for each in arrays):
+        dtype = promoted(xp, *arrays)
+    else:
+        dtype = xp.result_type(*(_precision(xp, each) for each in arrays))
+    return tuple(xp.astype(each, dtype, copy=False) for each in arrays)

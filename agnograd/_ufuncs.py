@@ -34,7 +34,6 @@ RENAMED = {
     "left_shift": "bitwise_left_shift",
     "power": "pow",
     "right_shift": "bitwise_right_shift",
-    "rint": "round",
 }
 _OPERATORS = {op: f"__{short}__" for short, op in BINARY.items()} | {
     op: special for special, op in COMPARISONS.items()
@@ -51,7 +50,7 @@ def find(domain: Domain, ufunc: Any) -> Callable[..., Any]:
     UnsupportedFunctionError
         If it has no counterpart.
     """
-    name = ufunc.__name__
+    name = getattr(ufunc, "__name__", type(ufunc).__name__)
     if not any(getattr(sys.modules.get(place), name, None) is ufunc for place in _MODULES):
         raise _unknown(name, domain)
     op = RENAMED.get(name, name)

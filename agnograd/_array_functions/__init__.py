@@ -26,7 +26,7 @@ from agnograd._array_functions import (
     sorting,
     statistics,
 )
-from agnograd._array_functions._program import Table
+from agnograd._array_functions._program import Program, Table
 from agnograd._backends import backend_of
 from agnograd._variable import Variable
 from agnograd.errors import UnsupportedFunctionError
@@ -34,7 +34,7 @@ from agnograd.errors import UnsupportedFunctionError
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["FUNCTIONS", "TABLES", "call_function"]
+__all__ = ["FUNCTIONS", "TABLES", "call_function", "program_of"]
 
 TABLES = (
     calculus,
@@ -77,6 +77,17 @@ def call_function(
         return NotImplemented
     module = function.__module__.removeprefix("numpy").removeprefix(".")
     name = f"{module}.{function.__name__}" if module else function.__name__
+    return program_of(domain, name)(domain, args, kwargs)
+
+
+def program_of(domain: Domain, name: str) -> Program:
+    """Return the program of a function of NumPy's.
+
+    Raises
+    ------
+    UnsupportedFunctionError
+        If there is none.
+    """
     program = FUNCTIONS.get(name)
     if program is None:
         raise UnsupportedFunctionError(
@@ -84,4 +95,4 @@ def call_function(
             "it with other functions, give it a derivative of your own by ag.wrap, or pass "
             "v.detach(), an array without a gradient"
         )
-    return program(domain, args, kwargs)
+    return program

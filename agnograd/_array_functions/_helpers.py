@@ -7,18 +7,32 @@ from typing import Any
 
 from agnograd._arguments import as_array
 from agnograd._array_functions._program import Array
-from agnograd._kinds import floating, is_bool, is_complex, is_floating
+from agnograd._kinds import (
+    double,
+    floating,
+    inexact,
+    is_bool,
+    is_complex,
+    is_floating,
+    promoted,
+)
 
 __all__ = [
     "axes_of",
     "count_along",
+    "double",
     "flat",
     "floating",
+    "inexact",
     "is_bool",
     "is_complex",
     "is_floating",
     "like",
+    "mask_of",
+    "promoted",
     "ready",
+    "real_only",
+    "together",
 ]
 
 
@@ -33,6 +47,35 @@ def like(x: Array, value: Any) -> Array:
     if hasattr(value, "dtype") or not isinstance(value, bool | int | float | complex):
         return xp.astype(ready(x, value), x.dtype)
     return xp.asarray(value, dtype=x.dtype, device=x.device)
+
+
+def together(xp: Any, *arrays: Array) -> list[Array]:
+    """Return arrays of the dtype that they promote to: not every library joins others."""
+    first = arrays[0].dtype
+    if all(each.dtype == first for each in arrays):
+        return list(arrays)
+    dtype = promoted(xp, *arrays)
+    return [xp.astype(each, dtype, copy=False) for each in arrays]
+
+
+def mask_of(xp: Any, where: Any, shape: tuple[int, ...]) -> Array:
+    """Return what ``where=`` was given as a mask of a shape.
+
+    Raises
+    ------
+    TypeError
+        If it is no array of booleans: NumPy takes no numbers for a mask.
+    """
+    mask = xp.asarray(where)
+    if not is_bool(xp, mask):
+        raise TypeError(f"where= is a mask of booleans, not of {mask.dtype}: write x != 0")
+    return xp.broadcast_to(mask, shape)
+
+
+def real_only(xp: Any, name: str, *arrays: Array) -> None:
+    """Refuse complex arrays, whose imaginary parts NumPy does not drop either."""
+    if any(is_complex(xp, each) for each in arrays):
+        raise TypeError(f"{name} is of real numbers: give it xp.real(x), or xp.abs(x)")
 
 
 def flat(xp: Any, x: Array) -> Array:

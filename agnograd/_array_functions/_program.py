@@ -75,6 +75,7 @@ class Program:
         self.several = next(
             (each.name for each in parameters if each.kind is each.VAR_POSITIONAL), None
         )
+        self.others = any(each.kind is each.VAR_KEYWORD for each in parameters)
         positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         self.positional = [each.name for each in parameters if each.kind in positional]
         self.only = [each.name for each in parameters if each.kind is positional[0]]
@@ -116,11 +117,12 @@ class Program:
                 f"not {len(args)}"
             )
         for name, value in kwargs.items():
-            if name not in self.parameters:  # a name of NumPy's that programs need themselves: xp
+            if f"{name}_" in self.parameters:  # a name that programs need themselves: xp
                 name += "_"
-            if name not in self.parameters or name == self.several or name in self.only:
+            known = name in self.parameters and name not in (self.several, *self.only)
+            if not (known or self.others):
                 raise UnsupportedFunctionError(
-                    f"np.{self.name} of Variables has no keyword {name.rstrip('_')!r}; it takes "
+                    f"np.{self.name} of Variables has no keyword {name!r}; it takes "
                     f"{', '.join(self.parameters)}. v.detach() is an array for NumPy, without a "
                     "gradient"
                 )

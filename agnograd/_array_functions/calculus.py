@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd._array_functions._helpers import axes_of, flat, floating, like
+from agnograd._arguments import check_cast
+from agnograd._array_functions._helpers import (
+    axes_of,
+    double,
+    flat,
+    floating,
+    is_bool,
+    like,
+    ready,
+    real_only,
+    together,
+)
 from agnograd._array_functions._program import Array, Operand, Table
 
 __all__ = ["table"]
@@ -25,27 +36,37 @@ def _diff(
     prepend: Operand | None = None,
     append: Operand | None = None,
 ) -> Array:
-    def end(value: Any) -> Any:
-        if value is None:
-            return None
-        value = like(a, value)
-        if value.ndim:
-            return value
-        place = axis % a.ndim
-        return xp.broadcast_to(value, (*a.shape[:place], 1, *a.shape[place + 1 :]))
-
-    return xp.diff(a, n=n, axis=axis, prepend=end(prepend), append=end(append))
+    (place,) = axes_of(axis, a.ndim)
+    ends = {
+        name: ready(a, value)
+        for name, value in (("prepend", prepend), ("append", append))
+        if value is not None
+    }
+    if not ends or not n:
+        return xp.diff(a, n=n, axis=place) if n else a
+    a, *values = together(xp, a, *ends.values())
+    for name, value in zip(ends, values, strict=True):
+        one = (*a.shape[:place], 1, *a.shape[place + 1 :])
+        ends[name] = value if value.ndim else xp.broadcast_to(value, one)
+    return xp.diff(a, n=n, axis=place, **ends)
 
 
 @table.add("ediff1d")
 def _ediff1d(
     xp: Any, ary: Array, to_end: Array | None = None, to_begin: Array | None = None
 ) -> Array:
+    if is_bool(xp, ary):
+        raise TypeError("ediff1d subtracts, which booleans do not: convert the array by astype")
+
+    def end(value: Array) -> Array:
+        check_cast(ary._domain, value.dtype, ary.dtype)
+        return xp.astype(flat(xp, value), ary.dtype)
+
     parts = [xp.diff(flat(xp, ary))]
     if to_begin is not None:
-        parts.insert(0, xp.astype(flat(xp, to_begin), ary.dtype))
+        parts.insert(0, end(to_begin))
     if to_end is not None:
-        parts.append(xp.astype(flat(xp, to_end), ary.dtype))
+        parts.append(end(to_end))
     return xp.concat(parts) if len(parts) > 1 else parts[0]
 
 
@@ -113,6 +134,8 @@ def _second_order(f: Array, h: Array, at: Any) -> tuple[Array, Array]:
 
 @table.add("gradient")
 def _gradient(xp: Any, f: Array, *varargs: Operand, axis: Any = None, edge_order: int = 1) -> Any:
+    if is_bool(xp, f):
+        raise TypeError("gradient subtracts, which booleans do not: convert the array by astype")
     f = floating(xp, f)
     axes = axes_of(axis, f.ndim)
     spaces = list(varargs) or [1.0]
@@ -126,7 +149,7 @@ def _gradient(xp: Any, f: Array, *varargs: Operand, axis: Any = None, edge_order
         if getattr(space, "ndim", 0):
             if space.shape != (f.shape[each],):
                 raise ValueError("when 1d, distances must match the length of the dimension")
-            space = xp.diff(space)
+            space = xp.diff(floating(xp, space))
         found.append(_slope(xp, f, space, each, edge_order))
     return found[0] if len(found) == 1 else tuple(found)
 
@@ -141,7 +164,10 @@ def _interp(
     right: Operand | None = None,
     period: float | None = None,
 ) -> Array:
-    x, knots, fp = floating(xp, x), floating(xp, xp_), floating(xp, fp)
+    real_only(xp, "interp", x, xp_)
+    x, knots, fp = double(xp, x), double(xp, xp_), double(xp, fp)
+    if knots.ndim != 1 or knots.shape != fp.shape or not knots.shape[0]:
+        raise ValueError("interp needs points: xp and fp of one axis, as long as each other")
     if period is not None:
         period = abs(period)
         x, knots = xp.remainder(x, period), xp.remainder(knots, period)
@@ -152,18 +178,42 @@ def _interp(
         left = right = None
     dtype = xp.result_type(x, knots)
     x, knots = xp.astype(x, dtype, copy=False), xp.astype(knots, dtype, copy=False)
-    below = xp.searchsorted(knots, flat(xp, x), side="right") - 1
-    below = xp.clip(xp.reshape(below, x.shape), 0, max(knots.shape[0] - 2, 0))
-    flat_below = flat(xp, below)
-    flat_above = xp.minimum(flat_below + 1, xp.full_like(flat_below, knots.shape[0] - 1))
-
-    def read(values: Array, places: Array) -> Array:
-        return xp.reshape(xp.take(values, places, axis=0), x.shape)
-
-    low, width = read(knots, flat_below), read(knots, flat_above) - read(knots, flat_below)
-    rise = read(fp, flat_above) - read(fp, flat_below)
-    width = xp.where(width == 0, 1.0, width)
-    inside = read(fp, flat_below) + rise * ((x - low) / width)
+    inside = _line(xp, x, *_segment(xp, x, knots, fp))
     inside = xp.where(x < knots[0], fp[0] if left is None else left, inside)
     inside = xp.where(x > knots[-1], fp[-1] if right is None else right, inside)
     return xp.where(xp.isnan(x), x, inside)
+
+
+def _segment(xp: Any, x: Array, knots: Array, fp: Array) -> tuple[Array, ...]:
+    """Return the ends of the segment that each x is in, and the ordinates there.
+
+    A knot is in the segment to its right, unless that has an ordinate that is not finite.
+    """
+
+    def read(values: Array, places: Array) -> Array:
+        return xp.reshape(xp.take(values, flat(xp, places), axis=0), x.shape)
+
+    last = knots.shape[0] - 1
+    below = xp.searchsorted(knots, flat(xp, x), side="right") - 1
+    below = xp.clip(xp.reshape(below, x.shape), 0, max(last - 1, 0))
+    above = xp.clip(below + 1, 0, last)
+    left = xp.logical_and(x == read(knots, below), xp.logical_not(xp.isfinite(read(fp, above))))
+    above = xp.where(left, below, above)
+    below = xp.where(left, xp.clip(below - 1, 0, last), below)
+    return tuple(read(each, at) for each in (knots, fp) for at in (below, above))
+
+
+def _line(xp: Any, x: Array, low: Array, high: Array, f_low: Array, f_high: Array) -> Array:
+    """Return what lies at x on the line between two points; at each of them its very ordinate."""
+    at_high = x == high
+    width = xp.where(high == low, 1.0, high - low)
+    rise = f_high - f_low
+    finite = xp.isfinite(rise)
+    near, base = xp.where(at_high, high, low), xp.where(at_high, f_high, f_low)
+    line = base + xp.where(finite, rise, 0.0) * ((x - near) / width)
+    inner = xp.logical_not(xp.logical_or(finite, xp.logical_or(at_high, x == low)))
+    # In these quotients a knot stands once: infinite terms of its derivative have one sign.
+    behind, ahead = xp.where(inner, x - low, 1.0), xp.where(inner, high - x, 1.0)
+    mean = xp.where(inner, f_low, 0.0) / (1.0 + behind / ahead)
+    mean = mean + xp.where(inner, f_high, 0.0) / (1.0 + ahead / behind)
+    return xp.where(inner, mean, line)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd._array_functions._helpers import floating, like, ready
+from agnograd._array_functions._helpers import (
+    double,
+    floating,
+    is_bool,
+    like,
+    promoted,
+    ready,
+    together,
+)
 from agnograd._array_functions._program import Array, DType, Operand, Table
 from agnograd.errors import UnsupportedFunctionError
 
@@ -123,7 +131,8 @@ def _as_array(name: str) -> None:
         device: Any = None,
     ) -> Array:
         made = xp.asarray(a, dtype=dtype, copy=copy or (None if name != "array" else True))
-        return xp.reshape(made, (1,) * (ndmin - made.ndim) + made.shape) if ndmin else made
+        least = max(ndmin, int(name == "ascontiguousarray"))
+        return xp.reshape(made, (1,) * (least - made.ndim) + made.shape) if least else made
 
 
 for _name in ("array", "asanyarray", "asarray", "ascontiguousarray"):
@@ -140,6 +149,11 @@ def _arange(
     *,
     device: Any = None,
 ) -> Array:
+    if dtype is None:  # Python's fractions are in double precision here, whatever they meet
+        numbers = [each for each in (start, stop, step) if each is not None]
+        found = [each for each in numbers if hasattr(each, "dtype")]
+        found += [xp.float64] * any(isinstance(each, float) for each in numbers)
+        dtype = promoted(xp, *found) if found else None
     return xp.arange(start, stop, step, dtype=dtype, device=device)
 
 
@@ -194,7 +208,7 @@ def _spread(
 ) -> tuple[Array, Array]:
     """Return values between two arrays along a new axis, and the step."""
     start, stop = xp.broadcast_arrays(start, stop)
-    dtype = xp.result_type(start, stop)
+    dtype = promoted(xp, start, stop)
     start, stop = (floating(xp, xp.astype(each, dtype)) for each in (start, stop))
     dtype = start.dtype
     parts = num - 1 if endpoint else num
@@ -255,11 +269,10 @@ def _geomspace(
     dtype: DType | None = None,
     axis: int = 0,
 ) -> Array:
-    start, stop = xp.broadcast_arrays(start, stop)
-    start = floating(xp, start)
+    start, stop = together(xp, *xp.broadcast_arrays(double(xp, start), double(xp, stop)))
     # Of a negative start the sign is taken out, and put back.
     sign = xp.sign(start)
-    ratio = xp.log(xp.astype(stop, start.dtype) / start)
+    ratio = xp.log(stop / start)
     zero = xp.zeros_like(ratio)
     values, _ = _spread(xp, zero, ratio, num, endpoint, 0, lambda x: xp.exp(x))
     values = xp.moveaxis(sign * xp.abs(start) * values, 0, axis)
@@ -281,6 +294,8 @@ def _can_cast(xp: Any, from_: Any, to: DType, casting: str = "safe") -> bool:
 
 @table.add("common_type")
 def _common_type(xp: Any, *arrays: Array) -> Any:
+    if any(is_bool(xp, each) for each in arrays):
+        raise TypeError("common_type is of numbers, not of booleans")
     return xp.result_type(*(floating(xp, each) for each in arrays))
 
 

@@ -6,14 +6,36 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agnograd._arguments import as_array, check_cast
-from agnograd._array_functions._helpers import floating, is_bool, is_complex, is_floating, ready
+from agnograd._arguments import as_arrays, check_cast
+from agnograd._array_functions._helpers import (
+    floating,
+    inexact,
+    is_bool,
+    is_complex,
+    is_floating,
+    ready,
+    real_only,
+    together,
+)
 from agnograd._array_functions._program import Array, Arrays, DType, Operand, Operands, Out, Table
 from agnograd.errors import UnsupportedFunctionError
 
 __all__ = ["table"]
 
 table = Table()
+
+
+def _wide_enough(xp: Any, a: Array, *others: Any) -> Array:
+    """Return an array of integers as one of numbers with a fraction, if the others have one."""
+    if is_floating(xp, a):
+        return a
+    if any(isinstance(each, float) for each in others):
+        return floating(xp, a)
+    return xp.astype(a, xp.int64) if is_bool(xp, a) and any(map(_is_integer, others)) else a
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 @table.add("clip")
@@ -29,9 +51,15 @@ def _clip(
 ) -> Array:
     lower = a_min if min is None else min
     upper = a_max if max is None else max
+    a = _wide_enough(xp, a, lower, upper)
     if hasattr(lower, "dtype") or hasattr(upper, "dtype"):  # which may be wider, and broadcast
-        a = a if lower is None else xp.maximum(a, lower)
-        return a if upper is None else xp.minimum(a, upper)
+        given = [each for each in (lower, upper) if each is not None]
+        a, *bounds = together(xp, *as_arrays(a._domain, [a, *given]))
+        a, *bounds = xp.broadcast_arrays(a, *bounds)
+        lower = None if lower is None else bounds[0]
+        upper = None if upper is None else bounds[-1]
+        if lower is not None and upper is not None:  # of which the upper one wins
+            lower = xp.where(lower > upper, upper, lower)
     return xp.clip(a, lower, upper)
 
 
@@ -88,7 +116,7 @@ def _imag(xp: Any, val: Array) -> Array:
 
 @table.add("angle")
 def _angle(xp: Any, z: Array, deg: bool = False) -> Array:
-    z = floating(xp, z)
+    z = floating(xp, z) if is_bool(xp, z) else inexact(xp, z)[0]
     real, imag = (xp.real(z), xp.imag(z)) if is_complex(xp, z) else (z, xp.zeros_like(z))
     angle = xp.atan2(imag, real)
     return angle * (180 / math.pi) if deg else angle
@@ -143,9 +171,7 @@ def _where(xp: Any, condition: Array, x: Operand | None = None, y: Operand | Non
     if x is None and y is None:
         return xp.nonzero(condition)
     condition = condition if is_bool(xp, condition) else condition != 0
-    if not (hasattr(x, "dtype") or hasattr(y, "dtype")):
-        x, y = as_array(condition._domain, x), as_array(condition._domain, y)
-    return xp.where(condition, x, y)
+    return xp.where(condition, *together(xp, *as_arrays(condition._domain, (x, y))))
 
 
 @table.add("select")
@@ -154,24 +180,25 @@ def _select(xp: Any, condlist: Arrays, choicelist: Operands, default: Operand = 
         raise ValueError("select needs as many choices as conditions")
     if not condlist:
         raise ValueError("select with an empty condition list is not possible")
-    dtype = xp.result_type(*choicelist, default)
-    chosen = xp.astype(ready(condlist[0], default), dtype)
-    for condition, choice in zip(condlist[::-1], choicelist[::-1], strict=True):
+    if not all(is_bool(xp, each) for each in condlist):
+        raise TypeError("select needs conditions that are arrays of booleans: write x != 0")
+    *choices, chosen = together(xp, *as_arrays(condlist[0]._domain, [*choicelist, default]))
+    for condition, choice in zip(condlist[::-1], choices[::-1], strict=True):
         chosen = xp.where(condition, choice, chosen)
     return chosen
 
 
 @table.add("choose")
 def _choose(xp: Any, a: Array, choices: Operands, out: Out = None, mode: str = "raise") -> Array:
-    count = len(choices)
+    count, a = len(choices), xp.astype(a, xp.int64, copy=False)
     if mode == "clip":
         a = xp.clip(a, 0, count - 1)
     elif mode == "wrap":
         a = xp.remainder(a, count)
     elif xp.any(xp.logical_or(a < 0, a >= count)):
         raise ValueError("invalid entry in choice array")
-    dtype = xp.result_type(*choices)
-    chosen = xp.astype(ready(a, choices[0]), dtype)
+    choices = together(xp, *as_arrays(a._domain, choices))
+    chosen = choices[0]
     for index in range(count):
         chosen = xp.where(a == index, choices[index], chosen)
     return chosen
@@ -181,7 +208,12 @@ def _choose(xp: Any, a: Array, choices: Operands, out: Out = None, mode: str = "
 def _piecewise(
     xp: Any, x: Array, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any
 ) -> Array:
-    several = isinstance(condlist[0], list) or getattr(condlist[0], "ndim", 0) > 0
+    rank = x.ndim
+    several = (
+        isinstance(condlist, list | tuple)
+        if not rank
+        else isinstance(condlist[0], list) or getattr(condlist[0], "ndim", 0) > 0
+    )
     conditions = [ready(x, each) for each in (condlist if several else [condlist])]
     if len(funclist) == len(conditions) + 1:
         neither = xp.logical_not(conditions[0])
@@ -194,11 +226,16 @@ def _piecewise(
             f"{len(conditions) + 1} functions are expected"
         )
     pieces = xp.zeros_like(x)
+    if not x.ndim:  # a mask of no axes reads an axis of none or one
+        x, pieces = x[None], pieces[None]
+        conditions = [each[None] for each in conditions]
     for condition, piece in zip(conditions, funclist, strict=True):
         mask = xp.broadcast_to(condition, x.shape)
-        value = piece(x[mask], *args, **kw) if callable(piece) else piece
-        pieces[mask] = value
-    return pieces
+        if not callable(piece):
+            pieces[mask] = piece
+        elif (part := x[mask]).size != 0:
+            pieces[mask] = piece(part, *args, **kw)
+    return pieces if rank else pieces[0, ...]
 
 
 def _close(xp: Any, a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Array:
@@ -264,11 +301,13 @@ def _isrealobj(xp: Any, x: Array) -> bool:
 
 @table.add("isposinf")
 def _isposinf(xp: Any, x: Array, out: Out = None) -> Array:
+    real_only(xp, "isposinf", x)
     return xp.logical_and(xp.isinf(x), x > 0)
 
 
 @table.add("isneginf")
 def _isneginf(xp: Any, x: Array, out: Out = None) -> Array:
+    real_only(xp, "isneginf", x)
     return xp.logical_and(xp.isinf(x), x < 0)
 
 
@@ -299,7 +338,7 @@ def _apply_along_axis(
     rest = moved.shape[:-1]
     if 0 in rest:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    rows = xp.reshape(moved, (-1, moved.shape[-1]))
+    rows = xp.reshape(moved, (math.prod(rest), moved.shape[-1]))
     found = [ready(arr, func1d(row, *args, **kwargs)) for row in xp.unstack(rows)]
     whole = xp.stack(found)
     own = whole.ndim - 1

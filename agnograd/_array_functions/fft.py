@@ -23,6 +23,11 @@ def _is_real(xp: Any, a: Array) -> bool:
 
 
 def _real(xp: Any, a: Array) -> Array:
+    if xp.isdtype(a.dtype, "complex floating"):
+        raise TypeError(
+            "this transform is of real arrays, and would lose the imaginary part: give it "
+            "xp.real(a), or use the transform of complex arrays"
+        )
     return a if _is_real(xp, a) else xp.astype(a, xp.float64)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from agnograd._arguments import check_cast
-from agnograd._array_functions._helpers import axes_of, flat, is_bool, like
+from agnograd._array_functions._helpers import axes_of, flat, is_bool, like, mask_of
 from agnograd._array_functions._program import Array, Into, Operand, Out, Table
+from agnograd._strides import every_element
 from agnograd._views import replace
 
 __all__ = ["table"]
@@ -17,6 +18,9 @@ table = Table()
 
 def _places(xp: Any, indices: Array, length: int, mode: str) -> Array:
     """Return indices from 0, those beyond the end as ``mode`` says."""
+    if not xp.isdtype(indices.dtype, "integral"):
+        raise IndexError(f"indices are integers, not {indices.dtype}")
+    indices = xp.astype(indices, xp.int64, copy=False)  # a narrow dtype may not hold the length
     if mode == "clip":
         return xp.clip(indices, 0, length - 1)
     if mode == "wrap":
@@ -38,6 +42,7 @@ def _take(
     if axis is None:
         a, axis = flat(xp, a), 0
     (axis,) = axes_of(axis, a.ndim)
+    indices = xp.astype(indices, xp.int64) if is_bool(xp, indices) else indices
     places = flat(xp, _places(xp, indices, a.shape[axis], mode))
     taken = xp.take(a, places, axis=axis)
     return xp.reshape(taken, (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :]))
@@ -68,7 +73,9 @@ def _write(xp: Any, a: Array, places: Array, values: Array) -> None:
 @table.add("put_along_axis")
 def _put_along_axis(xp: Any, arr: Into, indices: Array, values: Any, axis: int | None) -> None:
     if axis is None:
-        _put_along_axis(xp, flat(xp, arr), indices, values, 0)
+        if indices.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        _put_along_axis(xp, every_element(arr), indices, values, 0)
         return
     (axis,) = axes_of(axis, arr.ndim)
     shape = tuple(indices.shape[i] if i == axis else length for i, length in enumerate(arr.shape))
@@ -88,7 +95,7 @@ def _put(xp: Any, a: Into, ind: Array, v: Any, mode: str = "raise") -> None:
     places = flat(xp, _places(xp, ind, a.size, mode))
     values = flat(xp, like(a, v))
     count = places.shape[0]
-    if count:
+    if count and values.size:
         _write(xp, a, places, xp.tile(values, (-(-count // values.size),))[:count])
 
 
@@ -117,15 +124,36 @@ def _extract(xp: Any, condition: Array, arr: Array) -> Array:
     return xp.take(flat(xp, arr), chosen, axis=0)
 
 
+def _safe(xp: Any, a: Array, values: Any) -> None:
+    if not xp.can_cast(values.dtype, a.dtype):
+        raise TypeError(
+            f"values of dtype {values.dtype} are not written to an array of dtype {a.dtype}, which "
+            "would lose a part of them: convert the array, or the values, by astype"
+        )
+
+
 @table.add("place")
 def _place(xp: Any, arr: Into, mask: Array, vals: Any) -> None:
+    if hasattr(vals, "dtype"):
+        _safe(xp, arr, vals)
+    if mask.size != arr.size:
+        raise ValueError("place: mask and data must be the same size")
     (chosen,) = xp.nonzero(flat(xp, mask))
+    if chosen.shape[0] and not xp.asarray(vals).size:
+        raise ValueError("Cannot insert from an empty array!")
     _put(xp, arr, chosen, vals)
 
 
 @table.add("putmask")
 def _putmask(xp: Any, a: Into, mask: Array, values: Any) -> None:
+    if hasattr(values, "dtype"):
+        _safe(xp, a, values)
     values = flat(xp, like(a, values))
+    if mask.size != a.size:
+        raise ValueError("putmask: mask and data must be the same size")
+    if not values.size:
+        return
+    mask = xp.reshape(mask if is_bool(xp, mask) else mask != 0, a.shape)
     whole = xp.reshape(xp.tile(values, (-(-a.size // values.size),))[: a.size], a.shape)
     replace(a, xp.where(mask, whole, a))
 
@@ -139,7 +167,8 @@ def _copyto(
     if where is True:
         dst[...] = src
     else:
-        replace(dst, xp.where(where, src, dst))
+        src = xp.broadcast_to(src, dst.shape)
+        replace(dst, xp.where(mask_of(xp, where, dst.shape), src, dst))
 
 
 @table.add("fill_diagonal")

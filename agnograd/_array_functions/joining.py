@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from agnograd._array_functions._helpers import axes_of, flat
+from agnograd._arguments import check_cast
+from agnograd._array_functions._helpers import axes_of, flat, together
 from agnograd._array_functions._program import Array, Arrays, DType, Out, Table
 
 __all__ = ["table"]
@@ -15,16 +16,20 @@ table = Table()
 Parts = list[Array]
 
 
-def _joined(xp: Any, arrays: Parts, axis: int | None, dtype: Any) -> Array:
-    arrays = _of_one_dtype(xp, arrays, dtype)
+def _joined(
+    xp: Any, arrays: Parts, axis: int | None, dtype: Any = None, casting: str = "same_kind"
+) -> Array:
+    arrays = _of_one_dtype(xp, arrays, dtype, casting)
     if axis is None:
         arrays, axis = [flat(xp, each) for each in arrays], 0
     return xp.concat(arrays, axis=axis)
 
 
-def _of_one_dtype(xp: Any, arrays: Parts, dtype: Any = None) -> Parts:
-    """Return arrays of the dtype that they promote to: not every library joins others."""
-    dtype = dtype or xp.result_type(*arrays)
+def _of_one_dtype(xp: Any, arrays: Parts, dtype: Any, casting: str) -> Parts:
+    if dtype is None:
+        return together(xp, *arrays) if arrays else arrays
+    for each in arrays:
+        check_cast(each._domain, each.dtype, dtype, casting)
     return [xp.astype(each, dtype, copy=False) for each in arrays]
 
 
@@ -39,7 +44,7 @@ def _concatenate(
     dtype: DType | None = None,
     casting: str = "same_kind",
 ) -> Array:
-    return _joined(xp, arrays, axis, dtype)
+    return _joined(xp, arrays, axis, dtype, casting)
 
 
 @table.add("stack")
@@ -52,7 +57,7 @@ def _stack(
     dtype: DType | None = None,
     casting: str = "same_kind",
 ) -> Array:
-    return xp.stack(_of_one_dtype(xp, arrays, dtype), axis=axis)
+    return xp.stack(_of_one_dtype(xp, arrays, dtype, casting), axis=axis)
 
 
 def _at_least(xp: Any, x: Array, rank: int) -> Array:
@@ -63,7 +68,7 @@ def _at_least(xp: Any, x: Array, rank: int) -> Array:
 def _vstack(
     xp: Any, tup: Arrays, *, dtype: DType | None = None, casting: str = "same_kind"
 ) -> Array:
-    return _joined(xp, [_at_least(xp, each, 2) for each in tup], 0, dtype)
+    return _joined(xp, [_at_least(xp, each, 2) for each in tup], 0, dtype, casting)
 
 
 @table.add("hstack")
@@ -71,7 +76,7 @@ def _hstack(
     xp: Any, tup: Arrays, *, dtype: DType | None = None, casting: str = "same_kind"
 ) -> Array:
     parts = [_at_least(xp, each, 1) for each in tup]
-    return _joined(xp, parts, 0 if parts[0].ndim == 1 else 1, dtype)
+    return _joined(xp, parts, 0 if parts[0].ndim == 1 else 1, dtype, casting)
 
 
 @table.add("dstack")
@@ -80,13 +85,13 @@ def _dstack(xp: Any, tup: Arrays) -> Array:
     for each in tup:
         two = _at_least(xp, each, 2)
         shaped.append(xp.expand_dims(two, axis=2) if two.ndim == 2 else two)
-    return _joined(xp, shaped, 2, None)
+    return _joined(xp, shaped, 2)
 
 
 @table.add("column_stack")
 def _column_stack(xp: Any, tup: Arrays) -> Array:
     columns = [xp.reshape(each, (-1, 1)) if each.ndim < 2 else each for each in tup]
-    return _joined(xp, columns, 1, None)
+    return _joined(xp, columns, 1)
 
 
 @table.add("block")
@@ -104,14 +109,14 @@ def _block(xp: Any, arrays: Any) -> Array:
     def joined(part: Any, level: int) -> Array:
         if not isinstance(part, list):
             return _at_least(xp, xp.asarray(part), full)
-        return _joined(xp, [joined(each, level + 1) for each in part], level - levels, None)
+        return _joined(xp, [joined(each, level + 1) for each in part], level - levels)
 
     return joined(arrays, 0)
 
 
 @table.add("append")
 def _append(xp: Any, arr: Array, values: Array, axis: int | None = None) -> Array:
-    return _joined(xp, [arr, values], axis, None)
+    return _joined(xp, [arr, values], axis)
 
 
 def _split(xp: Any, ary: Array, sections: Any, axis: int, equal: bool) -> Parts:
@@ -143,18 +148,26 @@ def _array_split(xp: Any, ary: Array, indices_or_sections: Any, axis: int = 0) -
     return _split(xp, ary, indices_or_sections, axis, equal=False)
 
 
+def _deep_enough(name: str, ary: Array, rank: int) -> None:
+    if ary.ndim < rank:
+        raise ValueError(f"{name} only works on arrays of {rank} or more dimensions")
+
+
 @table.add("hsplit")
 def _hsplit(xp: Any, ary: Array, indices_or_sections: Any) -> Parts:
+    _deep_enough("hsplit", ary, 1)
     return _split(xp, ary, indices_or_sections, 0 if ary.ndim == 1 else 1, equal=True)
 
 
 @table.add("vsplit")
 def _vsplit(xp: Any, ary: Array, indices_or_sections: Any) -> Parts:
+    _deep_enough("vsplit", ary, 2)
     return _split(xp, ary, indices_or_sections, 0, equal=True)
 
 
 @table.add("dsplit")
 def _dsplit(xp: Any, ary: Array, indices_or_sections: Any) -> Parts:
+    _deep_enough("dsplit", ary, 3)
     return _split(xp, ary, indices_or_sections, 2, equal=True)
 
 
@@ -171,6 +184,8 @@ def _positions(xp: Any, obj: Any, length: int) -> list[int]:
         obj = obj.tolist()
     if isinstance(obj, bool) or (isinstance(obj, Sequence) and obj and isinstance(obj[0], bool)):
         flags = [obj] if isinstance(obj, bool) else obj
+        if len(flags) != length:
+            raise ValueError(f"a mask of {len(flags)} elements is not that of an axis of {length}")
         return [i for i, flag in enumerate(flags) if flag]
     places = [int(each) for each in (obj if isinstance(obj, Sequence) else [obj])]
     for place in places:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from agnograd._array_functions._helpers import axes_of, floating
+from agnograd._array_functions._helpers import axes_of, floating, together
 from agnograd._array_functions._program import Array, Arrays, DType, Operand, Out, Table
+from agnograd._array_functions.products import table as products
+from agnograd._fit import adjoint
 from agnograd.errors import UnsupportedFunctionError
 
 __all__ = ["table"]
 
 table = Table()
 Axis = int | tuple[int, ...] | None
+
+
+class SVDResult(NamedTuple):
+    """Singular values and vectors, under NumPy's names for them."""
+
+    U: Array
+    S: Array
+    Vh: Array
 
 
 def _same(name: str, parameter: str = "a") -> None:
@@ -42,6 +52,8 @@ def _triangle(xp: Any, a: Array, uplo: str) -> Array:
     """Return the Hermitian matrix that a triangle stands for."""
     if uplo.upper() not in ("L", "U"):
         raise ValueError("UPLO argument must be 'L' or 'U'")
+    if a.ndim < 2:
+        raise ValueError(f"a matrix is needed, not an array of {a.ndim} axes")
     a = floating(xp, a)
     part = xp.tril(a, k=-1) if uplo.upper() == "L" else xp.triu(a, k=1)
     other = xp.matrix_transpose(part)
@@ -54,7 +66,9 @@ def _triangle(xp: Any, a: Array, uplo: str) -> Array:
 
 @table.add("linalg.eigh")
 def _eigh(xp: Any, a: Array, UPLO: str = "L") -> Any:  # noqa: N803 - NumPy's name
-    return xp.linalg.eigh(_triangle(xp, a, UPLO))
+    # Vectors by the upper triangle have other signs than those by the lower one.
+    function = xp.linalg.eigh_upper if UPLO.upper() == "U" else xp.linalg.eigh
+    return function(_triangle(xp, a, UPLO))
 
 
 @table.add("linalg.eigvalsh")
@@ -64,7 +78,11 @@ def _eigvalsh(xp: Any, a: Array, UPLO: str = "L") -> Array:  # noqa: N803 - NumP
 
 @table.add("linalg.cholesky")
 def _cholesky(xp: Any, a: Array, /, *, upper: bool = False) -> Array:
-    return xp.linalg.cholesky(floating(xp, a), upper=upper)
+    a = floating(xp, a)
+    if not upper:
+        return xp.linalg.cholesky(a)
+    # NumPy reads the upper triangle then. Every library reads the lower one where upper=False.
+    return adjoint(xp.linalg.cholesky(adjoint(a, xp)), xp)
 
 
 @table.add("linalg.qr")
@@ -80,15 +98,29 @@ def _qr(xp: Any, a: Array, mode: str = "reduced") -> Any:
 def _svd(
     xp: Any, a: Array, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:
+    if hermitian:
+        return _hermitian_svd(xp, _triangle(xp, a, "L"), compute_uv)
     a = floating(xp, a)
     if not compute_uv:
         return xp.linalg.svdvals(a)
     return xp.linalg.svd(a, full_matrices=full_matrices)
 
 
+def _hermitian_svd(xp: Any, a: Array, compute_uv: bool) -> Any:
+    """Return singular values and vectors as eigenvalues and eigenvectors, with their signs."""
+    w, u = xp.linalg.eigh(a)
+    size = xp.abs(w)
+    if not compute_uv:
+        return xp.sort(size, axis=-1, descending=True)
+    order = xp.flip(xp.argsort(size, axis=-1), axis=-1)
+    w = xp.take_along_axis(w, order, axis=-1)
+    u = xp.take_along_axis(u, order[..., None, :], axis=-1)
+    return SVDResult(u, xp.abs(w), adjoint(u * xp.sign(w)[..., None, :], xp))
+
+
 @table.add("linalg.solve")
 def _solve(xp: Any, a: Array, b: Array) -> Array:
-    a, b = floating(xp, a), floating(xp, b)
+    a, b = together(xp, floating(xp, a), floating(xp, b))
     if b.ndim == 1:  # one right-hand side, for all matrices
         return xp.linalg.solve(a, b[:, None])[..., 0]
     return xp.linalg.solve(a, b)
@@ -103,14 +135,14 @@ def _pinv(
     *,
     rtol: Operand | None = None,
 ) -> Array:
-    a = floating(xp, a)
+    a = _triangle(xp, a, "L") if hermitian and 0 not in a.shape[-2:] else floating(xp, a)
     given = rcond if rtol is None else rtol
     return xp.linalg.pinv(a) if given is None else xp.linalg.pinv(a, rtol=given)
 
 
 @table.add("linalg.lstsq")
 def _lstsq(xp: Any, a: Array, b: Array, rcond: float | None = None) -> tuple[Any, ...]:
-    a, b = floating(xp, a), floating(xp, b)
+    a, b = together(xp, floating(xp, a), floating(xp, b))
     rows, columns = a.shape
     if rcond is None:
         rcond = float(xp.finfo(a.dtype).eps) * max(rows, columns)
@@ -141,6 +173,15 @@ def _matrix_rank(
     *,
     rtol: Operand | None = None,
 ) -> Array:
+    A = floating(xp, A)  # noqa: N806 - NumPy's name
+    if A.ndim < 2:
+        return xp.astype(xp.any(A != 0), xp.int64)
+    if hermitian and A.shape[-2] != A.shape[-1]:
+        raise ValueError(f"hermitian=True takes square matrices, not shape {tuple(A.shape)}")
+    if 0 in A.shape[-2:]:
+        return xp.zeros(A.shape[:-2], dtype=xp.int64)
+    if hermitian:
+        A = _triangle(xp, A, "L")  # noqa: N806 - NumPy's name
     if tol is not None:
         return xp.sum(xp.astype(xp.linalg.svdvals(A) > tol, xp.int64), axis=-1)
     return xp.linalg.matrix_rank(A) if rtol is None else xp.linalg.matrix_rank(A, rtol=rtol)
@@ -150,6 +191,8 @@ def _matrix_rank(
 def _multi_dot(xp: Any, arrays: Arrays, *, out: Out = None) -> Array:
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
+    if len(arrays) == 2:
+        return products["dot"].function(xp, *arrays)
     # From the side that keeps the products small; Variables of three matrices gain most.
     first, *rest = arrays
     if arrays[-1].ndim == 1:
@@ -166,6 +209,8 @@ def _multi_dot(xp: Any, arrays: Arrays, *, out: Out = None) -> Array:
 @table.add("linalg.cond")
 def _cond(xp: Any, x: Array, p: Any = None) -> Array:
     x = floating(xp, x)
+    if 0 in x.shape[-2:]:
+        raise ValueError("the condition number of an empty matrix is not defined")
     if p in (None, 2, -2):
         values = xp.linalg.svdvals(x)
         largest, smallest = values[..., 0], values[..., -1]

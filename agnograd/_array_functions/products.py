@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import string
+from operator import index
 from typing import Any
 
-from agnograd._array_functions._helpers import flat, is_complex
+from agnograd._array_functions._helpers import flat, is_complex, is_floating, promoted, together
 from agnograd._array_functions._program import Array, DType, Out, Table
 from agnograd.errors import UnsupportedFunctionError
 
@@ -19,6 +21,7 @@ def _conjugate(xp: Any, x: Array) -> Array:
 
 @table.add("dot")
 def _dot(xp: Any, a: Array, b: Array, out: Out = None) -> Array:
+    a, b = together(xp, a, b)
     if not a.ndim or not b.ndim:
         return a * b
     if b.ndim <= 2:
@@ -28,11 +31,13 @@ def _dot(xp: Any, a: Array, b: Array, out: Out = None) -> Array:
 
 @table.add("vdot")
 def _vdot(xp: Any, a: Array, b: Array, /) -> Array:
+    a, b = together(xp, a, b)
     return xp.matmul(flat(xp, _conjugate(xp, a)), flat(xp, b))
 
 
 @table.add("inner")
 def _inner(xp: Any, a: Array, b: Array, /) -> Array:
+    a, b = together(xp, a, b)
     if not a.ndim or not b.ndim:
         return a * b
     return xp.tensordot(a, b, axes=((a.ndim - 1,), (b.ndim - 1,)))
@@ -40,19 +45,22 @@ def _inner(xp: Any, a: Array, b: Array, /) -> Array:
 
 @table.add("outer")
 def _outer(xp: Any, a: Array, b: Array, out: Out = None) -> Array:
+    a, b = together(xp, a, b)
     return flat(xp, a)[:, None] * flat(xp, b)[None, :]
 
 
 @table.add("linalg.outer")
 def _linalg_outer(xp: Any, x1: Array, x2: Array, /) -> Array:
-    return xp.linalg.outer(x1, x2)
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise ValueError("linalg.outer is of arrays of one axis")
+    return xp.linalg.outer(*together(xp, x1, x2))
 
 
 @table.add("tensordot")
 def _tensordot(xp: Any, a: Array, b: Array, axes: Any = 2) -> Array:
     if not isinstance(axes, int):
         axes = tuple((each,) if isinstance(each, int) else tuple(each) for each in axes)
-    return xp.tensordot(a, b, axes=axes)
+    return xp.tensordot(*together(xp, a, b), axes=axes)
 
 
 @table.add("linalg.tensordot")
@@ -62,12 +70,43 @@ def _linalg_tensordot(xp: Any, x1: Array, x2: Array, /, *, axes: Any = 2) -> Arr
 
 @table.add("linalg.matmul")
 def _matmul(xp: Any, x1: Array, x2: Array, /) -> Array:
-    return xp.matmul(x1, x2)
+    return xp.matmul(*together(xp, x1, x2))
 
 
 @table.add("linalg.vecdot")
 def _vecdot(xp: Any, x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
-    return xp.vecdot(x1, x2, axis=axis)
+    return xp.vecdot(*together(xp, x1, x2), axis=axis)
+
+
+# NumPy's letters for axes that are given as numbers; those of the result are sorted.
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
+
+
+def _subscripts(operands: tuple[Any, ...]) -> list[Any]:
+    """Return subscripts as a string, and arrays, of arrays that alternate with lists of axes."""
+
+    def letters(axes: Any) -> str:
+        try:
+            return "".join("..." if each is Ellipsis else _letter(index(each)) for each in axes)
+        except TypeError:
+            raise TypeError(
+                "einsum takes subscripts as a string before its arrays, or after each array a list "
+                "of its axes, numbers and Ellipsis, and at the end one of the result's"
+            ) from None
+
+    count = len(operands) // 2
+    arrays = operands[: 2 * count : 2]
+    inputs = ",".join(letters(each) for each in operands[1 : 2 * count : 2])
+    result = f"->{letters(operands[-1])}" if len(operands) % 2 else ""
+    return [inputs + result, *arrays]
+
+
+def _letter(axis: int) -> str:
+    if not 0 <= axis < len(_LETTERS):
+        raise ValueError(
+            f"subscript is not within the valid range [0, {len(_LETTERS)}), but {axis}"
+        )
+    return _LETTERS[axis]
 
 
 @table.add("einsum")
@@ -83,17 +122,18 @@ def _einsum(
     einsum = getattr(xp, "einsum", None)
     if einsum is None:
         raise UnsupportedFunctionError("einsum needs the op pack agnograd_nn")
-    subscripts, *arrays = operands
-    if not isinstance(subscripts, str):
-        raise UnsupportedFunctionError("np.einsum of Variables takes its subscripts as a string")
+    subscripts, *arrays = operands if isinstance(operands[0], str) else _subscripts(operands)
     arrays = [xp.asarray(each) for each in arrays]
     if dtype is not None:
         arrays = [xp.astype(each, dtype) for each in arrays]
-    return einsum(subscripts, *arrays)
+    found = einsum(subscripts, *together(xp, *arrays))
+    # The standard sums small integers in wider ones, which NumPy's einsum does not.
+    return found if is_floating(xp, found) else xp.astype(found, promoted(xp, *arrays))
 
 
 @table.add("kron")
 def _kron(xp: Any, a: Array, b: Array) -> Array:
+    a, b = together(xp, a, b)
     rank = max(a.ndim, b.ndim)
     one, other = ((1,) * (rank - x.ndim) + x.shape for x in (a, b))
     first = xp.reshape(a, tuple(n for length in one for n in (length, 1)))
@@ -119,7 +159,7 @@ def _cross(
 ) -> Array:
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = xp.moveaxis(a, axisa, -1), xp.moveaxis(b, axisb, -1)
+    a, b = together(xp, xp.moveaxis(a, axisa, -1), xp.moveaxis(b, axisb, -1))
     for each in (a, b):
         if each.shape[-1] != 3:
             raise UnsupportedFunctionError(
@@ -156,18 +196,20 @@ def _cut(full: Array, n: int, m: int, mode: str) -> Array:
     raise ValueError(f"mode must be one of 'valid', 'same', or 'full', not {mode!r}")
 
 
-def _nonempty(*arrays: Array) -> None:
+def _nonempty(*arrays: Array, scalars: bool) -> None:
     for each in arrays:
         if each.ndim > 1:
             raise ValueError("object too deep for desired array")
+        if not (each.ndim or scalars):
+            raise ValueError("object of too small depth for desired array")
         if not each.size:
             raise ValueError("an array cannot be empty")
 
 
 @table.add("convolve")
 def _convolve(xp: Any, a: Array, v: Array, mode: str = "full") -> Array:
-    _nonempty(a, v)
-    a, v = flat(xp, a), flat(xp, v)
+    _nonempty(a, v, scalars=True)
+    a, v = together(xp, flat(xp, a), flat(xp, v))
     if v.shape[0] > a.shape[0]:
         a, v = v, a
     return _cut(_full(xp, a, v), a.shape[0], v.shape[0], mode)
@@ -175,8 +217,8 @@ def _convolve(xp: Any, a: Array, v: Array, mode: str = "full") -> Array:
 
 @table.add("correlate")
 def _correlate(xp: Any, a: Array, v: Array, mode: str = "valid") -> Array:
-    _nonempty(a, v)
-    a, v = flat(xp, a), flat(xp, _conjugate(xp, v))
+    _nonempty(a, v, scalars=False)
+    a, v = together(xp, flat(xp, a), flat(xp, _conjugate(xp, v)))
     if v.shape[0] <= a.shape[0]:
         return _cut(_full(xp, a, xp.flip(v)), a.shape[0], v.shape[0], mode)
     # As NumPy does: the arrays change places, and the result is turned round.

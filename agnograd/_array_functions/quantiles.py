@@ -6,8 +6,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from agnograd._array_functions._helpers import axes_of, floating, like
-from agnograd._array_functions._program import Array, Out, Table
+from agnograd._array_functions._helpers import (
+    axes_of,
+    floating,
+    inexact,
+    is_bool,
+    is_complex,
+    is_floating,
+    like,
+    promoted,
+    real_only,
+)
+from agnograd._array_functions._program import Array, Operand, Out, Table
 
 __all__ = ["table"]
 
@@ -48,6 +58,8 @@ def _read(xp: Any, a: Array, place: Array) -> Array:
     below = xp.astype(low, xp.int64)
     above = xp.astype(xp.ceil(place), xp.int64)
     first = xp.take_along_axis(a, below, axis=-1)
+    if not is_floating(xp, a):  # by a method that takes elements as they are
+        return first
     last = xp.take_along_axis(a, above, axis=-1)
     # Where there is nothing between two elements, infinite ones must not meet as inf - inf.
     apart = xp.where(below == above, 0.0, last) - xp.where(below == above, 0.0, first)
@@ -70,25 +82,49 @@ def _limited(xp: Any, place: Array, count: Array) -> Array:
     return xp.maximum(xp.minimum(place, count - 1), xp.zeros_like(place))
 
 
+def _promoted(xp: Any, a: Array, q: Any, method: str) -> tuple[Array, Array]:
+    """Return the array, and places from 0 to 1 in it, in the precisions in which NumPy has them."""
+    if method not in _STEPS or method == "midpoint":
+        if is_bool(xp, a):
+            raise TypeError("quantiles between booleans: convert the array by astype")
+        a = floating(xp, a)
+        a = xp.astype(a, promoted(xp, a, q), copy=False)  # a Python number takes the array's dtype
+    real = xp.real(a) if is_complex(xp, a) else floating(xp, a)
+    return a, like(real, q)
+
+
 def _quantile(
-    xp: Any, a: Array, q: Any, axis: Axis, method: str, keepdims: bool, skip: bool
+    xp: Any,
+    a: Array,
+    q: Any,
+    axis: Axis,
+    method: str,
+    keepdims: bool,
+    skip: bool,
+    of_nothing: bool,
 ) -> Array:
-    a = floating(xp, a)
-    q = like(a, q)
+    a, q = _promoted(xp, a, q, method)
     if not xp.all(xp.logical_and(q >= 0, q <= 1)):
         raise ValueError("quantiles must be in the range [0, 1], percentiles in [0, 100]")
     rows, kept = _rows(xp, a, axis)
-    flat = xp.reshape(xp.astype(q, a.dtype), (-1,))
-    nan = xp.isnan(rows)
+    q = xp.astype(q, xp.result_type(q.dtype, xp.float32), copy=False)  # a half counts to 2048
+    flat = xp.reshape(q, (q.size,))
+    if not rows.shape[-1] and not of_nothing:
+        raise IndexError("there are no quantiles of no elements")
+    if not rows.shape[-1]:
+        rows = xp.full((*kept, 1), math.nan, dtype=floating(xp, a).dtype, device=a.device)
+    nan = xp.isnan(rows) if is_floating(xp, rows) else xp.zeros_like(rows, dtype=xp.bool)
     if skip:
-        count = xp.sum(xp.astype(xp.logical_not(nan), a.dtype), axis=-1, keepdims=True)
-        ordered = xp.sort(xp.where(nan, math.inf, rows), axis=-1)
+        count = xp.sum(xp.astype(xp.logical_not(nan), q.dtype), axis=-1, keepdims=True)
+        ordered = xp.sort(xp.where(nan, math.inf, rows) if is_floating(xp, a) else rows, axis=-1)
         missing = count == 0
     else:
         count, ordered = rows.shape[-1], xp.sort(rows, axis=-1)
         missing = xp.any(nan, axis=-1, keepdims=True)
     place = xp.broadcast_to(_places(xp, flat, count, method), (*kept, flat.shape[0]))
-    found = xp.where(missing, math.nan, _read(xp, ordered, place))
+    found = _read(xp, ordered, place)
+    if is_floating(xp, found):
+        found = xp.where(missing, math.nan, found)
     found = xp.reshape(xp.moveaxis(found, -1, 0), (*q.shape, *kept))
     if keepdims:
         axes = axes_of(axis, a.ndim)
@@ -102,14 +138,16 @@ def _add(name: str, scale: float, skip: bool) -> None:
     def quantile(
         xp: Any,
         a: Array,
-        q: Array,
+        q: Operand,
         axis: Axis = None,
         out: Out = None,
         overwrite_input: bool = False,
         method: str = "linear",
         keepdims: bool = False,
     ) -> Array:
-        return _quantile(xp, a, floating(xp, q) / scale, axis, method, keepdims, skip)
+        real_only(xp, name, a)
+        share = q / scale if not hasattr(q, "dtype") else inexact(xp, q)[0] / scale
+        return _quantile(xp, a, share, axis, method, keepdims, skip, of_nothing=skip)
 
 
 for _name, _scale in (("quantile", 1.0), ("percentile", 100.0)):
@@ -127,7 +165,8 @@ def _add_median(name: str, skip: bool) -> None:
         overwrite_input: bool = False,
         keepdims: bool = False,
     ) -> Array:
-        return _quantile(xp, a, 0.5, axis, "linear", keepdims, skip)
+        a = floating(xp, a)
+        return _quantile(xp, a, 0.5, axis, "linear", keepdims, skip, of_nothing=True)
 
 
 _add_median("median", skip=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agnograd._array_functions._helpers import flat, is_bool, is_floating, like
+from agnograd._array_functions._helpers import flat, is_bool, is_floating, like, mask_of
 from agnograd._array_functions._program import Array, DType, Operand, Out, Table
 
 __all__ = ["table"]
@@ -16,7 +16,7 @@ Axis = int | tuple[int, ...] | None
 
 def _masked(xp: Any, a: Array, where: Any, neutral: Any) -> Array:
     """Return the array with what is left out replaced by what changes nothing."""
-    return a if where is True else xp.where(where, a, neutral)
+    return a if where is True else xp.where(mask_of(xp, where, a.shape), a, neutral)
 
 
 def _nan_as(xp: Any, a: Array, value: float) -> Array:
@@ -38,7 +38,7 @@ def _sum(
         a = xp.astype(a, a._domain.dtype_named("int64"))
     a = _masked(xp, a, where, 0)
     total = xp.sum(a, axis=axis, dtype=dtype, keepdims=keepdims)
-    return total if initial is None else total + initial
+    return total if initial is None else total + like(total, initial)
 
 
 @table.add("nansum")
@@ -70,7 +70,7 @@ def _prod(
     if is_bool(xp, a):
         a = xp.astype(a, a._domain.dtype_named("int64"))
     product = xp.prod(_masked(xp, a, where, 1), axis=axis, dtype=dtype, keepdims=keepdims)
-    return product if initial is None else product * initial
+    return product if initial is None else product * like(product, initial)
 
 
 @table.add("nanprod")
@@ -94,13 +94,14 @@ def _extreme(
     if where is not True:
         if initial is None:
             raise ValueError(f"{name} with where= needs initial=, the value where nothing is")
-        a = xp.where(where, a, initial)
+        a = xp.where(mask_of(xp, where, a.shape), a, like(a, initial))
     if initial is None:
         return getattr(xp, name)(a, axis=axis, keepdims=keepdims)
+    initial = like(a, initial)
     pair = xp.maximum if name == "max" else xp.minimum
     if 0 in a.shape:
         shape = xp.sum(a, axis=axis, keepdims=keepdims).shape
-        return xp.broadcast_to(like(a, initial), shape)
+        return xp.broadcast_to(initial, shape)
     return pair(getattr(xp, name)(a, axis=axis, keepdims=keepdims), initial)
 
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd._array_functions._helpers import flat, floating, is_floating, ready
+from agnograd._arguments import check_cast
+from agnograd._array_functions._helpers import (
+    flat,
+    floating,
+    is_bool,
+    is_floating,
+    ready,
+    real_only,
+    together,
+)
 from agnograd._array_functions._program import Array, Table
 from agnograd._array_functions.creation import between
 from agnograd.errors import UnsupportedFunctionError
@@ -89,8 +98,8 @@ def _isin(
     if not tests.shape[0]:
         found = xp.zeros_like(element, dtype=xp.bool)
     else:
-        dtype = xp.result_type(element, tests)
-        tests, element = xp.sort(xp.astype(tests, dtype)), xp.astype(element, dtype)
+        tests, element = together(xp, tests, element)
+        tests = xp.sort(tests)
         places = xp.searchsorted(tests, flat(xp, element))
         places = xp.minimum(places, xp.full_like(places, tests.shape[0] - 1))
         found = xp.reshape(xp.take(tests, places, axis=0), element.shape) == element
@@ -105,6 +114,7 @@ def _intersect1d(
     assume_unique: bool = False,
     return_indices: bool = False,
 ) -> Any:
+    ar1, ar2 = together(xp, ar1, ar2)
     one, at_one = _unique(xp, ar1, return_index=True)
     other, at_other = _unique(xp, ar2, return_index=True)
     (both,) = xp.nonzero(_isin(xp, one, other))
@@ -117,7 +127,7 @@ def _intersect1d(
 
 @table.add("union1d")
 def _union1d(xp: Any, ar1: Array, ar2: Array) -> Array:
-    return _unique(xp, xp.concat([flat(xp, ar1), flat(xp, ar2)]))
+    return _unique(xp, xp.concat([flat(xp, each) for each in together(xp, ar1, ar2)]))
 
 
 @table.add("setdiff1d")
@@ -128,6 +138,7 @@ def _setdiff1d(xp: Any, ar1: Array, ar2: Array, assume_unique: bool = False) -> 
 
 @table.add("setxor1d")
 def _setxor1d(xp: Any, ar1: Array, ar2: Array, assume_unique: bool = False) -> Array:
+    ar1, ar2 = together(xp, ar1, ar2)
     return xp.sort(xp.concat([_setdiff1d(xp, ar1, ar2), _setdiff1d(xp, ar2, ar1)]))
 
 
@@ -135,26 +146,34 @@ def _setxor1d(xp: Any, ar1: Array, ar2: Array, assume_unique: bool = False) -> A
 def _searchsorted(
     xp: Any, a: Array, v: Array, side: str = "left", sorter: Array | None = None
 ) -> Array:
-    dtype = xp.result_type(a, v)
-    a, v = xp.astype(a, dtype, copy=False), xp.astype(v, dtype, copy=False)
+    a, v = together(xp, a, v)
     places = xp.searchsorted(a, flat(xp, v), side=side, sorter=sorter)
     return xp.reshape(places, v.shape)
 
 
 @table.add("digitize")
 def _digitize(xp: Any, x: Array, bins: Array, right: bool = False) -> Array:
-    step = bins[1:] - bins[:-1]
-    if xp.all(step >= 0):
-        return _searchsorted(xp, bins, x, "left" if right else "right")
-    if not xp.all(step <= 0):
+    real_only(xp, "digitize", x, bins)
+    bins, x = together(xp, bins, x)
+    if is_bool(xp, bins):
+        bins, x = xp.astype(bins, xp.int64), xp.astype(x, xp.int64)
+    after, before, side = bins[1:], bins[:-1], "left" if right else "right"
+    if xp.all(after >= before):
+        return _searchsorted(xp, bins, x, side)
+    if not xp.all(after <= before):
         raise ValueError("bins must be monotonically increasing or decreasing")
-    return bins.shape[0] - _searchsorted(xp, xp.flip(bins), x, "right" if right else "left")
+    return bins.shape[0] - _searchsorted(xp, xp.flip(bins), x, side)
 
 
 @table.add("bincount")
 def _bincount(xp: Any, x: Array, /, weights: Array | None = None, minlength: int = 0) -> Array:
-    if x.ndim != 1 or not xp.isdtype(x.dtype, "integral"):
+    if x.ndim != 1 or not xp.isdtype(x.dtype, ("bool", "integral")):
         raise TypeError("bincount counts integers, in an array of one axis")
+    if weights is not None:
+        check_cast(x._domain, weights.dtype, xp.float64)
+        if weights.shape != x.shape:
+            raise ValueError("bincount needs a weight for each number")
+    x = xp.astype(x, x._domain.dtype_named("int64"))
     if x.shape[0] and xp.any(x < 0):
         raise ValueError("bincount counts numbers that are not negative")
     count = max(int(xp.max(x)) + 1 if x.shape[0] else 0, minlength)
@@ -192,6 +211,8 @@ def _histogram(
     density: bool | None = None,
     weights: Array | None = None,
 ) -> tuple[Array, Array]:
+    if weights is not None and weights.shape != a.shape:
+        raise ValueError("histogram needs a weight for each number")
     edges, a = _edges(xp, a, bins, range), flat(xp, a)
     count = edges.shape[0] - 1
     inside = xp.logical_and(a >= edges[0], a <= edges[-1])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
-from agnograd._array_functions._helpers import axes_of, flat, like, ready
+from agnograd._array_functions._helpers import axes_of, flat, is_complex, like, ready
 from agnograd._array_functions._program import Array, Table
+from agnograd._strides import is_in_rows
 from agnograd.errors import UnsupportedFunctionError
 
 __all__ = ["table"]
@@ -16,8 +18,9 @@ Axis = int | tuple[int, ...] | None
 Lengths = int | Sequence[int]
 
 
-def _in_rows(order: str | None) -> None:
-    if order not in (None, "C", "K", "A"):
+def _in_rows(a: Array, order: str | None) -> None:
+    """Refuse an order of elements that is not that of rows."""
+    if order not in (None, "C") and not (order in ("K", "A") and is_in_rows(a)):
         raise UnsupportedFunctionError(
             f"order={order!r} says how memory is laid out, which Variables leave to their "
             "library: transpose, then reshape"
@@ -28,7 +31,7 @@ def _in_rows(order: str | None) -> None:
 def _reshape(
     xp: Any, a: Array, /, shape: Lengths, order: str = "C", *, copy: bool | None = None
 ) -> Array:
-    _in_rows(order)
+    _in_rows(a, order)
     one = isinstance(shape, int) or not hasattr(shape, "__iter__")
     lengths: Any = (shape,) if one else shape
     return xp.reshape(a, tuple(lengths), copy=copy)
@@ -36,8 +39,8 @@ def _reshape(
 
 @table.add("ravel")
 def _ravel(xp: Any, a: Array, order: str = "C") -> Array:
-    _in_rows(order)
-    return flat(xp, a)
+    _in_rows(a, order)
+    return xp.reshape(a, (-1,), copy=None if is_in_rows(a) else True)
 
 
 @table.add("squeeze")
@@ -57,8 +60,12 @@ def _expand_dims(xp: Any, a: Array, axis: int | tuple[int, ...]) -> Array:
 
 
 @table.add("transpose", "permute_dims")
-def _transpose(xp: Any, a: Array, axes: Sequence[int] | None = None) -> Array:
-    axes = tuple(range(a.ndim))[::-1] if axes is None else tuple(axes)
+def _transpose(xp: Any, a: Array, axes: Lengths | None = None) -> Array:
+    if axes is None:
+        axes = tuple(range(a.ndim))[::-1]
+    axes = (axes,) if isinstance(axes, int) else tuple(axes)
+    if len(axes) != a.ndim:
+        raise ValueError("axes don't match array")
     return xp.permute_dims(a, axes_of(axes, a.ndim))
 
 
@@ -133,13 +140,31 @@ def _tile(xp: Any, A: Array, reps: Lengths) -> Array:  # noqa: N803 - NumPy's na
     return xp.tile(A, (reps,) if isinstance(reps, int) else tuple(reps))
 
 
+def _counts(xp: Any, repeats: Any, length: int) -> Any:
+    """Return how often each element is repeated: one number, or one for each."""
+    if not (hasattr(repeats, "dtype") or isinstance(repeats, list | tuple)):
+        count = index(repeats)
+        if count < 0:
+            raise ValueError("repeats may not contain negative values.")
+        return count
+    empty = not hasattr(repeats, "dtype") and not repeats
+    counts = xp.asarray(repeats, dtype=xp.int64 if empty else None)
+    if not xp.isdtype(counts.dtype, ("bool", "integral")):
+        raise TypeError(f"elements are repeated by integers, not by {counts.dtype}")
+    counts = xp.astype(counts, xp.int64, copy=False)
+    if counts.shape in ((), (1,)):  # which not every library broadcasts
+        return xp.broadcast_to(counts, (length,))
+    if counts.shape != (length,):
+        raise ValueError(f"counts of shape {counts.shape} for an axis of length {length}")
+    return counts
+
+
 @table.add("repeat")
 def _repeat(xp: Any, a: Array, repeats: Any, axis: int | None = None) -> Array:
-    if isinstance(repeats, list | tuple):
-        repeats = ready(a, repeats) if len(repeats) > 1 else repeats[0]
-    if axis is None:
-        a, axis = flat(xp, a), 0
-    return xp.repeat(a, repeats, axis=axis)
+    if axis is None or not a.ndim:
+        a, axis = flat(xp, a), 0 if axis is None else axis
+    (axis,) = axes_of(axis, a.ndim)
+    return xp.repeat(a, _counts(xp, repeats, a.shape[axis]), axis=axis)
 
 
 @table.add("resize")
@@ -194,7 +219,7 @@ def _meshgrid(
     if indexing == "xy" and len(xi) > 1:
         axes[:2] = 1, 0
     return tuple(
-        xp.reshape(x, tuple(-1 if i == axis else 1 for i in range(len(xi))))
+        xp.reshape(x, tuple(-1 if i == axis else 1 for i in range(len(xi))), copy=copy or None)
         for axis, x in zip(axes, xi, strict=True)
     )
 
@@ -243,6 +268,7 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(pad_width, dict):
         named = {axes_of(axis, ndim)[0]: width for axis, width in pad_width.items()}
         return [_pair(named.get(axis, 0)) for axis in range(ndim)]
+    pad_width = pad_width.tolist() if hasattr(pad_width, "tolist") else pad_width
     return [_pair(each) for each in _per_axis(pad_width, ndim)]
 
 
@@ -253,13 +279,19 @@ def _pair(width: Any) -> tuple[Any, Any]:
 
 
 def _per_axis(value: Any, ndim: int) -> list[Any]:
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    value = _listed(value)
     if not isinstance(value, tuple | list):
         return [value] * ndim
     if not isinstance(value[0], tuple | list):  # one pair for all axes
         return [value] * ndim
     return list(value) * ndim if len(value) == 1 else list(value)
+
+
+def _listed(value: Any) -> Any:
+    """Return the elements of an array in nested lists; those of a Variable stay connected."""
+    if not getattr(value, "ndim", 0):
+        return value
+    return [_listed(value[index, ...]) for index in range(value.shape[0])]
 
 
 _PLACES: dict[str, Callable[[Any, Array, int], Array]] = {
@@ -282,8 +314,12 @@ def _pad(
     widths = _widths(pad_width, array.ndim)
     if len(widths) != array.ndim:
         raise ValueError(f"pad_width {pad_width!r} does not fit an array of {array.ndim} axes")
+    values = [_pair(each) for each in _per_axis(constant_values, array.ndim)]
+    if len(values) != array.ndim:
+        raise ValueError(f"constant_values do not fit an array of {array.ndim} axes")
+    if not any(map(any, widths)):
+        return xp.asarray(array, copy=True)
     if mode == "constant":
-        values = [_pair(each) for each in _per_axis(constant_values, array.ndim)]
         for axis, (width, value) in enumerate(zip(widths, values, strict=True)):
             array = _with_constants(xp, array, axis, width, value)
         return array
@@ -309,6 +345,11 @@ def _with_constants(
             raise ValueError("pad_width cannot be negative")
         if count:
             shape = (*array.shape[:axis], count, *array.shape[axis + 1 :])
+            filling = ready(array, value)
+            if is_complex(xp, filling) and not is_complex(xp, array):
+                raise TypeError(
+                    f"a complex value does not fit into an array of dtype {array.dtype}"
+                )
             filling = like(array, value)
             parts.insert(len(parts) * place, xp.broadcast_to(filling, shape))
     return xp.concat(parts, axis=axis) if len(parts) > 1 else array

@@ -5,7 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agnograd._array_functions._helpers import axes_of, count_along, floating, is_complex
+from agnograd._array_functions._helpers import (
+    axes_of,
+    count_along,
+    double,
+    floating,
+    is_complex,
+    mask_of,
+    together,
+)
 from agnograd._array_functions._program import Array, DType, Operand, Out, Table
 
 __all__ = ["table"]
@@ -22,9 +30,13 @@ def _count(xp: Any, a: Array, axis: Axis, where: Any) -> Any:
     """Return how many elements count, as a number or as an array with the reduced axes kept."""
     if where is True:
         return count_along(a, axis)
-    mask = xp.broadcast_to(where, a.shape)
-    counts = xp.sum(xp.astype(mask, xp.int64), axis=axis, keepdims=True)
+    counts = xp.sum(xp.astype(mask_of(xp, where, a.shape), xp.int64), axis=axis, keepdims=True)
     return xp.astype(counts, _real_dtype(xp, a))
+
+
+def _wide(xp: Any, a: Array) -> Array:
+    """Return an array in single precision or more: halves are counted and added up in that."""
+    return xp.astype(a, xp.result_type(a.dtype, xp.float32), copy=False)
 
 
 def _real_dtype(xp: Any, a: Array) -> Any:
@@ -40,8 +52,9 @@ def _kept(xp: Any, x: Array, a: Array, axis: Axis, keepdims: bool) -> Array:
 def _mean_kept(xp: Any, a: Array, axis: Axis, where: Any) -> Array:
     if where is True:
         return xp.mean(a, axis=axis, keepdims=True)
-    total = xp.sum(xp.where(where, a, 0.0), axis=axis, keepdims=True)
-    return total / _as(xp, _count(xp, a, axis, where), a)
+    wide = _wide(xp, a)
+    total = xp.sum(xp.where(mask_of(xp, where, a.shape), wide, 0.0), axis=axis, keepdims=True)
+    return xp.astype(total / _as(xp, _count(xp, wide, axis, where), wide), a.dtype, copy=False)
 
 
 def _as(xp: Any, count: Any, a: Array) -> Any:
@@ -91,8 +104,13 @@ def _variance(
 ) -> Array:
     if where is True and mean is None and not is_complex(xp, a):
         return xp.var(a, axis=axis, correction=ddof, keepdims=keepdims)
+    dtype, a = _real_dtype(xp, a), _wide(xp, a)
     centre = _mean_kept(xp, a, axis, where) if mean is None else mean
-    apart = a - centre if where is True else xp.where(where, a - centre, 0.0)
+    apart = a - centre
+    if mean is not None:  # which may have a wider dtype
+        dtype = _real_dtype(xp, apart)
+    if where is not True:
+        apart = xp.where(mask_of(xp, where, apart.shape), apart, 0.0)
     squares = apart * apart
     if is_complex(xp, a):
         squares = xp.real(apart) ** 2 + xp.imag(apart) ** 2
@@ -105,7 +123,7 @@ def _variance(
     else:
         scale = 1 / degrees if degrees > 0 else math.nan
         variance = xp.sum(squares, axis=axis, keepdims=True) * scale
-    return _kept(xp, variance, a, axis, keepdims)
+    return _kept(xp, xp.astype(variance, dtype, copy=False), a, axis, keepdims)
 
 
 def _correction(ddof: Any, correction: Any) -> Any:
@@ -206,12 +224,12 @@ def _average(
     *,
     keepdims: bool = False,
 ) -> Any:
-    a = floating(xp, a)
     if weights is None:
+        a = floating(xp, a)
         mean = _mean(xp, a, axis, keepdims=keepdims)
         total = xp.full_like(mean, float(count_along(a, axis)))
         return (mean, total) if returned else mean
-    weights = floating(xp, weights)
+    a, weights = together(xp, floating(xp, a), weights)
     if weights.shape != a.shape:
         axes = axes_of(axis, a.ndim)
         if axis is None or weights.shape != tuple(a.shape[each] for each in axes):
@@ -224,6 +242,8 @@ def _average(
         weights = xp.reshape(xp.permute_dims(weights, order), full)
     weights = xp.broadcast_to(weights, a.shape)
     total = xp.sum(weights, axis=axis, keepdims=keepdims)
+    if total.size and not count_along(a, axis):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
     mean = xp.sum(a * weights, axis=axis, keepdims=keepdims) / total
     return (mean, total) if returned else mean
 
@@ -241,14 +261,18 @@ def _cov(
     *,
     dtype: DType | None = None,
 ) -> Array:
-    x = _variables(xp, _cast(xp, m, dtype), rowvar)
-    if y is not None:
-        y = _cast(xp, y, dtype)
-        x = xp.concat([x, _variables(xp, y, rowvar or y.shape[0] == 1)], axis=0)
+    given = [m] if y is None else [m, y]
+    if dtype is None:  # NumPy's is double precision, at least
+        given = together(xp, *(double(xp, each) for each in given))
+    x = xp.concat([_variables(xp, _cast(xp, each, dtype), rowvar) for each in given], axis=0)
+    if not x.shape[0]:
+        return xp.reshape(x, (0, 0)) if not x.shape[1] else xp.matmul(x, xp.matrix_transpose(x))
     ddof = ddof if ddof is not None else int(not bias)
     weights = None
     for each in (fweights, aweights):
         if each is not None:
+            if each.shape != x.shape[1:]:
+                raise ValueError("cov needs weights of one axis, one for each observation")
             each = xp.astype(each, x.dtype)
             weights = each if weights is None else weights * each
     total = x.shape[1] if weights is None else xp.sum(weights)
@@ -260,15 +284,19 @@ def _cov(
     apart = x - average
     right = xp.matrix_transpose(apart if weights is None else apart * weights)
     right = xp.conj(right) if is_complex(xp, right) else right
-    scaled = xp.matmul(apart, right) * (1 / degrees)
+    if not hasattr(degrees, "dtype"):  # NumPy warns, and divides by zero
+        degrees = xp.asarray(max(float(degrees), 0.0), dtype=x.dtype)
+    scaled = xp.matmul(apart, right) / degrees
     return scaled[0, 0] if scaled.shape == (1, 1) else scaled
 
 
 def _variables(xp: Any, x: Array, rowvar: bool) -> Array:
     """Return variables as rows, observations as columns."""
+    if x.ndim > 2:
+        raise ValueError("cov and corrcoef are of arrays of at most 2 axes")
     if x.ndim < 2:
-        return xp.reshape(x, (1, -1))
-    return x if rowvar else xp.matrix_transpose(x)
+        return xp.reshape(x, (1, -1 if x.ndim and x.shape[0] else x.size))
+    return x if rowvar or x.shape[0] == 1 else xp.matrix_transpose(x)
 
 
 @table.add("corrcoef")

@@ -15,7 +15,7 @@ from agnograd.errors import (
     UnsupportedArrayError,
     UnsupportedFunctionError,
 )
-from arrays import leaf, values
+from arrays import host, leaf, values
 from numpys import CALLS, A, V
 
 CASES = [(name, index) for name, calls in CALLS.items() for index in range(len(calls))]
@@ -23,6 +23,7 @@ each_call = pytest.mark.parametrize(("name", "index"), CASES, ids=lambda part: s
 # Calls whose value has no derivative around the sample, or one by another convention.
 NO_DIFFERENCES = {
     ("linalg.cholesky", 0): "the gradient is that of Hermitian matrices",
+    ("linalg.cholesky", 1): "the gradient is that of Hermitian matrices",
     ("nan_to_num", 1): "an infinite number has no neighbours",
     ("quantile", 12): "NaN has no neighbours",
     ("setdiff1d", 0): "the shape depends on the values",
@@ -231,6 +232,23 @@ def test_a_library_that_knows_variables_may_answer(xp):
     assert np.dot(x, Answering()) == "function"
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_vectors_have_numpys_signs_over_numpy(dtype):
+    rng = np.random.default_rng(0)
+    for size in (3, 4, 7):
+        a = rng.standard_normal((2, size, size))
+        if dtype == "complex128":
+            a = a + 1j * rng.standard_normal((2, size, size))
+        for call in (
+            lambda a: np.linalg.eigh(a, "L").eigenvectors,
+            lambda a: np.linalg.eigh(a, "U").eigenvectors,
+            lambda a: np.linalg.svd(a, hermitian=True).U,
+            lambda a: np.linalg.svd(a, hermitian=True).Vh,
+        ):
+            np.testing.assert_allclose(call(ag.Variable(a)).data, call(a), rtol=1e-9, atol=1e-9)
+    ag.check_grad(lambda a: np.abs(np.linalg.svd(a, hermitian=True).U), a, order=1)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, "float32", "f4", np.dtype("f4")])
 def test_numpys_dtypes_are_the_backends(xp, dtype):
     x = leaf(xp, [1.0, 2.0])
@@ -274,3 +292,80 @@ def test_creation_from_a_variable_copies(xp):
     y[0] = 7.0
     assert x[0].item() == 1.0
     assert y.requires_grad
+
+
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:divide by zero", "ignore:overflow")
+@pytest.mark.parametrize(
+    "ordinates",
+    [
+        [0.0, np.inf, 2.0, 4.0],
+        [np.inf, 1.0, 2.0, 4.0],
+        [0.0, 1.0, 3.0, -np.inf],
+        [0.0, np.inf, np.inf, 3.0],
+        [0.0, np.inf, -np.inf, 3.0],
+        [np.inf, 1.0, np.inf, 3.0],
+        [0.0, np.nan, 2.0, 5.0],
+    ],
+)
+def test_interpolation_beside_an_ordinate_that_is_not_finite(xp, ordinates):
+    """A knot has its own ordinate, and the slope of the segment beside it that is finite."""
+    knots, at = np.arange(4.0), np.arange(-0.75, 4.0, 0.25)
+    expected = np.interp(at, knots, ordinates)
+    arrays = [given(xp, np.asarray(each)).data for each in (at, knots, ordinates)]
+    weights = np.isfinite(expected).astype(float)
+
+    def finite(x, p, f):
+        return xp.sum(xp.where(given(xp, weights) == 1.0, np.interp(x, p, f), 0.0))
+
+    found = np.interp(*map(ag.Variable, arrays))
+    np.testing.assert_allclose(host(found), expected, rtol=1e-15)
+    by_x, by_knots, by_ordinates = (
+        host(each) for each in ag.grad(finite, argnums=(0, 1, 2))(*arrays)
+    )
+    # Each is the slope of a segment, or that of an end, which is 0.
+    slopes = np.append(np.diff(ordinates), 0.0)
+    slopes = np.where(np.isfinite(slopes), slopes, 0.0)
+    inner = np.where((at >= 0.0) & (at <= 3.0), np.floor(at), 3).astype(int)
+    left = np.where(at == np.floor(at), slopes[np.minimum(inner, 3) - 1], 0.0) * (at > 0)
+    right = np.where(np.isfinite(np.diff([*ordinates, np.nan]))[inner], slopes[inner], left)
+    wanted = np.where(at > 3.0, 0.0, right) * weights
+    np.testing.assert_allclose(by_x, wanted, rtol=1e-12, atol=1e-12)
+    assert np.isfinite(by_knots).all()
+    hats = [np.interp(at, knots, row) @ weights for row in np.eye(4)]
+    np.testing.assert_allclose(by_ordinates, hats, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:divide by zero", "ignore:overflow")
+@pytest.mark.parametrize(
+    ("ordinates", "slope"),
+    [([1.0, np.inf], np.inf), ([-np.inf, 1.0], np.inf), ([np.inf, 1.0], -np.inf)],
+)
+def test_interpolation_inside_of_an_infinite_segment(xp, ordinates, slope):
+    """The slope is infinite, by x and, with the other sign, by knots; ordinates have weights."""
+    arrays = [given(xp, np.asarray(each)).data for each in ([0.25], [0.0, 1.0], ordinates)]
+    f = lambda *args: xp.sum(np.interp(*args))  # noqa: E731
+    found = [host(each).tolist() for each in ag.grad(f, argnums=(0, 1, 2))(*arrays)]
+    assert found == [[slope], [-slope, -slope], [0.75, 0.25]]
+    one = given(xp, np.asarray([1.0])).data
+    pushed = ag.jvp(lambda x: np.interp(x, *arrays[1:]), (arrays[0],), (one,))[1]
+    assert host(pushed).item() == slope
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])  # the standard has it of numbers
+def test_arange_of_variables(library):
+    pytest.importorskip(library, reason=f"install 'agnograd[{library}]'")
+    xp = ag.namespace(library)
+    start = ag.Variable(xp.asarray(0.5, dtype=xp.float64).data)
+    found = np.arange(start, 3.1, start * start, like=start)
+    assert values(found).tolist() == np.arange(0.5, 3.1, 0.25).tolist()
+    assert found.dtype == np.arange(0.5, 3.1, like=start).dtype == xp.float64
+    assert np.arange(xp.asarray(1, dtype=xp.int32), like=start).dtype == xp.int32
+    gradient = ag.grad(lambda x: xp.sum(np.arange(x, 3.1, x * x, like=x)))(start.data)
+    # 11 elements x + k * x**2, with k from 0 to 10
+    assert float(gradient) == 11 + 2 * 0.5 * 55
+
+
+def test_a_complex_value_fits_no_real_array(xp):
+    x = leaf(xp, [1.0, 2.0])
+    with pytest.raises(TypeError, match="complex"):
+        np.pad(x, 1, constant_values=xp.asarray(1j))

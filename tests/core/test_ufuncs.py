@@ -420,7 +420,27 @@ def test_masked_arrays_leave_their_operators_to_variables(name):
     found = getattr(operator, name)(masked, x)
     assert found.requires_grad
     np.testing.assert_array_equal(values(found), getattr(operator, name)(masked, x.data))
-    assert x.__array_ufunc__ is None
+    assert getattr(x, "__array_ufunc__", None) is None
+
+
+class Compiled:
+    """A function that looks for the protocol as those that are compiled by Numba do."""
+
+    nin, nout = 1, 1
+
+    def __call__(self, *args):
+        for each in args:
+            if hasattr(type(each), "__array_ufunc__"):
+                return each.__array_ufunc__(self, "__call__", *args)
+        return None
+
+
+def test_a_compiled_function_is_told_what_to_do():
+    x = ag.Variable(np.asarray([1.5]))
+    with pytest.raises(AttributeError, match=r"numba.vectorize.*ag\.wrap"):
+        Compiled()(x)
+    with pytest.raises(UnsupportedFunctionError, match=r"ufunc 'Compiled'.*ag\.wrap"):
+        type(x).__array_ufunc__(x, Compiled(), "__call__", x)
 
 
 def test_what_is_no_array_is_refused():
