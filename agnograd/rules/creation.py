@@ -7,12 +7,16 @@ from agnograd.extend import OpSet, device_of, is_python_scalar
 
 __all__ = ["ops"]
 
+_MANY = 2**11  # up to which halves count
+
 ops = OpSet("creation", samples="agnograd.rules.samples.creation")
 
 
 def _ramp(g: Any, xp: Any) -> Any:
-    """Return 0, 1, 2, … of the dtype and length of g."""
-    return xp.astype(xp.arange(g.shape[0], device=device_of(g)), g.dtype)
+    """Return 0, 1, 2, … of the length of g, and of its dtype unless that is too narrow."""
+    many = g.shape[0] > _MANY
+    dtype = xp.result_type(g.dtype, xp.float32) if many else g.dtype
+    return xp.astype(xp.arange(g.shape[0], device=device_of(g)), dtype)
 
 
 def _zero(g: Any, xp: Any) -> Any:

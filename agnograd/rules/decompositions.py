@@ -9,7 +9,16 @@ from typing import Any
 
 from agnograd.extend import adjoint, conjugate_if_complex, device_of, is_complex, is_tracked
 from agnograd.rules._extensions import decompositions as ops
-from agnograd.rules.spectra import differences, parts, ratio, real_diagonal, rounding, sums
+from agnograd.rules.spectra import (
+    differences,
+    inverse_vectors,
+    parts,
+    ratio,
+    real_diagonal,
+    refused,
+    rounding,
+    sums,
+)
 
 __all__ = ["ops"]
 
@@ -74,8 +83,8 @@ def _cholesky_vjp(g: Any, out: Any, upper: bool, xp: Any) -> Any:
     p = adjoint(lower, xp) @ g
     below = xp.tril(p, k=-1)
     middle = _with_diagonal((below + adjoint(below, xp)) / 2, real_diagonal(p, xp) / 2, xp)
-    left = xp.linalg.solve_triangular(adjoint(lower, xp), middle, lower=False)
-    return xp.linalg.solve_triangular(adjoint(lower, xp), adjoint(left, xp), lower=False)
+    left = xp.linalg.solve_triangle(adjoint(lower, xp), middle, lower=False)
+    return xp.linalg.solve_triangle(adjoint(lower, xp), adjoint(left, xp), lower=False)
 
 
 def _qr_vjp(g: Any, out: Any, x_shape: Shape, xp: Any) -> Any:
@@ -97,11 +106,25 @@ def _qr_vjp(g: Any, out: Any, x_shape: Shape, xp: Any) -> Any:
 
 
 def _tall_qr(gq: Any, gr: Any, q: Any, r: Any, xp: Any) -> Any:
+    """Differentiate where the result depends on independent columns only.
+
+    A column that depends on those before it gives a column of Q that rounding alone chooses. If the
+    cotangent asks for that one, beyond rounding, the matrix has NaN, and its batch goes on.
+    """
+    size, eps = xp.linalg.vector_norm(r, axis=-2), xp.finfo(r.dtype).eps
+    dependent = xp.abs(xp.linalg.diagonal(r)) <= r.shape[-1] * eps * size
+    r = xp.where(xp.logical_and(dependent[..., None, :], _eye(r, xp)), 1.0, r)
     m = r @ adjoint(gr, xp) - adjoint(gq, xp) @ q
     below = xp.tril(m, k=-1)
     hermitian = _with_diagonal(below + adjoint(below, xp), real_diagonal(m, xp), xp)
-    solved = xp.linalg.solve_triangular(r, adjoint(gq + q @ hermitian, xp), lower=False)
-    return adjoint(solved, xp)
+    asked = adjoint(gq + q @ hermitian, xp)
+    solved = xp.linalg.solve_triangle(r, asked, lower=False)
+    # A dependent column's row of what is solved is what it was asked for: its divisor is 1 by now.
+    rows = xp.linalg.vector_norm(solved, axis=-1)
+    most = float(eps) ** 0.5 * xp.linalg.vector_norm(asked, axis=(-2, -1))[..., None]
+    lost = xp.any(xp.logical_and(dependent, rows > most), axis=-1)[..., None, None]
+    solved = xp.where(dependent[..., None], 0.0, solved)
+    return adjoint(solved, xp) * refused(lost, lost, gr, xp)
 
 
 # -- eigenvalues ---------------------------------------------------------------------------------
@@ -121,26 +144,39 @@ def _eigh_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
     return full if of_values is None else of_values + full
 
 
+def _eigh_upper(xp: Any, x: Any, /) -> Any:
+    """Return eigenvalues and eigenvectors of Hermitian matrices by the upper triangle.
+
+    They are those of ``eigh``, but the signs and phases of the vectors may be others. Libraries
+    that can be told which triangle to read have it as a kernel.
+    """
+    return xp.linalg.eigh(x)
+
+
 def _eig_vjp(g: Any, out: Any, xp: Any) -> Any:
     """Follow Boeddeker et al., "On the computation of complex-valued gradients with application
     to statistically optimum beamforming", arXiv:1701.00392, eq. 4.77, for vectors of length one.
     """  # noqa: D205
     (w, v), (gw, gv) = out, g
-    left = adjoint(v, xp)
+    inverse, lost = inverse_vectors(w, v, xp)
+    right, left = adjoint(inverse, xp), adjoint(v, xp)
     if gv is None:
-        return xp.linalg.solve(left, gw[..., None] * left)
+        return right @ ((gw * refused(lost, gw != 0, gw, xp))[..., None] * left)
+    used = xp.any(gv != 0, axis=-2)
+    used = used if gw is None else xp.logical_or(used, gw != 0)
     t = left @ gv
     along = xp.astype(real_diagonal(t, xp), t.dtype)
-    inverse = conjugate_if_complex(_inverse_gaps(w, _unused(gv, xp), xp), xp)
-    across = (t - left @ v * along[..., None, :]) * inverse
+    gaps = conjugate_if_complex(_inverse_gaps(w, _unused(gv, xp), xp), xp)
+    across = (t - left @ v * along[..., None, :]) * gaps
     diagonal = xp.astype(_phases(t, xp), t.dtype)
     inner = _with_diagonal(across, diagonal if gw is None else diagonal + gw, xp)
-    return xp.linalg.solve(left, inner @ left)
+    return right @ (inner * refused(lost, used, gv, xp)[..., None, :]) @ left
 
 
 def _eigvals_vjp(g: Any, x: Any, xp: Any) -> Any:
-    left = adjoint(xp.linalg.eig(x)[1], xp)
-    return xp.linalg.solve(left, g[..., None] * left)
+    w, v = xp.linalg.eig(x)
+    inverse, lost = inverse_vectors(w, v, xp)
+    return adjoint(inverse, xp) @ ((g * refused(lost, g != 0, g, xp))[..., None] * adjoint(v, xp))
 
 
 # -- singular values -----------------------------------------------------------------------------
@@ -187,6 +223,7 @@ def _of_singular_vectors(u: Any, s: Any, v: Any, gu: Any, gv: Any, xp: Any) -> A
 ops.vjp("linalg.cholesky(x, /, *, upper=False)", x=_cholesky_vjp)
 ops.vjp("linalg.eig(x, /)", x=_eig_vjp, outputs="optional")
 ops.vjp("linalg.eigh(x, /)", x=_eigh_vjp, outputs="optional")
+ops.vjp("linalg.eigh_upper(x, /)", x=_eigh_vjp, outputs="optional", forward=_eigh_upper)
 ops.vjp("linalg.eigvals(x, /)", x=_eigvals_vjp)
 ops.vjp('linalg.qr(x, /, *, mode="reduced")', x=_qr_vjp, outputs="several")
 ops.vjp("linalg.svd(x, /, *, full_matrices=True)", x=_svd_vjp, outputs="optional")

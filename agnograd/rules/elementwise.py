@@ -3,25 +3,100 @@
 The formulas are those of the NIST Digital Library of Mathematical Functions (https://dlmf.nist.gov),
 sections 4.4, 4.7, 4.20, 4.24, 4.34 and 4.37. At points without a derivative they follow the table
 of conventions.
+
+They keep their digits in tails, near the ends of domains and at all magnitudes. What is written in
+terms of the output loses them where the output is rounded: ``1 - tanh(x)**2`` is 0 from x = 19 on,
+where the derivative is 1e-16. On recorded passes a formula's own derivative must keep its digits,
+too: it may take another branch near 0, and none that has a kink.
 """
 
-import cmath
 import math
 from typing import Any
 
-from agnograd.extend import OpSet, divide_or_zero, is_complex, is_python_scalar
+from agnograd.extend import OpSet, divide_or_zero, is_complex, is_python_scalar, is_tracked
 
 __all__ = ["ops"]
 
-LN2 = 0.6931471805599453
-LN10 = 2.302585092994046
+PER_LN2 = 1.4426950408889634
+PER_LN10 = 0.4342944819032518
 
 ops = OpSet("elementwise", samples="agnograd.rules.samples.elementwise")
 
 
-def _nonzero(x: Any, xp: Any) -> Any:
-    """Return x with zeros replaced by ones: a divisor that is never zero."""
-    return xp.where(x == 0, 1.0, x)
+def _both(x1: Any, x2: Any, xp: Any) -> tuple[Any, Any]:
+    """Return two inputs as arrays: one may be a number, which functions do not take everywhere."""
+    if is_python_scalar(x1):
+        return xp.full_like(x2, x1), x2
+    return x1, xp.full_like(x1, x2) if is_python_scalar(x2) else x2
+
+
+def _sech_squared(x: Any, xp: Any) -> Any:
+    """Return the derivative of ``tanh``: 4 e / (1 + e)**2, where e = exp(-2 |x|)."""
+    complex_valued = is_complex(x.dtype, xp)
+    along = xp.real(x) if complex_valued else x
+    power = xp.exp(2 * (xp.where(along < 0, x, -x) if complex_valued else -xp.abs(x)))
+    total = 1 + power
+    tail = 4 * power / (total * total)
+    if not (complex_valued or is_tracked(x)):
+        return tail
+    # The absolute value has a kink at 0, and complex numbers have poles on the imaginary axis.
+    out = xp.tanh(x)
+    return xp.where(xp.abs(along) < 1, 1 - out * out, tail)
+
+
+def _logistic(x1: Any, x2: Any, xp: Any) -> Any:
+    """Return 1 / (1 + exp(x2 - x1)), which is one half where both are the same infinity."""
+    x1, x2 = _both(x1, x2, xp)
+    same = xp.logical_and(x1 == x2, xp.isinf(x1))
+    difference = xp.where(same, 0.0, x1) - xp.where(same, 0.0, x2)
+    if is_tracked(difference):  # it has no kink, and is its own derivative
+        return xp.exp(-xp.logaddexp(xp.zeros_like(difference), -difference))
+    power = xp.exp(-xp.abs(difference))
+    return xp.maximum(power, xp.astype(difference >= 0, power.dtype)) / (1.0 + power)
+
+
+def _one_minus_square(x: Any, xp: Any) -> Any:
+    """Return ``1 - x * x``: near -1 and 1 as a product, of which no factor is rounded."""
+    product = (1 - x) * (1 + x)
+    if not is_tracked(x):
+        return product
+    # Its derivative is -2 x near 0, too, and at the ends, where it meets an infinite cotangent.
+    size = xp.abs(x)
+    return xp.where(xp.logical_or(size < 0.5, size == 1), 1 - x * x, product)
+
+
+def _atan_slope(x: Any, xp: Any) -> Any:
+    """Return ``1 / (1 + x * x)``, where recorded without a square whose derivative overflows."""
+    if is_complex(x.dtype, xp):
+        return 1 / (1 + 1j * x) / (1 - 1j * x)
+    if not is_tracked(x):
+        return 1 / (1 + x * x)
+    far = xp.abs(x) > 1
+    ratio = xp.where(far, 1.0, x) / xp.where(far, x, 1.0)
+    square = ratio * ratio
+    return xp.where(far, square, 1.0) / (1 + square)
+
+
+def _over_square(x: Any, y: Any, xp: Any) -> Any:
+    """Return ``x / (x * x + y * y)``, and 0 where both are 0; no square under- or overflows."""
+    size = xp.hypot(*_both(x, y, xp))
+    zero = size == 0
+    size = xp.where(zero, 1.0, size)
+    return xp.where(zero, 0.0, x / size / size)
+
+
+def _direction_of(x1: Any, x2: Any, xp: Any) -> Any:
+    """Return ``x1 / hypot(x1, x2)``, and 0 where both are 0.
+
+    The quotient of the smaller by the larger number has derivatives that do not cancel.
+    """
+    x1, x2 = _both(x1, x2, xp)
+    first = xp.abs(x1) >= xp.abs(x2)
+    zero = xp.logical_and(x1 == 0, x2 == 0)
+    larger = xp.where(zero, 1.0, xp.where(first, x1, x2))
+    ratio = xp.where(first, x2, x1) / larger
+    part = xp.sign(larger) / xp.sqrt(1 + ratio * ratio)
+    return xp.where(zero, 0.0, xp.where(first, part, ratio * part))
 
 
 def _reciprocal(x2: Any) -> Any:
@@ -31,21 +106,42 @@ def _reciprocal(x2: Any) -> Any:
     return 1 / x2
 
 
-def _pow_x1(x1: Any, x2: Any, xp: Any) -> Any:
-    # Where the exponent is 0 so is the derivative, also at x1 = 0, where x1 ** -1 is infinite.
-    if is_python_scalar(x2):
-        return x2 * x1 ** (x2 - 1) if x2 != 0 else xp.zeros_like(x1)
-    return x2 * x1 ** (_nonzero(x2, xp) - 1)
+def _tan_x(x: Any, xp: Any) -> Any:
+    if is_complex(x.dtype, xp):
+        return _sech_squared(1j * x, xp)
+    out = xp.tan(x)
+    return 1 + out * out
 
 
-def _pow_x2(x1: Any, out: Any, xp: Any) -> Any:
-    # At x1 = 0 the derivative is 0 where the power is finite: no logarithm of 0.
-    if is_python_scalar(x1):
-        log = cmath.log(x1) if x1 != 0 else 0.0
-        if is_complex(out.dtype, xp):
-            return log * out
-        return (log.real if log.imag == 0 else float("nan")) * out
-    return xp.log(_nonzero(x1, xp)) * out
+def _asin_x(x: Any, xp: Any) -> Any:
+    if is_complex(x.dtype, xp):  # whose square may overflow
+        return 1 / (xp.sqrt(1 - x) * xp.sqrt(1 + x))
+    return 1 / xp.sqrt(_one_minus_square(x, xp))
+
+
+def _asinh_x(x: Any, xp: Any) -> Any:
+    if is_complex(x.dtype, xp):
+        return 1 / (xp.sqrt(1 - 1j * x) * xp.sqrt(1 + 1j * x))
+    if not is_tracked(x):  # divided by the larger of 1 and |x|: no square overflows
+        size = xp.abs(x)
+        part = 1 / xp.maximum(size, xp.ones_like(size))
+        other = size * part
+        return part / xp.sqrt(part * part + other * other)
+    far = xp.abs(x) > 1
+    ratio = xp.where(far, 1.0, x) / xp.where(far, x, 1.0)
+    return xp.where(far, xp.abs(ratio), 1.0) / xp.sqrt(1 + ratio * ratio)
+
+
+def _atanh_x(x: Any, xp: Any) -> Any:
+    if is_complex(x.dtype, xp):
+        return 1 / (1 - x) / (1 + x)
+    return 1 / _one_minus_square(x, xp)
+
+
+def _hypot_x1(x1: Any, x2: Any, out: Any, xp: Any) -> Any:
+    # The quotient by the output is as exact, but its derivative is not where x2 is small.
+    tracked = any(is_tracked(each) for each in (x1, x2))
+    return _direction_of(x1, x2, xp) if tracked else divide_or_zero(x1, out, xp)
 
 
 def _larger(x1: Any, x2: Any, out_dtype: Any, xp: Any) -> Any:
@@ -80,48 +176,47 @@ ops.elementwise("positive(x, /)", x=1)
 ops.elementwise("reciprocal(x, /)", x=lambda out: -out * out)
 ops.elementwise("square(x, /)", x=lambda x: 2 * x)
 ops.elementwise("sqrt(x, /)", x=lambda out: 0.5 / out)
-ops.elementwise("pow(x1, x2, /)", x1=_pow_x1, x2=_pow_x2)
-ops.elementwise("remainder(x1, x2, /)", x1=1, x2=lambda x1, x2, xp: -xp.floor(x1 / x2))
+ops.elementwise("remainder(x1, x2, /)", x1=1, x2=lambda x1, x2: -(x1 // x2))
 ops.elementwise("floor_divide(x1, x2, /)", x1=0, x2=0)
 
 # Exponentials and logarithms (DLMF 4.7)
 ops.elementwise("exp(x, /)", x=lambda out: out)
-ops.elementwise("expm1(x, /)", x=lambda out: out + 1)
+ops.elementwise("expm1(x, /)", x=lambda x, xp: xp.exp(x))
 ops.elementwise("log(x, /)", x=lambda x: 1 / x)
 ops.elementwise("log1p(x, /)", x=lambda x: 1 / (1 + x))
-ops.elementwise("log2(x, /)", x=lambda x: 1 / (LN2 * x))
-ops.elementwise("log10(x, /)", x=lambda x: 1 / (LN10 * x))
+ops.elementwise("log2(x, /)", x=lambda x: PER_LN2 / x)
+ops.elementwise("log10(x, /)", x=lambda x: PER_LN10 / x)
 ops.elementwise(
     "logaddexp(x1, x2, /)",
-    x1=lambda x1, out, xp: xp.exp(x1 - out),
-    x2=lambda x2, out, xp: xp.exp(x2 - out),
+    x1=lambda x1, x2, xp: _logistic(x1, x2, xp),
+    x2=lambda x1, x2, xp: _logistic(x2, x1, xp),
 )
 
 # Trigonometric functions and their inverses (DLMF 4.20, 4.24)
 ops.elementwise("sin(x, /)", x=lambda x, xp: xp.cos(x))
 ops.elementwise("cos(x, /)", x=lambda x, xp: -xp.sin(x))
-ops.elementwise("tan(x, /)", x=lambda out: 1 + out * out)
-ops.elementwise("asin(x, /)", x=lambda x, xp: 1 / xp.sqrt(1 - x * x))
-ops.elementwise("acos(x, /)", x=lambda x, xp: -1 / xp.sqrt(1 - x * x))
-ops.elementwise("atan(x, /)", x=lambda x: 1 / (1 + x * x))
+ops.elementwise("tan(x, /)", x=_tan_x)
+ops.elementwise("asin(x, /)", x=_asin_x)
+ops.elementwise("acos(x, /)", x=lambda x, xp: -_asin_x(x, xp))
+ops.elementwise("atan(x, /)", x=_atan_slope)
 ops.elementwise(
     "atan2(x1, x2, /)",
-    x1=lambda x1, x2, xp: divide_or_zero(x2, x1 * x1 + x2 * x2, xp),
-    x2=lambda x1, x2, xp: divide_or_zero(-x1, x1 * x1 + x2 * x2, xp),
+    x1=lambda x1, x2, xp: _over_square(x2, x1, xp),
+    x2=lambda x1, x2, xp: -_over_square(x1, x2, xp),
 )
 ops.elementwise(
     "hypot(x1, x2, /)",
-    x1=lambda x1, out, xp: divide_or_zero(x1, out, xp),
-    x2=lambda x2, out, xp: divide_or_zero(x2, out, xp),
+    x1=lambda x1, x2, out, xp: _hypot_x1(x1, x2, out, xp),
+    x2=lambda x1, x2, out, xp: _hypot_x1(x2, x1, out, xp),
 )
 
 # Hyperbolic functions and their inverses (DLMF 4.34, 4.37)
 ops.elementwise("sinh(x, /)", x=lambda x, xp: xp.cosh(x))
 ops.elementwise("cosh(x, /)", x=lambda x, xp: xp.sinh(x))
-ops.elementwise("tanh(x, /)", x=lambda out: 1 - out * out)
-ops.elementwise("asinh(x, /)", x=lambda x, xp: 1 / xp.sqrt(x * x + 1))
-ops.elementwise("acosh(x, /)", x=lambda x, xp: 1 / (xp.sqrt(x - 1) * xp.sqrt(x + 1)))
-ops.elementwise("atanh(x, /)", x=lambda x: 1 / (1 - x * x))
+ops.elementwise("tanh(x, /)", x=_sech_squared)
+ops.elementwise("asinh(x, /)", x=_asinh_x)
+ops.elementwise("acosh(x, /)", x=lambda x, xp: 1 / xp.sqrt(x - 1) / xp.sqrt(x + 1))
+ops.elementwise("atanh(x, /)", x=_atanh_x)
 
 # Absolute value, sign, extremes
 ops.elementwise("abs(x, /)", x=_direction)
@@ -187,19 +282,25 @@ def _put_real(base: Any, value: Any, xp: Any) -> Any:
 
 def _put_imag(base: Any, value: Any, xp: Any) -> Any:
     if not is_complex(base.dtype, xp):
-        return base
+        raise ValueError("the imaginary part of a real array is read-only: it is 0")
     return xp.astype(xp.real(base), base.dtype) + 1j * xp.astype(value, base.dtype)
+
+
+def _of_parts(x_strides: tuple[int, ...], x_dtype: Any, xp: Any) -> tuple[int, ...]:
+    apart = 2 if is_complex(x_dtype, xp) else 1
+    return tuple(apart * stride for stride in x_strides)
 
 
 # Complex arrays: linear over the real numbers
 ops.linear("conj(x, /)", x=lambda g, xp: xp.conj(g))
-ops.linear("real(x, /)", x=lambda g: g, view=_put_real)
+ops.linear("real(x, /)", x=lambda g: g, view=_put_real, strides=_of_parts)
 ops.linear(
     "imag(x, /)",
     x=lambda g, x_dtype, xp: (
         1j * xp.astype(g, x_dtype) if is_complex(x_dtype, xp) else xp.zeros_like(g)
     ),
     view=_put_imag,
+    strides=_of_parts,
 )
 
 ops.constant(

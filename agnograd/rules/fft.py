@@ -41,7 +41,7 @@ def _fitted(g: Any, shape: Shape, axes: Sequence[int], xp: Any) -> Any:
 def _axes(axes: Sequence[int] | None, s: Sequence[int] | None, rank: int) -> list[int]:
     """Return the axes that a transform over several runs over."""
     if axes is not None:
-        return [axis % rank for axis in axes]
+        return [axis % rank for axis in ((axes,) if isinstance(axes, int) else axes)]
     return list(range(rank - len(s), rank)) if s is not None else list(range(rank))
 
 

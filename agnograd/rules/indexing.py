@@ -34,15 +34,20 @@ def _scatter_add_axis(
     xp: Any, backend: Any, values: Any, indices: Any, /, *, axis: int, shape: Shape
 ) -> Any:
     """Return zeros of ``shape`` with slices of ``values`` added at ``indices`` of an axis."""
+    into = _zeros(values, shape, values.dtype, xp)
+    if 0 in shape:  # where a library reads nothing, it looks at no index
+        return into
     axis %= len(shape)
     indices = xp.reshape(indices, (math.prod(indices.shape),))
     values = xp.reshape(values, (*shape[:axis], indices.shape[0], *shape[axis + 1 :]))
-    into = _zeros(values, shape, values.dtype, xp)
     return backend.scatter_add_axis(into, indices, values, axis)
 
 
 def _take_vjp(g: Any, x_shape: Shape, indices: Any, axis: int | None, xp: Any) -> Any:
-    return xp.scatter_add_axis(g, indices, axis=0 if axis is None else axis, shape=x_shape)
+    if axis is None or not x_shape:  # of more axes than one, libraries take the flat array
+        flat = xp.scatter_add_axis(g, indices, axis=0, shape=(math.prod(x_shape),))
+        return flat if len(x_shape) == 1 else xp.reshape(flat, x_shape)
+    return xp.scatter_add_axis(g, indices, axis=axis, shape=x_shape)
 
 
 def _along(indices: Any, shape: Shape, axis: int, xp: Any) -> tuple[Any, ...]:
@@ -107,6 +112,24 @@ def _put(base: Any, value: Any, key: Any, write: Any, xp: Any) -> Any:
     return write(base, plain, value)
 
 
+def _of_part(x_shape: Shape, x_strides: Shape, key: Any) -> Shape:
+    """Return the strides of what a basic key selects."""
+    parts = key if isinstance(key, tuple) else (key,)
+    used = sum(part is not None and part is not ... for part in parts)
+    left, strides = iter(zip(x_shape, x_strides, strict=True)), []
+    for part in parts:
+        if part is None:
+            strides.append(0)
+        elif part is ...:
+            strides += [next(left)[1] for _ in range(len(x_shape) - used)]
+        elif isinstance(part, slice):
+            length, stride = next(left)
+            strides.append(stride * part.indices(length)[2])
+        else:
+            next(left)
+    return (*strides, *(stride for _, stride in left))
+
+
 def _zero(g: Any, key: Any, backend: Any) -> Any:
     return backend.put(backend.array(g), key, 0)  # a sum of 0-d arrays may be a scalar
 
@@ -123,6 +146,10 @@ def _take_into(
 ) -> Any:
     if into is None:
         into = _zeros(g, x_shape, x_dtype, xp)
+    if 0 in x_shape:
+        return into
+    if len(x_shape) != 1 and (axis is None or not x_shape):
+        return into + _take_vjp(g, x_shape, indices, axis, xp)
     indices = xp.reshape(indices, (-1,))
     axis = 0 if axis is None else axis % len(x_shape)
     g = xp.reshape(g, (*x_shape[:axis], indices.shape[0], *x_shape[axis + 1 :]))
@@ -135,6 +162,7 @@ ops.linear(
     accumulate=_add_into,
     forward=operator.getitem,
     view=_put,
+    strides=_of_part,
     masks=_leaves_out,
 )
 ops.linear(

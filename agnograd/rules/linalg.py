@@ -26,6 +26,22 @@ def _diagonal_vjp(g: Any, x_shape: Shape, offset: int, xp: Any) -> Any:
     return xp.where(row[:, None] + offset == column, spread, xp.zeros_like(spread))
 
 
+def _vector(x: Any, xp: Any) -> Any:
+    """Return an array along one axis, as libraries take others than vectors."""
+    return x if x.ndim == 1 else xp.reshape(x, (-1,))
+
+
+def _shaped(g: Any, shape: Shape, xp: Any) -> Any:
+    return g if len(shape) == 1 else xp.reshape(g, shape)
+
+
+def _refuse() -> None:
+    raise ValueError(
+        "a diagonal is read-only, as in NumPy; write to the matrix, x[i, i] = value for each i, or "
+        "to a copy: xp.asarray(diagonal, copy=True)"
+    )
+
+
 def _trace_vjp(g: Any, x_shape: Shape, offset: int, xp: Any) -> Any:
     ones = xp.eye(*x_shape[-2:], k=offset, dtype=g.dtype, device=device_of(g))
     return xp.broadcast_to(g[..., None, None] * ones, x_shape)
@@ -73,7 +89,7 @@ def _adjoint_x1(g: Any, x1: Any, out: Any, xp: Any) -> Any:
     return -(out @ adjoint(xp.linalg.solve(x1, g), xp))
 
 
-def _solve_triangular(xp: Any, x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
+def _solve_triangle(xp: Any, x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
     """Solve by the lower or the upper triangle of matrices; what is beyond it counts as 0.
 
     ``x2`` has shape (..., M, K). Libraries with a triangular solve have it as a kernel.
@@ -82,7 +98,7 @@ def _solve_triangular(xp: Any, x1: Any, x2: Any, /, *, lower: bool = True) -> An
 
 
 def _triangular_x2(g: Any, x1: Any, lower: bool, xp: Any) -> Any:
-    return xp.linalg.solve_triangular(adjoint(x1, xp), g, lower=not lower)
+    return xp.linalg.solve_triangle(adjoint(x1, xp), g, lower=not lower)
 
 
 def _triangular_x1(g: Any, x1: Any, out: Any, lower: bool, xp: Any) -> Any:
@@ -167,13 +183,22 @@ ops.multilinear(
     x1=lambda g, x2, axis, xp: xp.linalg.cross(conjugate_if_complex(x2, xp), g, axis=axis),
     x2=lambda g, x1, axis, xp: xp.linalg.cross(g, conjugate_if_complex(x1, xp), axis=axis),
 )
-ops.linear("linalg.diagonal(x, /, *, offset=0)", x=_diagonal_vjp)
+ops.linear(
+    "linalg.diagonal(x, /, *, offset=0)",
+    x=_diagonal_vjp,
+    view=_refuse,
+    strides=lambda x_strides: (*x_strides[:-2], x_strides[-2] + x_strides[-1]),
+)
 ops.vjp("linalg.inv(x, /)", x=_inv_vjp)
 ops.vjp("linalg.matrix_power(x, n, /)", x=_power_vjp, options=("n",))
 ops.multilinear(
     "linalg.outer(x1, x2, /)",
-    x1=lambda g, x2, xp: g @ conjugate_if_complex(x2, xp),
-    x2=lambda g, x1, xp: conjugate_if_complex(x1, xp) @ g,
+    x1=lambda g, x1_shape, x2, xp: _shaped(
+        g @ conjugate_if_complex(_vector(x2, xp), xp), x1_shape, xp
+    ),
+    x2=lambda g, x1, x2_shape, xp: _shaped(
+        conjugate_if_complex(_vector(x1, xp), xp) @ g, x2_shape, xp
+    ),
 )
 ops.vjp("linalg.solve(x1, x2, /)", x1=_solve_x1, x2=_solve_x2)
 ops.vjp(
@@ -183,10 +208,10 @@ ops.vjp(
     forward=_solve_adjoint,
 )
 ops.vjp(
-    "linalg.solve_triangular(x1, x2, /, *, lower=True)",
+    "linalg.solve_triangle(x1, x2, /, *, lower=True)",
     x1=_triangular_x1,
     x2=_triangular_x2,
-    forward=_solve_triangular,
+    forward=_solve_triangle,
 )
 ops.linear("linalg.trace(x, /, *, offset=0, dtype=None)", x=_trace_vjp)
 ops.vjp("linalg.adjugate(x, /)", x=_adjugate_vjp, forward=_adjugate)

@@ -75,6 +75,7 @@ for _place in ("", "linalg."):
         f"{_place}matrix_transpose(x, /)",
         x=lambda g, xp: xp.matrix_transpose(g),
         view=lambda value, xp: xp.matrix_transpose(value),
+        strides=lambda x_strides: (*x_strides[:-2], x_strides[-1], x_strides[-2]),
     )
     ops.multilinear(f"{_place}tensordot(x1, x2, /, *, axes=2)", x1=_tensordot_x1, x2=_tensordot_x2)
     # vecdot conjugates x1, so that its gradient is conjugated, and that of x2 is not.

@@ -4,9 +4,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd.extend import OpSet, device_of, inverse_permutation
+from agnograd.extend import (
+    OpSet,
+    device_of,
+    inverse_permutation,
+    reduced_axes,
+    reshaped_strides,
+)
 
 __all__ = ["ops"]
+
+Shape = tuple[int, ...]
 
 ops = OpSet("manipulation", samples="agnograd.rules.samples.manipulation")
 
@@ -28,7 +36,7 @@ def _split(g: Any, arrays_shape: Sequence[tuple[int, ...]], axis: int | None, xp
 
 
 def _repeat_vjp(g: Any, x_shape: tuple[int, ...], repeats: Any, axis: int | None, xp: Any) -> Any:
-    shape = (math.prod(x_shape),) if axis is None else x_shape
+    shape = x_shape if axis is not None and x_shape else (math.prod(x_shape),)
     axis = 0 if axis is None else axis % len(shape)
     if isinstance(repeats, int):
         g = xp.reshape(g, (*shape[: axis + 1], repeats, *shape[axis + 1 :]))
@@ -48,11 +56,22 @@ def _tile_vjp(g: Any, x_shape: tuple[int, ...], repetitions: Sequence[int], xp: 
     )
 
 
+def _unstack_vjp(
+    g: Sequence[Any], x_shape: tuple[int, ...], x_dtype: Any, x_device: Any, axis: int, xp: Any
+) -> Any:
+    if not g:
+        return xp.zeros(x_shape, dtype=x_dtype, device=x_device)
+    return xp.stack(g, axis=axis)
+
+
 def _negated(shift: int | Sequence[int]) -> int | tuple[int, ...]:
     return -shift if isinstance(shift, int) else tuple(-each for each in shift)
 
 
 def _to_device(x: Any, device: Any, **options: Any) -> Any:
+    # Libraries of one device may have no such function.
+    if options.get("stream") is None and device == device_of(x):
+        return x
     import array_api_compat
 
     return array_api_compat.to_device(x, device, **options)
@@ -62,6 +81,34 @@ def _put_slice(base: Any, value: Any, axis: int, index: int, xp: Any) -> Any:
     return xp.__setitem__(base, (*(slice(None),) * (axis % base.ndim), index, ...), value)
 
 
+def _without(values: Shape, axes: int | Sequence[int]) -> Shape:
+    left = reduced_axes(axes, len(values))
+    return tuple(value for axis, value in enumerate(values) if axis not in left)
+
+
+def _with_axis(x_strides: Shape, axis: int) -> Shape:
+    axis %= len(x_strides) + 1
+    return (*x_strides[:axis], 0, *x_strides[axis:])
+
+
+def _turned(x_strides: Shape, axis: int | Sequence[int] | None) -> Shape:
+    axes = reduced_axes(axis, len(x_strides))
+    return tuple(-stride if i in axes else stride for i, stride in enumerate(x_strides))
+
+
+def _moved(x_strides: Shape, source: Any, destination: Any) -> Shape:
+    rank = len(x_strides)
+    sources, places = reduced_axes(source, rank), reduced_axes(destination, rank)
+    moved = dict(zip(places, sources, strict=True))
+    rest = iter(axis for axis in range(rank) if axis not in sources)
+    return tuple(x_strides[moved[i] if i in moved else next(rest)] for i in range(rank))
+
+
+def _broadcast(x_shape: Shape, x_strides: Shape, out_shape: Shape) -> Shape:
+    kept = [0 if length == 1 else stride for length, stride in zip(x_shape, x_strides, strict=True)]
+    return (*(0,) * (len(out_shape) - len(kept)), *kept)
+
+
 def _refuse() -> None:
     raise ValueError(
         "the result of broadcast_to is read-only, since its elements are at many places at once; "
@@ -69,35 +116,40 @@ def _refuse() -> None:
     )
 
 
-ops.linear("broadcast_arrays(*arrays)", arrays=lambda g: g, outputs="several")
-ops.linear("broadcast_to(x, /, shape)", x=lambda g: g, view=_refuse)
+ops.linear("broadcast_arrays(*arrays)", arrays=lambda g: g, outputs="several", view=_refuse)
+ops.linear("broadcast_to(x, /, shape)", x=lambda g: g, view=_refuse, strides=_broadcast)
 ops.linear("concat(arrays, /, *, axis=0)", arrays=_split)
 ops.linear(
     "expand_dims(x, /, axis)",
     x=lambda g, x_shape, xp: xp.reshape(g, x_shape),
     view=lambda base, value, xp: xp.reshape(value, base.shape),
+    strides=_with_axis,
 )
 ops.linear(
     "flip(x, /, *, axis=None)",
     x=lambda g, axis, xp: xp.flip(g, axis=axis),
     view=lambda value, axis, xp: xp.flip(value, axis=axis),
+    strides=_turned,
 )
 ops.linear(
     "moveaxis(x, source, destination, /)",
     x=lambda g, source, destination, xp: xp.moveaxis(g, destination, source),
     view=lambda value, source, destination, xp: xp.moveaxis(value, destination, source),
+    strides=_moved,
     options=("source", "destination"),
 )
 ops.linear(
     "permute_dims(x, /, axes)",
     x=lambda g, axes, xp: xp.permute_dims(g, inverse_permutation(axes)),
     view=lambda value, axes, xp: xp.permute_dims(value, inverse_permutation(axes)),
+    strides=lambda x_strides, axes: tuple(x_strides[axis] for axis in axes),
 )
 ops.linear("repeat(x, repeats, /, *, axis=None)", x=_repeat_vjp)
 ops.linear(
     "reshape(x, /, shape, *, copy=None)",
     x=lambda g, x_shape, xp: xp.reshape(g, x_shape),
     view=lambda base, value, xp: xp.reshape(value, base.shape),
+    strides=lambda x_shape, x_strides, out_shape: reshaped_strides(x_shape, x_strides, out_shape),
 )
 ops.linear(
     "roll(x, /, shift, *, axis=None)",
@@ -107,6 +159,7 @@ ops.linear(
     "squeeze(x, /, axis)",
     x=lambda g, x_shape, xp: xp.reshape(g, x_shape),
     view=lambda base, value, xp: xp.reshape(value, base.shape),
+    strides=lambda x_strides, axis: _without(x_strides, axis),
 )
 ops.linear(
     "stack(arrays, /, *, axis=0)",
@@ -115,9 +168,10 @@ ops.linear(
 ops.linear("tile(x, repetitions, /)", x=_tile_vjp, options=("repetitions",))
 ops.linear(
     "unstack(x, /, *, axis=0)",
-    x=lambda g, axis, xp: xp.stack(g, axis=axis),
+    x=_unstack_vjp,
     outputs="several",
     view=_put_slice,
+    strides=lambda x_strides, axis: _without(x_strides, axis),
 )
 ops.linear(
     "to_device(x, device, /, *, stream=None)",

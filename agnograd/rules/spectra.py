@@ -5,12 +5,15 @@ eigenvalues; so is that of singular values. Two ops make these matrices, and the
 are divided differences of old and new values: smooth, unlike those of single vectors.
 """
 
+import math
 from typing import Any
 
 from agnograd.extend import adjoint, device_of, is_complex, is_tracked
 from agnograd.rules._extensions import spectra as ops
 
 __all__ = ["ops"]
+
+_DIGITS = 1e-3  # a relative error from which on a derivative is given up
 
 
 def rounding(values: Any, xp: Any) -> Any:
@@ -77,6 +80,56 @@ def _undetermined(hermitian: Any, old: Any, xp: Any) -> Any:
     turned = size > xp.finfo(old.dtype).eps * xp.sum(size, axis=(-2, -1), keepdims=True)
     lost = xp.any(xp.logical_and(_repeated(old, xp), turned), axis=-1)
     return xp.where(lost, xp.full_like(old, xp.nan), xp.zeros_like(old))
+
+
+# -- eigenvectors that do not span the space -------------------------------------------------------
+
+
+def inverse_vectors(w: Any, v: Any, xp: Any) -> tuple[Any, Any]:
+    """Return the inverse of the matrix of eigenvectors, and which eigenvalues it is useless for.
+
+    An error of the size eps |A|, element by element, moves eigenvalue i by as much as eps times the
+    sum of |W_ij| |A_jk| |V_ki|, where W is the inverse of V (Higham, "A survey of componentwise
+    perturbation theory in numerical linear algebra", 1994, section 3), whatever units the rows of
+    A have. If that is much of the distance to the next eigenvalue, and the vectors are nearly
+    parallel to others, then A may as well be defective: derivatives would come out finite, large
+    and without a right digit. Vectors of a repeated eigenvalue that is not defective may be any,
+    and are then well-conditioned.
+    """
+    eps = xp.finfo(w.dtype).eps
+    inverse, none = _inverse(v, xp)
+    unit = xp.sum(xp.abs(w), axis=-1, keepdims=True)
+    w = w / xp.where(unit == 0, xp.ones_like(unit), unit)
+    size = xp.abs((v * w[..., None, :]) @ inverse)
+    moved = xp.sum((xp.abs(inverse) @ size) * xp.abs(xp.matrix_transpose(v)), axis=-1)
+    gap = xp.abs(w[..., None, :] - w[..., :, None])
+    right = eps * moved[..., None] < _DIGITS * gap
+    parallel = xp.sum(xp.abs(inverse), axis=-1, keepdims=True) > eps**-0.25
+    other = xp.eye(w.shape[-1], device=device_of(w)) == 0
+    bad = xp.logical_and(xp.logical_and(parallel, xp.logical_not(right)), other)
+    return inverse, xp.logical_or(xp.any(bad, axis=-1), none)
+
+
+def _inverse(v: Any, xp: Any) -> tuple[Any, Any]:
+    """Return inverses, with rows of zeros where there are none, and which rows these are.
+
+    A matrix without an inverse must not be an error for all others. Columns of length one make a
+    determinant of about exp(-n / 2) where they have nothing in common.
+    """
+    limits = xp.finfo(v.dtype)
+    least = math.log(limits.smallest_normal) / 2 - v.shape[-1]
+    regular = (xp.linalg.slogdet(v)[1] > least)[..., None]
+    eye = xp.eye(v.shape[-1], dtype=v.dtype, device=device_of(v))
+    inverse = xp.linalg.inv(xp.where(regular[..., None], v, eye))
+    small = xp.sum(xp.abs(inverse), axis=-1) < limits.max**0.25
+    some = xp.logical_and(regular, small)
+    return xp.where(some[..., None], inverse, xp.zeros_like(inverse)), xp.logical_not(some)
+
+
+def refused(lost: Any, used: Any, g: Any, xp: Any) -> Any:
+    """Return what a cotangent is multiplied with: NaN for lost values that are used, else 1."""
+    one = xp.ones((), dtype=g.dtype, device=device_of(g))
+    return xp.where(xp.logical_and(lost, used), xp.nan, one)
 
 
 # -- Hermitian matrices --------------------------------------------------------------------------

@@ -7,18 +7,22 @@ from typing import Any
 from agnograd.extend import (
     OpSet,
     conjugate_if_complex,
-    divide_or_zero,
     inverse_permutation,
+    is_complex,
+    is_tracked,
     keep_axes,
     reduced_axes,
 )
 
-__all__ = ["ops"]
+__all__ = ["direction", "ops", "wide"]
 
 ops = OpSet("statistical", samples="agnograd.rules.samples.statistical")
 
 Shape = tuple[int, ...]
 Axis = int | Sequence[int] | None
+
+# From how many elements a half has no number for them, or none with all its digits for their share.
+_MANY = 2**15
 
 
 def _count(x_shape: Shape, axis: Axis) -> int:
@@ -30,18 +34,28 @@ def _count(x_shape: Shape, axis: Axis) -> int:
     return count
 
 
+def wide(dtype: Any, count: int, xp: Any) -> Any:
+    """Return a dtype in which elements can be counted, and divided by their number."""
+    return dtype if count < _MANY else xp.result_type(dtype, xp.float32)
+
+
 def _sum_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
     kept = g if g.shape == () else keep_axes(g, x_shape, axis, xp)
     return xp.broadcast_to(kept, x_shape)
 
 
 def _mean_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
-    return _sum_vjp(g / (_count(x_shape, axis) or 1), x_shape, axis, xp)
+    count = _count(x_shape, axis)
+    if count < _MANY:
+        return _sum_vjp(g / (count or 1), x_shape, axis, xp)
+    share = xp.astype(g, wide(g.dtype, count, xp), copy=False) / count
+    return _sum_vjp(xp.astype(share, g.dtype, copy=False), x_shape, axis, xp)
 
 
 def _extreme_vjp(g: Any, x: Any, out: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
     """Share the gradient equally among the elements that tie for the extreme."""
-    ties = xp.astype(x == keep_axes(out, x_shape, axis, xp), g.dtype)
+    dtype = wide(g.dtype, _count(x_shape, axis), xp)
+    ties = xp.astype(x == keep_axes(out, x_shape, axis, xp), dtype)
     share = g / _drop(xp.sum(ties, axis=axis, keepdims=True), g.shape, xp)
     return keep_axes(share, x_shape, axis, xp) * ties
 
@@ -62,19 +76,44 @@ def _per_degree(x_shape: Shape, axis: Axis, correction: float) -> float:
 
 def _var_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, correction: float, xp: Any) -> Any:
     scale = 2 * _per_degree(x_shape, axis, correction)
+    g = xp.astype(g, wide(g.dtype, _count(x_shape, axis), xp), copy=False)
     return keep_axes(g, x_shape, axis, xp) * scale * _deviation(x, axis, xp)
 
 
-def _std_vjp(
-    g: Any, x: Any, out: Any, x_shape: Shape, axis: Axis, correction: float, xp: Any
-) -> Any:
+def direction(x: Any, axis: Axis, xp: Any) -> tuple[Any, Any]:
+    """Return two factors of x divided by its 2-norm along axes: an array, and one of those axes.
+
+    The second one, which has these axes with one element each, is 0 where the norm is.
+
+    What a library computes may be 0 or infinite, since squares under- or overflow: these are those
+    of x divided by its largest element. The divisor counts as a constant, for it changes nothing.
+    """
+    x = xp.astype(x, wide(x.dtype, _count(x.shape, axis), xp), copy=False)
+    fixed = x.detach() if is_tracked(x) else x
+    if is_complex(x.dtype, xp):
+        fixed = xp.abs(fixed)
+    largest = xp.max(fixed, axis=axis, keepdims=True)
+    largest = xp.maximum(largest, -xp.min(fixed, axis=axis, keepdims=True))
+    usual = xp.logical_and(largest != 0, xp.isfinite(largest))
+    x = x / xp.astype(xp.where(usual, largest, 1.0), x.dtype, copy=False)
+    square = xp.real(x) ** 2 + xp.imag(x) ** 2 if is_complex(x.dtype, xp) else x * x
+    norm = xp.sqrt(xp.sum(square, axis=axis, keepdims=True))
+    zero = norm == 0
+    scale = xp.where(zero, 0.0, 1.0 / xp.where(zero, 1.0, norm))
+    return x, xp.astype(scale, x.dtype, copy=False)
+
+
+def _std_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, correction: float, xp: Any) -> Any:
+    if 0 in x_shape:  # there is nothing to differentiate by, and no first element to look at
+        return xp.zeros_like(x)
     axes = reduced_axes(axis, len(x_shape))
-    # The derivative is 0 where all values are equal, although rounding may have made some of out.
+    # The derivative is 0 where all values are equal, although rounding may make some of the mean.
     first = x[tuple(slice(0, 1) if i in axes else slice(None) for i in range(len(x_shape)))]
     equal = xp.all(x == first, axis=axes, keepdims=True)
-    g, out = keep_axes(g, x_shape, axis, xp), keep_axes(out, x_shape, axis, xp)
-    share = divide_or_zero(g, xp.where(equal, 0.0, out), xp)
-    return share * _per_degree(x_shape, axis, correction) * _deviation(x, axis, xp)
+    along, scale = direction(_deviation(x, axis, xp), axes, xp)
+    g = keep_axes(xp.astype(g, along.dtype, copy=False), x_shape, axis, xp)
+    root = math.sqrt(_per_degree(x_shape, axis, correction))
+    return along * (g * root * xp.where(equal, 0.0, scale))
 
 
 def _prod_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
@@ -122,6 +161,8 @@ def _cumulative_prod_vjp(
     r(i) = g(i) + x(i + 1) r(i + 1) is solved in log2(n) steps: step k combines pairs (a, b) that
     stand for r -> a r + b (Blelloch, "Prefix sums and their applications", CMU-CS-90-190, 1.4).
     """
+    if not g.shape:
+        return g
     where = axis % len(x_shape) if axis is not None and x_shape else 0
     if include_initial:
         g = _without_first(g, where)

@@ -7,6 +7,7 @@ import pytest
 
 import agnograd as ag
 from agnograd.testing import CONVENTIONS
+from arrays import host
 
 
 def made(xp, value):
@@ -30,7 +31,7 @@ def gradients(xp, f, *values):
     """Return the gradients of the sum of f as lists."""
     arrays = [made(xp, value) for value in values]
     found = ag.grad(quiet_sum(xp, f), argnums=tuple(range(len(arrays))))(*arrays)
-    found = [np.asarray(g).tolist() for g in found]
+    found = [host(g).tolist() for g in found]
     return found[0] if len(found) == 1 else found
 
 
@@ -41,10 +42,31 @@ def test_the_table_of_conventions(xp, row):
     found = ag.grad(f, argnums=tuple(range(len(arrays))))(*arrays)
     expected = row.gradient if isinstance(row.gradient, dict) else {"": row.gradient}
     for gradient, value in zip(found, expected.values(), strict=True):
-        np.testing.assert_allclose(np.asarray(gradient), value, rtol=1e-14, atol=1e-14)
+        np.testing.assert_allclose(host(gradient), value, rtol=1e-14, atol=1e-14)
     if row.second is not None:
         second = ag.grad(lambda x: xp.sum(ag.grad(f)(x)))(*arrays)
-        np.testing.assert_allclose(np.asarray(second), row.second, rtol=1e-14, atol=1e-14)
+        np.testing.assert_allclose(host(second), row.second, rtol=1e-14, atol=1e-14)
+
+
+ORDERS = [(one, other) for one in ("forward", "reverse") for other in ("forward", "reverse")]
+TWICE = [row for row in CONVENTIONS if row.second is not None]
+
+
+@pytest.mark.parametrize("row", TWICE, ids=lambda row: f"{row.program} at {row.at}")
+def test_second_derivatives_of_the_table_in_any_order(xp, row):
+    f = quiet_sum(xp, row.function(xp))
+    (x,) = (made(xp, value) for value in row.at.values())
+
+    def total(blocks):
+        return np.sum(host(blocks), axis=tuple(range(x.ndim)))
+
+    for one, other in ORDERS:
+        found = ag.jacobian(ag.jacobian(f, mode=other), mode=one)(x)
+        np.testing.assert_allclose(total(found), row.second, rtol=1e-14, atol=1e-14)
+    found = ag.jacobian(ag.grad(f), mode="forward")(x)
+    np.testing.assert_allclose(total(found), row.second, rtol=1e-14, atol=1e-14)
+    _, along = ag.jvp(ag.grad(f), x, xp.ones_like(x).data)
+    np.testing.assert_allclose(host(along), row.second, rtol=1e-14, atol=1e-14)
 
 
 # -- branches that are not taken -------------------------------------------------------------------
@@ -70,7 +92,30 @@ def test_a_branch_is_left_out_to_any_order(xp):
     f = quiet_sum(xp, lambda x: xp.where(x > 0, xp.exp(0.5 * xp.log(x)), 0.0))
     for value in (0.25, -0.03125, 3 / 256):
         f = derivative(f)
-        np.testing.assert_allclose(np.asarray(f(made(xp, [0.0, 4.0]))), value)
+        np.testing.assert_allclose(host(f(made(xp, [0.0, 4.0]))), value)
+
+
+@pytest.mark.parametrize(
+    ("program", "third"),
+    [
+        ("xp.where(x > 0, xp.exp(-1 / x), 0.0)", math.exp(-1.0)),
+        ("xp.where(x > 0, x**2.5, 0.0)", 1.875),
+        ("xp.where(x > 0, -xp.exp(-1 / x) * x, 0.0)", 2 * math.exp(-1.0)),
+        ("xp.where(x > 0, x * x**1.5, 0.0)", 1.875),
+        ("xp.where(x > 0, x * x * xp.log(x), 0.0)", 2.0),
+        ("xp.where(x > 0, x / xp.sqrt(x) * x, 0.0)", -0.375),
+        ("xp.where(x > 0, xp.sin(x) / x, 1.0)", 5 * math.cos(1) - 3 * math.sin(1)),
+    ],
+)
+def test_third_derivatives_leave_it_out_in_any_order(xp, program, third):
+    f = quiet_sum(xp, eval(f"lambda x: {program}", {"xp": xp}))
+    expected = np.zeros((2, 2, 2))
+    expected[1, 1, 1] = third
+    for one, other in ORDERS:
+        for last in ("forward", "reverse"):
+            inner = ag.jacobian(ag.jacobian(f, mode=one), mode=other)
+            found = ag.jacobian(inner, mode=last)(made(xp, [0.0, 1.0]))
+            np.testing.assert_allclose(host(found), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_what_is_left_out_stays_out_through_broadcasts_reductions_and_products(xp):
@@ -82,6 +127,19 @@ def test_what_is_left_out_stays_out_through_broadcasts_reductions_and_products(x
         return xp.where(mask, rows + xp.sum(rows, axis=-1, keepdims=True), 0.0)
 
     assert gradients(xp, f, [[1.0, 2.0], [0.0, 0.0]]) == [[9.0, 10.5], [0.0, 0.0]]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_sums_of_products_leave_out_what_goes_into_them(xp):
+    mask = made(xp, [[1.0], [0.0]]) > 0
+    x, w = [[1.0, 2.0], [math.inf, 4.0]], [[1.0], [3.0]]
+    after = lambda x, w: xp.where(mask, x @ w, 0.0)  # noqa: E731
+    before = lambda x, w: xp.where(mask, x, 0.0) @ w  # noqa: E731
+    assert gradients(xp, before, x, w) == [[[1.0, 3.0], [0.0, 0.0]], [[1.0], [2.0]]]
+    of_x, of_w = gradients(xp, after, x, w)
+    assert of_x == [[1.0, 3.0], [0.0, 0.0]]
+    assert math.isnan(of_w[0][0])
+    assert of_w[1] == [2.0]
 
 
 def test_what_is_left_out_stays_out_of_ops_with_several_results(xp):
@@ -96,14 +154,14 @@ def test_backward_hooks_and_recorded_passes_leave_it_out_too(xp):
     x = ag.Variable(made(xp, [0.0, 4.0]))
     with ag.hooks("nan"):
         xp.sum(xp.where(x > 0, xp.sqrt(x), 0.0)).backward(create_graph=True)
-    np.testing.assert_array_equal(np.asarray(x.grad.detach()), [0.0, 0.25])
+    np.testing.assert_array_equal(host(x.grad), [0.0, 0.25])
 
 
 def test_single_precision_stays_single(xp):
     x = xp.asarray([0.0, 4.0], dtype=xp.float32).data
     gradient = ag.grad(lambda x: xp.sum(xp.where(x > 0, xp.sqrt(x), 0.0)))(x)
     assert gradient.dtype == xp.float32
-    assert np.asarray(gradient).tolist() == [0.0, 0.25]
+    assert host(gradient).tolist() == [0.0, 0.25]
 
 
 def test_programs_without_masks_run_no_guarded_rule(monkeypatch, xp):
@@ -145,6 +203,52 @@ def test_division_by_pythons_complex_zero_is_not_a_number(xp):
     found = gradients(xp, lambda z: z / 0j, 1 + 2j)
     assert math.isnan(found.real)
     assert math.isnan(found.imag)
+
+
+@pytest.mark.parametrize("point", [(23.0, 0.0), (0.5, 0.0), (2.0, 3.0), (1.0, 0.0)])
+def test_the_mixed_derivatives_of_a_power_are_one(xp, point):
+    x, y = (made(xp, value) for value in point)
+    expected = point[0] ** (point[1] - 1) * (1 + point[1] * math.log(point[0]))
+    for first, then in ((0, 1), (1, 0)):
+        found = ag.grad(ag.grad(xp.pow, first), then)(x, y)
+        assert float(found) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("function", "quotient"),
+    [
+        pytest.param(lambda xp, x, y: xp.remainder(x, y), np.floor_divide, id="remainder"),
+        pytest.param(lambda xp, x, y: x % y, np.floor_divide, id="%"),
+        pytest.param(lambda xp, x, y: np.remainder(x, y), np.floor_divide, id="np.remainder"),
+        pytest.param(lambda xp, x, y: np.divmod(x, y)[1], np.floor_divide, id="np.divmod"),
+        pytest.param(
+            lambda xp, x, y: np.fmod(x, y),
+            lambda x, y: np.sign(x) * np.sign(y) * np.floor_divide(abs(x), abs(y)),
+            id="np.fmod",
+        ),
+    ],
+)
+def test_the_derivative_of_a_remainder_belongs_to_its_value(xp, function, quotient):
+    x = np.asarray([1.0, -1.0, 1.0, -1.0, 0.3, 7.0, 1e9, -1e-20, -1.0])
+    y = np.asarray([0.1, 0.1, -0.1, -0.1, 0.1, 3.0, 0.1, 1.0, np.inf])
+    by_x, by_y = gradients(xp, lambda x, y: function(xp, x, y), x.tolist(), y.tolist())
+    assert by_x == [1.0] * x.size
+    assert by_y == (-quotient(x, y)).tolist()
+
+
+def test_numpys_clip_by_arrays_is_one_on_the_closed_interval(xp):
+    x, low, high = [-2.0, -1.0, 0.0, 1.0, 2.0], [-1.0] * 5, [1.0] * 5
+    assert gradients(xp, lambda *args: np.clip(*args), x, low, high) == [
+        [0.0, 1.0, 1.0, 1.0, 0.0],
+        [1.0, 0.0, 0.0, 0.0, 0.0],
+        [0.0, 0.0, 0.0, 0.0, 1.0],
+    ]
+    # Arrays are broadcast, and an upper bound below the lower one wins.
+    assert gradients(xp, lambda *args: np.clip(*args), 1.0, [1.0, 3.0], 2.0) == [
+        1.0,
+        [0.0, 0.0],
+        1.0,
+    ]
 
 
 def test_of_several_writes_by_integer_arrays_the_last_one_stands():

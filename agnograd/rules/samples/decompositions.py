@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import Sample, adjoint, array
+from agnograd.extend import Sample, adjoint, array, device_of
 
 
 def _z(*shape: int, **options: Any) -> Any:
@@ -18,13 +16,11 @@ def hermitian(x: Any, xp: Any) -> Any:
 
 def positive(x: Any, xp: Any) -> Any:
     """Return Hermitian matrices whose eigenvalues are one or larger."""
-    return x @ adjoint(x, xp) + xp.eye(
-        x.shape[-2], dtype=x.dtype, device=array_api_compat.device(x)
-    )
+    return x @ adjoint(x, xp) + xp.eye(x.shape[-2], dtype=x.dtype, device=device_of(x))
 
 
 def _weighted(vectors: Any, xp: Any) -> Any:
-    weights = xp.arange(1, vectors.shape[-1] + 1, device=array_api_compat.device(vectors))
+    weights = xp.arange(1, vectors.shape[-1] + 1, device=device_of(vectors))
     return vectors * xp.astype(weights, vectors.dtype)
 
 
@@ -78,6 +74,10 @@ samples = [
     *(Sample("linalg.cholesky", x, upper=True, before=positive) for x in SQUARE),
     Sample("linalg.cholesky", array(3, 3, dtype="float32"), before=positive, order=1),
     *(Sample("linalg.eigh", x, before=hermitian, after=projections) for x in SQUARE),
+    *(
+        Sample("linalg.eigh_upper", x, before=hermitian, after=projections)
+        for x in (array(3, 3), array(2, 3, 3, layout="strided"), array(0, 0), _z(3, 3))
+    ),
     *(Sample("linalg.eigvals", x) for x in SQUARE),
     *(Sample("linalg.eig", x, after=directions) for x in SQUARE),
     *(

@@ -147,16 +147,6 @@ samples += [
     Sample("conj", array(2)),
     Sample("imag", array(2), backends=("numpy",)),
     Sample("real", array(2)),
-    Sample("pow", array(2, low=-2.0, high=2.0), 3),
-    Sample("pow", array(2, low=-2.0, high=2.0), 1),
-    Sample("pow", array(2, low=-2.0, high=2.0), 0),
-    Sample("pow", array(2, low=0.3), -2),
-    Sample("pow", array(2, low=0.3), 0.5),
-    Sample("pow", array(values=[0.0, 1.0, -1.0]), 2),
-    Sample("pow", -2.0, array(2, low=0.3, dtype="complex128")),
-    Sample(
-        "pow", array(values=[-1.0, 2.0]), array(values=[2, 3], dtype="int64"), backends=("numpy",)
-    ),
     Sample("atan2", array(2, low=-1.0, high=-0.3), array(2, low=-1.0, high=-0.3)),
     Sample("copysign", array(2, low=-1.0, high=-0.3), array(2, low=0.3)),
     Sample("copysign", array(2, low=-1.0, high=-0.3), array(2, low=-1.0, high=-0.3)),

@@ -1,0 +1,102 @@
+"""Gradients of many halves: their number is none of half precision, whose largest is 65,504."""
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+
+COUNT = 70_000
+SCALE = 1000.0  # of cotangents, so that shares are no tiny halves
+
+EQUAL, DRAWN = np.ones(COUNT), np.random.default_rng(0).normal(size=COUNT)
+
+
+def zeros(xp, count):
+    return xp.zeros(count, dtype=xp.int64)
+
+
+def weights(xp, like):
+    values = np.random.default_rng(1).normal(size=COUNT)
+    return xp.astype(xp.asarray(values, dtype=xp.float64), like.dtype)
+
+
+# Programs of an array of COUNT elements, which are all equal or drawn.
+PROGRAMS = {
+    "max": (lambda xp, x: xp.max(x), EQUAL),
+    "min": (lambda xp, x: xp.min(x, axis=0), EQUAL),
+    "mean": (lambda xp, x: xp.mean(x), DRAWN),
+    "mean of rows": (lambda xp, x: xp.mean(xp.reshape(x, (1, -1)), axis=1)[0], DRAWN),
+    "var": (lambda xp, x: xp.var(x), DRAWN),
+    "std": (lambda xp, x: xp.std(x, correction=1.0), DRAWN),
+    "unique_values": (lambda xp, x: xp.unique_values(x)[0], EQUAL),
+    "norm, inf": (lambda xp, x: xp.linalg.vector_norm(x, ord=np.inf), EQUAL),
+    "norm, -inf": (lambda xp, x: xp.linalg.vector_norm(x, ord=-np.inf), EQUAL),
+    "matrix norm": (lambda xp, x: xp.linalg.matrix_norm(xp.reshape(x, (1, -1)), ord=1), EQUAL),
+    "logsumexp": (lambda xp, x: xp.special.logsumexp(x), EQUAL),
+    "softmax": (lambda xp, x: xp.sum(weights(xp, x) * xp.special.softmax(x)), EQUAL),
+    "log_softmax": (lambda xp, x: xp.sum(xp.special.log_softmax(x)) / SCALE, DRAWN),
+    "nn.softmax": (lambda xp, x: xp.sum(weights(xp, x) * xp.nn.softmax(x)), EQUAL),
+    "nn.log_softmax": (lambda xp, x: xp.sum(xp.nn.log_softmax(x)) / SCALE, DRAWN),
+    "layer_norm": (
+        lambda xp, x: xp.sum(weights(xp, x) * xp.nn.layer_norm(x, (COUNT,))) / SCALE,
+        DRAWN,
+    ),
+    "avg_pool2d": (
+        lambda xp, x: xp.sum(xp.nn.avg_pool2d(xp.reshape(x, (1, 1, 700, 100)), (700, 100))),
+        DRAWN,
+    ),
+    "cross_entropy": (
+        lambda xp, x: xp.nn.cross_entropy(xp.stack([x, -x], axis=1), zeros(xp, COUNT)),
+        DRAWN,
+    ),
+    "cross_entropy, shares": (
+        lambda xp, x: xp.nn.cross_entropy(
+            xp.stack([x, -x], axis=1), xp.full((COUNT, 2), 0.5, dtype=x.dtype)
+        ),
+        DRAWN,
+    ),
+    "np.max": (lambda xp, x: np.max(x), EQUAL),
+    "np.mean": (lambda xp, x: np.mean(x), DRAWN),
+    "np.mean, where": (lambda xp, x: np.mean(x, where=x < 9), DRAWN),
+    "np.average": (lambda xp, x: np.average(x), DRAWN),
+    "np.nanmean": (lambda xp, x: np.nanmean(x), DRAWN),
+    "np.nanvar": (lambda xp, x: np.nanvar(x), DRAWN),
+    "np.nanmax": (lambda xp, x: np.nanmax(x), EQUAL),
+    "np.median": (lambda xp, x: np.median(x), DRAWN),
+}
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # NumPy's own deviation of halves
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_many_halves_have_gradients(xp, library, name):
+    half = getattr(library, "float16", None)
+    if half is None:
+        pytest.skip("the library has no halves")
+    function, values = PROGRAMS[name]
+    found = []
+    x = xp.astype(xp.asarray(values, dtype=xp.float64), half)
+    for dtype in (half, xp.float64):
+        with xp.empty(0)._domain.backend.quiet():
+            gradient = ag.grad(lambda x: SCALE * function(xp, x))(xp.astype(x, dtype).data)
+        assert gradient.dtype == dtype
+        found.append(np.asarray(gradient, dtype=np.float64))
+    largest = np.abs(found[1]).max()
+    np.testing.assert_allclose(found[0] / largest, found[1] / largest, atol=4e-3)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize("values", [EQUAL, DRAWN], ids=["equal", "drawn"])
+@pytest.mark.parametrize(
+    "name", ["special.softmax", "special.log_softmax", "softmax", "log_softmax"]
+)
+def test_many_halves_have_values(xp, library, name, values):
+    half = getattr(library, "float16", None)
+    if half is None:
+        pytest.skip("the library has no halves")
+    pack, _, name = name.rpartition(".")
+    function = getattr(getattr(xp, pack or "nn"), name)
+    x = xp.astype(xp.asarray(values, dtype=xp.float64), half)
+    found, expected = (function(xp.astype(x, dtype)) for dtype in (half, xp.float64))
+    assert found.dtype == half
+    found, expected = (np.asarray(each.data, dtype=np.float64) for each in (found, expected))
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-7)
