@@ -1,7 +1,7 @@
-"""Checks of derivatives and of plugins, and what rules are checked on.
+"""Checks of derivatives and of plugins, and the samples that rules are checked on.
 
-Sample inputs stand beside the rules; the table of conventions says what a gradient is where there
-is no derivative.
+Sample inputs are registered with the rules. The table of conventions lists the gradients at points
+without a derivative.
 """
 
 import lazy_loader

@@ -1,12 +1,14 @@
-"""Derivatives against finite differences."""
+"""Compare derivatives with finite differences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from agnograd._checks import callable_in, number_in
 from agnograd._transforms import vjp
 from agnograd._variable import Variable
+from agnograd.errors import ArgumentError, NoGradientError
 from agnograd.testing._differences import Problem, cotangents, difference, gradient, is_single
 
 __all__ = ["check_grad"]
@@ -21,33 +23,50 @@ def check_grad(
 ) -> None:
     """Compare derivatives with central differences, element by element.
 
-    The output is contracted with fixed random cotangents, whose gradient is compared; for the
-    second order, that gradient is contracted and differentiated again. Differences are taken by
-    the five-point formula (Abramowitz and Stegun, 25.3.6), along the real and, for complex
-    arrays, the imaginary axis.
+    The output is contracted with fixed random cotangents, and the gradient of the result is
+    compared. For the second order, that gradient is contracted and differentiated again.
+    Differences use the five-point formula (Abramowitz and Stegun, 25.3.6), along the real axis and,
+    for complex arrays, also along the imaginary axis.
 
     Parameters
     ----------
     f : callable
         A function of arrays that returns an array or a pytree of arrays. It gets Variables.
     *args
-        Arrays or pytrees; those of floating-point or complex dtype are differentiated, all others
-        are passed on. Derivatives must exist at, and around, their values.
+        Arrays or pytrees. Arrays of floating-point or complex dtype are differentiated; all other
+        arguments are passed on. Derivatives must exist at, and around, the values of the arrays.
     order : {1, 2}
-        The highest order that is checked.
+        The highest order to check.
     rtol, atol : float, optional
-        Tolerances, relative and absolute; by default 1e-6, and 2e-2 where the argument or an
-        output is of single precision.
+        The relative and absolute tolerance. The default is 1e-6, or 2e-2 if the argument or an
+        output has single precision.
 
     Raises
     ------
     AssertionError
         If a derivative differs; the message names the order, argument, element and both values.
+    ArgumentError
+        If ``f`` is not a function, ``order`` is neither 1 nor 2, or a tolerance is not a number.
+    NoGradientError
+        If no output has a floating-point or complex dtype.
+    UnsupportedArrayError
+        If no argument has a floating-point or complex dtype.
     """
+    callable_in("ag.check_grad", f, "ag.check_grad(f, x), with the arguments of f after it")
+    if not isinstance(order, int) or order not in (1, 2):
+        raise ArgumentError(f"ag.check_grad: order is {order!r}; it must be 1 or 2")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance is not None:
+            number_in(f"ag.check_grad: {name}", tolerance)
     function: Any = Problem(f, args)
     values, names = function.values, function.names
     for level in range(1, order + 1):
         outputs, pullback = vjp(function, *values)
+        if not outputs:
+            raise NoGradientError(
+                "ag.check_grad needs a function that returns floating-point or complex arrays: "
+                "nothing that it returned has a gradient"
+            )
         weights = cotangents(outputs, seed=level)
         _compare(function, values, weights, pullback(weights), names, level, rtol, atol)
         function = gradient(function, weights)

@@ -1,7 +1,8 @@
-"""What a gradient is where there is no derivative: the table of conventions, as programs."""
+"""The table of conventions: the gradients at points without a derivative, as programs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,16 +15,17 @@ class Convention(NamedTuple):
     Attributes
     ----------
     rule : str
-        What it is an example of.
+        The convention that the program is an example of.
     program : str
-        The array program: an expression, or lines that end with ``return``; it names ``xp`` and
-        its inputs.
+        The array program: an expression, or lines that end with ``return``. It uses ``xp`` and
+        its inputs by name.
     at : dict
         The inputs by name: numbers or nested lists of them, real or complex.
     gradient : complex, list or dict
-        The gradient of the result's sum (of its real part), by input if there are several.
+        The gradient of the sum of the result (of its real part); a dict by input if there are
+        several inputs.
     second : complex, list or None
-        The gradient of the gradient's sum, if it is part of the convention.
+        The gradient of the sum of the gradient, if the convention covers it.
     """
 
     rule: str
@@ -48,11 +50,13 @@ def _rows(rule: str, *rows: tuple[Any, ...]) -> list[Convention]:
 
 FIVE = [-2.0, -1.0, 0.0, 1.0, 2.0]
 ZEROS = [[0.0, 0.0], [0.0, 0.0]]
+INF = float("inf")
 EYE = [[1.0, 0.0], [0.0, 1.0]]
+LOST = [[float("nan"), float("nan")], [float("nan"), float("nan")]]
 
 CONVENTIONS: list[Convention] = [
     *_rows(
-        "Ties share equally",
+        "Ties share the gradient equally",
         ("xp.max(x)", {"x": [1.0, 1.0, 0.0]}, [0.5, 0.5, 0.0]),
         ("xp.max(x, axis=0)", {"x": [1.0, 1.0, 0.0]}, [0.5, 0.5, 0.0]),
         ("xp.min(x)", {"x": [1.0, 1.0, 2.0]}, [0.5, 0.5, 0.0]),
@@ -60,6 +64,9 @@ CONVENTIONS: list[Convention] = [
         ("xp.minimum(x, y)", {"x": 1.0, "y": 1.0}, {"x": 0.5, "y": 0.5}),
         ("xp.maximum(x, 1.0)", {"x": 1.0}, 0.5),
         ("xp.maximum(x, x)", {"x": 1.0}, 1.0),
+        ("xp.logaddexp(x, y)", {"x": INF, "y": INF}, {"x": 0.5, "y": 0.5}),
+        ("xp.logaddexp(x, y)", {"x": -INF, "y": -INF}, {"x": 0.5, "y": 0.5}),
+        ("xp.logaddexp(x, y)", {"x": INF, "y": 1.0}, {"x": 1.0, "y": 0.0}),
         ("xp.unique_values(x)", {"x": [1.0, 1.0, 2.0]}, [0.5, 0.5, 1.0]),
         ("xp.linalg.vector_norm(x, ord=xp.inf)", {"x": [1.0, -1.0, 0.0]}, [0.5, -0.5, 0.0]),
         ("xp.linalg.matrix_norm(x, ord=1)", {"x": EYE}, [[0.5, 0.0], [0.0, 0.5]]),
@@ -73,10 +80,12 @@ CONVENTIONS: list[Convention] = [
         ("xp.sign(z)", {"z": 0j}, 0.0),
         ("xp.linalg.vector_norm(x)", {"x": [0.0, 0.0]}, [0.0, 0.0], [0.0, 0.0]),
         ("xp.linalg.vector_norm(x, ord=1)", {"x": [0.0, 3.0]}, [0.0, 1.0], [0.0, 0.0]),
-        ("xp.linalg.vector_norm(x, ord=0.5)", {"x": [0.0, 4.0]}, [0.0, 1.0]),
+        ("xp.linalg.vector_norm(x, ord=1.5)", {"x": [0.0, 4.0]}, [0.0, 1.0], [0.0, 0.0]),
+        ("xp.linalg.vector_norm(x, ord=0.5)", {"x": [0.0, 4.0]}, [0.0, 1.0], [0.0, 0.0]),
+        ("xp.linalg.vector_norm(x, ord=-1)", {"x": [0.0, 2.0, 3.0]}, [0.0] * 3, [0.0] * 3),
         ("xp.linalg.matrix_norm(x)", {"x": ZEROS}, ZEROS, ZEROS),
         ('xp.linalg.matrix_norm(x, ord="nuc")', {"x": ZEROS}, ZEROS, ZEROS),
-        ("xp.linalg.matrix_norm(x, ord=2)", {"x": ZEROS}, ZEROS),
+        ("xp.linalg.matrix_norm(x, ord=2)", {"x": ZEROS}, ZEROS, ZEROS),
         ("xp.linalg.svdvals(x)", {"x": ZEROS}, ZEROS),
         ("xp.hypot(x, y)", {"x": 0.0, "y": 0.0}, {"x": 0.0, "y": 0.0}),
         ("xp.atan2(x, y)", {"x": 0.0, "y": 0.0}, {"x": 0.0, "y": 0.0}),
@@ -84,7 +93,7 @@ CONVENTIONS: list[Convention] = [
         ("xp.std(x)", {"x": [0.1, 0.1, 0.1]}, [0.0, 0.0, 0.0]),
     ),
     *_rows(
-        "`clip` is 1 on the closed interval; a bound has what the array has not",
+        "`clip`: 1 on the closed interval; outside it the bound gets the gradient",
         ("xp.clip(x, -1.0, 1.0)", {"x": FIVE}, [0.0, 1.0, 1.0, 1.0, 0.0]),
         ("xp.clip(x, -1.0)", {"x": FIVE}, [0.0, 1.0, 1.0, 1.0, 1.0]),
         ("xp.clip(x, max=1.0)", {"x": FIVE}, [1.0, 1.0, 1.0, 1.0, 0.0]),
@@ -100,12 +109,14 @@ CONVENTIONS: list[Convention] = [
         ("xp.floor_divide(x, y)", {"x": 5.0, "y": 2.0}, {"x": 0.0, "y": 0.0}),
     ),
     *_rows(
-        "Zeros are as good as any other number",
+        "Zeros in powers, products and determinants: exact derivatives",
         ("xp.pow(x, y)", {"x": 0.0, "y": 0.0}, {"x": 0.0, "y": 0.0}),
         ("xp.pow(x, y)", {"x": 0.0, "y": 2.0}, {"x": 0.0, "y": 0.0}),
+        ("xp.pow(x, y)", {"x": 0.0, "y": 1.0}, {"x": 1.0, "y": 0.0}),
         ("x**1", {"x": 0.0}, 1.0),
         ("x**2", {"x": 0.0}, 0.0, 2.0),
         ("0.0**x", {"x": 2.0}, 0.0),
+        ("0.0**x", {"x": -1.0}, -math.inf, math.inf),
         ("xp.prod(x)", {"x": [0.0, 2.0, 3.0]}, [6.0, 0.0, 0.0], [5.0, 3.0, 2.0]),
         ("xp.prod(x)", {"x": [0.0, 0.0, 3.0]}, [0.0, 0.0, 0.0], [3.0, 3.0, 0.0]),
         ("xp.cumulative_prod(x)", {"x": [0.0, 2.0, 3.0]}, [9.0, 0.0, 0.0]),
@@ -113,7 +124,7 @@ CONVENTIONS: list[Convention] = [
         ("xp.linalg.det(x)", {"x": ZEROS}, ZEROS, [[1.0, -1.0], [-1.0, 1.0]]),
     ),
     *_rows(
-        "A branch that was not taken: 0, whatever it would be",
+        "A branch that was not taken: 0, whatever its derivative would be",
         ("xp.where(x > 0, xp.sqrt(x), 0.0)", {"x": [0.0, 4.0]}, [0.0, 0.25], [0.0, -0.03125]),
         ("xp.where(x == 0, 1.0, xp.sin(x) / x)", {"x": 0.0}, 0.0, 0.0),
         (
@@ -140,11 +151,58 @@ CONVENTIONS: list[Convention] = [
             "s, d = xp.linalg.slogdet(x)\nreturn xp.where(s != 0, d, 0.0)",
             *({"x": ZEROS}, ZEROS, ZEROS),
         ),
+        (
+            "xp.where(x > 0, xp.exp(-1 / x), 0.0)",
+            *({"x": [0.0, 0.5]}, [0.0, 0.5413411329464508], [0.0, 0.0]),
+        ),
         ("xp.sqrt(x)[x > 0]", {"x": [0.0, 4.0]}, [0.0, 0.25], [0.0, -0.03125]),
         ("xp.take(xp.sqrt(x), xp.asarray([1]))", {"x": [0.0, 4.0]}, [0.0, 0.25], [0.0, -0.03125]),
         (
             "y = xp.log(x)\ny[x <= 0] = 0.0\nreturn y",
             *({"x": [0.0, 2.0]}, [0.0, 0.5], [0.0, -0.25]),
+        ),
+    ),
+    *_rows(
+        "Hermitian and triangular matrices: only one triangle is read, the lower one unless you "
+        "ask for an upper factor; a Hermitian matrix has a Hermitian gradient",
+        (
+            "xp.linalg.cholesky(x)[1, 0]",
+            {"x": [[4.0, 9.0], [2.0, 3.0]]},
+            [[-0.125, 0.25], [0.25, 0]],
+        ),
+        (
+            "xp.linalg.cholesky(x, upper=True)[0, 1]",
+            *({"x": [[4.0, 2.0], [9.0, 3.0]]}, [[-0.125, 0.25], [0.25, 0.0]]),
+        ),
+        ("xp.linalg.eigvalsh(x)[1]", {"x": [[2.0, 9.0], [0.0, 1.0]]}, [[1.0, 0.0], [0.0, 0.0]]),
+        ("xp.linalg.eigh(x)[0][1]", {"x": [[2.0, 9.0], [0.0, 1.0]]}, [[1.0, 0.0], [0.0, 0.0]]),
+        (
+            "xp.linalg.solve_triangle(x, y)",
+            {"x": [[2.0, 9.0], [0.0, 1.0]], "y": [[2.0], [1.0]]},
+            {"x": [[-0.5, 0.0], [-1.0, -1.0]], "y": [[0.5], [1.0]]},
+        ),
+    ),
+    *_rows(
+        "Matrices without a derivative: NaN; the other matrices of a batch keep their gradients",
+        (
+            "xp.real(xp.linalg.eigvals(x)) ** 2",
+            {"x": [[[3.0, 1.0], [-1.0, 1.0]], [[2.0, 0.0], [0.0, 1.0]]]},
+            [LOST, [[4.0, 0.0], [0.0, 2.0]]],
+        ),
+        (
+            "xp.real(xp.linalg.eig(x)[0])",
+            {"x": [[[0.0, 1.0], [0.0, 0.0]], [[2.0, 0.0], [0.0, 1.0]]]},
+            [LOST, EYE],
+        ),
+        (
+            "xp.real(xp.linalg.eigvals(x)) ** 2",
+            {"x": [[2.0, 0.0], [0.0, 2.0]]},
+            [[4.0, 0], [0, 4.0]],
+        ),
+        (
+            "xp.abs(xp.linalg.qr(x)[1])",
+            {"x": [[[1.0, 2.0], [2.0, 4.0]], [[2.0, 0.0], [0.0, 1.0]]]},
+            [LOST, [[1.0, 0.0], [0.0, 1.0]]],
         ),
     ),
     *_rows(
@@ -155,7 +213,7 @@ CONVENTIONS: list[Convention] = [
         ("x * z", {"x": 2.0, "z": 1 + 3j}, {"x": 1.0, "z": 2 + 0j}),
     ),
     *_rows(
-        "Places that are read twice add up; of two writes to a place the last one stands",
+        "Repeated indices: the gradients of two reads add up; only the last of two writes counts",
         ("xp.take(x, xp.asarray([0, 0, 1]))", {"x": [1.0, 2.0]}, [2.0, 1.0]),
         (
             "y = x * 1.0\ny[0] = v\ny[0] = 3 * v\nreturn y",

@@ -75,7 +75,7 @@ def _kinds(xp: Any) -> Numbers:
     y = y + xp.take(x[1, :], found) + xp.astype(x[:, 0] > 0.0, x.dtype)
     y = y + xp.where(x[:, 1] > 0.0, x[:, 1], y)
     total = xp.sum(y) + xp.sum(empty) + xp.astype(found[0], x.dtype)
-    kind = xp.__array_namespace_info__().default_dtypes()["complex floating"]
+    kind = xp.__array_namespace_info__().default_dtypes().get("complex floating")
     if kind is not None:
         wave = xp.exp(xp.astype(x, kind))
         total = total + xp.astype(xp.sum(xp.real(wave * wave)), x.dtype)

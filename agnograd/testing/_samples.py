@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
-import array_api_compat
+from agnograd._devices import device_of
 
 __all__ = ["ArraySpec", "Sample", "all_samples", "array", "nested", "realized"]
 
@@ -110,15 +110,15 @@ def array(
     Parameters
     ----------
     *shape : int
-        Its shape; none for a 0-d array.
+        The shape; no argument means a 0-d array.
     low, high : float
-        The bounds of its values, drawn uniformly from a fixed seed.
+        The bounds of the values, which are drawn uniformly from a fixed seed.
     dtype : str
-        The standard's name of its dtype.
+        The standard's name for the dtype.
     layout : {"contiguous", "strided", "reversed", "transposed"}
-        How it lies in memory.
+        The layout in memory.
     values : nested list, optional
-        Its very values, instead of drawn ones.
+        The exact values, instead of random ones.
 
     Examples
     --------
@@ -129,24 +129,24 @@ def array(
 
 
 class Sample:
-    """One call of an op that its derivatives are checked on.
+    """One call of an op, on which its derivatives are checked.
 
     Parameters
     ----------
     op : str
         The op's name, as in the registry.
     *args, **kwargs
-        Its arguments; ``array(...)`` stands for an array, also inside of lists and tuples.
+        The op's arguments; ``array(...)`` stands for an array, also inside lists and tuples.
     order : {0, 1, 2}
-        Up to which order derivatives are checked; 0 checks that the op computes.
+        The highest order of derivatives to check; 0 only checks that the op computes.
     backends : tuple of str, optional
-        The backends that can run the sample, where it goes beyond the standard.
+        The backends that can run the sample, if it goes beyond the standard.
     before : callable, optional
-        ``before(x, xp)`` makes the op's first argument of the sample's: an op on Hermitian
-        matrices is checked on what makes matrices Hermitian.
+        ``before(x, xp)`` makes the op's first argument from the sample's. For example, it makes
+        matrices Hermitian for an op on Hermitian matrices.
     after : callable, optional
-        ``after(out, xp)`` is what is checked of the result: of vectors that are determined up to
-        their sign, say, the squares.
+        ``after(out, xp)`` returns what to check of the result. For vectors that are determined only
+        up to their sign, for example, it returns the squares.
     """
 
     __slots__ = ("after", "args", "backends", "before", "kwargs", "op", "order")
@@ -241,7 +241,7 @@ def realized(value: Any, xp: Any, seeds: Any) -> Any:
     if isinstance(value, str) and value.startswith("dtype:"):
         return getattr(xp, value.removeprefix("dtype:"))
     if value == "device:":
-        return array_api_compat.device(xp.empty(0))
+        return device_of(xp.empty(0))
     return value
 
 

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from agnograd._backend import Backend
-from agnograd._backends import require
+from agnograd._backends import backend_named, require
+from agnograd._capabilities import Capabilities
+from agnograd._namespace import domain_named
 from agnograd.errors import MixedBackendsWarning
+from agnograd.testing.conformance import _at_keys
 
 __all__ = ["BackendError", "check_basics"]
 
@@ -37,17 +40,33 @@ def check_basics(backend: Backend) -> None:
 
 
 def _array_types(backend: Backend, xp: Any) -> str | None:
-    made = xp.ones((2,))
-    if isinstance(made, backend.array_types()):
-        return None
-    return f"namespace() makes arrays of type {type(made)!r}, which is not among them"
+    types, made = backend.array_types(), xp.ones((2,))
+    if not issubclass(type(made), types):
+        return f"namespace() makes arrays of type {type(made)!r}, which is not among them"
+    types += backend.scalar_types()
+    for what, result in (
+        ("x + x", made + made),
+        ("x[0]", made[0]),
+        ("sin(x)", xp.sin(made)),
+        ("sum(x)", xp.sum(made)),
+        ("reshape(x, (2, 1))", xp.reshape(made, (2, 1))),
+    ):
+        if not isinstance(result, types):
+            return (
+                f"{what} is of type {type(result)!r}, which is not among them: add it if it has "
+                "all that arrays have, or let the functions of namespace(), and operator(), "
+                "return arrays"
+            )
+    return None
 
 
 def _capabilities(backend: Backend, xp: Any) -> str | None:
     declared = backend.capabilities
-    wanted = [("float64", "float64=False")] if declared.float64 else []
-    wanted += [("complex64", "complex=False")] if declared.complex else []
-    for name, instead in wanted:
+    wanted = {"float64": "float64", "complex64": "complex", "complex128": "complex128"}
+    for name, field in wanted.items():
+        if not declared.has(name):
+            continue
+        instead = f"{field}=False"
         dtype = getattr(xp, name, None)
         if dtype is None:
             return f"the namespace has no dtype {name!r}: declare {instead}"
@@ -62,6 +81,21 @@ def _capabilities(backend: Backend, xp: Any) -> str | None:
             xp.ones((2,))[0] = 2.0
         except TypeError as error:
             return f"arrays cannot be written to ({error}): declare immutable=True"
+    return _of_indexing(declared, xp)
+
+
+def _of_indexing(declared: Capabilities, xp: Any) -> str | None:
+    """Return which of the standard's optional forms of indexing there is not, if it is declared."""
+    if declared.boolean_indexing:
+        try:
+            _ramp(xp)[xp.asarray([True, False, True])]
+        except (IndexError, NotImplementedError, TypeError, ValueError) as error:
+            return f"arrays cannot be read at masks ({error}): declare boolean_indexing=False"
+    if declared.data_dependent_shapes and not hasattr(xp, "nonzero"):
+        return (
+            "the namespace has no function 'nonzero': declare data_dependent_shapes=False, or, if "
+            "there are others of its kind, let namespace() give it"
+        )
     return None
 
 
@@ -86,12 +120,61 @@ def _item(backend: Backend, xp: Any) -> str | None:
     return None if found == 2.5 else f"it gives {found!r} for 2.5"
 
 
-def _set(backend: Backend, xp: Any) -> str | None:
-    x = xp.asarray([1.0, 2.0])
-    found = _numbers(backend, backend.set(x, 0, 5.0))
-    if found != [5.0, 2.0]:
-        return f"it gives {found}, and should give [5.0, 2.0]"
-    return None if _numbers(backend, x) == [1.0, 2.0] else "it changes its argument"
+def _namespace(backend: Backend, xp: Any) -> str | None:
+    """Return which of the functions is wrong that the defaults of methods, and many rules, use."""
+    x, places = _ramp(xp), _indices(xp)
+    cases: list[tuple[str, Callable[[], Any], list[float]]] = [
+        ("arange(3)", lambda: xp.arange(3), [0.0, 1.0, 2.0]),
+        ("take(x, [2, 0, 2], axis=0)", lambda: xp.take(x, places, axis=0), [4.0, 1.0, 4.0]),
+        ("where(x > 1, x, 0 * x)", lambda: xp.where(x > 1.0, x, 0.0 * x), [0.0, 2.0, 4.0]),
+        ("concat([x[1:], x[:1]])", lambda: xp.concat([x[1:], x[:1]], axis=0), [2.0, 4.0, 1.0]),
+        ("flip(x)", lambda: xp.flip(x, axis=0), [4.0, 2.0, 1.0]),
+        ("cumulative_sum(x)", lambda: xp.cumulative_sum(x, axis=0), [1.0, 3.0, 7.0]),
+    ]
+    for what, function, expected in cases:
+        try:
+            found = _numbers(backend, function())
+        except Exception as error:
+            return f"{what} fails: {type(error).__name__}: {error}"
+        if found != expected:
+            return f"{what} gives {found}, and should give {expected}"
+    return None
+
+
+def _device(backend: Backend, xp: Any) -> str | None:
+    domain_named(backend.name)  # from then on `device_of` asks the backend
+    device = backend.device(_ramp(xp))
+    found = backend.device(xp.zeros((2,), device=device))
+    return None if found == device else f"what is made on {device!r} is on {found!r} by it"
+
+
+def _dtype(backend: Backend, xp: Any) -> str | None:
+    for name in ("bool", "int64", "float32", "float64", "complex64", "complex128"):
+        if not backend.capabilities.has(name):
+            continue
+        found, arrays = backend.dtype(name), xp.zeros((2,), dtype=getattr(xp, name)).dtype
+        if found != arrays or hash(found) != hash(arrays):
+            return f"it gives {found!r} for {name!r}, and arrays have {arrays!r}"
+    found = backend.dtype("no_such_dtype")
+    return None if found is None else f"it gives {found!r} for a name that no library has"
+
+
+def _from_dlpack(backend: Backend, xp: Any) -> str | None:
+    host = backend_named("numpy").namespace()
+    given = host.asarray([1.0, 2.0, 4.0], dtype=host.float32)
+    try:
+        array = backend.from_dlpack(given)
+    except Exception as refusal:
+        try:
+            array = xp.asarray(given)
+        except Exception as error:
+            return (
+                f"it does not take NumPy's array ({type(refusal).__name__}: {refusal}), nor does "
+                f"asarray ({type(error).__name__}: {error})"
+            )
+    if not isinstance(array, backend.array_types()):
+        return f"it gives {type(array)!r}, which is not among array_types()"
+    return _expecting(lambda backend, xp: array, [1.0, 2.0, 4.0])(backend, xp)
 
 
 def _counter(backend: Backend, xp: Any) -> str | None:
@@ -150,20 +233,22 @@ _TRIALS: dict[str, Callable[[Backend, Any], str | None]] = {
     "array_types()": _array_types,
     "capabilities": _capabilities,
     "to_host()": _expecting(lambda backend, xp: _ramp(xp), [1.0, 2.0, 4.0]),
+    "namespace()": _namespace,
     "item()": _item,
+    "device()": _device,
+    "dtype()": _dtype,
+    "from_dlpack()": _from_dlpack,
     "own()": _expecting(lambda backend, xp: backend.own(_ramp(xp)), [1.0, 2.0, 4.0]),
-    "set()": _set,
+    "set()": _at_keys.set_,
     "constant()": _constant,
     "counter()": _counter,
     "flat()": _flat,
     "uniform()": _uniform,
-    "put()": _expecting(lambda backend, xp: backend.put(_ramp(xp), 1, 7.0), [1.0, 7.0, 4.0]),
-    "scatter_add()": _expecting(
-        lambda backend, xp: backend.scatter_add(_zeros(xp), (_indices(xp),), _ramp(xp)),
-        [2.0, 0.0, 5.0],
-    ),
+    "put()": _at_keys.put,
+    "scatter_add()": _at_keys.scatter_add,
     "scatter_add_axis()": _expecting(
         lambda backend, xp: backend.scatter_add_axis(_zeros(xp), _indices(xp), _ramp(xp), 0),
         [2.0, 0.0, 5.0],
     ),
+    "scatter_add(), for gradients": _at_keys.gradients,
 }

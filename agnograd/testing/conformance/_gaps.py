@@ -59,10 +59,14 @@ def read_gaps(path: Path, wanted: Callable[[str], bool] = _of_the_suite) -> list
     Raises
     ------
     GapError
-        If a line has another form, no reason, or names no exception.
+        If it is no text, or a line has another form, no reason, or names no exception.
     """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise GapError(f"{path} is no text in UTF-8: {error}") from error
     found, reason, above = [], "", False
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         if line.startswith("#"):
             reason, above = (f"{reason} " if above else "") + line.strip("# "), True
             continue

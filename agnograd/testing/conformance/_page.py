@@ -19,6 +19,6 @@ def page(reports: Sequence[dict[str, Any]]) -> str:
         Reports as ``agnograd conformance --json`` writes them.
     """
     template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
-    # In a script element nothing is special but its end.
-    data = json.dumps(list(reports), separators=(",", ":")).replace("</", "<\\/")
+    # In a script element its end is special, and what begins a comment: both begin with this.
+    data = json.dumps(list(reports), separators=(",", ":")).replace("<", "\\u003c")
     return template.replace("REPORTS", data, 1)

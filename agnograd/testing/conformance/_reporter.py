@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agnograd.testing.conformance._items import selection_of
+from agnograd.testing.conformance._journal import Journal
 from agnograd.testing.conformance._page import page
 from agnograd.testing.conformance._report import counts, report
 
@@ -34,6 +35,10 @@ class Reporter:
         self._results: list[dict[str, Any]] = []
         self._failing = 0
         self._start = time.perf_counter()
+        target = config.getoption("agnograd_json")
+        self._journal = (
+            None if target is None else Journal(Path(target), report(self._selection, [], 0.0))
+        )
         self._bar: Any = None
         if sys.stdout.isatty() and config.get_verbosity() < 1:
             self._bar, self._task = _bar(self._selection.backend, total)
@@ -46,17 +51,27 @@ class Reporter:
     def note(self, found: dict[str, Any]) -> None:
         """Note what came of an item."""
         self._results.append(found)
+        if self._journal is not None:
+            self._journal.note(found)
         self._failing += bool(found["failed"])
         if self._bar is not None:
             failing = f", {self._failing} fail" if self._failing else ""
             what = f"{found['op']}: {found['check']}{failing}"
             self._bar.update(self._task, advance=1, what=what)
 
-    def finish(self) -> None:
-        """Take the bar away, and write the files."""
+    def runs(self, name: str, now: bool) -> None:
+        """Note that an item runs now, or does not any more."""
+        if self._journal is not None:
+            (self._journal.start if now else self._journal.stop)(name)
+
+    def finish(self, unfinished: str | None = None) -> None:
+        """Take the bar away, and write the files; say why the run has not come to its end."""
         if self._bar is not None:
             self._bar.stop()
-        self._report = report(self._selection, self._results, time.perf_counter() - self._start)
+        if self._journal is not None:
+            self._journal.close()
+        seconds = time.perf_counter() - self._start
+        self._report = report(self._selection, self._results, seconds, unfinished)
         target = self._config.getoption("agnograd_json")
         if target is not None:
             _write(target, json.dumps(self._report) + "\n")

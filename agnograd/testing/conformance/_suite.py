@@ -15,6 +15,7 @@ from agnograd.testing.conformance._basics import check_basics
 from agnograd.testing.conformance._checks import CHECKS
 from agnograd.testing.conformance._gaps import Gap
 from agnograd.testing.conformance._mend import mend
+from agnograd.testing.conformance._needs import has_what_it_needs
 from agnograd.testing.conformance._trial import DOUBLE, NotApplicable, Trial, precisions
 
 __all__ = ["Cell", "Outcome", "Selection", "SelectionError", "cells", "run", "unsampled"]
@@ -138,18 +139,26 @@ def unsampled(ops: Iterable[str] | None = None) -> list[str]:
 
 
 def matching(patterns: Iterable[str] | None, names: Sequence[str], what: str) -> set[str]:
-    """Return the names that patterns stand for; all, if there are no patterns."""
+    """Return the names that patterns stand for; all, if there are no patterns.
+
+    A pattern with an exclamation mark before it takes names away from what those before it stand
+    for, and from all names, if it is the first.
+    """
     if patterns is None:
         return set(names)
-    found: set[str] = set()
+    found: set[str] | None = None
     for pattern in patterns:
-        matched = {name for name in names if fnmatchcase(name, pattern)}
+        word = pattern.removeprefix("!")
+        matched = {name for name in names if fnmatchcase(name, word)}
         if not matched:
-            close = difflib.get_close_matches(pattern, names, n=1)
+            close = difflib.get_close_matches(word, names, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise SelectionError(f"{what}: {pattern!r} names none{hint}")
-        found |= matched
-    return found
+        if pattern == word:
+            found = (found or set()) | matched
+        else:
+            found = (set(names) if found is None else found) - matched
+    return set() if found is None else found
 
 
 def _trials(sample: Sample, selection: Selection) -> list[Trial]:
@@ -157,11 +166,9 @@ def _trials(sample: Sample, selection: Selection) -> list[Trial]:
     capabilities = backend_named(selection.backend).capabilities
     if sample.backends is not None and selection.backend not in sample.backends:
         return []
-    dtypes = precisions(sample)
-    if not capabilities.float64:
-        dtypes = [each for each in dtypes if each not in ("float64", "complex128")]
-    if not capabilities.complex:
-        dtypes = [each for each in dtypes if not each.startswith("complex")]
+    if not has_what_it_needs(sample, capabilities):
+        return []
+    dtypes = [each for each in precisions(sample) if capabilities.has(each)]
     if selection.quick or selection.double:
         dtypes = dtypes[:1]
     seeds = [0]

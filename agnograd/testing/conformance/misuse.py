@@ -70,4 +70,4 @@ def _expect(kind: type[Exception], word: str, what: str, program: Callable[[], A
         raise AssertionError(
             f"{what} is {type(error).__name__}, not {kind.__name__}: {error}"
         ) from error
-    raise AssertionError(f"{what} is no error, but should be a {kind.__name__}")
+    raise AssertionError(f"{what} raises no error, but should raise a {kind.__name__}")

@@ -96,6 +96,15 @@ class _Listener:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._reporter: Reporter | None = None
+        self._error: str | None = None
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note why the suite cannot begin: the report says so."""
+        text = str(report.longrepr) if report.failed else ""
+        if text.startswith("agnograd conformance: "):
+            self._error = text
+            if any(self._config.getoption(f"agnograd_{kind}") for kind in ("json", "html")):
+                self._begin(0)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Begin, if there is anything of the suite to run."""
@@ -112,6 +121,16 @@ class _Listener:
             self._reporter = Reporter(self._config, total)
         return self._reporter
 
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note what runs."""
+        if self._reporter is not None:
+            self._reporter.runs(nodeid, True)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Note what does not run any more."""
+        if self._reporter is not None:
+            self._reporter.runs(nodeid, False)
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note a result."""
         found = getattr(report, "agnograd", None)
@@ -124,10 +143,14 @@ class _Listener:
             return None
         return report.outcome, "", ""
 
-    def pytest_sessionfinish(self) -> None:
-        """Write the files that were asked for."""
-        if self._reporter is not None:
-            self._reporter.finish()
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Write the files that were asked for, also when the run was stopped."""
+        if self._reporter is None:
+            return
+        stopped = session.shouldstop or session.shouldfail
+        if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            stopped = stopped or f"pytest ended with exit status {int(exitstatus)}"
+        self._reporter.finish(self._error or (str(stopped) if stopped else None))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the summary."""

@@ -139,6 +139,15 @@ def test_several_reports_have_a_column_each_and_can_be_looked_into(opened):
     assert tab.locator("#matrix td.failed").count() == 0
 
 
+def test_what_a_report_says_is_data():
+    odd = "</script><!--<script>alert(1)//-->\u2028 REPORTS & \"'"
+    written = report("mine", failing=True) | {"library": odd}
+    text = page([written])
+    inside = text.split('id="reports">')[1].split("</script>")[0]
+    assert "<" not in inside
+    assert json.loads(inside) == [written]
+
+
 def test_a_page_is_one_file_that_holds_its_reports_unchanged():
     text = page([report("mine", failing=True)])
     assert "http" not in text.replace("https://", "").lower() or "src=" not in text

@@ -5,15 +5,18 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner
 
 import agnograd as ag
 from agnograd._backends import backend_named
+from agnograd._cli import main
 from agnograd.extend import Capabilities, Sample, array
 from agnograd.testing._samples import all_samples
 from agnograd.testing.conformance import CHECKS, NotApplicable, Trial
@@ -255,6 +258,51 @@ def test_a_gap_needs_a_reason_and_another_suites_lines_are_left_to_it(young):
     assert "0 failed" in young("--ops=exp", gaps=lines)
 
 
+# -- runs that do not come to their end ------------------------------------------------------------
+
+
+CRASHING = """
+    def kernels(self):
+        import os
+        import signal
+
+        return {"sqrt": lambda x: os.kill(os.getpid(), signal.SIGABRT)}
+"""
+
+
+def test_a_run_that_dies_leaves_what_it_found(young, tmp_path):
+    report, page = tmp_path / "report.json", tmp_path / "page.html"
+    selected = ("--quick", "--ops=sin", "--ops=sqrt", "--checks=forward")
+    out = young(*selected, "--json", report, body=CRASHING.strip(), code=128 + signal.SIGABRT)
+    assert "the run was ended by SIGABRT" in out
+    assert f"agnograd scoreboard {report} --html FILE" in out
+    found = json.loads(report.read_text())
+    assert not found["finished"]
+    (running,) = found["running"]
+    assert running.endswith("sqrt::forward[float64-young]")
+    assert {each["op"] for each in found["results"]} == {"sin"}
+    run(PROGRAM, "scoreboard", report, "--html", page)
+    assert "forward[float64-young]" in page.read_text()
+    out = young("--quick", "--ops=sqrt", body=CRASHING.strip(), code=128 + signal.SIGABRT)
+    assert "with --json FILE" in out
+
+
+def test_a_run_that_cannot_begin_or_is_stopped_says_so_in_its_report(young, tmp_path):
+    report = tmp_path / "report.json"
+    young("--quick", "--json", report, body=METHODS["item"], code=2)
+    found = json.loads(report.read_text())
+    assert "YoungBackend.item(): it gives 1.0 for 2.5" in found["error"]
+    assert (found["finished"], found["results"]) == (False, [])
+    stop = ("--", "--maxfail=1")
+    young("--quick", "--ops=log10", "--ops=sin", "--json", report, *stop, code=1)
+    found = json.loads(report.read_text())
+    assert (found["finished"], found["error"]) == (False, "stopping after 1 failures")
+    young("--quick", "--ops=sin", "--json", report)
+    found = json.loads(report.read_text())
+    assert found["finished"]
+    assert "error" not in found
+
+
 # -- capabilities, and the list of ops -------------------------------------------------------------
 
 
@@ -263,6 +311,23 @@ def test_a_list_of_ops_lets_a_backend_grow(young, tmp_path):
     young("--quick", "--json", report, body='ops = ("exp*", "linalg.inv")')
     ops = set(json.loads(report.read_text())["ops"])
     assert ops == {"exp", "expm1", "expand_dims", "linalg.inv"}
+
+
+def test_a_list_of_ops_may_leave_some_out(young, tmp_path):
+    report = tmp_path / "report.json"
+
+    def ops(*arguments, body):
+        young("--quick", "--checks=forward", "--json", report, *arguments, body=body)
+        return set(json.loads(report.read_text())["ops"])
+
+    body = 'ops = ("exp*", "!expand_*", "linalg.inv")'
+    assert ops(body=body) == {"exp", "expm1", "linalg.inv"}
+    most = ops("--ops=e*", "--ops=t*", body='ops = ("!trunc", "!exp*", "expm1")')
+    assert {"expm1", "einsum", "tan"} <= most
+    assert not {"trunc", "exp"} & most
+    assert ops("--ops=s?n*", "--ops=!sinh", body="") == {"sin"}
+    out = young("--quick", body='ops = ("!trunk",)', code=2)
+    assert "YoungBackend.ops: '!trunk' names none; did you mean 'trunc'?" in out
 
 
 def test_a_misspelt_op_in_the_list_is_an_error(young):
@@ -280,6 +345,56 @@ def test_what_a_backend_has_not_is_left_out(young, tmp_path):
     assert any("immutable" in reason for reason in skipped["layouts"])
 
 
+def dtypes(report):
+    return {each["dtype"] for each in results(report)}
+
+
+def test_single_and_double_precision_are_declared_one_by_one(young, tmp_path):
+    report = tmp_path / "report.json"
+    body = "capabilities = Capabilities({})\n    hidden = ({},)"
+    selected = ("--ops=exp", "--ops=astype", "--checks=forward", "--json", report)
+    young(*selected, body=body.format("complex128=False", "'complex128'"))
+    assert dtypes(report) >= {"float32", "float64", "complex64"}
+    assert "complex128" not in dtypes(report)
+    young(*selected, body=body.format("float64=False", "'float64', 'complex128'"))
+    # Not integers: the sample that has some makes float64 of them.
+    assert dtypes(report) == {"float32", "complex64"}
+    out = young(*selected, body=body.format("", "'complex128'"), code=2)
+    assert "the namespace has no dtype 'complex128': declare complex128=False" in out
+    has = Capabilities(float64=False, complex128=True).has
+    assert [has(name) for name in ("float64", "complex128", "complex64", "int8")] == [
+        *(False, True, True, True)
+    ]
+    assert not Capabilities(complex=False, complex128=True).has("complex128")
+
+
+WITHOUT_MASKS = """
+    def operator(self, function):
+        import operator
+
+        return self.read if function is operator.getitem else function
+
+    def read(self, x, key):
+        if getattr(key, "dtype", None) == bool:
+            raise IndexError("no masks")
+        return x[key]
+
+    hidden = ("nonzero", "unique_values")
+    capabilities = Capabilities(boolean_indexing=False, data_dependent_shapes=False)
+"""
+
+
+def test_what_the_standard_leaves_to_a_library_is_left_out(young, tmp_path):
+    report = tmp_path / "report.json"
+    ops = ("__getitem__", "__setitem__", "nonzero", "unique_values", "repeat", "sin")
+    given = [f"--ops={name}" for name in ops]
+    young(*given, "--checks=forward", "--double", "--json", report, body=WITHOUT_MASKS.strip())
+    found = json.loads(report.read_text())["ops"]
+    assert set(found) == {"__getitem__", "__setitem__", "repeat", "sin"}
+    out = young(body='hidden = ("nonzero",)', code=2)
+    assert "no function 'nonzero': declare data_dependent_shapes=False" in out
+
+
 def test_a_misspelt_capability_is_an_error(young):
     with pytest.raises(TypeError, match="lazzy"):
         Capabilities(lazzy=True)
@@ -295,6 +410,14 @@ def test_a_capability_that_is_not_so_is_an_error(young):
 
 
 METHODS = {
+    "namespace": "def namespace(self, made=namespace):\n"
+    "        xp, take = made(self), made(self).take\n"
+    "        xp.take = lambda x, indices, axis: take(x, xp.sort(indices), axis=axis)\n"
+    "        return xp",
+    "device": "def device(self, array):\n        return 'elsewhere'",
+    "dtype": "def dtype(self, name):\n        return name",
+    "from_dlpack": "def from_dlpack(self, x, **options):\n        return [1.0]",
+    "put": "def put(self, x, key, value):\n        return x",
     "array_types": "def array_types(self):\n        return (str,)",
     "item": "def item(self, array):\n        return 1.0",
     "set": "def set(self, x, key, value):\n        x[key] = value\n        return x",
@@ -307,6 +430,11 @@ METHODS = {
     "scatter_add_axis": "def scatter_add_axis(self, into, indices, values, axis):\n        1 / 0",
 }
 FOUND = {
+    "namespace": "take(x, [2, 0, 2], axis=0) gives [1.0, 4.0, 4.0], and should give [4.0, 1.0,",
+    "device": "ValueError: Unsupported device for NumPy: 'elsewhere'",
+    "dtype": "it gives 'bool' for 'bool', and arrays have dtype('bool')",
+    "from_dlpack": "it gives <class 'list'>, which is not among array_types()",
+    "put": "at [0] it gives [1.0, 2.0, 4.0], and should give [5.0, 2.0, 4.0]",
     "array_types": "makes arrays of type <class 'numpy.ndarray'>, which is not among them",
     "item": "it gives 1.0 for 2.5",
     "set": "it changes its argument",
@@ -314,7 +442,7 @@ FOUND = {
     "counter": "TypeError: len() of unsized object",
     "flat": "writing to the second element of what it gives for an array makes it [0.0, 0.0,",
     "uniform": "it gives np.float64(1.0) for an array of 1.0 and 2.0",
-    "scatter_add": "it gives [1.0, 1.0, 1.0], and should give [2.0, 0.0, 5.0]",
+    "scatter_add": "at [0] it gives [1.0, 1.0, 1.0], and should give [5.0, 0.0, 0.0]",
     "scatter_add_axis": "ZeroDivisionError",
 }
 
@@ -326,13 +454,25 @@ def test_a_method_of_a_backend_that_is_wrong_is_named(method, young):
     assert FOUND[method] in out
 
 
+def test_results_of_another_type_than_the_arrays_are_named(young):
+    body = (
+        "hidden = ('sin',)\n\n"
+        "    def namespace(self, made=BASE):\n"
+        "        xp = made(self)\n"
+        "        xp.sin = str\n"
+        "        return xp"
+    )
+    out = young("--ops=exp", body=body.replace("BASE", "namespace"), code=2)
+    assert "YoungBackend.array_types(): sin(x) is of type <class 'str'>, which is not among" in out
+
+
 def test_what_passes_on_numpy_is_the_backends_to_mend(young):
     body = (
         "def operator(self, function):\n"
         "        import operator\n"
         "        return self.read if function is operator.getitem else function\n\n"
-        "    def read(self, x, key):\n"
-        "        return 2.0 * x[key]"
+        "    def read(self, x, key):\n"  # the suite's first trials read arrays of one axis
+        "        return 2.0 * x[key] if x.ndim > 1 else x[key]"
     )
     out = young("--quick", "--ops=__getitem__", "--checks=agrees_with_numpy", body=body, code=1)
     assert re.search(r"look at young\.py:\d+ \(YoungBackend\.read\)", out)
@@ -340,10 +480,10 @@ def test_what_passes_on_numpy_is_the_backends_to_mend(young):
 
 
 def test_a_pullback_of_a_backend_is_held_against_its_rule(young):
-    body = "def pullbacks(self):\n        return {'tanh': {'x': lambda g, out: g * (1.0 - out)}}"
-    out = young("--quick", "--ops=tanh", "--checks=first_derivative", body=body, code=1)
+    body = "def pullbacks(self):\n        return {'exp': {'x': lambda g, out: g * (1.0 + out)}}"
+    out = young("--quick", "--ops=exp", "--checks=first_derivative", body=body, code=1)
     assert re.search(r"look at young\.py:\d+ \(YoungBackend\.pullbacks\.<locals>\.<lambda>\)", out)
-    out = young("--quick", "--ops=tanh", body=body.replace("1.0 - out", "1.0 - out * out).conj("))
+    out = young("--quick", "--ops=exp", body=body.replace("1.0 + out", "out).conj("))
     assert " 0 failed" in out
 
 
@@ -361,8 +501,8 @@ def test_a_pullback_for_one_of_two_arrays_leaves_the_other_and_what_it_does_not_
     ("pullbacks", "message"),
     [
         (
-            "{'tanh': {'x': lambda g, y: g}}",
-            "a pullback of tanh for 'x' with the parameters g, y; they have to be some of: g, out",
+            "{'exp': {'x': lambda g, y: g}}",
+            "a pullback of exp for 'x' with the parameters g, y; they have to be some of: g, out",
         ),
         (
             "{'tanh': {'y': lambda g: g}}",
@@ -423,6 +563,79 @@ def test_a_scoreboard_merges_reports(tmp_path):
     (tmp_path / "other.json").write_text("{}")
     out = run(PROGRAM, "scoreboard", tmp_path / "other.json", "--html", html, code=1)
     assert "is no report of `agnograd conformance --json`" in out
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda report: "{", "is no JSON"),
+        (lambda report: "[" * 200_000, "is no JSON"),
+        (lambda report: json.dumps(report | {"seconds": float("nan")}), "NaN is no number"),
+        (lambda report: "[1]", "is no report of"),
+        (lambda report: '{"format": 1}', "a damaged report: its 'backend' is missing"),
+        (lambda report: json.dumps(report | {"backend": ["x"]}), "its 'backend' is missing, or of"),
+        (lambda report: json.dumps(report | {"results": [1]}), "'op' of result 0 is missing"),
+        (lambda report: json.dumps(report | {"ops": {"sin": {}}}), "the chapter of op 'sin'"),
+        (lambda report: json.dumps(report)[:-20], "is no JSON"),
+    ],
+)
+def test_a_broken_report_is_an_error_that_says_what_is_wrong(change, words, written, tmp_path):
+    path, html = tmp_path / "report.json", tmp_path / "page.html"
+    path.write_text(change(json.loads(written)))
+    done = CliRunner().invoke(main, ["scoreboard", str(path), "--html", str(html)])
+    assert done.exit_code == 1
+    assert isinstance(done.exception, SystemExit)
+    assert f"Error: {path} is " in done.output
+    assert words in done.output
+    assert not html.exists()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Return the text of a report."""
+    path = tmp_path_factory.mktemp("report") / "report.json"
+    conformance("--ops=sin", "--quick", "--json", path)
+    return path.read_text()
+
+
+def test_a_page_that_cannot_be_written_is_an_error(written, tmp_path, monkeypatch):
+    path, file = tmp_path / "report.json", tmp_path / "file"
+    path.write_text(written)
+    file.write_text("precious")
+
+    def scoreboard(html):
+        done = CliRunner().invoke(main, ["scoreboard", str(path), "--html", str(html)])
+        assert isinstance(done.exception, SystemExit) or done.exit_code == 0
+        return done.output
+
+    assert "is written" in scoreboard(tmp_path / "new" / "page.html")
+    assert f"{file / 'page.html'} cannot be written: " in scoreboard(file / "page.html")
+    assert "is a directory" in scoreboard(tmp_path)
+    assert "does not exist" in CliRunner().invoke(main, ["scoreboard", "x", "--html", "y"]).output
+
+    def full(path, text, **options):
+        path.write_bytes(text.encode()[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    assert "No space left on device" in scoreboard(file)
+    assert file.read_bytes() == b"precious"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "new", "report.json"]
+
+
+def test_paths_are_looked_at_before_the_run(tmp_path):
+    file = tmp_path / "file"
+    file.write_bytes(b"\xff\xfe")
+    for option in ("--json", "--html"):
+        done = CliRunner().invoke(main, ["conformance", option, str(file / "report")])
+        assert done.exit_code == 1
+        assert "no report can be written there: " in done.output
+    for arguments in (["--gaps", str(tmp_path / "none")], ["--explore", "0"], ["--explore", "-2"]):
+        done = CliRunner().invoke(main, ["conformance", *arguments])
+        assert done.exit_code == 2
+        assert "Invalid value" in done.output
+    assert "file is no text in UTF-8" in conformance("--ops=sin", "--gaps", file, code=2)
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_report_says_what_was_run_and_on_what(tmp_path):
