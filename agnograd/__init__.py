@@ -1,5 +1,9 @@
 """Differentiate code written against the Python array API standard, on any array library."""
 
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
 import lazy_loader
 
 from agnograd._mode import PROCESS_PLUGINS
@@ -8,6 +12,32 @@ from agnograd._mode import PROCESS_PLUGINS
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 __version__ = "0.1.0"
+
+
+class _Namespaces:
+    """Finds ``agnograd.numpy`` and the like, by which functions of namespaces are pickled."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        package, _, backend = name.rpartition(".")
+        if package != __name__ or backend.startswith("_"):
+            return None
+        from agnograd._backends import backends
+
+        return ModuleSpec(name, cls) if backend in backends() else None  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> ModuleType:
+        from agnograd._namespace import namespace
+
+        return namespace(spec.name.rpartition(".")[2])
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        """Do nothing: a namespace is made with all that it has."""
+
+
+sys.meta_path.append(_Namespaces)
 
 if PROCESS_PLUGINS:
     from agnograd._activation import activate_process_plugins

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from agnograd._mode import PROCESS_PLUGINS, current_mode, entered, initial_mode
+from agnograd._mode import PROCESS_PLUGINS, current_mode, entered, initial_mode, set_mode
 from agnograd._plugins import plugin_named
-from agnograd.errors import AgnogradError, PluginWarning
+from agnograd.errors import AgnogradError, PluginError, PluginWarning
 
 if TYPE_CHECKING:
     from agnograd._hooks import ActiveHooks
@@ -23,19 +23,19 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
     Parameters
     ----------
     *plugins : str or object
-        Names of installed plugins, of which a new instance is made, or plugins of your own:
-        objects with methods marked ``@hookimpl``. One that is a context manager is entered with
-        the block, and left with it.
+        Names of installed plugins, or your own plugins: objects with methods marked ``@hookimpl``.
+        A name gives a new instance of that plugin. A plugin that is a context manager is entered
+        and left together with the block.
 
     Returns
     -------
     tuple
-        On entering: the plugins, in the order that they were given.
+        What ``with`` returns: the plugins, in the order in which you passed them.
 
     Raises
     ------
     UnknownPluginError
-        If no installed plugin has a name that was given.
+        If no installed plugin has one of the names.
     PluginError
         If a plugin fails to load, or implements a hook that does not exist.
 
@@ -54,23 +54,20 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
         self.plugins = tuple(_instance(plugin) for plugin in plugins)
         super().__init__(hooks=self._together)
 
-    def __enter__(self) -> tuple[Any, ...]:  # type: ignore[override]
-        with ExitStack() as stack:
+    def __enter__(self) -> tuple[Any, ...]:
+        outer, stack = current_mode(), ExitStack()
+        try:
             for plugin in self.plugins:
                 if hasattr(plugin, "__enter__"):
                     stack.enter_context(plugin)  # type: ignore[arg-type]
-            super().__enter__()
-            mode = current_mode()
-            assert mode is not None
-            mode.closing = stack.pop_all()
-        return self.plugins
-
-    def __exit__(self, *error: Any) -> None:
-        mode = current_mode()
-        assert mode is not None
-        super().__exit__(*error)
-        assert mode.closing is not None
-        mode.closing.__exit__(*error)
+            level = self._level(outer)
+            level.closing = stack
+            set_mode(level)
+            return self.plugins
+        except BaseException as error:
+            set_mode(outer)
+            stack.__exit__(type(error), error, error.__traceback__)
+            raise
 
     def __repr__(self) -> str:
         return f"ag.hooks({', '.join(map(repr, self.plugins))})"
@@ -90,6 +87,14 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
 def _instance(plugin: object) -> object:
     if isinstance(plugin, str):
         plugin = plugin_named(plugin)
+    hooked = any(
+        hasattr(getattr(type(plugin), n, None), "agnograd_impl") for n in dir(type(plugin))
+    )
+    if type(plugin).__hash__ is None and not hooked:
+        raise PluginError(
+            f"a {type(plugin).__qualname__} is not a plugin: pass ag.hooks the names of installed "
+            "plugins, or objects with methods marked @hookimpl, each as a separate argument"
+        )
     return plugin() if isinstance(plugin, type) else plugin
 
 
@@ -111,13 +116,17 @@ def activate_process_plugins() -> None:
         active = dict(initial_mode.hooks.plugins) if initial_mode.hooks is not None else {}
         try:
             plugin = _instance(name)
-            initial_mode.activate(ActiveHooks({**active, _free_name(plugin, active): plugin}))
+            together = ActiveHooks({**active, _free_name(plugin, active): plugin})
             if hasattr(plugin, "__enter__"):
                 plugin.__enter__()
-        except AgnogradError as error:
+        except (Exception, SystemExit) as error:  # whatever it is: the program does not need it
+            told = isinstance(error, AgnogradError) and repr(name) in str(error)
+            reason = str(error) if told else f"{name!r} raised {type(error).__name__}: {error}"
             warnings.warn(
-                f"AGNOGRAD: a plugin that AGNOGRAD_PLUGINS names is left out: {error}. Change the "
+                f"AGNOGRAD: a plugin that AGNOGRAD_PLUGINS names is left out: {reason}. Change the "
                 "variable, or unset it",
                 PluginWarning,
                 stacklevel=2,
             )
+        else:
+            initial_mode.activate(together)

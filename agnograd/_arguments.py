@@ -25,6 +25,7 @@ __all__ = [
     "check_cast",
     "is_foreign",
     "is_plain_numpy",
+    "numpy_function",
     "operand",
     "write_out",
 ]
@@ -86,7 +87,8 @@ def as_arrays(domain: Domain, values: Iterable[Any]) -> list[Any]:
     if not any(isinstance(each, Variable) for each in operands):
         return [as_array(domain, each) for each in operands]
     xp = domain.namespace
-    dtype = xp.result_type(*operands)
+    promoted = later("agnograd._kinds", "promoted")
+    dtype = promoted(xp, *operands)
     return [
         each if isinstance(each, Variable) else xp.asarray(each, dtype=dtype) for each in operands
     ]
@@ -132,22 +134,23 @@ def as_operand(domain: Domain, value: Any, beside: Any = None) -> Any:
     kind, name = type(value), domain.backend.name
     raise MixedBackendsError(
         f"an array of type {kind.__module__}.{kind.__qualname__} met a Variable on backend "
-        f"{name!r}; move it there first, with its gradient, by ag.asarray(x, backend={name!r})"
-        f"{'' if owner is None else f' (it is one of {owner.backend.name!r})'}"
+        f"{name!r}{'' if owner is None else f' (it is one of {owner.backend.name!r})'}; "
+        f"{domain.how_to_meet(owner)}"
     )
 
 
 def operand(xp: Any, value: Any) -> Any:
-    """Return what a function was given as the ops of a namespace take it.
+    """Return a function's argument in the form that the ops of a namespace take.
 
-    Variables and Python's scalars come back as they are, raw arrays and nested lists as Variables.
-    Another library's scalar becomes one of Python's, and its array a constant if the backend takes
-    it for one. A namespace of raw arrays, which packs' functions are also called with, gets these.
+    Variables and Python scalars are returned unchanged; raw arrays and nested lists become
+    Variables. Another library's scalar becomes a Python scalar. Its array becomes a constant if the
+    backend accepts it. For a namespace of raw arrays, with which the functions of packs are also
+    called, the results are raw arrays.
 
     Raises
     ------
     MixedBackendsError
-        If it is another backend's Variable, or an array that the backend does not take.
+        If it is another backend's Variable, or an array that the backend does not accept.
     """
     domain = domain_named(xp.__package__.removeprefix("agnograd."))
     found = as_operand(domain, value)
@@ -181,9 +184,9 @@ def is_foreign(value: Any) -> bool:
 
 
 def is_plain_numpy(value: Any) -> bool:
-    """Return whether a value is an array of NumPy's that backends may take for a constant.
+    """Return whether a value is a NumPy array that backends may use as a constant.
 
-    Masked arrays and matrices are none: they have rules of their own for operands.
+    Masked arrays and matrices are not, because they have their own rules for operands.
     """
     is_numpy_array: Callable[[Any], bool] = later("array_api_compat", "is_numpy_array")
     return is_numpy_array(value) and bool(value.__array_priority__ <= 0.0)
@@ -234,3 +237,47 @@ def write_out(
         )
     out[...] = result.data
     return out
+
+
+def numpy_function(name: str) -> Callable[..., Any]:
+    """Return a NumPy function in the form that ``OpSet.composed`` takes, with a namespace first.
+
+    It is the program that agnograd runs when NumPy's function gets a Variable. It works on every
+    backend, with NumPy's arguments.
+
+    Parameters
+    ----------
+    name : str
+        The name in NumPy, such as ``linalg.norm`` for a function of a submodule.
+
+    Returns
+    -------
+    callable
+        Its first argument is a namespace, of Variables or of raw arrays. The other arguments are
+        those of the NumPy function.
+
+    Raises
+    ------
+    UnsupportedFunctionError
+        When it is called, if there is no such program.
+
+    Examples
+    --------
+    >>> from agnograd.extend import OpSet, numpy_function
+    >>> ops = OpSet("differences")
+    >>> ops.composed("gradient(f, *varargs, axis=None)", numpy_function("gradient"))
+    """
+
+    def function(xp: Any, *args: Any, **options: Any) -> Any:
+        domain = domain_named(xp.__package__.removeprefix("agnograd."))
+        out = later("agnograd._array_functions", "program_of")(domain, name)(domain, args, options)
+        return out if xp is domain.namespace else _raw(out)
+
+    function.__doc__ = f"Compute what ``numpy.{name}`` computes, with NumPy's arguments."
+    return function
+
+
+def _raw(out: Any) -> Any:
+    if isinstance(out, tuple):
+        return tuple(_raw(each) for each in out)
+    return out.data if isinstance(out, Variable) else out

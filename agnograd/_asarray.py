@@ -13,7 +13,7 @@ from agnograd.errors import MixedBackendsError
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
-__all__ = ["make_asarray", "make_astype", "make_from_dlpack"]
+__all__ = ["holds_variable", "make_asarray", "make_astype", "make_from_dlpack"]
 
 
 def make_asarray(domain: Domain) -> Callable[..., Variable]:
@@ -32,11 +32,10 @@ def make_asarray(domain: Domain) -> Callable[..., Variable]:
             if obj._domain is not domain:
                 raise MixedBackendsError(
                     f"asarray: the Variable is on backend {obj._domain.backend.name!r}, not on "
-                    f"{domain.backend.name!r}; move it there, with its gradient, by "
-                    f"ag.asarray(x, backend={domain.backend.name!r})"
+                    f"{domain.backend.name!r}; {domain.how_to_meet(obj._domain)}"
                 )
             return _converted(obj, domain, dtype, device, copy)
-        if isinstance(obj, list | tuple) and _holds_variable(obj):
+        if isinstance(obj, list | tuple) and holds_variable(obj):
             if copy is False:
                 raise ValueError("asarray: a list needs a copy, but copy is False; leave copy out")
             return _converted(_stacked(obj, xp), domain, dtype, device, None)
@@ -64,10 +63,11 @@ def _converted(x: Variable, domain: Domain, dtype: Any, device: Any, copy: bool 
     return x
 
 
-def _holds_variable(obj: Any) -> bool:
+def holds_variable(values: Any) -> bool:
+    """Return whether a nested list has a Variable in it."""
     return any(
-        isinstance(each, Variable) or (isinstance(each, list | tuple) and _holds_variable(each))
-        for each in obj
+        isinstance(each, Variable) or (isinstance(each, list | tuple) and holds_variable(each))
+        for each in values
     )
 
 

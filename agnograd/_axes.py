@@ -1,11 +1,17 @@
-"""Axes: which ones a reduction names, how they are kept, and permutations of them."""
+"""Axes: which ones a reduction names, how they are kept, permutations of them, and strides."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["inverse_permutation", "keep_axes", "reduced_axes"]
+__all__ = [
+    "inverse_permutation",
+    "keep_axes",
+    "reduced_axes",
+    "reshaped_strides",
+    "row_strides",
+]
 
 Shape = tuple[int, ...]
 
@@ -19,30 +25,87 @@ def reduced_axes(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]
     (2, 0)
     >>> reduced_axes(None, rank=3)
     (0, 1, 2)
+
+    A 0-d array has no axes to reduce: libraries take ``axis=0`` for it, and ignore it.
+
+    >>> reduced_axes(0, rank=0)
+    ()
     """
-    if axis is None:
+    if axis is None or not rank:
         return tuple(range(rank))
     return tuple(each % rank for each in ((axis,) if isinstance(axis, int) else axis))
 
 
 def keep_axes(reduced: Any, x_shape: Shape, axis: int | Sequence[int] | None, xp: Any) -> Any:
-    """Return a reduction's result with the axes that it reduced as axes of length one.
+    """Return a reduction's result with each reduced axis restored as an axis of length one.
 
-    So a cotangent of ``sum(x, axis=axis)`` broadcasts to ``x_shape``, whether the axes were kept
-    or not.
+    A cotangent of ``sum(x, axis=axis)`` then broadcasts to ``x_shape``, whether or not the axes
+    were kept.
     """
     axes = reduced_axes(axis, len(x_shape))
     shape = tuple(1 if i in axes else length for i, length in enumerate(x_shape))
     return reduced if reduced.shape == shape else xp.reshape(reduced, shape)
 
 
-def inverse_permutation(axes: Sequence[int]) -> tuple[int, ...]:
-    """Return the permutation of axes that undoes another one.
+def inverse_permutation(axes: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the permutation of axes that undoes the given one; a number is one axis.
 
     Examples
     --------
     >>> inverse_permutation((2, 0, 1))
     (1, 2, 0)
     """
+    axes = (axes,) if isinstance(axes, int) else axes
     count = len(axes)
     return tuple(sorted(range(count), key=lambda axis: axes[axis] % count))
+
+
+def row_strides(shape: Shape) -> Shape:
+    """Return how many elements apart neighbours along each axis are, in row-major order.
+
+    Examples
+    --------
+    >>> row_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= length
+    return tuple(reversed(strides))
+
+
+def reshaped_strides(shape: Shape, strides: Shape, new_shape: Shape) -> Shape | None:
+    """Return the strides of elements in another shape, or None if this shape is impossible.
+
+    The elements keep their places in memory, and their row-major order by ``shape`` and
+    ``strides``. So axes can be merged only if their elements lie as in one row; one axis can always
+    be split.
+
+    Examples
+    --------
+    >>> reshaped_strides((2, 3), (6, 2), (6,))
+    (2,)
+    >>> reshaped_strides((3, 2), (1, 3), (6,)) is None
+    True
+    """
+    if 0 in shape:
+        return row_strides(new_shape)
+    blocks: list[
+        list[int]
+    ] = []  # of elements that are equally far apart: their number, and how far
+    for length, stride in zip(shape, strides, strict=True):
+        if blocks and blocks[-1][1] == length * stride:
+            blocks[-1] = [blocks[-1][0] * length, stride]
+        elif length != 1:
+            blocks.append([length, stride])
+    found: list[int] = []
+    left, stride = 1, 1
+    for length in reversed(new_shape):
+        if length != 1 and left == 1:
+            left, stride = blocks.pop()
+        if left % length:
+            return None
+        found.append(stride)
+        left, stride = left // length, stride * length
+    return tuple(reversed(found))

@@ -19,40 +19,40 @@ __all__ = ["Backend"]
 
 
 _HERE = nullcontext()
+_CPU = 1  # DLPack's kDLCPU
 
 
 class Backend:
     """One array library, as agnograd sees it.
 
-    A subclass gives ``name``, ``modules``, ``namespace()`` and ``array_types()``, and overrides
-    what its library does faster than the defaults, which are written in the standard alone. The
-    module of a backend must not import its library before one of these methods is called.
+    A subclass provides ``name``, ``modules``, ``namespace()`` and ``array_types()``. It overrides
+    what its library does faster than the defaults, which use only the standard. The module of a
+    backend must not import its library before one of these methods is called.
 
     Attributes
     ----------
     name : str
         The name of its entry point.
     modules : tuple of str
-        The top-level modules that the library's array types come from; by them the backend of
-        an array is found without importing any library.
+        The top-level modules that the library's array types come from. With these, agnograd finds
+        the backend of an array without importing any library.
     extra : str
         The optional dependency of agnograd, or the requirement, that installs the library.
     capabilities : Capabilities
-        What the library can do and cannot.
+        What the library can and cannot do.
     ops : tuple of str or None
         The ops that the conformance suite checks, as names and patterns such as ``linalg.*``; by
-        default all. A backend that is not finished lists what it has.
+        default all. An unfinished backend lists the ops that it has.
     known_as : str or None
-        The ``__name__`` of the namespace, by default ``agnograd.`` and the name. Programs that
-        know the library by its name spare it what it lacks; or they call functions of its own,
-        which take no Variables, and then this is not for it.
+        The ``__name__`` of the namespace, by default ``agnograd.`` and the name. Some programs
+        recognise a library by this name and avoid what it lacks: set it for those. Do not set it if
+        they then call the library's own functions, which take no Variables.
     taken_over : tuple of str
-        What the namespace has as it is in the library's own, beside what the standard names.
+        The names beyond the standard that the namespace takes unchanged from the library's own.
     large : int or None
-        From how many elements on the rules of element-wise ops are applied to ``block`` elements
-        at a time, where arrays are ``flat``, and nodes keep no array that is the negative of
-        another one; None for never. The library's arrays can be written to then, and can be
-        referred to weakly.
+        The number of elements from which on the rules of element-wise ops get ``block`` elements at
+        a time, where arrays are ``flat``, and nodes do not keep an array that is the negative of
+        another; None for never. The library's arrays must then be writable and weakly referable.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Backend:
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """Return functions that compute ops faster than those of the namespace, by op name.
 
-        They take and return what the standard says, and may be any callables.
+        They take and return what the standard says. Any callable will do.
         """
         return {}
 
@@ -86,10 +86,10 @@ class Backend:
         """Return functions that do what rules do in fewer calls, by op name and by input.
 
         Each takes the cotangent ``g`` and what the op's rule for that input names, and changes
-        neither. Of an element-wise op it returns the product of ``g`` and the conjugate of the
-        derivative (``lambda g, out: ...`` for ``tanh``), of others the gradient, of the input's
-        shape and dtype (``lambda g, x2, x1_dtype: ...`` for ``matmul``); or NotImplemented, which
-        leaves it to the rule. Passes under ``create_graph`` use the rules.
+        neither. For an element-wise op it returns the product of ``g`` and the conjugate of the
+        derivative (``lambda g, out: ...`` for ``tanh``). For other ops it returns the gradient,
+        with the input's shape and dtype (``lambda g, x2, x1_dtype: ...`` for ``matmul``). If it
+        returns NotImplemented, the rule is used. Passes under ``create_graph`` use the rules.
         """
         return {}
 
@@ -103,27 +103,28 @@ class Backend:
         return None if named is None else xp.empty((0,), dtype=named).dtype
 
     def scalar_types(self) -> tuple[type, ...]:
-        """Return types of 0-d results that the library does not give as arrays.
+        """Return the types of 0-d results that the library does not return as arrays.
 
-        They stand for arrays inside of agnograd; ``array`` turns them into arrays for users.
+        agnograd uses them like arrays internally; ``array`` turns them into arrays for users.
         """
         return ()
 
     def array(self, value: Any) -> Any:
         """Return ``value``, an array or one of the scalar types, as an array.
 
-        A backend with scalar types is asked for these alone; one without may refuse arrays here.
+        In a backend with scalar types, this is called only for these. One without scalar types may
+        refuse arrays here.
         """
         return value
 
     def scalar(self, array: Any) -> Any:
-        """Return a 0-d array as the library's own results are: as a scalar, if it gives scalars."""
+        """Return a 0-d array in the form of the library's own results: some return scalars."""
         return array
 
     def accepts(self, value: object) -> bool:
-        """Return whether the library's operators take this operand, which is no array of it.
+        """Return whether the library's operators take this operand, which is not its own array.
 
-        Another library's arrays become constants by ``constant``; all else is left to operators.
+        ``constant`` turns another library's arrays into constants. Operators handle all else.
         """
         return False
 
@@ -135,84 +136,119 @@ class Backend:
         """
         return self.namespace().asarray(value)
 
-    def own(self, array: Any) -> Any:
-        """Return the array, or a copy unless it is one that nothing else shares memory with.
+    def device(self, array: Any) -> Any:
+        """Return an array's device; by default its ``device``, or what array-api-compat knows.
 
-        Gradients that are handed to users pass through here.
+        If the library's arrays do not know their device, return what its creation functions take
+        as ``device``.
+        """
+        import array_api_compat
+
+        return array_api_compat.device(array)
+
+    def own(self, array: Any) -> Any:
+        """Return the array if nothing else shares memory with it, and otherwise a copy.
+
+        Gradients pass through here before users get them.
         """
         return self.namespace().asarray(array, copy=True)
 
     def laid_out(self, gradient: Any, x: Any) -> Any:
-        """Return a gradient that is laid out as its input ``x``, chunk by chunk, say.
+        """Return a gradient with the same layout as its input ``x``, such as the same chunks.
 
-        Gradients that are handed to users pass through here.
+        Gradients pass through here before users get them.
         """
         return gradient
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
-        """Return a copy of ``x`` with ``value`` at ``key``."""
-        out = self.namespace().asarray(x, copy=True)
+        """Return a copy of ``x`` with ``value`` at ``key``.
+
+        The default writes to a copy. If arrays are immutable, or the library has no boolean
+        indexing, it selects each element from ``x`` or ``value``.
+        """
+        able = self.capabilities
+        if able.immutable or not able.boolean_indexing:
+            from agnograd._scatter import set_at
+
+            return set_at(self, x, key, value)
+        out: Any = self.namespace().asarray(x, copy=True)
         out[key] = value
         return out
 
     def put(self, x: Any, key: Any, value: Any) -> Any:
-        """Write ``value`` into ``x`` at ``key``, in place; return ``x``."""
+        """Write ``value`` into ``x`` at ``key``, in place; return ``x``.
+
+        Where the library cannot, the default returns what ``set`` does.
+        """
+        able = self.capabilities
+        if able.immutable or not able.boolean_indexing:
+            from agnograd._scatter import put_at
+
+            return put_at(self, x, key, value)
         x[key] = value
         return x
 
     def alone(self, x: Any) -> bool:
-        """Return whether nothing shares memory with ``x`` that does not refer to ``x`` itself.
+        """Return whether memory is shared with ``x`` only by objects that refer to ``x`` itself.
 
-        Of such an array the number of references says whether anything else may see a write.
+        The number of references to such an array then says whether anything else may see a write.
         """
         return False
 
+    def fingerprint(self, x: Any) -> Any:
+        """Return a value that compares unequal once ``x`` was written to, or None if impossible.
+
+        With this, agnograd notices if a user's function writes to its arguments. It must be fast.
+        """
+        return None
+
     def counter(self) -> Callable[[Any], int]:
-        """Return a fast function that gives the number of an array's elements."""
+        """Return a fast function that returns the number of an array's elements."""
         return lambda x: prod(x.shape)
 
     @property
     def block(self) -> int:
-        """Of how many elements a few arrays stay in the caches of the processors in use."""
+        """The number of elements up to which a few arrays stay in the caches of the processors."""
         return 2**14
 
     def flat(self, x: Any) -> Any:
         """Return a one-dimensional view of an array's elements in row-major order, or None.
 
-        This is called for arrays of ``large`` elements or more.
+        This is called only for arrays of ``large`` elements or more.
         """
         return None
 
     def uniform(self, x: Any) -> Any:
-        """Return the scalar that all elements of an array are, if its layout says so, or None.
+        """Return the scalar that all elements of an array equal, if its layout says so, or None.
 
-        This is called for what ``flat`` has a view of.
+        This is called only for arrays that ``flat`` has a view of.
         """
         return None
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
-        """Add ``values`` to ``into`` at ``key``, repeated positions adding up.
+        """Add ``values`` to ``into`` at ``key``; repeated positions add up.
 
-        ``into`` may be changed in place; the result is returned. The default takes basic keys,
-        a boolean mask, and integers and integer arrays as the standard has them.
+        This may change ``into`` in place, and returns the result. The default takes basic keys, a
+        boolean mask, and integers and integer arrays as in the standard. If arrays are immutable,
+        it selects what belongs to each element.
         """
         from agnograd._scatter import scatter_add
 
-        return scatter_add(self.namespace(), into, key, values)
+        return scatter_add(self, into, key, values)
 
     def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
         """Add slices of ``values`` to those of ``into`` that one-dimensional ``indices`` name.
 
-        Repeated indices add up. ``into`` may be changed in place; the result is returned.
+        Repeated indices add up. This may change ``into`` in place, and returns the result.
         """
         from agnograd._scatter import scatter_add_axis
 
         return scatter_add_axis(self.namespace(), into, indices, values, axis)
 
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what computes a Python operator (of module ``operator``) on raw arrays.
+        """Return a function that computes a Python operator (of module ``operator``) on raw arrays.
 
-        ``operator.getitem``, reading at a key, is one of them.
+        ``operator.getitem``, which reads at a key, is one of these operators.
         """
         return function
 
@@ -223,22 +259,34 @@ class Backend:
     def from_dlpack(self, x: Any, **options: Any) -> Any:
         """Return an array over what an array of any library exports through DLPack.
 
-        ``options`` are the standard's ``device`` and ``copy``, where they were given.
+        ``options`` are the standard's ``device`` and ``copy``, if the caller passed them.
         """
         return self.namespace().from_dlpack(x, **options)
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return what NumPy's ``__array__`` protocol expects of the array.
 
-        It is NumPy that converts what it knows; all else comes through DLPack, which every array of
-        the standard has.
+        NumPy converts the arrays that it knows. All others, and those that refuse NumPy, go through
+        DLPack, which every array of the standard has.
         """
         from agnograd._backends import backend_named  # which imports this module
 
         host = backend_named("numpy")
-        if not hasattr(array, "__array__"):  # NumPy would take it for one object
-            array = host.from_dlpack(array)
-        return host.to_host(array, dtype=dtype, copy=copy)
+        refusal: Exception | None = None
+        if hasattr(array, "__array__"):  # without it NumPy would take the array for one object
+            try:
+                return host.to_host(array, dtype=dtype, copy=copy)
+            except Exception as error:
+                if not hasattr(array, "__dlpack__"):
+                    raise
+                refusal = error
+        try:
+            return host.to_host(_exported(array, host), dtype=dtype, copy=copy)
+        except Exception as error:
+            if refusal is None:
+                raise
+            refusal.add_note(f"nor does DLPack give the array: {type(error).__name__}: {error}")
+            raise refusal from error
 
     def item(self, array: Any) -> Any:
         """Return a 0-d array as a Python scalar."""
@@ -254,24 +302,24 @@ class Backend:
         raise UnsupportedArrayError(f"dtype {array.dtype} has no Python scalar")
 
     def bridge(self) -> Bridge | None:
-        """Return how functions cross over, if the library computes derivatives itself."""
+        """Return how functions cross to the library, if it computes derivatives itself."""
         return None
 
     def on_device(self, array: Any) -> AbstractContextManager[Any]:
-        """Return a context in which work goes to the array's device; then it is as it was.
+        """Return a context in which work goes to the array's device; leaving restores the device.
 
-        It is for libraries that compute on a current device, and not where their arrays are. Where
-        it is overridden, every rule runs, and gradients are added, on the device of the cotangent.
+        It is for libraries that compute on a current device, not where their arrays are. If it is
+        overridden, every rule runs, and gradients are added, on the device of the cotangent.
         """
         return _HERE
 
     def synchronize(self, array: Any = None) -> None:
-        """Wait until the device has computed the array (or everything); the host by default."""
+        """Wait until the device has computed the array, or everything; by default do not wait."""
 
     def mark(self) -> Any:
         """Return a mark in time, on the device if the library has device timers.
 
-        A float is a time of the host's clock, ``time.perf_counter``.
+        A float is a time by the host's clock, ``time.perf_counter``.
         """
         return time.perf_counter()
 
@@ -281,20 +329,26 @@ class Backend:
         return seconds
 
     def memory(self) -> dict[str, int]:
-        """Return figures of device memory in bytes by name; empty where nothing is known."""
+        """Return figures of device memory in bytes by name; empty if nothing is known."""
         return {}
 
     def counting_waits(self) -> AbstractContextManager[Callable[[], int]] | None:
         """Return a context that counts how often values are waited for, or None if it cannot.
 
-        The context gives a function that returns the number so far. A lazy library counts how
-        often it computes.
+        Entering the context gives a function that returns the number so far. A lazy library counts
+        how often it computes.
         """
         return None
 
     def conformance(self) -> AbstractContextManager[Any]:
-        """Return a context with the settings that the conformance suite runs in.
+        """Return a context with the settings in which the conformance suite runs.
 
-        They are those that programs make at their start: that there are 64-bit numbers, say.
+        These are settings that programs make when they start, such as enabling 64-bit numbers.
         """
         return nullcontext()
+
+
+def _exported(array: Any, host: Backend) -> Any:
+    """Return a NumPy array of what a library exports through DLPack, from a device by a copy."""
+    kind = getattr(array, "__dlpack_device__", lambda: (_CPU, 0))()[0]
+    return host.from_dlpack(array) if kind == _CPU else host.from_dlpack(array, device="cpu")

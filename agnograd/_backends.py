@@ -6,7 +6,7 @@ import os
 from types import ModuleType
 
 from agnograd._backend import Backend
-from agnograd._discovery import BACKENDS, installed, load, origin, unknown
+from agnograd._discovery import BACKENDS, chosen, installed, load, origin, unknown
 from agnograd.errors import PluginError, UnknownBackendError
 
 __all__ = ["backend_named", "backend_of", "backends", "default_name", "require"]
@@ -36,7 +36,7 @@ def backend_named(name: str) -> Backend:
     Raises
     ------
     UnknownBackendError
-        If there is no such entry point; the message lists those that there are.
+        If there is no such entry point; the message lists the installed ones.
     PluginError
         If the backend's module, or its library, fails to import.
     """
@@ -46,7 +46,7 @@ def backend_named(name: str) -> Backend:
 
 def _from_plugin(name: str) -> Backend:
     """Return what the plugin of a backend gives."""
-    entry = installed(BACKENDS).get(name)
+    entry = chosen(BACKENDS, name)
     if entry is None:
         raise UnknownBackendError(unknown("backend", name, BACKENDS))
     import pluggy
@@ -72,9 +72,11 @@ def _from_plugin(name: str) -> Backend:
 
 
 def require(backend: Backend) -> ModuleType:
-    """Return a backend's namespace; a missing library is an error with the pip command."""
+    """Return a backend's namespace; if its library is missing, raise with the pip command."""
     try:
         return backend.namespace()
+    except PluginError:  # which says what is wrong
+        raise
     except ImportError as error:
         what = f"'agnograd[{backend.extra}]'" if backend.extra else backend.modules[0]
         raise PluginError(

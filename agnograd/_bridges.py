@@ -12,7 +12,7 @@ Flat = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class Record(Protocol):
-    """A run of a function that was recorded: its results, and the way back.
+    """A recorded run of a function: its results, and the way back.
 
     Gradients and cotangents of complex arrays follow agnograd's convention, dL/da + i dL/db.
     """
@@ -25,8 +25,8 @@ class Record(Protocol):
     def pull(self, cotangents: Sequence[Any]) -> Sequence[Any]:
         """Return the gradient of each input of floating-point or complex dtype, raw.
 
-        There is a cotangent for each output; those of outputs of other dtypes are ignored. It may
-        be called many times.
+        Pass a cotangent for each output; those of outputs of other dtypes are ignored. You may call
+        it many times.
         """
         ...
 
@@ -39,7 +39,7 @@ class Record(Protocol):
 
 
 class Program(Protocol):
-    """A function of Variables, for another library: raw arrays of any backend in and out."""
+    """A function of Variables for another library: it takes raw arrays of any backend."""
 
     @property
     def backend(self) -> str:
@@ -47,41 +47,41 @@ class Program(Protocol):
         ...
 
     def record(self, inputs: Sequence[Any]) -> Record:
-        """Run it and record it."""
+        """Run the function and record it."""
         ...
 
     def outputs(self, inputs: Sequence[Any]) -> Sequence[Any]:
-        """Run it, and return its results on the inputs' own backend."""
+        """Run the function, and return its results on the inputs' own backend."""
         ...
 
     def expected(self) -> Sequence[Any] | None:
-        """Return objects with the results' ``shape`` and ``dtype``, if they are known before."""
+        """Return objects with the results' ``shape`` and ``dtype``, if known in advance."""
         ...
 
 
 class Bridge:
-    """What a backend's library offers that has derivatives of its own (``Backend.bridge``)."""
+    """What a library with its own derivatives offers (``Backend.bridge``)."""
 
     def export(self, program: Program, inputs: Sequence[Any]) -> Sequence[Any]:
-        """Return the program's results, so that the library can differentiate them by the inputs.
+        """Return the program's results so that the library can differentiate them by the inputs.
 
-        The inputs are the library's arrays, and so are the results. The library's derivative of
-        the program is ``Record.pull``, and the derivative of that ``Record.pulled``, and so on.
+        The inputs and the results are the library's arrays. The library uses ``Record.pull`` as the
+        derivative of the program, ``Record.pulled`` as the derivative of that, and so on.
         """
         raise NotImplementedError(f"{type(self).__name__} must override export()")
 
     def record(self, f: Flat, inputs: Sequence[Any], parameters: Sequence[Any] = ()) -> Record:
-        """Run a function of the library's arrays, recorded by the library's own means.
+        """Run a function of the library's arrays, recorded by the library itself.
 
-        ``parameters`` are some of those that ``self.parameters`` gave, and count as further inputs.
-        Without any of both, the results are all that is asked of the record.
+        ``parameters`` are some of those that ``self.parameters`` returned, and count as further
+        inputs. Without inputs and parameters, only the results of the record are needed.
         """
         raise NotImplementedError(f"{type(self).__name__} must override record()")
 
     def parameters(self, f: Any) -> Sequence[tuple[Any, Any]]:
         """Return what a function of the library trains besides its arguments.
 
-        Pairs: what the library knows it by, and the raw array that it has for a value.
+        These are pairs: the library's own object for the parameter, and the raw array of its value.
         """
         return ()
 

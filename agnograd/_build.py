@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import sys
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
@@ -19,7 +21,7 @@ from agnograd._namespace import Extension, Namespace
 from agnograd._operators import add_operators
 from agnograd._ops import Op
 from agnograd._registry import extensions, registered_in
-from agnograd.errors import PluginError
+from agnograd.errors import PluginError, PluginWarning
 
 __all__ = ["build"]
 
@@ -37,48 +39,26 @@ def build(name: str) -> Domain:
         vars(target).update(_facts(domain), __package__=path)
     ops = {name: op for name, (op, _) in registered_in("").items()}
     _fill(domain, "", ops, domain.raw, domain.namespace)
-    for part in _extensions(domain, ops):
-        _extend(domain, part, ops)
     domain.raw.asarray = domain.library.asarray
     domain.convert = domain.namespace.astype
     domain.namespace.astype = make_astype(domain)
     domain.namespace.asarray = make_asarray(domain)
     domain.namespace.from_dlpack = make_from_dlpack(domain)
+    for function in (domain.namespace.asarray, domain.namespace.from_dlpack):
+        function.__module__, function.__qualname__ = path, function.__name__
     add_operators(domain, ops)
+    # Functions are pickled by the name of their module; other processes find it by agnograd itself.
+    sys.modules.setdefault(path, domain.namespace)
     return domain
-
-
-def _extensions(domain: Domain, ops: Mapping[str, Op]) -> list[str]:
-    """Return the extensions that a namespace has.
-
-    They are the library's own, and those of which an op set says how an op is computed.
-    """
-    library = domain.library
-    computed = {name.rpartition(".")[0] for name, op in ops.items() if op.forward is not None}
-    parts = dict.fromkeys(name.rpartition(".")[0] for name in ops) | dict.fromkeys(extensions())
-    found = {*computed, *extensions(), *dir(library)}  # what is listed need not be imported yet
-    return [part for part in parts if part and (part in found or hasattr(library, part))]
-
-
-def _extend(domain: Domain, part: str, ops: Mapping[str, Op]) -> None:
-    """Give a domain's namespaces an extension, which is filled when it is first used."""
-
-    def fill() -> None:
-        more = {name: op for name, (op, _) in registered_in(part).items()}
-        _fill(domain, part, {**ops, **more}, raw, public)
-        raw.become()
-        public.become()
-
-    raw = Extension(f"{domain.raw.__name__}.{part}", ModuleType, fill)
-    public = Extension(f"{domain.namespace.__package__}.{part}", Namespace, fill)
-    setattr(domain.raw, part, raw)
-    setattr(domain.namespace, part, public)
 
 
 def _fill(
     domain: Domain, part: str, ops: Mapping[str, Op], raw: ModuleType, public: ModuleType
 ) -> None:
-    """Put the ops of an extension, or of the namespace itself, into the two namespaces."""
+    """Put the ops of an extension, or of the namespace itself, into the two namespaces.
+
+    They get the extensions that are in it, too: ``stats`` has ``stats.norm``.
+    """
     faster = domain.backend.kernels()
     for name, op in ops.items():
         prefix, _, short = name.rpartition(".")
@@ -86,6 +66,62 @@ def _fill(
         if kernel is not None:
             setattr(raw, short, kernel)
             setattr(public, short, (_composed if op.composed else compile_op)(op, domain, kernel))
+    for inner in _extensions(domain, part, ops):
+        _extend(domain, inner, ops, raw, public)
+
+
+def _extensions(domain: Domain, part: str, ops: Mapping[str, Op]) -> list[str]:
+    """Return the extensions in one, or in a namespace itself, by their full names.
+
+    They are the library's own, and those of which an op set says how an op is computed.
+    """
+    parts = {_next(part, name): True for name in extensions()}
+    for name, op in ops.items():
+        inner = _next(part, name.rpartition(".")[0])
+        parts[inner] = parts.get(inner, False) or op.forward is not None
+    for inner in parts.keys() & ops.keys():
+        warnings.warn(
+            f"AGNOGRAD: an extension is called as the op {inner!r} of {ops[inner].chapter}, and is "
+            "left out. Uninstall its distribution, or rename the extension",
+            PluginWarning,
+            stacklevel=2,
+        )
+        del parts[inner]
+    library = _of_library(domain, part)
+    listed = dir(library)  # what is listed need not be imported yet
+    for inner, computed in [*parts.items()]:
+        short = inner.rpartition(".")[2]
+        if not computed and short not in listed and not hasattr(library, short):
+            del parts[inner]
+    return [inner for inner in parts if inner]
+
+
+def _next(part: str, name: str) -> str:
+    """Return the extension in ``part`` that an extension of this name is, or is in; or ""."""
+    before = f"{part}." if part else ""
+    if not name.startswith(before):
+        return ""
+    return before + name.removeprefix(before).partition(".")[0] if name else ""
+
+
+def _extend(
+    domain: Domain, part: str, ops: Mapping[str, Op], raw: ModuleType, public: ModuleType
+) -> None:
+    """Give two namespaces an extension, which is filled when it is first used."""
+
+    def fill() -> None:
+        more = {name: op for name, (op, _) in registered_in(part).items()}
+        known = {**ops, **more}
+        within = {name: op for name, op in known.items() if name.startswith(f"{part}.")}
+        _fill(domain, part, within, inner_raw, inner)
+        inner_raw.become()
+        inner.become()
+
+    inner_raw = Extension(f"{domain.raw.__name__}.{part}", ModuleType, fill)
+    inner = Extension(f"{domain.namespace.__package__}.{part}", Namespace, fill)
+    short = part.rpartition(".")[2]
+    setattr(raw, short, inner_raw)
+    setattr(public, short, inner)
 
 
 def _facts(domain: Domain) -> dict[str, Any]:
@@ -104,11 +140,16 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
         return Deferred(partial(_from_module, op.name, module, forward, domain))
     if forward is not None:
         return forward
-    found: Any = domain.library
-    for part in op.name.split("."):
-        found = getattr(found, part, None)
-    kernel: Callable[..., Any] | None = found
+    kernel: Callable[..., Any] | None = _of_library(domain, op.name)
     return kernel
+
+
+def _of_library(domain: Domain, name: str) -> Any:
+    """Return what a library has under a name with dots, or None; itself for an empty one."""
+    found: Any = domain.library
+    for part in name.split(".") if name else ():
+        found = getattr(found, part, None)
+    return found
 
 
 def _bound(function: Callable[..., Any], domain: Domain) -> Callable[..., Any]:
@@ -145,7 +186,7 @@ def _composed(op: Op, domain: Domain, _: Callable[..., Any]) -> Callable[..., An
     def function(*args: Any, **kwargs: Any) -> Any:
         return program(*args, **kwargs)
 
-    function.__name__ = function.__qualname__ = op.name.rpartition(".")[2]
+    function.__name__, function.__qualname__ = op.name.rpartition(".")[2], op.name
     function.__module__ = domain.namespace.__package__
     function.__doc__ = getdoc(op.forward)
     function.__signature__ = op.signature  # type: ignore[attr-defined]

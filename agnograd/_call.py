@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from inspect import isfunction
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agnograd._graph import FIRST, OP, Node
 from agnograd.errors import FreedGraphError
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from agnograd._domain import Domain
     from agnograd._hooks import ActiveHooks
 
-__all__ = ["Backward", "Call", "Pairs", "SharedCall", "Source", "in_full", "note"]
+__all__ = ["Backward", "Call", "Pairs", "SharedCall", "Source", "in_full", "note", "was_freed"]
 
 # For each edge of a node: the edge, and the gradient for it or None.
 Pairs = Sequence[tuple[Any, Any]]
 Backward = Callable[..., Pairs]
 # What a saved value is: the input of this number, "out" (or which of several outputs), "each" of a
-# sequence of inputs, an array that is "constant" or of "unknown" origin; None for what is no array.
+# sequence of inputs, an array that is "constant" or of "unknown" origin, the names of "attributes";
+# None for what is no array.
 Source = int | str | tuple[Any, ...] | None
 
 
@@ -45,10 +46,10 @@ class Call:
     parameters : mapping
         The options of this call by name (empty for a call that no hook observed).
     location : str or None
-        ``file:line in function`` of the user's code that called the op. It is found when a hook
-        reads it during the forward call, and kept for the backward pass; else it is None.
+        ``file:line in function`` of the user's code that called the op. It is looked up if a hook
+        reads it during the forward call, and kept for the backward pass; otherwise it is None.
     backend : Backend
-        The backend that it runs on; of a call that moves arrays, the one of its results.
+        The backend that the op runs on. If the call moves arrays, the backend of its results.
     """
 
     __slots__ = ()
@@ -109,6 +110,10 @@ class Call:
     def watched(self) -> Call:
         """Return, or become, what stands for a call whose result's gradient someone watches."""
         raise NotImplementedError
+
+    def masking(self) -> Call:
+        """Return what leaves elements of its inputs out; one that hooks observe is as before."""
+        return self
 
     def when_freed(self) -> tuple[Any, ...]:
         """Return what takes the place of a node's op and saved values when they are freed."""
@@ -259,6 +264,10 @@ class SharedCall(Call):
             return self
         return self._variant("watched", reads=False, turn=True, step=None)
 
+    def masking(self) -> SharedCall:
+        """Return what stands for calls that leave elements of their inputs out."""
+        return self._variant("masking", masks=_always, step=None)
+
     def _variant(self, name: str, **other: Any) -> SharedCall:
         """Return a call that differs in some attributes: one for all that are made so."""
         if name not in self._variants:
@@ -323,6 +332,10 @@ class ObservedCall(Call):
         return self, *self._nothing
 
 
+def _always(node: Node) -> bool:
+    return True
+
+
 def _kind(shared: Mapping[str, Any]) -> type[ObservedCall]:
     body = {n: staticmethod(value) if isfunction(value) else value for n, value in shared.items()}
     return type("Call", (ObservedCall,), {"__slots__": (), **body})
@@ -341,8 +354,13 @@ def in_full(node: Node) -> Node:
 
 
 def _was_freed(g: Any, node: Node, xp: Any = None) -> Any:
+    was_freed(node[OP].name)
+
+
+def was_freed(name: str) -> NoReturn:
+    """Say that an op's saved values are needed and gone."""
     raise FreedGraphError(
-        f"the values that {node[OP].name!r} saved were freed by an earlier backward pass; pass "
+        f"the values that {name!r} saved were freed by an earlier backward pass; pass "
         "retain_graph=True to that pass if the graph is needed again"
     )
 

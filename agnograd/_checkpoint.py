@@ -1,4 +1,4 @@
-"""Checkpoints: what a function computes is computed again in the backward pass, and not kept."""
+"""Checkpoints: the backward pass computes a function's values again, instead of keeping them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._call import Pairs, SharedCall, Source
+from agnograd._checks import callable_in
 from agnograd._engine import run_pass
 from agnograd._graph import (
     FIRST,
     OP,
+    ByNode,
     Edge,
+    Leaf,
     Node,
     Output,
     edges_of,
     forget,
     next_rank,
 )
-from agnograd._mode import current_mode, enable_grad, entered, is_grad_enabled
+from agnograd._mode import current_mode, entered, is_grad_enabled, recording_since, set_mode
 from agnograd._paths import older
 from agnograd._trees import flatten, unflatten
 from agnograd._variable import Variable
 from agnograd._views import View
-from agnograd.errors import RuleError
+from agnograd.errors import FreedGraphError, RuleError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -34,17 +37,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def checkpoint(f: F) -> F:
-    """Return ``f``, but so that the graph keeps its arguments alone.
+    """Return a version of ``f`` for which the graph keeps only the arguments.
 
-    The backward pass runs ``f`` once more, records it, and goes through that record. So the values
-    inside of ``f`` take no memory between the two, at the cost of a second forward run. Checkpoints
-    may be nested, and what ``f`` uses besides its arguments gets its gradient, too.
+    The backward pass runs ``f`` again, records it, and goes through that record. So the values
+    inside ``f`` take no memory between the two passes, at the cost of a second forward run.
+    Checkpoints may be nested. Variables that ``f`` uses besides its arguments also get gradients.
 
     Parameters
     ----------
     f : callable
-        A function of arrays, and of pytrees of them. It must compute the same thing both times,
-        and must not write to its arguments or to what it uses besides them.
+        A function of arrays or pytrees of arrays. It must compute the same thing both times. It
+        must not write to its arguments, or to other arrays that it uses.
 
     Returns
     -------
@@ -54,7 +57,7 @@ def checkpoint(f: F) -> F:
     Raises
     ------
     RuleError
-        In the backward pass, if ``f`` then returns arrays of other shapes or dtypes.
+        In the backward pass, if ``f`` now returns arrays of other shapes or dtypes.
 
     Examples
     --------
@@ -65,16 +68,19 @@ def checkpoint(f: F) -> F:
     >>> float(ag.grad(layer)(2.0, 3.0))
     324.0
     """
+    callable_in("ag.checkpoint", f, "ag.checkpoint(f)(x), or @ag.checkpoint before a def")
 
     @functools.wraps(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        mode = current_mode()
-        # In forward mode the values are needed at once: there is nothing to put off.
-        if not is_grad_enabled() or (mode is not None and mode.tape is not None):
-            return f(*args, **kwargs)
-        return _recorded(f, args, kwargs)
+        return _recorded(f, args, kwargs) if _puts_off() else f(*args, **kwargs)
 
     return checkpointed  # type: ignore[return-value]
+
+
+def _puts_off() -> bool:
+    """Return whether there is anything to put off: forward mode needs the values at once."""
+    mode = current_mode()
+    return is_grad_enabled() and (mode is None or mode.tape is None)
 
 
 class Forgetful:
@@ -85,6 +91,9 @@ class Forgetful:
         forget(node)
         return False
 
+    def guard(self, node: Node) -> None:
+        """Nobody will ask."""
+
 
 def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run ``f`` without keeping what it saves, and record the call as one node."""
@@ -92,11 +101,8 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Variable)]
     inputs = [leaves[place] for place in places]
     run = Run(f, leaves, tree, places, [each._domain for each in inputs])
-    # Views become plain Variables: what they show is an argument, their base is not.
-    plain = [each._domain.Variable._make(each._raw, each._node) for each in inputs]
     start = next_rank()
-    with entered(recording=True, tape=Forgetful()):
-        outputs, structure = run(plain)
+    outputs, structure = _first_run(run, inputs)
     tracked = [
         place
         for place, out in enumerate(outputs)
@@ -116,6 +122,25 @@ def _recorded(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
         end = Output(node, index, run.facts, out._domain) if several else node
         outputs[place] = out._domain.Variable._make(out._raw, end)
     return unflatten(structure, outputs)
+
+
+def _first_run(run: Run, inputs: list[Variable]) -> tuple[list[Any], Any]:
+    """Run a function and forget what it saves, unless it takes derivatives itself."""
+
+    def plain() -> list[Variable]:
+        # Views become plain Variables: what they show is an argument, their base is not.
+        return [each._domain.Variable._make(each._raw, each._node) for each in inputs]
+
+    outer = current_mode()
+    try:
+        try:
+            with entered(recording=True, tape=Forgetful()):
+                return run(plain())
+        except FreedGraphError:
+            with entered(recording=True):
+                return run(plain())
+    finally:
+        set_mode(outer)
 
 
 def _node(run: Run, inputs: list[Variable], edges: list[Edge], domain: Domain) -> Node:
@@ -159,7 +184,7 @@ class Run:
         outputs, structure = flatten(self.f(*args, **kwargs))
         for out in outputs:
             if isinstance(out, View):  # its last writes are the function's, too
-                out._refresh()
+                out.refresh()
         return outputs, structure
 
     def expect(self, tracked: list[int], outputs: list[Any]) -> None:
@@ -170,9 +195,11 @@ class Run:
     def backward(self, g: Any, node: Node, xp: Any = None) -> Pairs:
         """Run the function again, and take the gradients through what it records."""
         create_graph = xp is not None
-        edges = edges_of(node)
-        with enable_grad():
-            outputs, _ = self(self._inputs(node[FIRST : node[OP].first], edges))
+        edges, start = edges_of(node), next_rank()
+        variables = self._inputs(node[FIRST : node[OP].first], edges)
+        ends = [x._node for x in variables]  # the function may write to them
+        with recording_since(start, also=edges):
+            outputs, _ = self(variables)
         self._check(outputs)
         cotangents = g if len(self.tracked) > 1 else [g]
         seeds = [
@@ -182,20 +209,42 @@ class Run:
         ]
         found = run_pass(
             seeds,
-            targets=[edge for edge in edges if edge is not None],
+            targets=[edge for edge in (*edges, *ends) if edge is not None],
             create_graph=create_graph,
             retain_graph=create_graph,
             beyond=False,
         )
-        return [(edge, None if edge is None else found.of(edge)) for edge in edges]
+        return [(edge, self._gradient(found, i, edge, ends)) for i, edge in enumerate(edges)]
 
     def _inputs(self, saved: Sequence[Any], edges: Sequence[Edge | None]) -> list[Variable]:
-        return [
-            value
-            if isinstance(value, Variable)
-            else domain.Variable._make(value, edges[source] if isinstance(source, int) else None)
-            for value, source, domain in zip(saved, self.sources, self.domains, strict=True)
-        ]
+        """Return the arguments, connected to what they were connected to.
+
+        What a manager, or a pullback, takes for a constant has a leaf of its own in its place: it
+        is needed for this pass, and for no other one.
+        """
+        state, variables = current_mode(), []
+        kept = None if state is None else state.kept
+        for value, source, domain in zip(saved, self.sources, self.domains, strict=True):
+            raw = value._raw if isinstance(value, Variable) else value
+            edge = edges[source] if isinstance(source, int) else None
+            variable: Variable = domain.Variable._make(raw, edge)
+            if edge is not None and kept is not None and kept(edge) == (None,):
+                variable._node = Leaf.of(variable)
+            variables.append(variable)
+        return variables
+
+    def _gradient(
+        self, found: ByNode[Any], index: int, edge: Edge | None, ends: list[Edge | None]
+    ) -> Any:
+        """Return the gradient for an edge, and for the leaves that stand for it, or None."""
+        if edge is None:
+            return None
+        g = found.of(edge)
+        for end, source in zip(ends, self.sources, strict=True):
+            if source == index and end is not edge and end is not None:
+                part = found.of(end)
+                g = part if g is None else g if part is None else g + part
+        return g
 
     def _check(self, outputs: list[Any]) -> None:
         again = [

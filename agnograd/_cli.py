@@ -13,7 +13,7 @@ from rich.text import Text
 
 from agnograd._backends import backends as backend_names
 from agnograd._conformance_cli import conformance, scoreboard
-from agnograd._discovery import BACKENDS, installed, origin
+from agnograd._discovery import BACKENDS, PLUGINS, conflicts, installed, origin
 from agnograd._info import BackendRow, PluginRow, active_plugins, backend_rows, versions
 from agnograd._plugins import plugins as known_plugins
 from agnograd._registry import ops as known_ops
@@ -64,6 +64,7 @@ def backends() -> None:
     """List the installed backends; none of them is imported."""
     entries = installed(BACKENDS)
     _print(("backend", "distribution"), ((name, origin(entries[name])) for name in backend_names()))
+    _print_conflicts(BACKENDS)
 
 
 @main.command()
@@ -76,6 +77,7 @@ def plugins() -> None:
             for each in known_plugins().values()
         ),
     )
+    _print_conflicts(PLUGINS)
 
 
 @main.command()
@@ -123,6 +125,11 @@ def new_backend(name: str, into: Path, library: str) -> None:
 def new_ops(name: str, into: Path) -> None:
     """Write a distribution NAME with an op and its derivative, and tests that pass."""
     _created(create("ops", name, into))
+
+
+def _print_conflicts(group: str) -> None:
+    for each in conflicts(group):
+        click.echo(f"Note: {each}.")
 
 
 def _created(folder: Path) -> None:

@@ -46,6 +46,7 @@ def compile_op(
         make,
         prototype(op.text),
     )
+    function.__qualname__ = op.name
     function.__module__ = domain.namespace.__package__
     function.__doc__ = (op.forward and getdoc(op.forward)) or (
         f"Compute ``{op.name}`` ({op.chapter}), recorded for differentiation."

@@ -13,6 +13,7 @@ import click
 __all__ = ["conformance", "scoreboard"]
 
 _file = click.Path(dir_okay=False, path_type=Path)
+_readable = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 
 @click.command()
@@ -21,8 +22,10 @@ _file = click.Path(dir_okay=False, path_type=Path)
 @click.option("--checks", multiple=True, metavar="PATTERN", help="Checks to run.")
 @click.option("--quick", is_flag=True, help="Two samples of each dtype of an op, in double.")
 @click.option("--double", is_flag=True, help="Every sample, in double precision alone.")
-@click.option("--gaps", type=_file, help="Known gaps of the library, with reasons.")
-@click.option("--explore", type=int, metavar="N", help="Draw N new arrays a sample; not graded.")
+@click.option("--gaps", type=_readable, help="Known gaps of the library, with reasons.")
+@click.option(
+    "--explore", type=click.IntRange(1), metavar="N", help="Draw N new arrays a sample; not graded."
+)
 @click.option("--json", "json_file", type=_file, help="Write a report as JSON.")
 @click.option("--html", "html_file", type=_file, help="Write a report as a page.")
 @click.option("-n", "processes", metavar="N", help="Processes, or auto: needs pytest-xdist.")
@@ -51,6 +54,8 @@ def conformance(
     if listed:
         _list()
         return
+    for path in filter(None, (json_file, html_file)):
+        _check_writable(path)
     given = {
         "backend": backend,
         "gaps": gaps,
@@ -64,7 +69,22 @@ def conformance(
     options += ["--agnograd-quick"] if quick else []
     options += ["--agnograd-double"] if double else []
     options += ["-n", processes] if processes is not None else []
-    context.exit(_run([*options, *pytest_args]))
+    status = _run([*options, *pytest_args])
+    if status < 0:  # the library, most likely, has taken the process down
+        context.exit(_died(-status, json_file))
+    context.exit(status)
+
+
+def _check_writable(path: Path) -> None:
+    """Raise if a report cannot be written to a path, before the run that it is of."""
+    there = path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("a").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise click.ClickException(f"no report can be written there: {error}") from error
 
 
 def _run(options: list[str]) -> int:
@@ -77,6 +97,23 @@ def _run(options: list[str]) -> int:
     return subprocess.call([sys.executable, "-m", "pytest", "-q", *isolated, *suite, *options])
 
 
+def _died(number: int, report: Path | None) -> int:
+    """Say that a signal ended the run, and where what it found is; return the shell's status."""
+    import signal
+
+    name = signal.Signals(number).name
+    click.echo(f"the run was ended by {name}, which is most likely the library's fault", err=True)
+    if report is None:
+        click.echo("with --json FILE what is found, and what runs, is there to read", err=True)
+    else:
+        click.echo(
+            f"{report} says what was found, and what was running; `agnograd scoreboard {report} "
+            "--html FILE` makes a page of it",
+            err=True,
+        )
+    return 128 + number
+
+
 def _list() -> None:
     from agnograd.testing.conformance._checks import CHECKS, summary
 
@@ -86,7 +123,7 @@ def _list() -> None:
 
 
 @click.command()
-@click.argument("reports", nargs=-1, required=True, type=_file)
+@click.argument("reports", nargs=-1, required=True, type=_readable)
 @click.option("--html", "html_file", type=_file, required=True, help="The page to write.")
 def scoreboard(reports: tuple[Path, ...], html_file: Path) -> None:
     """Merge REPORTS of several backends, as JSON, into one page with a column for each."""
@@ -101,5 +138,19 @@ def scoreboard(reports: tuple[Path, ...], html_file: Path) -> None:
     twice = next((name for name in backends if backends.count(name) > 1), None)
     if twice is not None:
         raise click.ClickException(f"two reports are of backend {twice!r}: give one of each")
-    html_file.write_text(page(found), encoding="utf-8")
+    _write(html_file, page(found))
     click.echo(f"{html_file} is written")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole, or leave what is there."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be written: {error}") from error

@@ -12,15 +12,15 @@ __all__ = ["Deferred", "deferred_function", "later", "now"]
 
 
 class Deferred:
-    """A function that ``load`` returns when it is called first.
+    """A function that ``load`` returns when it is first called.
 
-    A backend's namespace may have such in place of functions whose module takes long to import:
-    ops call what was loaded directly.
+    A backend's namespace may have a ``Deferred`` in place of a function whose module takes long to
+    import. Ops call the loaded function directly.
 
     Parameters
     ----------
     load : callable
-        Returns the function; it takes no arguments.
+        A callable without arguments that returns the function.
     """
 
     __slots__ = ("_function", "_load")

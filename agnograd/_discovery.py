@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from importlib import import_module
 from importlib.machinery import PathFinder
 from typing import NamedTuple
 
-from agnograd.errors import PluginError
+from agnograd.errors import PluginError, PluginWarning
 
-__all__ = ["BACKENDS", "OPS", "PLUGINS", "EntryPoint", "installed", "load", "origin", "unknown"]
+__all__ = [
+    "BACKENDS",
+    "OPS",
+    "PLUGINS",
+    "EntryPoint",
+    "chosen",
+    "conflicts",
+    "every",
+    "installed",
+    "load",
+    "origin",
+    "unknown",
+]
 
 BACKENDS = "agnograd.backends"
 OPS = "agnograd.ops"
 PLUGINS = "agnograd.plugins"
 _GROUPS = (BACKENDS, OPS, PLUGINS)
+OURS = "agnograd"
 
 
 class EntryPoint(NamedTuple):
@@ -64,24 +77,86 @@ def _entry_points() -> tuple[EntryPoint, ...]:
     if archives or any(each is not PathFinder for each in finders):
         return tuple(_of_all_kinds())
     found: dict[str, tuple[EntryPoint, ...]] = {}
-    for place in sys.path:
-        for folder in _folders(place or os.curdir):
-            name = os.path.basename(folder).rpartition(".")[0].partition("-")[0]
-            key = name.lower().replace(".", "_")
-            if key not in found:  # what comes later on the path is hidden
-                found[key] = tuple(_in_folder(folder))
+    folders = [folder for place in sys.path for folder in _folders(place or os.curdir)]
+    ours = _ours(
+        (folder, os.path.dirname(folder), partial(_text, folder, "direct_url.json"))
+        for folder in folders
+        if _key_of(folder) == OURS
+    )
+    for folder in folders:
+        key = _key_of(folder)
+        if key == OURS and os.path.realpath(folder) != ours:
+            key = folder  # which only calls itself so, and hides nothing
+        if key not in found:  # what comes later on the path is hidden
+            found[key] = tuple(_in_folder(folder, ours))
     return tuple(entry for entries in found.values() for entry in entries)
 
 
-def _of_all_kinds() -> Iterator[EntryPoint]:
-    from importlib.metadata import entry_points
+def _key(name: str) -> str:
+    return name.lower().replace("-", "_").replace(".", "_")
 
-    for group in _GROUPS:
-        for each in entry_points(group=group):
-            name, version = ("an unknown distribution", "")
-            if each.dist is not None:
-                name, version = each.dist.name, each.dist.version
-            yield EntryPoint(each.name, each.value, group, name, version)
+
+def _key_of(folder: str) -> str:
+    return _key(os.path.basename(folder).rpartition(".")[0].partition("-")[0])
+
+
+def _ours(found: Iterable[tuple[str, str, Callable[[], str | None]]]) -> str | None:
+    """Return which of the distributions that call themselves ``agnograd`` is this one.
+
+    It is beside this package, or says that it was installed from where this package is; if there
+    is none such, it is the first.
+
+    Parameters
+    ----------
+    found : iterable of tuple
+        For each its path, the place that it is in, and what gives the text of its direct_url.json.
+    """
+    home = os.path.realpath(os.path.dirname(os.path.dirname(__file__)))
+    first = None
+    for path, place, origin in found:
+        if os.path.realpath(place) == home or _path_in(origin() or "") == home:
+            return os.path.realpath(path)
+        first = first or os.path.realpath(path)
+    return first
+
+
+def _path_in(text: str) -> str | None:
+    """Return the folder that a direct_url.json names, if it names one."""
+    _, found, url = text.partition('"file://')
+    if not found:
+        return None
+    if "%" in url:
+        from urllib.parse import unquote
+
+        url = unquote(url)
+    return os.path.realpath(url.partition('"')[0])
+
+
+def _of_all_kinds() -> Iterator[EntryPoint]:
+    from importlib.metadata import distributions
+
+    found = [
+        (each, each.metadata["Name"] or "an unknown distribution", str(each.locate_file("")))
+        for each in distributions()
+    ]
+    ours = _ours(
+        (place, place, partial(each.read_text, "direct_url.json"))
+        for each, name, place in found
+        if _key(name) == OURS
+    )
+    seen = set()
+    for each, name, place in found:
+        name = _told_apart(name, os.path.realpath(place), ours)
+        if _key(name) not in seen:  # what comes later on the path is hidden
+            seen.add(_key(name))
+            for entry in each.entry_points:
+                if entry.group in _GROUPS:
+                    yield EntryPoint(entry.name, entry.value, entry.group, name, each.version)
+
+
+def _told_apart(name: str, path: str, ours: str | None) -> str:
+    """Return a distribution's name, with its path if it is not the ``agnograd`` that it says."""
+    return f"{name} (in {path})" if _key(name) == OURS and path != ours else name
 
 
 def _folders(place: str) -> list[str]:
@@ -94,21 +169,21 @@ def _folders(place: str) -> list[str]:
     return [os.path.join(place, name) for name in names if name.lower().endswith(kinds)]
 
 
-def _in_folder(folder: str) -> Iterator[EntryPoint]:
+def _in_folder(folder: str, ours: str | None) -> Iterator[EntryPoint]:
     """Read the entry points of one distribution."""
     text = _text(folder, "entry_points.txt")
     if not any(f"[{group}]" in text for group in _GROUPS):
         return
     facts = _text(folder, "METADATA") or _text(folder, "PKG-INFO")
     headers = dict(line.partition(": ")[::2] for line in facts.partition("\n\n")[0].splitlines())
+    distribution = _told_apart(headers.get("Name", ""), os.path.realpath(folder), ours)
     group = ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
         elif group in _GROUPS and line and not line.startswith("#"):
             name, _, value = map(str.strip, line.partition("="))
-            distribution, version = headers.get("Name", ""), headers.get("Version", "")
-            yield EntryPoint(name, value, group, distribution, version)
+            yield EntryPoint(name, value, group, distribution, headers.get("Version", ""))
 
 
 def _text(folder: str, name: str) -> str:
@@ -119,21 +194,56 @@ def _text(folder: str, name: str) -> str:
         return ""
 
 
-def installed(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a group by name, the built-in ones first.
+def every(group: str) -> list[EntryPoint]:
+    """Return the entry points of a group, the built-in ones first.
 
     With ``AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD=1`` only those of agnograd itself count.
-    A name that two distributions claim belongs to agnograd, else to the first found.
     """
     entries = [entry for entry in _entry_points() if entry.group == group]
-    ours = [entry for entry in entries if entry.distribution == "agnograd"]
-    others = [entry for entry in entries if entry.distribution != "agnograd"]
+    ours = [entry for entry in entries if entry.distribution == OURS]
+    others = [entry for entry in entries if entry.distribution != OURS]
     if os.environ.get("AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD", "") not in ("", "0"):
         others = []
+    return [*sorted(ours), *sorted(others)]
+
+
+def installed(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group by name.
+
+    A name that two distributions claim belongs to agnograd, else to the first found.
+    """
     found: dict[str, EntryPoint] = {}
-    for entry in (*sorted(ours), *sorted(others)):
+    for entry in every(group):
         found.setdefault(entry.name, entry)
     return found
+
+
+def chosen(group: str, name: str) -> EntryPoint | None:
+    """Return the entry point of a name, if there is one; that there are several warns."""
+    found = [entry for entry in every(group) if entry.name == name]
+    if len(found) > 1:
+        import warnings
+
+        warnings.warn(f"AGNOGRAD: {conflict(found)}", PluginWarning, stacklevel=4)
+    return found[0] if found else None
+
+
+def conflict(entries: Sequence[EntryPoint]) -> str:
+    """Say that entry points have one name, and which of them is used."""
+    first, *others = entries
+    return (
+        f"{first.group} entry point {first.name!r} of {origin(first)} is used, and not that of "
+        f"{', '.join(map(origin, others))}, which has the same name. Uninstall one of the two, or "
+        "rename its entry point"
+    )
+
+
+def conflicts(group: str) -> list[str]:
+    """Say for each name that several entry points of a group have which of them is used."""
+    by_name: dict[str, list[EntryPoint]] = {}
+    for entry in every(group):
+        by_name.setdefault(entry.name, []).append(entry)
+    return [conflict(entries) for entries in by_name.values() if len(entries) > 1]
 
 
 def origin(entry: EntryPoint) -> str:
@@ -157,7 +267,7 @@ def load(entry: EntryPoint) -> object:
     """Import what an entry point names; a failure names the entry point and its origin."""
     try:
         return entry.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script ends the process when it is imported
         raise PluginError(
             f"{entry.group} entry point {entry.name!r} of {origin(entry)} ({entry.value}) "
             f"failed to load: {type(error).__name__}: {error}"

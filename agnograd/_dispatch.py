@@ -15,7 +15,7 @@ from typing import Any
 
 import pluggy
 
-from agnograd._mode import QUIET, reset_mode, set_mode
+from agnograd._mode import QUIET, current_mode, set_mode
 
 __all__ = ["Dispatch"]
 
@@ -71,15 +71,20 @@ _MARKS = {
     "failed": "stop = op.domain.mark() if start is not None and stop is None else stop",
 }
 
+# Left twice, since an interrupt may come before the first one.
 _CALL = """
-_token = _enter(_quiet)
+_before = _mode()
 try:
-    {body}
-except BaseException as _raised:
-    _blame({name!r}, _raised, {op})
-    raise
+    try:
+        _set(_quiet)
+        {body}
+    except BaseException as _raised:
+        _blame({name!r}, _raised, {op})
+        raise
+    finally:
+        _set(_before)
 finally:
-    _leave(_token)
+    _set(_before)
 """
 
 
@@ -103,8 +108,8 @@ class Dispatch:
         self._callers = callers
         self._scope: dict[str, Any] = {
             "_blame": blame,
-            "_enter": set_mode,
-            "_leave": reset_mode,
+            "_mode": current_mode,
+            "_set": set_mode,
             "_quiet": QUIET,
         }
 
@@ -182,7 +187,7 @@ class Dispatch:
             if caller.spec and caller.spec.opts["firstresult"]:
                 calls = list(_until_a_result(calls))
         op = "op" if "op" in names else "None"
-        text = _CALL.format(body="\n    ".join(calls), name=name, op=op)
+        text = _CALL.format(body="\n        ".join(calls), name=name, op=op)
         return indent(text.strip("\n"), " " * margin)
 
     def _compiled(self, name: str, source: str, **more: Any) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from itertools import repeat, starmap
-from operator import attrgetter
+from operator import attrgetter, setitem
 from sys import getrefcount
 from time import perf_counter
 from typing import Any, ClassVar
@@ -14,16 +14,16 @@ from weakref import getweakrefcount
 from agnograd._backend import Backend
 from agnograd._backends import require
 from agnograd._deferred import later
-from agnograd._devices import device_of
+from agnograd._devices import device_of, told
 from agnograd._fit import SCALAR_TYPES
 from agnograd._graph import Node, Output
-from agnograd._indexing import is_basic
+from agnograd._indexing import selects_view
 from agnograd._mode import current_mode
 from agnograd._ops import Op
 from agnograd._signatures import parameters_of
 from agnograd._variable import Variable
 from agnograd._views import View, replace, view_of
-from agnograd.errors import MixedBackendsError, UnsupportedArrayError
+from agnograd.errors import AgnogradError, MixedBackendsError, UnsupportedArrayError
 
 __all__ = ["DTYPES", "Domain", "bound"]
 
@@ -70,7 +70,9 @@ class Domain:
     convert : callable
         The op ``astype``, which always makes a Variable of its own.
     put : callable
-        The op ``__setitem__``, writing in place.
+        ``Backend.put``, by one instruction of Python's if it is an assignment.
+    put_later : callable
+        The op ``__setitem__``, whose result is what ``put`` is to be given.
     mark : callable
         ``Backend.mark``.
     switching : bool
@@ -93,7 +95,7 @@ class Domain:
     raw: Any
     namespace: Any
     convert: Callable[..., Variable]
-    put: Callable[..., Variable]
+    put_later: Callable[..., Variable]
     held: Any = None
 
     def __init__(self, backend: Backend) -> None:
@@ -108,11 +110,15 @@ class Domain:
             Domain.switching = True
         own_clock = type(backend).mark is not Backend.mark
         self.mark: Callable[[], Any] = backend.mark if own_clock else perf_counter
+        plain_put = type(backend).put is Backend.put
+        self.put: Callable[..., Any] = setitem if plain_put else backend.put
         self.scalar_types = backend.scalar_types()
         self.array_types = backend.array_types() + self.scalar_types
         self.number_type = self._number_type()
         SCALAR_TYPES.update(self.scalar_types)
         self.viewable_types = frozenset(backend.array_types())
+        if type(backend).device is not Backend.device:
+            told.update(dict.fromkeys(self.array_types, backend.device))
         refuses = type(backend).array is not Backend.array and not self.scalar_types
         self.ready_types = frozenset() if refuses else self.viewable_types
         self.plain_types = frozenset({*self.array_types, bool, int, float, complex, type(None)})
@@ -144,18 +150,45 @@ class Domain:
             if value._domain is not self:
                 raise MixedBackendsError(
                     f"a Variable on backend {value._domain.backend.name!r} was given where one on "
-                    f"{self.backend.name!r} is needed: move it there by "
-                    f"ag.asarray(x, backend={self.backend.name!r})"
+                    f"{self.backend.name!r} is needed; {self.how_to_meet(value._domain)}"
                 )
             return value.data
         if isinstance(value, self.array_types):
             return self.backend.array(value)
-        if isinstance(value, bool | int | float | complex | list | tuple):
+        if isinstance(value, list | tuple):
+            try:
+                return self.of_numbers(self.library.asarray(value))
+            except (TypeError, ValueError) as error:
+                if isinstance(error, AgnogradError):
+                    raise
+                return self.of_numbers(None, error)
+        if isinstance(value, bool | int | float | complex):
             return self.library.asarray(value)
         kind = type(value)
         raise UnsupportedArrayError(
-            f"{kind.__module__}.{kind.__qualname__} is no array of backend {self.backend.name!r}; "
-            f"ag.asarray(x, backend={self.backend.name!r}) moves arrays of another one"
+            f"{kind.__module__}.{kind.__qualname__} is not an array of backend "
+            f"{self.backend.name!r}; move it with ag.asarray(x, backend={self.backend.name!r})"
+        )
+
+    def how_to_meet(self, other: Domain | None) -> str:
+        """Return how arrays of this backend and of another one come together, for an error."""
+        here = self.backend.name
+        if other is None or self.backend.capabilities.lazy or not other.backend.capabilities.lazy:
+            return f"move it there first, with its gradient, by ag.asarray(x, backend={here!r})"
+        lazy = other.backend.name
+        return (
+            f"move the arrays of {here!r} to it, with their gradients, by "
+            f"ag.asarray(b, backend={lazy!r}), where nothing is computed yet: to move it here, by "
+            f"ag.asarray(x, backend={here!r}), would compute and load all of it"
+        )
+
+    def of_numbers(self, made: Any, why: object = "its elements are no numbers") -> Any:
+        """Return what was made of a list; that it is no array of numbers is an error."""
+        if made is not None and self.library.isdtype(made.dtype, ("bool", "numeric")):
+            return made
+        raise UnsupportedArrayError(
+            f"a list of which backend {self.backend.name!r} makes no array: {why}; give a nested "
+            "list of numbers, with rows of one length"
         )
 
     def wrap(self, out: Any) -> Any:
@@ -179,17 +212,37 @@ class Domain:
     # -- views -----------------------------------------------------------------------------------
 
     def view(self, op: Op, result: Any, base: object, options: Mapping[str, Any]) -> Any:
-        """Return an op's result as a view of its input, if it is one."""
-        if options.get("copy") or not is_basic(options.get("key", ())):
+        """Return an op's result as a view of its input, if it is one in NumPy."""
+        if not isinstance(base, Variable):
             return result
-        return view_of(op, result, base, options)
+        if "key" in options:
+            shows = selects_view(options["key"], len(base.shape))
+        else:
+            shows = not options.get("copy")
+            if shows and base._is_view and "copy" in options:
+                shows = later("agnograd._strides", "keeps_places")(op, result, base, options)
+        return view_of(op, result, base, options) if shows else result
 
     def views(self, op: Op, results: Any, base: object, options: Mapping[str, Any]) -> Any:
-        """Return each of an op's results as a view of its input."""
-        members = [
-            view_of(op, result, base, {**options, "index": index})
-            for index, result in enumerate(results)
-        ]
+        """Return each of an op's results as a view of its input; single elements are copies.
+
+        Of arrays that are broadcast together, each result is one of them, or a view of it.
+        """
+        if isinstance(base, tuple):
+            spread = later("agnograd._registry", "registered_in")("")["broadcast_to"][0]
+            members = [
+                each
+                if isinstance(each, Variable) and each.shape == result.shape
+                else self.view(spread, result, each, {"shape": result.shape})
+                for result, each in zip(results, base, strict=True)
+            ]
+        elif isinstance(base, Variable) and len(base.shape) != 1:
+            members = [
+                view_of(op, result, base, {**options, "index": index})
+                for index, result in enumerate(results)
+            ]
+        else:
+            return results
         return _rebuilt(results, members)
 
     def take_view(self, op: Op, base: Variable, options: Mapping[str, Any]) -> Variable:
@@ -213,7 +266,7 @@ class Domain:
     def write(self, x: Variable, key: Any, value: Any) -> Variable:
         """Return ``x`` with ``value`` at ``key``.
 
-        It is written in place if ``x``, of which the result is to take the place, is all that
+        It is written in place, when the result takes the place of ``x``, if ``x`` is all that
         refers to its array: then neither the graph, nor a view, nor the user needs it as it was,
         and none may come to need it (``agnograd._negatives``).
         A hook may yet fail, and let the write have no effect: then it is a copy, too.
@@ -226,7 +279,7 @@ class Domain:
             and not getweakrefcount(x._raw)
             and self.backend.alone(x._raw)
         ):
-            return self.put(x, key, value)
+            return self.put_later(x, key, value)
         written: Variable = self.namespace.__setitem__(x, key, value)
         return written
 
@@ -250,7 +303,10 @@ class Domain:
     def dtype_or_none(self, name: str) -> Any:
         """Return the dtype of this name as arrays have it, or None if the library has none."""
         if name not in self._named:
-            self._named[name] = self.backend.dtype(name)
+            dtype = self.backend.dtype(name)
+            if dtype is None and name not in _NAMES:
+                return None  # programs may ask for any name, for ever
+            self._named[name] = dtype
         return self._named[name]
 
     def dtype_named(self, name: str) -> Any:

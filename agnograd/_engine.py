@@ -28,7 +28,7 @@ from agnograd._graph import (
     forget,
     maker_of,
 )
-from agnograd._mode import Mode, current_mode, enable_grad
+from agnograd._mode import Mode, current_mode, enable_grad, set_mode
 from agnograd._paths import on_path, uses, within
 from agnograd._pending import PENDING, Pending
 from agnograd._variable import Variable
@@ -97,17 +97,20 @@ def run_pass(
         this.callbacks = callbacks or this.callbacks
         this.awaited = uses([node for node, _ in seeds], this.path)
         this.plain = False
-    if this.hooks is None and not create_graph:
-        this.run()
+    try:
+        if this.hooks is None and not create_graph:
+            this.run()
+            return this.final
+        with ExitStack() as around:
+            if create_graph:  # whatever the state is outside
+                around.enter_context(enable_grad())
+            if this.hooks is not None:
+                raw = tuple(output._raw for output, _ in starts)
+                around.enter_context(this.hooks.around_pass(raw))
+            this.run()
         return this.final
-    with ExitStack() as around:
-        if create_graph:  # whatever the state is outside
-            around.enter_context(enable_grad())
-        if this.hooks is not None:
-            raw = tuple(output._raw for output, _ in starts)
-            around.enter_context(this.hooks.around_pass(raw))
-        this.run()
-    return this.final
+    finally:
+        set_mode(mode)  # which it is, unless an interrupt kept something from restoring it
 
 
 class Pass(Arrivals):

@@ -7,7 +7,7 @@ from typing import Any
 
 from agnograd import autodiff
 from agnograd._fit import is_python_scalar
-from agnograd._graph import next_rank
+from agnograd._graph import Leaf, next_rank
 from agnograd._mode import no_grad, recording_since
 from agnograd._moving import asarray
 from agnograd._namespace import is_array
@@ -74,7 +74,7 @@ class Exported:
     def record(self, inputs: Sequence[Any]) -> Recorded:
         """Run the function and record it."""
         start = next_rank()
-        variables = [Variable(x) for x in inputs]
+        variables = [_argument(x) for x in inputs]
         with recording_since(start):
             outputs = self._results(variables)
         if any(older([out._node for out in outputs], start)):
@@ -147,6 +147,14 @@ class Recorded:
             x.__array_namespace__().zeros_like(x.detach()) if g is None else g
             for x, g in zip(inputs, found, strict=True)
         ]
+
+
+def _argument(x: Any) -> Variable:
+    """Return an input as the function gets it; integers have no gradient."""
+    variable = Variable(x, requires_grad=False)
+    if variable._domain.is_inexact(variable.dtype):
+        variable._node = Leaf.of_argument(variable)
+    return variable
 
 
 def _owned(out: Variable) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import cmath
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from agnograd._mode import current_mode
 from agnograd.errors import RuleError
 
 __all__ = [
@@ -39,7 +39,7 @@ def mismatch(out: Any, *inputs: Any) -> tuple[tuple[Shape, Any], ...] | None:
             return None
     shape, dtype = out.shape, out.dtype
     for x in inputs:
-        if getattr(x, "shape", ()) != shape or getattr(x, "dtype", None) != dtype:
+        if getattr(x, "shape", ()) != shape or getattr(x, "dtype", dtype) != dtype:
             return tuple((getattr(x, "shape", ()), getattr(x, "dtype", dtype)) for x in inputs)
     return None
 
@@ -113,16 +113,25 @@ def guarded(raw: Any, g: Any, partial: Any, xp: Any) -> Any:
 
     It is the derivative that is replaced, not the product, which stays linear in g: where a
     cotangent happens to be 0, its own derivative is as before. Raw arrays, whose namespace is
-    ``raw``, have none: there any derivative may be replaced where g is 0.
+    ``raw``, have none: there any derivative may be replaced where g is 0. A product that is
+    recorded leaves elements out itself, and forward mode is told of it: what its derivatives make
+    of these elements is guarded alike.
     """
     if is_python_scalar(partial):
-        if cmath.isfinite(partial):
+        if partial - partial == 0:  # it is finite
             return g * partial
         partial = xp.full_like(g, partial)
-    idle = g == 0
-    if xp is not raw:
-        idle = xp.logical_and(idle, xp.logical_not(xp.isfinite(partial)))
-    return g * xp.where(idle, 0.0, partial)
+    if xp is raw:
+        return g * xp.where(g == 0, 0.0, partial)
+    idle = xp.logical_and(g == 0, xp.logical_not(xp.isfinite(partial)))
+    product = g * xp.where(idle, 0.0, partial)
+    node = product._node
+    if node is not None:
+        node[2] = node[2].masking()  # its op: the module that names the place imports this one
+        mode = current_mode()
+        if mode is not None and mode.tape is not None:
+            mode.tape.guard(node)
+    return product
 
 
 def conjugate(x: Any, xp: Any) -> Any:
@@ -133,7 +142,7 @@ def conjugate(x: Any, xp: Any) -> Any:
 
 
 def is_python_scalar(x: Any) -> bool:
-    """Return whether x is one of Python's own numbers: NumPy's float64 is a subclass of float."""
+    """Return whether x is one of Python's own numbers; NumPy's float64 is a subclass of float."""
     return type(x) in _PYTHON_SCALARS
 
 
@@ -172,18 +181,18 @@ def is_complex(dtype: Any, xp: Any) -> bool:
 
 
 def conjugate_if_complex(x: Any, xp: Any) -> Any:
-    """Return the complex conjugate of an array; a real array as it is, without a copy."""
+    """Return the complex conjugate of an array; a real array is returned without a copy."""
     return xp.conj(x) if _is_complex[xp][x.dtype] else x
 
 
 def divide_or_zero(x1: Any, x2: Any, xp: Any) -> Any:
-    """Return ``x1 / x2``, and 0 where ``x2`` is 0: a convention, of which the derivatives are 0."""
+    """Return ``x1 / x2``, and by convention 0 where ``x2`` is 0, with derivatives of 0."""
     zero = x2 == 0
     return xp.where(zero, 0.0, x1 / xp.where(zero, 1.0, x2))
 
 
 def adjoint(x: Any, xp: Any) -> Any:
-    """Return the conjugate transpose of each matrix; of real ones the transpose, a view.
+    """Return the conjugate transpose of each matrix; for real matrices a view, the transpose.
 
     ``x`` has the shape (..., m, n), and the result (..., n, m).
     """

@@ -7,12 +7,12 @@ both directions (Townsend, "A new trick for calculating Jacobian vector products
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agnograd._call import was_freed
 from agnograd._engine import run_pass
-from agnograd._fit import is_python_scalar
+from agnograd._fit import guarded, is_python_scalar
 from agnograd._graph import (
     FIRST,
     OP,
@@ -28,11 +28,12 @@ from agnograd._graph import (
     next_rank,
     saved_of,
 )
-from agnograd._mode import current_mode, recording_since
+from agnograd._mode import current_mode, recording_since, set_mode
+from agnograd._sensitivity import irregular
+from agnograd._variable import Variable
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
-    from agnograd._variable import Variable
 
 __all__ = ["Tape", "place"]
 
@@ -48,6 +49,7 @@ class Tape:
         mode = current_mode()
         self._outer = mode.tape if mode is not None else None
         self._entries: list[tuple[Node, Facts | list[Facts]]] = []
+        self._guarded: set[int] = set()
 
     def append(self, node: Node, out: Any) -> bool:
         """Note a node and its raw result; an outer tape notes it, too."""
@@ -59,16 +61,31 @@ class Tape:
         self._entries.append((node, facts))
         return self._outer is None or self._outer.append(node, out)
 
+    def guard(self, node: Node) -> None:
+        """Note that a node is a product that is guarded; an outer tape notes it, too."""
+        self._guarded.add(node[RANK])
+        if self._outer is not None:
+            self._outer.guard(node)
+
     def push(self, tangents: Iterable[tuple[Edge, Any]], create_graph: bool) -> dict[Place, Any]:
         """Carry tangents from where they are given to every value that depends on them.
 
         They are raw arrays, or Variables under ``create_graph``.
         """
         found: dict[Place, Any] = {place(node): tangent for node, tangent in tangents}
-        for node, facts in self._entries:
-            incoming = [None if edge is None else found.get(place(edge)) for edge in edges_of(node)]
-            if any(tangent is not None for tangent in incoming):
-                _push_one(node, facts, incoming, found, create_graph)
+        outer = current_mode()
+        try:
+            for node, facts in self._entries:
+                edges = edges_of(node)
+                incoming = [None if edge is None else found.get(place(edge)) for edge in edges]
+                if not any(tangent is not None for tangent in incoming):
+                    continue
+                if node[RANK] in self._guarded:
+                    found[node[RANK]] = _push_product(node, incoming, create_graph)
+                else:
+                    _push_one(node, facts, incoming, found, create_graph)
+        finally:
+            set_mode(outer)
         return found
 
 
@@ -89,10 +106,7 @@ def _push_one(
     several = isinstance(facts, list)
     start = next_rank()
     probes = [_probe(each, domain) for each in (facts if several else [facts])]
-    saved = saved_of(node)
-    assert saved is not None
-    saved = op.unpack(saved)
-    values = connected(node, saved) if create_graph else _constants(node, saved)
+    values = _saved_by(node, create_graph)
     wanted = [
         edge if tangent is not None else None
         for edge, tangent in zip(edges_of(node), incoming, strict=True)
@@ -119,6 +133,45 @@ def _push_one(
             found[(node[RANK], index) if several else node[RANK]] = tangent
 
 
+def _push_product(node: Node, incoming: Sequence[Any], create_graph: bool) -> Any:
+    """Compute the tangent of a cotangent times a derivative, in a pass before which was a mask.
+
+    Where a factor is 0, an infinite or undefined tangent of the other one counts as little as an
+    infinite derivative does in the pass itself.
+    """
+    op, domain = node[OP], node[OP].domain
+    values = _saved_by(node, create_graph)
+    if not create_graph:
+        values = [value.data if isinstance(value, Variable) else value for value in values]
+    known = dict(zip(op.saved_names, values, strict=True))
+    xp = domain.namespace if create_graph else domain.raw
+    of_cotangent, of_derivative = incoming
+    with domain.backend.quiet(), recording_since(next_rank()):
+        total = None
+        if of_cotangent is not None:
+            total = _either_zero(domain, of_cotangent, known["x2"], xp)
+        if of_derivative is not None:
+            part = _either_zero(domain, known["x1"], of_derivative, xp)
+            total = part if total is None else total + part
+        return total
+
+
+def _either_zero(domain: Domain, x1: Any, x2: Any, xp: Any) -> Any:
+    """Return a product that is 0 where either factor is, whatever the other one is."""
+    if not is_python_scalar(x2):
+        x1 = xp.where(xp.logical_and(x2 == 0, xp.logical_not(xp.isfinite(x1))), 0.0, x1)
+    return guarded(domain.raw, x1, x2, xp)
+
+
+def _saved_by(node: Node, create_graph: bool) -> list[Any]:
+    """Return what a node saved as Variables, which are connected to the graph or constants."""
+    saved = saved_of(node)
+    if saved is None:
+        was_freed(node[OP].name)
+    saved = node[OP].unpack(saved)
+    return connected(node, saved) if create_graph else _constants(node, saved)
+
+
 def _probe(facts: Facts, domain: Domain) -> Variable:
     """Return a cotangent: irregular values, since rules may treat zeros, and only zeros, apart."""
     shape, dtype, device = facts
@@ -126,11 +179,7 @@ def _probe(facts: Facts, domain: Domain) -> Variable:
     if not domain.is_inexact(dtype):
         zeros: Variable = domain.Variable._make(xp.zeros(shape, dtype=dtype, device=device), None)
         return zeros
-    real = xp.abs(xp.zeros((), dtype=dtype)).dtype  # finfo's is a string in some libraries
-    values = xp.sin(xp.arange(1, math.prod(shape) + 1, dtype=real, device=device))
-    values = xp.astype(xp.reshape(values, shape), dtype)
-    if domain.is_complex(dtype):
-        values = (1 + 0.5j) * values
+    values = irregular(shape, dtype, device, domain)
     made: Variable = domain.Variable._make(values, None)
     made._node = Leaf.of(made)
     return made

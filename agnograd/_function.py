@@ -12,6 +12,7 @@ from agnograd._fit import is_python_scalar
 from agnograd._graph import FIRST, OP, Edge, Node, home_of, next_rank
 from agnograd._mode import current_mode
 from agnograd._namespace import domain_named, domain_of, is_array
+from agnograd._purity import attributes_since, held_by, refuse_attributes, slots_of, without_writes
 from agnograd._unwrap import unwrap
 from agnograd._variable import Variable
 from agnograd.errors import NoGradientError, RuleError, UnsupportedArrayError
@@ -26,30 +27,37 @@ class Function:
     """A function with its own derivative: subclass it, and call an instance.
 
     ``forward(self, xp, *args, **options)`` gets the raw namespace and raw arrays, and returns an
-    array or a tuple of arrays. What ``backward`` needs of them goes through ``self.save(...)`` to
-    ``self.saved``; anything else may be kept as an attribute. It must not change its arguments.
+    array or a tuple of arrays. It passes the arrays that ``backward`` needs to ``self.save(...)``;
+    ``self.saved`` then has them. You may keep anything else as an attribute, but a second
+    derivative through an array that is kept this way raises an error. No method may write to the
+    arrays that it gets. Where the backend can tell, such a write raises an error, too.
 
-    ``backward(self, xp, *grads)`` gets the cotangent of each output (zeros for one that nothing
-    depends on), and returns the gradient of each array argument, of its shape, dtype and device, or
-    None. It gets raw arrays in a first-order pass. Under ``create_graph`` it gets Variables and the
-    differentiable namespace; inputs and outputs that were saved are then connected to the graph.
+    ``backward(self, xp, *grads)`` gets the cotangent of each output (zeros for an output that
+    nothing depends on). For each array argument it returns None, or the gradient with the
+    argument's shape, dtype and device. In a first-order pass it gets raw arrays. Under
+    ``create_graph`` it gets Variables and the differentiable namespace, and the inputs and outputs
+    that were saved are connected to the graph.
 
-    ``accumulate(self, xp, g, into)``, if it is there, adds the gradients to ``into``, a list of
-    what each array argument has so far (arrays that may be changed, or None), and returns the
-    sums; ``g`` is the cotangent, or a list of them. It spares full-size arrays in first-order
-    passes.
+    ``accumulate(self, xp, g, into)`` is optional. It adds the gradients to ``into`` and returns the
+    sums. ``into`` is a list with the sum so far for each array argument: an array that may be
+    changed, or None. ``g`` is the cotangent, or a list of cotangents. This saves full-size arrays
+    in first-order passes.
 
-    A function whose results are on another backend than its arguments has an attribute ``backend``,
-    the name of that backend. ``backward`` then gets the namespace and cotangents of that backend,
-    and returns gradients on the backend of the arguments.
+    If the results are on a different backend than the arguments, set the attribute ``backend`` to
+    the name of the results' backend. ``backward`` then gets the namespace and cotangents of that
+    backend, and returns gradients on the backend of the arguments.
 
-    Arguments that are no arrays are passed on as they are, and have no gradient; neither have
-    arrays in keyword arguments. One instance can be called many times: each call has its own copy.
+    Arguments that are not arrays are passed on unchanged and have no gradient; neither do arrays in
+    keyword arguments. You can call one instance many times: each call has its own copy.
 
     Raises
     ------
     RuleError
-        If ``forward`` does not return arrays, or ``backward`` gradients that fit.
+        If ``forward`` does not return arrays, or ``backward`` does not return gradients that fit,
+        or either of them writes to an array that it got.
+    GradientError
+        In a pass under ``create_graph``, if ``backward`` reads an array with a gradient that
+        ``forward`` kept as an attribute.
 
     Examples
     --------
@@ -69,6 +77,11 @@ class Function:
     accumulate: Callable[..., Any] | None = None
     backend: str | None = None
     _saved: tuple[Any, ...] = ()
+    _slots: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._slots = slots_of(cls)
 
     def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
         """Compute the function on raw arrays."""
@@ -109,7 +122,13 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     inputs = [pair[0] for pair in found if pair is not None]
     edges = tuple(pair[1] for pair in found if pair is not None)
     options = {key: _constant(name, key, value) for key, value in options.items()}
-    compute = partial(function.forward, domain.raw, *raw, **options)
+    held = held_by(function)
+    compute = partial(
+        without_writes,
+        partial(function.forward, domain.raw, *raw, **options),
+        f"{name}.forward",
+        args=raw,
+    )
     state = current_mode()
     if state is None or state.observers is None:
         out = compute()
@@ -121,7 +140,8 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         edges = state.kept(*edges)
     if not any(edges) or not (state is None or state.recording):
         return there.wrap(out)
-    node = _recorded(function, call, domain, inputs, edges, out)
+    kept = attributes_since(held, function)
+    node = _recorded(function, call, domain, inputs, edges, out, kept)
     if state is not None and state.watches:
         state.recorded(node, out)
     if outputs is out:
@@ -145,15 +165,17 @@ def _recorded(
     inputs: Sequence[Any],
     edges: tuple[Edge | None, ...],
     out: Any,
+    kept: tuple[str, ...],
 ) -> Node:
     """Return the node of a call: its saved values, and how its gradients are computed."""
     saved = function.saved
     function._saved = ()  # the node keeps them, and frees them
-    rule = Rule(function, domain, inputs, isinstance(out, tuple | list))
-    call.saves(
-        [f"saved[{index}]" for index in range(len(saved))],
-        [_source(value, inputs, out, call.domain) for value in saved],
-    )
+    rule = Rule(function, domain, inputs, isinstance(out, tuple | list), kept)
+    names = [f"saved[{index}]" for index in range(len(saved))]
+    sources = [_source(value, inputs, out, call.domain) for value in saved]
+    if kept:  # only what is saved knows whether it is needed as a Variable
+        saved, names, sources = (*saved, kept), [*names, "attributes"], [*sources, "attributes"]
+    call.saves(names, sources)
     call.backward = call.guarded = rule.backward
     if function.accumulate is not None and call.domain is domain:
         call.accumulate = rule.accumulate
@@ -182,18 +204,29 @@ class Rule:
     """How the gradients of one call are computed, and what they must look like."""
 
     def __init__(
-        self, function: Function, domain: Domain, inputs: Sequence[Any], several: bool
+        self,
+        function: Function,
+        domain: Domain,
+        inputs: Sequence[Any],
+        several: bool,
+        kept: tuple[str, ...],
     ) -> None:
         self.function = function
         self.domain = domain
         self.several = several
+        self.kept = kept
         self.facts = [(x.shape, x.dtype, domain.device(x)) for x in inputs]
 
     def backward(self, g: Any, node: Node, xp: Any = None) -> Pairs:
         """Return the gradients of the array arguments."""
         names = node[OP].domain.raw if xp is None else xp
         grads = g if self.several else (g,)
-        found = self._checked("backward", self._running(node).backward(names, *grads))
+        function = self._running(node)
+        compute = partial(function.backward, names, *grads)
+        if xp is None:
+            what = f"{type(self.function).__name__}.backward"
+            compute = partial(without_writes, compute, what, grads=grads, saved=function.saved)
+        found = self._checked("backward", compute())
         if xp is not None:
             found = tuple(self.domain.wrap(each) for each in found)
         edges = node[node[OP].first :]
@@ -210,7 +243,10 @@ class Rule:
 
     def _running(self, node: Node) -> Function:
         function = copy.copy(self.function)
-        function._saved = tuple(node[FIRST : node[OP].first])
+        saved = node[FIRST : node[OP].first]
+        if self.kept and saved.pop() is None:
+            refuse_attributes(function, self.kept)
+        function._saved = tuple(saved)
         return function
 
     def _checked(self, method: str, found: Any) -> tuple[Any, ...]:
@@ -246,8 +282,8 @@ class Rule:
 def _constant(name: str, key: str, value: Any) -> Any:
     if isinstance(value, Variable) and value.requires_grad:
         raise NoGradientError(
-            f"{name}: keyword argument {key!r} requires a gradient, which positional arguments "
-            "alone have; pass it by position, or x.detach()"
+            f"{name}: keyword argument {key!r} requires a gradient, but only positional arguments "
+            "have one; pass it by position, or pass x.detach()"
         )
     return value.data if isinstance(value, Variable) else value
 

@@ -18,6 +18,7 @@ from inspect import signature
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from agnograd._arguments import as_operand
 from agnograd._backward import Manner, backward_source, multiplies, step_source, works
 from agnograd._call import SharedCall
 from agnograd._devices import device_of
@@ -32,7 +33,7 @@ from agnograd._pending import Products, Shared
 from agnograd._saved import reads, saved_values, values_named
 from agnograd._source import Form, arguments, forward_source, indented
 from agnograd._traits import combines_two, negates
-from agnograd._unwrap import is_operand, unwrap, unwrap_each
+from agnograd._unwrap import is_operand, option, unwrap, unwrap_each
 from agnograd.errors import MissingRuleError, PluginError
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["generated"]
 
 _SCALARS = frozenset({bool, int, float})
+# What options most often are: that they are no Variables need not be asked.
+_OPTIONS = frozenset({bool, int, float, str, tuple, type(None)})
 
 
 def _given(**arguments: Any) -> dict[str, Any]:
@@ -50,7 +53,9 @@ def _given(**arguments: Any) -> dict[str, Any]:
 _SHARED = {
     "_Leaf": Leaf,
     "_UNWATCHED": UNWATCHED,
+    "_OPTIONS": _OPTIONS,
     "_SCALARS": _SCALARS,
+    "_as_operand": as_operand,
     "_device": device_of,
     "_conjugate": conjugate,
     "_fit": fit,
@@ -61,6 +66,7 @@ _SHARED = {
     "_mismatch": mismatch,
     "_mode": current_mode,
     "_next": next,
+    "_option": option,
     "_partial": partial,
     "_push": heappush,
     "_raw_key": raw_key,

@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._fit import is_python_scalar
+from agnograd._mode import current_mode
 from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
@@ -94,8 +95,10 @@ next_rank = ranks.__next__
 class Leaf(list[Any]):
     """The start of a graph: an array that requires a gradient, and that gradient."""
 
-    __slots__ = ("__weakref__", "accumulated", "domain", "facts", "grad", "variable")
+    __slots__ = ("__weakref__", "accumulated", "argument", "domain", "facts", "grad", "variable")
 
+    # There if the array is an argument of a function that is being differentiated.
+    argument: bool
     domain: Domain
     # The shape and dtype, which what is written to the array later keeps, once elements were read.
     facts: tuple[tuple[int, ...], Any] | None
@@ -110,6 +113,13 @@ class Leaf(list[Any]):
         leaf.grad = leaf.accumulated = leaf.facts = None
         leaf.domain = variable._domain
         leaf.variable = weakref.ref(variable)
+        return leaf
+
+    @classmethod
+    def of_argument(cls, variable: Variable) -> Leaf:
+        """Return a leaf for an argument of a function that is being differentiated."""
+        leaf = cls.of(variable)
+        leaf.argument = True
         return leaf
 
 
@@ -206,9 +216,18 @@ def connected(node: Node, values: Sequence[Any]) -> list[Any]:
     """Return the values that a node saved as Variables that are connected to the graph.
 
     A node saves raw arrays alone; together with its edges they are the Variables that a rule
-    needs under ``create_graph``.
+    needs under ``create_graph``. What a gradient manager, or a pullback, takes for constants is
+    connected to nothing.
     """
-    return [_connect(v, source, node) for v, source in zip(values, node[OP].sources, strict=True)]
+    state = current_mode()
+    found = [_connect(v, source, node) for v, source in zip(values, node[OP].sources, strict=True)]
+    if state is not None and state.kept is not None:
+        for value in found:
+            for each in value if isinstance(value, tuple | list) else (value,):
+                edge = getattr(each, "_node", None)
+                if edge is not None and state.kept(maker_of(edge)) == (None,):
+                    each._node = None
+    return found
 
 
 def _connect(value: Any, source: Source, node: Node) -> Any:
@@ -221,11 +240,13 @@ def _connect(value: Any, source: Source, node: Node) -> Any:
     if source == "constant":
         home = home_of(value, domain)
         return value if home is None else home.Variable._make(value, None)
+    if source == "attributes":  # those with arrays, which a derivative must not read
+        return None
     if source == "unknown":
         raise GradientError(
             f"{node[OP].name} saved an array that is neither an argument nor a result, so that "
-            "its own derivative is unknown: under create_graph save arguments or results alone, "
-            "and compute what else is needed in backward"
+            "its own derivative is unknown: under create_graph, save only arguments or results, "
+            "and compute anything else in backward"
         )
     if isinstance(source, tuple):  # one of several results
         _, index, siblings = source

@@ -73,7 +73,7 @@ class ActiveHooks:
                 ) from error
             if not manager.get_hookcallers(plugin) and not hasattr(plugin, "__enter__"):
                 raise PluginError(
-                    f"plugin {name!r} has no hooks, and is no context manager: mark its methods "
+                    f"plugin {name!r} has no hooks and is not a context manager: mark its methods "
                     f"with @hookimpl, from agnograd.extend; hooks are {', '.join(callers)}"
                 )
         self._implementations = {

@@ -72,11 +72,21 @@ def library_of(name: str) -> tuple[str, str]:
     backend = backend_named(name)
     xp = require(backend)
     root = backend.modules[0]
-    version = getattr(sys.modules.get(root), "__version__", "of unknown version")
+    version = getattr(sys.modules.get(root), "__version__", None) or _installed_version(root)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # libraries try out devices that they no longer like
         devices = xp.__array_namespace_info__().devices()
     return f"{root} {version}", ", ".join(str(device) for device in devices)
+
+
+def _installed_version(name: str) -> str:
+    """Return the version of a distribution of a module's name, which the module does not tell."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "of unknown version"
 
 
 def active_plugins() -> Iterator[PluginRow]:

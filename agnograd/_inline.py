@@ -50,16 +50,16 @@ class _NotWritableError(Exception):
 
 
 def inline(function: F) -> F:
-    """Let a backend's short function be written into the ops that call it.
+    """Let agnograd write a backend's short function into the ops that call it.
 
-    A decorator of kernels and pullbacks, for small arrays: it spares a call from Python. What the
-    function finds in its module is what is there when an op is compiled, at its first call: names
-    that are given another value later are none for such a function.
+    This is a decorator of kernels and pullbacks, for small arrays: it saves a Python call. Global
+    names are looked up when an op is compiled, at its first call. So do not use it for a function
+    whose global names change their values later.
 
-    It is written out if it is a plain function of a few lines whose source can be read, made of
-    assignments, conditions, expressions and returns (no loops, ``with``, ``try``, functions in it,
-    or parameters that are assigned to). If not, it is called, as it would be without this.
-    ``NotImplemented`` means what it means in a call.
+    agnograd writes the function out if it is a plain function of a few lines whose source can be
+    read, and if it consists of assignments, conditions, expressions and returns (no loops,
+    ``with``, ``try``, inner functions, or assignments to parameters). Otherwise the function is
+    called, as it would be without the decorator. ``NotImplemented`` means the same as in a call.
 
     Parameters
     ----------

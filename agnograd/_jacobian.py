@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Literal
 
+from agnograd._checks import argnums_in, callable_in
 from agnograd._forward import Tape
-from agnograd._mode import enable_grad
+from agnograd._mode import current_mode, enable_grad, set_mode
 from agnograd._moving import asarray
 from agnograd._namespace import domain_of
-from agnograd._trace import ArgNums, Function, Trace, outputs_of
+from agnograd._trace import ArgNums, Function, Trace, differentiable, outputs_of
 from agnograd._trees import map_leaves, unflatten
 from agnograd._variable import Variable
-from agnograd.errors import NoGradientError
+from agnograd.errors import ArgumentError, NoGradientError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -23,7 +24,7 @@ Direction = Literal["forward", "reverse", "auto"]
 
 
 def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Function:
-    """Return a function that gives the Jacobian of ``f``.
+    """Return a function that computes the Jacobian of ``f``.
 
     Parameters
     ----------
@@ -32,43 +33,59 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
     argnums : int or sequence of int
         The positions of the arguments to differentiate.
     mode : {"auto", "forward", "reverse"}
-        By one push of a tangent for each element of the arguments, or by one pass for each element
-        of the results; by default whichever is less.
+        "forward" pushes one tangent for each element of the arguments; "reverse" runs one pass for
+        each element of the results. The default, "auto", chooses whichever is less work.
 
     Returns
     -------
     callable
         Takes what ``f`` takes. For an output of shape ``O`` and an argument of shape ``I`` it
-        returns an array of shape ``O + I``; for pytrees, the structure of the output and, inside
-        of it, that of the argument; for a sequence ``argnums``, tuples of them.
+        returns an array of shape ``O + I``. For pytrees it returns the structure of the output,
+        and inside it the structure of the argument. If ``argnums`` is a sequence, there are tuples
+        of these.
 
     Raises
     ------
     NoGradientError
-        If an output is complex: its derivative is not one array; use ``vjp``.
-    ValueError
-        If ``mode`` is none of the three.
+        If an output is complex, because its derivative is not one array (use ``vjp``), or if no
+        output has a floating-point dtype. If at least one does, the others have derivatives of
+        zero.
+    ArgumentError
+        If ``f`` is not a function, or ``mode`` is not one of the three.
     """
-    if mode not in ("auto", "forward", "reverse"):
-        raise ValueError(f"mode is {mode!r}; it must be 'auto', 'forward' or 'reverse'")
+    callable_in("ag.jacobian", f, "ag.jacobian(f)(x)")
+    positions = argnums_in("ag.jacobian", argnums)
+    if not isinstance(mode, str) or mode not in ("auto", "forward", "reverse"):
+        raise ArgumentError(f"mode is {mode!r}; it must be 'auto', 'forward' or 'reverse'")
 
     @functools.wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         tape = None if mode == "reverse" else Tape()
-        trace = Trace(f, args, kwargs, argnums, tape)
+        trace = Trace(f, args, kwargs, positions, tape)
         outputs, tree = outputs_of(trace.result)
+        differentiable(outputs, "ag.jacobian")
         for output in outputs:
             if output._domain.is_complex(output.dtype):
                 raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
-        inputs = [each.variable for group in trace.inputs for each in group]
-        if tape is not None and (mode == "forward" or _size(inputs) < _size(outputs)):
-            rows = _pushed(trace, tape, inputs, outputs)
-        else:
-            rows = [_pulled(trace, output) for output in outputs]
-        blocks = [row[0] if isinstance(argnums, int) else row for row in rows]
+        rows = _rows(trace, tape, outputs, always=mode == "forward")
+        blocks = [row[0] if isinstance(positions, int) else row for row in rows]
         return unflatten(tree, blocks)
 
     return jacobian_of
+
+
+def _rows(
+    trace: Trace, tape: Tape | None, outputs: list[Variable], always: bool
+) -> list[tuple[Any, ...]]:
+    """Return, for each output, its derivative for each differentiated argument."""
+    inputs = [each.variable for group in trace.inputs for each in group]
+    outer = current_mode()
+    try:
+        if tape is not None and (always or _size(inputs) < _size(outputs)):
+            return _pushed(trace, tape, inputs, outputs)
+        return [_pulled(trace, output) for output in outputs]
+    finally:
+        set_mode(outer)
 
 
 def _size(variables: list[Variable]) -> int:
@@ -90,9 +107,8 @@ def _pulled(trace: Trace, output: Variable) -> tuple[Any, ...]:
             return xp.zeros(shape, dtype=like.dtype)
         return xp.reshape(xp.stack(parts), shape)
 
-    likes = tuple(
-        unflatten(tree, [v if trace.as_variables else v.data for v, _ in inputs])
-        for tree, inputs in zip(trace.trees, trace.inputs, strict=True)
+    likes = trace.arranged(
+        v if trace.as_variables else v.data for inputs in trace.inputs for v, _ in inputs
     )
     with enable_grad():
         return tuple(
@@ -105,16 +121,7 @@ def _pushed(
 ) -> list[tuple[Any, ...]]:
     """Return, for each output, its derivative for each differentiated argument."""
     columns = [_columns(trace, tape, inputs, index, outputs) for index in range(len(inputs))]
-    blocks = []
-    for place in range(len(outputs)):
-        found = iter([column[place] for column in columns])
-        blocks.append(
-            tuple(
-                unflatten(tree, [next(found) for _ in group])
-                for tree, group in zip(trace.trees, trace.inputs, strict=True)
-            )
-        )
-    return blocks
+    return [trace.arranged(column[place] for column in columns) for place in range(len(outputs))]
 
 
 def _columns(

@@ -1,19 +1,22 @@
-"""Gradient managers: record what depends on chosen arrays, and hear of each gradient at once."""
+"""Gradient managers: record what depends on chosen arrays, and call back on each gradient."""
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple, Self
 
+from agnograd._checks import callable_in, flags_in
 from agnograd._engine import Callback, run_pass
 from agnograd._graph import RANK, ByNode, Edge, Leaf, next_rank
-from agnograd._mode import current_mode, enable_grad, entered, no_grad
+from agnograd._mode import Mode, current_mode, enable_grad, entered, no_grad, set_mode
 from agnograd._seeds import pairs_of, seeds_of
 from agnograd._trees import leaves
 from agnograd._variable import Variable
 from agnograd._watching import replaced
-from agnograd.autodiff import commit
+from agnograd.autodiff import commit, listed
 from agnograd.errors import NoGradientError
 
 __all__ = ["GradManager"]
@@ -29,13 +32,14 @@ class Attachment(NamedTuple):
 
 
 class GradManager:
-    """Records what depends on the arrays that it attached, and nothing else.
+    """A context manager that records only what depends on the arrays attached to it.
 
-    Inside of the ``with`` block ops are recorded if they depend on an attached Variable, whether it
-    requires a gradient otherwise or not; all others are constants. Managers nest: inside of two,
-    what depends on the attached Variables of either is recorded. What was attached inside of the
-    block is let go at its end, and with it the graph; what was attached before stays attached, so
-    that one manager can serve every step of a training loop.
+    Inside the ``with`` block, ops are recorded if they depend on an attached Variable, whether or
+    not that Variable requires a gradient elsewhere. All other Variables are constants. You can nest
+    managers: ops are then recorded if they depend on the attached Variables of either. At the end
+    of the block, the manager releases the Variables that you attached inside the block, and the
+    graph. Those that you attached before stay attached, so one manager can serve every step of a
+    training loop.
 
     Examples
     --------
@@ -54,6 +58,8 @@ class GradManager:
         self._attached: ByNode[Attachment] = ByNode()
         self._made: list[tuple[Variable, Leaf]] = []
         self._state: entered | None = None
+        # What the block is in: it may have ended without this, by an interrupt.
+        self._level: weakref.ref[Mode] | None = None
 
     def __repr__(self) -> str:
         if self._state is None:
@@ -68,18 +74,22 @@ class GradManager:
         variables : Variable or pytree of Variable
             Leaves or intermediate values, of floating-point or complex dtype.
         callback : callable, optional
-            ``callback(variable, grad)`` is called during ``backward`` as soon as the gradient of a
-            Variable is final, while the rest of the pass may still run. If it returns a Variable
-            of the same shape and dtype, that is the gradient.
+            ``backward`` calls ``callback(variable, grad)`` as soon as the gradient of a Variable is
+            final; the rest of the pass may still run. If the callback returns a Variable of the
+            same shape and dtype, this replaces the gradient.
 
         Raises
         ------
         NoGradientError
-            If there is something else than Variables in the pytree.
+            If the pytree contains anything other than Variables.
         UnsupportedArrayError
             If a Variable has an integer or boolean dtype.
         """
+        if callback is not None:
+            callable_in("attach: callback", callback, "callback=lambda variable, grad: None")
         found = leaves(variables)
+        if variables is None:
+            raise NoGradientError("attach takes Variables, not None: x = ag.Variable(array)")
         for each in found:
             if not isinstance(each, Variable):
                 raise NoGradientError(
@@ -95,10 +105,14 @@ class GradManager:
     def _attach(self, variable: Variable, callback: OnReady | None) -> None:
         if not variable.requires_grad:
             grad = variable.grad
-            variable.requires_grad = True
-            variable.grad = grad
-            assert isinstance(variable._node, Leaf)
-            self._made.append((variable, variable._node))
+            try:
+                variable.requires_grad = True
+                variable.grad = grad
+                assert isinstance(variable._node, Leaf)
+                self._made.append((variable, variable._node))
+            except BaseException:
+                variable._node = None
+                raise
         assert variable._node is not None
         attachment = self._attached.of(variable._node)
         if attachment is None:
@@ -108,31 +122,44 @@ class GradManager:
             attachment.callbacks.append(callback)
 
     def __enter__(self) -> Self:
-        if self._state is not None:
+        if self._level is not None and self._level() is not None:
             raise RuntimeError("this manager is active already; make another one to nest them")
+        self._let_go()  # of what an interrupt may have left
         outer = current_mode()
-        self._state = entered(
-            recording=True,
-            kept=partial(self._kept, next_rank(), None if outer is None else outer.kept),
-        )
-        self._state.__enter__()
+        kept = partial(self._kept, next_rank(), None if outer is None else outer.kept)
+        state = entered(recording=True, kept=kept)
         try:
+            state.__enter__()
+            level = current_mode()
+            assert level is not None
+            self._state, self._level = state, weakref.ref(level)
+            # By whatever ends the level: an interrupt may keep this from being left itself.
+            level.closing = ExitStack()
+            level.closing.callback(self._let_go)
             for variable, callback in self._lasting:
                 self._attach(variable, callback)
+            return self
         except BaseException:
-            self.__exit__(None, None, None)
+            set_mode(outer)
+            self._let_go()
             raise
-        return self
 
     def __exit__(self, *error: Any) -> None:
-        assert self._state is not None
-        self._state.__exit__(None, None, None)
-        self._state = None
+        try:
+            if self._state is not None:
+                self._state.__exit__(None, None, None)
+        except BaseException:
+            self._let_go()  # all of it: an interrupt may have come in between
+            raise
+
+    def _let_go(self) -> None:
+        """Forget what was attached in the block, and what was made a leaf for it."""
         for variable, leaf in self._made:
             if variable._node is leaf:  # its gradient stays: the leaf does, but nothing is tracked
                 variable._node = None
         self._made.clear()
         self._attached.clear()
+        self._state = self._level = None
 
     def _kept(self, start: int, outer: Any, *nodes: Edge | None) -> tuple[Edge | None, ...]:
         """Return the nodes with None for those that depend on nothing attached."""
@@ -163,7 +190,8 @@ class GradManager:
         outputs : Variable or sequence of Variable
             The values to differentiate.
         gradients : array, Variable, None, or sequence of array
-            Their cotangents; None means one, for a real value of a single element.
+            Their cotangents. None means a cotangent of 1, which is allowed for a real value with a
+            single element.
         retain_graph, create_graph : bool
             As in ``Variable.backward``.
 
@@ -174,26 +202,30 @@ class GradManager:
         """
         if self._state is None:
             raise NoGradientError(
-                "backward belongs into the manager's `with` block: at its end the manager lets go "
-                "of what it recorded"
+                "call backward inside the manager's `with` block: at the end of the block, the "
+                "manager releases what it recorded"
             )
-        found = [outputs] if isinstance(outputs, Variable) else list(outputs)
-        pairs = pairs_of(found, gradients)
+        flags_in("GradManager.backward", retain_graph=retain_graph, create_graph=create_graph)
+        pairs = pairs_of(listed(outputs, "outputs"), gradients)
         seeds = seeds_of(pairs, create_graph)
         callbacks: ByNode[Callback] = ByNode()
         for node, each in self._attached.values():
             if each.callbacks:
                 callbacks.put(node, partial(_call, each, create_graph))
-        with enable_grad() if create_graph else no_grad():
-            result = run_pass(
-                seeds,
-                starts=pairs,
-                targets=[node for node, _ in self._attached.values()],
-                create_graph=create_graph,
-                retain_graph=create_graph if retain_graph is None else retain_graph,
-                callbacks=callbacks,
-            )
-            commit({rank: g for rank, g in result.items() if rank in self._attached}, seeds)
+        outer = current_mode()
+        try:
+            with enable_grad() if create_graph else no_grad():
+                result = run_pass(
+                    seeds,
+                    starts=pairs,
+                    targets=[node for node, _ in self._attached.values()],
+                    create_graph=create_graph,
+                    retain_graph=create_graph if retain_graph is None else retain_graph,
+                    callbacks=callbacks,
+                )
+                commit({rank: g for rank, g in result.items() if rank in self._attached}, seeds)
+        finally:
+            set_mode(outer)
 
 
 def _call(attachment: Attachment, create_graph: bool, g: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from agnograd._deferred import later
 from agnograd._protocols import Protocols
 
 if TYPE_CHECKING:
@@ -214,6 +215,14 @@ class Methods(Protocols):
         """Return where values would be put in this sorted array."""
         return self._call("searchsorted", v, side, sorter)
 
+    # -- an operator that the standard lacks -----------------------------------------------------
+
+    def __divmod__(self, other: Any, /) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any, /) -> tuple[Any, Any]:
+        return other // self, other % self
+
     # -- writes, recorded -------------------------------------------------------------------------
 
     def fill(self, value: Any) -> None:
@@ -243,7 +252,7 @@ class Methods(Protocols):
     @property
     def flat(self) -> Variable:
         """The elements along one axis, a view: to iterate over, to read and to write."""
-        elements: Variable = self._call("ravel")
+        elements: Variable = later("agnograd._strides", "every_element")(self)
         return elements
 
     @property

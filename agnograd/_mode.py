@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterable, Set
 from contextlib import ExitStack
 from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from agnograd._deferred import later
 
 if TYPE_CHECKING:
     from agnograd._graph import Node
@@ -17,15 +19,16 @@ if TYPE_CHECKING:
 __all__ = [
     "PROCESS_PLUGINS",
     "QUIET",
+    "Kept",
     "Mode",
     "current_mode",
     "enable_grad",
     "entered",
     "initial_mode",
     "is_grad_enabled",
+    "is_inside",
     "no_grad",
     "recording_since",
-    "reset_mode",
     "set_grad_enabled",
     "set_mode",
 ]
@@ -35,21 +38,41 @@ Kept = Callable[..., tuple[Any, ...]]
 
 
 class Recorder(Protocol):
-    """What hears of every node: ``append`` says whether others shall hear of it, too."""
+    """What hears of every node: ``append`` says whether others shall hear of it, too.
+
+    ``guard`` tells it that a node is a product, of a cotangent and a derivative, in which what is
+    infinite is none of the cotangent's business where that is 0.
+    """
 
     def append(self, node: Node, out: Any, /) -> bool: ...
+
+    def guard(self, node: Node, /) -> None: ...
 
 
 class Mode:
     """One level of state; leaving it restores ``outer``, the level that it was entered on.
 
-    ``hooks`` are the active plugins, and ``observers`` the same if one of them looks at ops.
-    ``kept``, while gradient managers are active, replaces by None the nodes of inputs that depend
-    on nothing that a manager attached. ``tape`` hears of every node. ``watches`` says whether
-    anyone needs to be told of nodes at all. ``closing`` is what ends with the level.
+    ``owner`` is what entered it, and leaves it: an interrupt may keep others from leaving theirs,
+    which then end with it. ``hooks`` are the active plugins, and ``observers`` the same if one of
+    them looks at ops. ``kept``, while gradient managers are active, replaces by None the nodes of
+    inputs that depend on nothing that a manager attached. ``tape`` hears of every node. ``watches``
+    says whether anyone needs to be told of nodes at all. ``inside`` says whether a function that is
+    being transformed runs. ``closing`` is what ends with the level.
     """
 
-    __slots__ = ("closing", "hooks", "kept", "observers", "outer", "recording", "tape", "watches")
+    __slots__ = (
+        "__weakref__",
+        "closing",
+        "hooks",
+        "inside",
+        "kept",
+        "observers",
+        "outer",
+        "owner",
+        "recording",
+        "tape",
+        "watches",
+    )
 
     def __init__(
         self,
@@ -58,11 +81,15 @@ class Mode:
         outer: Mode | None,
         kept: Kept | None = None,
         tape: Recorder | None = None,
+        inside: bool = False,
+        owner: object = None,
     ) -> None:
         self.recording = recording
         self.outer = outer
         self.kept = kept
         self.tape = tape
+        self.inside = inside
+        self.owner = owner
         self.closing: ExitStack | None = None
         self.activate(hooks)
 
@@ -93,13 +120,13 @@ current_mode = _MODE.get
 
 # What a hook itself computes is neither recorded nor observed.
 QUIET = Mode(False, None, None)
-set_mode, reset_mode = _MODE.set, _MODE.reset
+set_mode = _MODE.set
 
 
 class entered:  # noqa: N801 - used as a statement: with entered(...)
     """Enter a state: a context manager that leaves everything that it is not given as it is."""
 
-    __slots__ = ("_hooks", "_kept", "_recording", "_tape")
+    __slots__ = ("_hooks", "_inside", "_kept", "_recording", "_tape")
 
     def __init__(
         self,
@@ -107,25 +134,44 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         hooks: Callable[[], ActiveHooks | None] | None = None,
         kept: Kept | None = None,
         tape: Recorder | None = None,
+        inside: bool = False,
     ) -> None:
         self._recording = recording
         self._hooks = hooks
         self._kept = kept
         self._tape = tape
+        self._inside = inside
 
     # The state that is restored lives in the Mode that was entered, not here: one object can
     # be entered many times, nested, and in many threads.
-    def __enter__(self) -> None:
+    # An interrupt may come between any two calls, so that a block is never entered, or not left:
+    # what is restored does not depend on the state that is found.
+    def __enter__(self) -> Any:
         outer = current_mode()
+        level = self._level(outer)
+        try:
+            _MODE.set(level)
+        except BaseException:
+            _MODE.set(outer)
+            raise
+
+    def _level(self, outer: Mode | None) -> Mode:
+        """Return a new level inside of another one."""
         recording = self._recording
-        if recording is None:
-            recording = outer is None or outer.recording
-        hooks = outer.hooks if outer is not None else None
-        if self._hooks is not None:
-            hooks = self._hooks()
-        kept = self._kept or (outer.kept if outer is not None else None)
-        tape = self._tape or (outer.tape if outer is not None else None)
-        _MODE.set(Mode(recording, hooks, outer, kept, tape))
+        if outer is None:
+            hooks = None if self._hooks is None else self._hooks()
+            return Mode(
+                recording is not False, hooks, None, self._kept, self._tape, self._inside, self
+            )
+        return Mode(
+            outer.recording if recording is None else recording,
+            outer.hooks if self._hooks is None else self._hooks(),
+            outer,
+            self._kept or outer.kept,
+            self._tape or outer.tape,
+            self._inside or outer.inside,
+            self,
+        )
 
     def __exit__(
         self,
@@ -133,72 +179,81 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        mode = current_mode()
-        assert mode is not None
-        _MODE.set(mode.outer)
+        found, mode = False, None
+        try:
+            inner = mode = current_mode()
+            found = True
+            while mode is not None and mode.owner is not self:
+                mode = mode.outer  # what is inside was not left
+            if mode is None:
+                return  # it was left already, or entered in another context, as by a generator
+            _MODE.set(mode.outer)
+            if inner is not mode or mode.closing is not None:
+                _close(inner, mode.outer, (kind, error, traceback))
+        except BaseException:
+            if not found or current_mode() is inner:  # an interrupt came first
+                self.__exit__(kind, error, traceback)
+            elif mode is not None:
+                _close(inner, mode.outer, (kind, error, traceback))  # what was not closed
+            raise
 
     def __call__(self, function: F) -> F:
         """Decorate: every call of a function, coroutine or generator runs in this state."""
-        import inspect
-
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def coroutine(*args: Any, **kwargs: Any) -> Any:
-                with self:
-                    return await function(*args, **kwargs)
-
-            return coroutine  # type: ignore[return-value]
-        if inspect.isgeneratorfunction(function):
-
-            @functools.wraps(function)
-            def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-                return (yield from _steps(self, function(*args, **kwargs)))
-
-            return generator  # type: ignore[return-value]
-
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
-
-        return wrapper  # type: ignore[return-value]
+        decorated: F = later("agnograd._decorating", "decorated")(self, function)
+        return decorated
 
 
-def _steps(state: entered, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-    """Run a generator with the state entered while it runs, and left while it waits."""
-    step: Callable[[], Any] = functools.partial(next, generator)
-    while True:
-        try:
-            with state:
-                value = step()
-        except StopIteration as end:
-            return end.value
-        try:
-            step = functools.partial(generator.send, (yield value))
-        except GeneratorExit:
-            with state:
-                generator.close()
-            raise
-        except BaseException as error:
-            step = functools.partial(generator.throw, error)
+def _close(inner: Mode | None, outer: Mode | None, error: tuple[Any, Any, Any]) -> None:
+    """End what is to end with some levels, the innermost first, whatever one of them raises."""
+    with ExitStack() as stack:
+        levels = []
+        while inner is not outer and inner is not None:
+            levels.append(inner)
+            inner = inner.outer
+        for level in reversed(levels):
+            if level.closing is not None:
+                stack.push(level.closing)
+        stack.pop_all().__exit__(*error)
 
 
-def recording_since(start: int, tape: Recorder | None = None) -> entered:
+def recording_since(
+    start: int,
+    tape: Recorder | None = None,
+    also: Iterable[Node | None] = (),
+    inside: bool = False,
+) -> entered:
     """Return a state that records; gradient managers outside of it let its own nodes pass.
 
-    Its own are those that were made since ``start``, a rank: newer nodes rank lower.
+    Its own are those that were made since ``start``, a rank: newer nodes rank lower. ``also`` are
+    others that pass.
     """
     mode = current_mode()
     outer = mode.kept if mode is not None else None
-    kept = None if outer is None else functools.partial(_kept_or_newer, outer, start)
-    return entered(recording=True, kept=kept, tape=tape)
+    if outer is None:
+        return entered(recording=True, tape=tape, inside=inside)
+    ranks = frozenset(node[0] for node in also if node is not None)
+    kept = functools.partial(_kept_or_newer, outer, start, ranks)
+    return entered(recording=True, kept=kept, tape=tape, inside=inside)
 
 
-def _kept_or_newer(outer: Kept, start: int, *nodes: Any) -> tuple[Any, ...]:
+def is_inside() -> bool:
+    """Return whether a function runs that is being transformed.
+
+    There everything is a Variable: what a nested transformation of raw arrays returns may depend
+    on the outer one's arguments, and must stay connected to them.
+    """
+    mode = current_mode()
+    return mode is not None and mode.inside
+
+
+def _kept_or_newer(
+    outer: Kept, start: int, also: Set[int], *nodes: Node | None
+) -> tuple[Node | None, ...]:
     others = outer(*nodes)
     return tuple(
-        node if other is not None or (node is not None and node[0] < start) else None
+        node
+        if other is not None or (node is not None and (node[0] < start or node[0] in also))
+        else None
         for node, other in zip(nodes, others, strict=True)
     )
 
@@ -212,7 +267,12 @@ class _Switch(entered):
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         switch = super().__new__(cls)
         entered.__init__(switch, recording=cls._flag)
-        return switch if function is None else switch(function)
+        if function is None:
+            return switch
+        callable_in = later("agnograd._checks", "callable_in")
+        name = f"ag.{cls.__name__}"
+        callable_in(name, function, f"@{name} before a def, or with {name}(): around a block")
+        return switch(function)
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         """Take the function to decorate, if the class itself is the decorator."""
@@ -222,9 +282,10 @@ class _Switch(entered):
 
 
 class no_grad(_Switch):  # noqa: N801 - PyTorch's name
-    """Record nothing: a context manager and decorator, with and without parentheses.
+    """Record nothing: a context manager and decorator, with or without parentheses.
 
-    Per thread and per asyncio task. The state of before is restored on leaving, whatever happens.
+    It affects only the current thread or asyncio task. On leaving, it always restores the previous
+    state.
 
     Examples
     --------
@@ -245,14 +306,14 @@ class no_grad(_Switch):  # noqa: N801 - PyTorch's name
 
 
 class enable_grad(_Switch):  # noqa: N801 - PyTorch's name
-    """Record again inside of ``no_grad``: a context manager and decorator like it."""
+    """Record again inside ``no_grad``: a context manager and decorator like it."""
 
     __slots__ = ()
     _flag = True
 
 
 class set_grad_enabled(entered):  # noqa: N801 - PyTorch's name
-    """Record, or not, by a flag: a context manager and decorator.
+    """Turn recording on or off by a flag: a context manager and decorator.
 
     Parameters
     ----------
@@ -263,13 +324,14 @@ class set_grad_enabled(entered):  # noqa: N801 - PyTorch's name
     __slots__ = ()
 
     def __init__(self, flag: bool) -> None:
-        super().__init__(recording=bool(flag))
+        flag_in = later("agnograd._checks", "flag_in")
+        super().__init__(recording=flag_in("ag.set_grad_enabled: flag", flag))
 
     def __repr__(self) -> str:
         return f"ag.set_grad_enabled({self._recording})"
 
 
 def is_grad_enabled() -> bool:
-    """Return whether ops are recorded in this thread and task, where an input is tracked."""
+    """Return whether this thread and task records ops that have a tracked input."""
     mode = current_mode()
     return mode is None or mode.recording

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._function import Function
 from agnograd._namespace import domain_named, domain_of, is_array
 from agnograd._variable import Variable
-from agnograd.errors import NoGradientError, UnsupportedArrayError
+from agnograd.errors import AgnogradError, ArgumentError, NoGradientError, UnsupportedArrayError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -24,34 +24,34 @@ def asarray(
 ) -> Variable:
     """Return ``obj`` as a Variable on a backend, connected to what it was computed from.
 
-    An array of another backend is moved there through DLPack, without a copy where both libraries
-    can share the memory, and else through a copy on the host. The move is recorded: the gradient
-    moves back in the same way, in every order, and in forward mode.
+    An array of another backend is moved through DLPack, without a copy if both libraries can share
+    the memory, and otherwise through a copy on the host. The move is recorded: the gradient moves
+    back in the same way, in every order. This works in forward mode, too.
 
     Parameters
     ----------
     obj : Variable, array, scalar or nested list
-        What to move. A Variable that is on the backend already is returned as it is.
+        What to move. A Variable that is already on the backend is returned unchanged.
     backend : str, array or Variable, optional
-        The name of a backend, or an array whose backend is meant; by default that of ``obj``, and
-        for scalars and lists of them the default backend.
+        The name of a backend, or an array of that backend. The default is the backend of ``obj``,
+        and for scalars and lists of scalars the default backend.
     dtype : dtype or str, optional
-        The backend's dtype, or the standard's name of one; by default that of ``obj``.
+        The backend's dtype, or the standard's name for it. The default is the dtype of ``obj``.
     device : device, optional
-        The backend's device; by default where the library puts what it imports.
+        The backend's device. By default the library decides where to put what it imports.
 
     Returns
     -------
     Variable
-        Of the shape of ``obj``; it requires a gradient if ``obj`` does.
+        A Variable with the shape of ``obj``. It requires a gradient if ``obj`` does.
 
     Raises
     ------
     UnsupportedArrayError
-        If the backend has no such dtype, as JAX has no float64 unless it is told to: nothing is
-        narrowed but by ``dtype``.
+        If the backend does not have the dtype of ``obj``, as JAX has no float64 unless you enable
+        it. Nothing is narrowed unless you pass ``dtype``.
     NoGradientError
-        If an array that requires a gradient has a shape that is not known.
+        If an array that requires a gradient has an unknown shape.
 
     Examples
     --------
@@ -65,8 +65,18 @@ def asarray(
     of = obj if backend is None else backend
     target = domain_named(of) if isinstance(of, str) else domain_of(of)
     dtype = target.dtype_named(dtype) if isinstance(dtype, str) else dtype
-    moved: Variable = target.namespace.asarray(_moved(obj, target, dtype), dtype=dtype)
-    return moved if device is None else moved.to_device(device)
+    try:
+        moved: Variable = target.namespace.asarray(_moved(obj, target, dtype), dtype=dtype)
+        if isinstance(obj, list | tuple):
+            target.of_numbers(moved)
+        return moved if device is None else moved.to_device(device)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, AgnogradError):
+            raise
+        raise ArgumentError(
+            f"asarray: backend {target.backend.name!r} makes no such array, for dtype={dtype!r} "
+            f"and device={device!r}: {error}; give a dtype and a device that it has"
+        ) from error
 
 
 def _moved(obj: Any, target: Domain, dtype: Any) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
+from inspect import getattr_static
 from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from agnograd._backends import backend_of, backends, default_name
 from agnograd._fit import is_python_scalar
@@ -99,7 +102,19 @@ class Extension(ModuleType):
 
 
 filling = threading.RLock()
+
+
+def _renew() -> None:
+    """Let a forked child have a lock of its own: who held it is a thread of the parent."""
+    global filling
+    filling = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
+    os.register_at_fork(after_in_child=_renew)
+
 _domains: dict[str, Domain] = {}
+_owners_of_subclasses: WeakKeyDictionary[type, Domain] = WeakKeyDictionary()
 
 
 def domain_named(name: str) -> Domain:
@@ -127,11 +142,14 @@ def owner_of(value: object) -> Domain | None:
     if isinstance(value, Variable):
         return value._domain
     kind = type(value)
-    domain = owners.get(kind)
+    domain = owners.get(kind) or _owners_of_subclasses.get(kind)
     if domain is None and kind.__module__ != "builtins":
         backend = backend_of(kind)
         if backend is not None and isinstance(value, domain_named(backend.name).array_types):
-            domain = owners[kind] = domain_named(backend.name)
+            domain = domain_named(backend.name)
+            # Programs may make classes for ever: those are known for as long as they live.
+            known = owners if kind in domain.array_types else _owners_of_subclasses
+            known[kind] = domain
     return domain
 
 
@@ -165,8 +183,23 @@ def domain_of(value: object) -> Domain:
     kind = type(value)
     raise UnsupportedArrayError(
         f"{kind.__module__}.{kind.__qualname__} is no array of an installed backend "
-        f"({', '.join(backends())}); pass an array of one of these, a number or a nested list"
+        f"({', '.join(backends())}); {_inside(value)}pass an array of one of these, a number or a "
+        "nested list"
     )
+
+
+def _inside(value: object) -> str:
+    """Return how to differentiate by the array that an object of another library holds, if any."""
+    for name in ("magnitude", "data", "values", "value", "array"):
+        held = getattr_static(value, name, None)
+        array = None if held is None else getattr(value, name, None)
+        if array is not None and (isinstance(array, Variable) or owner_of(array) is not None):
+            kind = type(value).__name__
+            return (
+                f"it holds one: differentiate by x.{name}, and make the {kind} of it inside of the "
+                f"function, as ag.grad(lambda a: f({kind}(a, ...)))(x.{name}); or "
+            )
+    return ""
 
 
 def namespace(backend: object = None) -> Namespace:
@@ -175,7 +208,7 @@ def namespace(backend: object = None) -> Namespace:
     Parameters
     ----------
     backend : str, array or Variable, optional
-        The name of an installed backend, or an array whose backend is meant; by default
+        The name of an installed backend, or an array of that backend. The default is
         ``$AGNOGRAD_BACKEND``, or numpy.
 
     Returns
@@ -190,7 +223,7 @@ def namespace(backend: object = None) -> Namespace:
     PluginError
         If the backend, or its library, cannot be imported.
     UnsupportedArrayError
-        If the array is one of no installed backend.
+        If the array does not belong to any installed backend.
     """
     if backend is None:
         backend = default_name()

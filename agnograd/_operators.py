@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arguments import as_operand
 from agnograd._compile import compile_op
-from agnograd._indexing import is_basic, raw_key
+from agnograd._indexing import raw_key, same_key
 from agnograd._ops import Op
 from agnograd._protocols import Ufuncs
 from agnograd._variable import Variable
-from agnograd._views import View, replace
+from agnograd._views import InPlace, View, replace
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -66,7 +66,7 @@ def add_operators(domain: Domain, ops: dict[str, Op]) -> None:
         in_place = getattr(operator, f"__i{short}__")
         methods[f"__i{short}__"] = _in_place(forward, in_place)
     domain.Variable._ufuncs = Ufuncs(domain)
-    domain.put = compile_op(ops["__setitem__"], domain, domain.backend.put)
+    domain.put_later = compile_op(ops["__setitem__"], domain, InPlace)
     methods["__getitem__"] = compiled("__getitem__", "__getitem__", "operator")
     methods["__setitem__"] = _set_item
     for special, method in methods.items():
@@ -104,6 +104,5 @@ def _is_own_view(x: Variable, key: Any, value: Any) -> bool:
         isinstance(value, View)
         and value._base is x
         and value._op.name == "__getitem__"
-        and is_basic(key)
-        and bool(value._options["key"] == raw_key(key))
+        and same_key(value._options["key"], raw_key(key))
     )

@@ -7,7 +7,16 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
-from agnograd._signatures import parameters_of, positional_only, prototype, signature_of
+from agnograd._signatures import (
+    EXTENSIONS,
+    NO_OPS,
+    check_name,
+    check_parameters,
+    parameters_of,
+    positional_only,
+    prototype,
+    signature_of,
+)
 from agnograd.errors import MissingRuleError, RuleError
 
 if TYPE_CHECKING:
@@ -33,10 +42,10 @@ class Rule(NamedTuple):
     function : callable or int
         The rule; elementwise rules may be the constants 1, -1 and 0.
     names : tuple of str
-        What the rule asks for, in the order of its own parameters.
+        The names of what the rule needs, in the order of its own parameters.
     reason : str
-        Why there is no derivative with respect to this input, if there is none: then the rule is
-        an error that says it.
+        Why there is no derivative with respect to this input, if there is none. The rule then
+        raises an error with this reason.
     """
 
     kind: Kind
@@ -51,28 +60,28 @@ class Op(NamedTuple):
     Attributes
     ----------
     name : str
-        The standard's name; ``linalg.det`` lives in an extension, ``__getitem__`` on arrays.
+        The standard's name; ``linalg.det`` is in an extension, ``__getitem__`` on arrays.
     chapter : str
         The chapter of the standard (or the name of the op set).
     text : str
-        The name and the signature, exactly as the standard has it.
+        The name and the signature, exactly as in the standard.
     parameters : tuple of str
         The parameters of the signature.
     arrays : tuple of str
         Parameters that take arrays.
     rules : mapping
-        Rules by the name of the input. A composed op has none: those of the ops that it calls
+        Rules by the name of the input. A composed op has none: the rules of the ops that it calls
         apply.
     status : {"rule", "no gradient", "missing"}
-        Whether a derivative is known, is nothing by nature, or is missing.
+        Whether a derivative is known, cannot exist by nature, or is missing.
     forward : callable or None
-        What computes the op on raw arrays, for ops beyond the standard: a library's function of
-        the same name may mean something else. It may name ``xp`` and ``backend`` before the op's
-        own parameters. Without it the op is the function of the backend's namespace.
+        Computes the op on raw arrays, for ops beyond the standard (a library's function of the
+        same name may do something else). It may name ``xp`` and ``backend`` before the op's own
+        parameters. Without it, the op is the function of the backend's namespace.
     kernels : mapping
-        By the name of a backend, the module that may have a function of the op's name (what comes
-        after the last dot) which is used instead of ``forward``. It is imported when the op is
-        first called on that backend.
+        Modules by the name of a backend. If a module has a function with the op's name (the part
+        after the last dot), it is used instead of ``forward``. The module is imported when the op
+        is first called on that backend.
     composed : bool
         Whether ``forward`` is a program that calls other ops, with Variables as with raw arrays.
     accumulate : callable or None
@@ -80,29 +89,33 @@ class Op(NamedTuple):
         existing buffer and returns it. It may name ``backend`` and what rules may name.
     overwrite : callable or None
         ``overwrite(g, …)`` changes the cotangent in place into the gradient of the first
-        differentiable input, and returns it. It is called where the cotangent is the engine's own,
-        and may name what ``accumulate`` may.
+        differentiable input, and returns it. It is called only if the engine owns the cotangent.
+        It may name the same things as ``accumulate``.
     view : callable or None
-        ``view(base, value, …)`` gives the base with the op's result replaced by ``value``: it
+        ``view(base, value, …)`` returns the base with the op's result replaced by ``value``. It
         makes the op's result a view, so that writes to it reach the base. If the op has several
         results, ``index`` says which one. It may name ``xp``, the op's options, and ``write``: a
-        function of an array, a key and a value that gives the array with the value at the key.
+        function of an array, a key and a value that returns the array with the value at the key.
+    strides : callable or None
+        ``strides(x_strides, …)`` returns how many elements apart neighbours along each axis of a
+        view are, or None for a copy (by an option ``copy``). By default the order is row-major. It
+        may name ``x_shape``, ``x_dtype``, ``out_shape``, ``xp`` and options.
     outputs : {"one", "several", "optional"}
-        Whether the op returns one array, or a tuple or list of arrays. A rule of an op with
-        several gets a list of cotangents, zeros for outputs that nothing depends on; if they are
-        optional, it gets None for those.
+        Whether the op returns one array, or a tuple or list of arrays. With "several", a rule gets
+        a list of cotangents, with zeros for outputs that nothing depends on. With "optional", it
+        gets None for these.
     stacks : mapping of str to int
-        Of an op of two arrays that is linear in each: inputs that many calls may share, and an
-        axis. The gradient of a shared input is that of one call, whose other input and cotangent
-        are those of all calls along that axis: concatenated, if they have two axes, and stacked,
-        if they have one.
+        For an op of two arrays that is linear in each: inputs that many calls may share, each with
+        an axis. The gradient of a shared input is that of one call, whose other input and cotangent
+        join those of all calls along that axis. Arrays with two axes are concatenated, arrays with
+        one axis are stacked.
     masks : bool or callable
         Whether the op leaves elements of its inputs out, as ``where`` does, so that their gradient
-        is 0 whatever made them: the pass then does not multiply that 0 with an infinite or
-        undefined derivative. A function of what rules may name says it of a single call.
+        is 0 whatever made them: the pass then does not multiply that 0 by an infinite or undefined
+        derivative. A function, which may name what rules may name, decides it for a single call.
     of_numbers : bool
-        Whether this is the form of an element-wise op that takes two numbers, which are what some
-        libraries give for an element of a float64 array: there is nothing to broadcast, to cast or
+        Whether this is the form of an element-wise op that takes two numbers. Some libraries return
+        a number for an element of a float64 array: then there is nothing to broadcast, to cast or
         to conjugate.
     """
 
@@ -119,6 +132,7 @@ class Op(NamedTuple):
     accumulate: Callable[..., Any] | None = None
     overwrite: Callable[..., Any] | None = None
     view: Callable[..., Any] | None = None
+    strides: Callable[..., Any] | None = None
     outputs: Literal["one", "several", "optional"] = "one"
     stacks: Mapping[str, int] = _NOTHING
     masks: bool | Callable[..., bool] = False
@@ -151,39 +165,37 @@ class Op(NamedTuple):
 
 
 class OpSet:
-    """A named set of ops; an entry point in ``agnograd.ops`` makes it known.
+    """A named set of ops; register it with an entry point in ``agnograd.ops``.
 
-    Every method takes the op's signature as text, exactly as the standard has it. Rules are
-    keyword arguments by input; a rule's own parameters say what it needs, and the graph saves
-    exactly that: inputs by name, ``out`` (the output), options by name, ``xp`` (the namespace)
-    and, which cost no array, ``x_shape``, ``x_dtype`` and ``x_device`` of an input ``x`` (or of
-    ``out``). A text instead of a rule says why there is no derivative with respect to that input:
-    to ask for it is an error with this reason.
+    Every method takes the op's signature as text, exactly as in the standard. Rules are keyword
+    arguments named after inputs. A rule's own parameters say what it needs, and the graph saves
+    exactly that: inputs by name, ``out`` (the output), options by name, ``xp`` (the namespace),
+    and ``x_shape``, ``x_dtype`` and ``x_device`` of an input ``x`` (or of ``out``), which keep no
+    array. A text instead of a rule gives the reason why there is no derivative with respect to that
+    input: asking for it raises an error with this reason.
 
     Besides rules, every method takes ``forward``, ``accumulate``, ``overwrite``, ``view``,
-    ``outputs``, ``stacks`` and ``masks`` (see ``Op``). Positional-only parameters, and those with a
-    rule, take arrays; ``options`` names positional-only ones that take none, and ``constants``
-    further ones that take arrays which have no gradient. A parameter named ``key`` takes what
-    stands in square brackets.
+    ``strides``, ``outputs``, ``stacks`` and ``masks`` (see ``Op``). Positional-only parameters and
+    those with a rule take arrays. ``options`` names positional-only ones that do not, ``constants``
+    those that take arrays without gradient. A ``key`` is what stands in square brackets.
 
     Parameters
     ----------
     chapter : str
         The chapter of the standard that the ops belong to, or a name of your own.
     samples : str, optional
-        The module whose ``samples`` list holds sample inputs for these ops; imported by tests.
+        The module whose ``samples`` list has sample inputs for these ops. Tests import it.
     kernels : mapping of str to str, optional
-        Modules that have functions which compute ops of this set, by the name of the backend whose
-        raw arrays they take and return. A function is found by what the op's name has after the
-        last dot. Each module is imported when one of the ops is first called on its backend. An op
-        that it has no function for, or a call that the function answers with NotImplemented, is
-        computed by ``forward``. What the backend itself gives for the op in ``Backend.kernels()``
-        is preferred.
+        Modules with functions that compute ops of this set, by the name of the backend whose raw
+        arrays they take and return. A function has the name of its op after the last dot. Each
+        module is imported when one of the ops is first called on its backend. If the module has no
+        function for an op, or the function returns NotImplemented, ``forward`` computes the op. A
+        function that the backend itself provides for the op in ``Backend.kernels()`` is preferred.
     extension : str, optional
-        The extension of the namespace that all of these ops live in, ``special`` for
-        ``xp.special``: nothing of the set is imported before that extension is used.
+        The extension of the namespace that has all of these ops: ``special`` for ``xp.special``,
+        or a nested one such as ``a.b``. Nothing of the set is imported before it is used.
     modules : sequence of str, optional
-        The modules which register the ops; imported when the ops are first asked for.
+        The modules that register the ops. They are imported when the ops are first needed.
 
     Examples
     --------
@@ -205,6 +217,10 @@ class OpSet:
         extension: str = "",
         modules: Sequence[str] = (),
     ) -> None:
+        if extension:
+            check_name(chapter, extension)
+            if extension in NO_OPS and extension not in EXTENSIONS:
+                raise RuleError(f"{chapter}: {extension!r} is a constant or a dtype; rename it")
         self.chapter = chapter
         self.samples = samples
         self.kernels = kernels or {}
@@ -225,11 +241,11 @@ class OpSet:
     def elementwise(self, signature: str, /, **rules: Any) -> None:
         """Register an element-wise op by its partial derivatives.
 
-        The engine multiplies the partial derivative (conjugated, for complex arrays) with the
+        The engine multiplies the partial derivative (conjugated, for complex arrays) by the
         cotangent and sums over broadcast axes. The constants 1, -1 and 0 need no function. A rule
-        has to be right for a part of the elements, too: large arrays come in flat blocks. The
-        result has the dtype that its inputs are promoted to: one that makes complex numbers of
-        real ones is registered by ``vjp``.
+        must also be right for a part of the elements: large arrays come in flat blocks. The result
+        has the dtype that its inputs are promoted to: register an op that makes complex numbers of
+        real ones with ``vjp``.
         """
         self._add(signature, "elementwise", rules)
 
@@ -246,11 +262,11 @@ class OpSet:
         self._add(signature, "vjp", rules)
 
     def composed(self, signature: str, /, function: Callable[..., Any]) -> None:
-        """Register an op that is made of others: their rules give its derivative.
+        """Register an op that is composed of others, whose rules give its derivative.
 
         ``function`` may name ``xp`` before the op's own parameters. It is called with the raw
-        namespace and raw arrays, or with the differentiable namespace and whatever the user gives;
-        it uses ``xp`` alone, and may return anything.
+        namespace and raw arrays, or with the differentiable namespace and whatever the user passes.
+        It must compute only with ``xp``, and may return anything.
         """
         self._add(signature, "vjp", {"forward": function, "composed": True}, status="rule")
 
@@ -260,8 +276,8 @@ class OpSet:
             self._add(signature, "vjp", dict(options))
 
     def missing(self, *signatures: str, **options: Any) -> None:
-        """Register ops whose derivative nobody wrote yet: callable, and an error in a backward
-        pass that says how to register a rule.
+        """Register ops without a derivative so far: you can call them, but a backward pass through
+        them raises an error that says how to register a rule.
         """  # noqa: D205
         for signature in signatures:
             self._add(signature, "vjp", dict(options), status="missing")
@@ -270,14 +286,16 @@ class OpSet:
         self, text: str, kind: Kind, rules: dict[str, Any], status: Status | None = None
     ) -> None:
         features = {key: rules.pop(key) for key in _FEATURES if key in rules}
-        constants, options = rules.pop("constants", ()), rules.pop("options", ())
+        beside = {key: rules.pop(key) for key in ("constants", "options") if key in rules}
         name = text.partition("(")[0]
         self._check_name(name)
         function = prototype(text)
         parameters = parameters_of(function)
+        check_parameters(name, parameters, {*features, *beside})
         unknown = [key for key in rules if key not in parameters]
         if unknown:
             raise RuleError(_unknown(f"{name}: a rule for", unknown[0], parameters))
+        constants, options = beside.get("constants", ()), beside.get("options", ())
         if features.get("composed"):  # any of them may
             arrays = parameters
         else:
@@ -304,6 +322,7 @@ class OpSet:
         )
 
     def _check_name(self, name: str) -> None:
+        check_name(self.chapter, name)
         if name in self._ops:
             raise RuleError(f"{self.chapter}: {name} is registered twice")
         if self.extension and not name.startswith(f"{self.extension}."):
@@ -314,10 +333,7 @@ class OpSet:
 
 
 # What every method of an op set takes beside rules.
-_FEATURES = (
-    *("forward", "composed"),
-    *("accumulate", "overwrite", "view", "outputs", "stacks", "masks"),
-)
+_FEATURES = Op._field_defaults.keys() - {"kernels", "of_numbers"}
 
 
 def _check_stacks(op: str, stacks: Mapping[str, int], rules: Mapping[str, Rule]) -> None:

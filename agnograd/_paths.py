@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from agnograd._graph import OP, RANK, Edge, Leaf, edges_of
 
-__all__ = ["older", "on_path", "uses", "within"]
+__all__ = ["older", "on_path", "uses", "within", "within_reach"]
 
 
 def on_path(roots: Iterable[Edge], targets: Iterable[Edge]) -> set[int] | None:
@@ -87,3 +87,15 @@ def older(nodes: Iterable[Edge | None], start: int) -> Iterator[Edge]:
             if edge is not None and edge[RANK] not in seen:
                 seen.add(edge[RANK])
                 stack.append(edge)
+
+
+def within_reach(nodes: Iterable[Edge | None]) -> set[int]:
+    """Return the ranks of nodes and of all that they depend on."""
+    stack = [node for node in nodes if node is not None]
+    reached = {node[RANK] for node in stack}
+    while stack:
+        for edge in edges_of(stack.pop()):
+            if edge is not None and edge[RANK] not in reached:
+                reached.add(edge[RANK])
+                stack.append(edge)
+    return reached

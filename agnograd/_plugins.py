@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from agnograd._discovery import PLUGINS, installed, load, origin, unknown
+from agnograd._discovery import PLUGINS, chosen, installed, load, origin, unknown
 from agnograd.errors import UnknownPluginError
 
 __all__ = ["PluginInfo", "plugin_named", "plugins"]
@@ -35,8 +35,8 @@ def plugins() -> dict[str, PluginInfo]:
     Returns
     -------
     dict
-        For each plugin a named tuple: its ``name``, the ``distribution`` and version that it came
-        from, the ``target`` that its entry point names, and whether that is ``importable``.
+        For each plugin a named tuple: its ``name``, the ``distribution`` and version that it comes
+        from, the ``target`` that its entry point names, and whether the target is ``importable``.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def plugin_named(name: str) -> object:
     PluginError
         If it fails to load.
     """
-    entry = installed(PLUGINS).get(name)
+    entry = chosen(PLUGINS, name)
     if entry is None:
         raise UnknownPluginError(unknown("plugin", name, PLUGINS))
     return load(entry)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from agnograd._deferred import later
 from agnograd._graph import Edge
-from agnograd.errors import LostGradientError, LostGradientWarning
+from agnograd.errors import LostGradientWarning, NoUfuncError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -79,16 +80,25 @@ class Ufuncs(dict[Any, "Callable[..., Any]"]):
         return function
 
 
+def _of_an_instance(_: Variable) -> NoReturn:
+    raise NoUfuncError(
+        "a Variable has __array_ufunc__ on its class, where NumPy's ufuncs look for it; a function "
+        "that looks at the array, as one compiled by numba.vectorize does, has no derivative here: "
+        "give it one by ag.wrap(f, vjp=...), or pass v.detach(), an array without a gradient"
+    )
+
+
 class _ArrayUfunc(property):
     """Answer for NumPy's ufuncs, ``raw * variable`` among them: ``__array_ufunc__`` of the class.
 
-    It is None on instances. NumPy looks it up on the class; other libraries' arrays, masked ones
-    among them, look at the instance, and only where they find None leave ``other * variable`` to
-    it. (A method behind this property would cost each operator a call more.)
+    Instances have none. NumPy looks it up on the class; other libraries' arrays, masked ones among
+    them, look at the instance, and only where they find none leave ``other * variable`` to it. (A
+    method behind this property would cost each operator a call more.) So what calls that of an
+    instance, as a function compiled by ``numba.vectorize`` does, is told what to do instead.
     """
 
     def __init__(self) -> None:
-        super().__init__(lambda _: None, doc=type(self).__doc__)
+        super().__init__(_of_an_instance, doc=type(self).__doc__)
 
     def __call__(
         self, variable: Variable, ufunc: Any, method: str, /, *inputs: Any, **options: Any
@@ -124,6 +134,9 @@ class Protocols(Operators):
         def is_leaf(self) -> bool: ...
         @property
         def requires_grad(self) -> bool: ...
+
+        @property
+        def grad(self) -> Variable | None: ...
 
     def __array_function__(
         self,
@@ -162,8 +175,9 @@ class Protocols(Operators):
         return int(self._raw)
 
     def __index__(self) -> int:
-        index: int = self._raw.__index__()
-        return index
+        # CuPy's arrays are no indices of Python's; the numbers in them are.
+        value: Any = self._raw if hasattr(self._raw, "__index__") else self.item()
+        return operator.index(value)
 
     def __float__(self) -> float:
         self._warn_lost("float")
@@ -209,12 +223,7 @@ class Protocols(Operators):
 
     def _refuse_to_leave(self, protocol: str) -> None:
         if self._node is not None:
-            raise LostGradientError(
-                f"{protocol} of an array that requires a gradient would lose the gradient without "
-                "a word; pass x.detach(), use the functions of x.__array_namespace__() (which has "
-                "SciPy's in xp.special, xp.signal and others), or make the function that takes "
-                "the array differentiable by ag.wrap(f, vjp=...)"
-            )
+            raise later("agnograd._leaving", "refusal")(self, protocol)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -253,8 +262,12 @@ class Protocols(Operators):
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
-        """Return a copy of the value that is still connected to the graph."""
-        copied: Variable = self._domain.Variable._make(self._domain.copy(self._raw), self._node)
+        """Return a copy: of a leaf a leaf with a gradient of its own, of a view one of a copy.
+
+        That of all other values, also of the arguments of a function that is being differentiated,
+        is connected to what it is a copy of.
+        """
+        copied: Variable = later("agnograd._copies", "deep_copy")(self, memo)
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -262,11 +275,16 @@ class Protocols(Operators):
             raise TypeError(
                 "a value in the middle of a graph cannot be pickled; pickle x.detach(), or a leaf"
             )
-        return _rebuild, (self._domain.backend.name, self.data, self.requires_grad)
+        grad = self.grad if self.requires_grad else None
+        if grad is not None and not grad.is_leaf:
+            grad = grad.detach()  # of a pass that was recorded
+        return _rebuild, (self._domain.backend.name, self.data, self.requires_grad, grad)
 
 
-def _rebuild(backend: str, raw: Any, requires_grad: bool) -> Variable:
+def _rebuild(backend: str, raw: Any, requires_grad: bool, grad: Any = None) -> Variable:
     from agnograd._namespace import domain_named
 
     rebuilt: Variable = domain_named(backend).Variable(raw, requires_grad)
+    if grad is not None:
+        rebuilt.grad = grad
     return rebuilt

@@ -6,7 +6,8 @@ import warnings
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from agnograd._discovery import OPS, installed, load, origin
+from agnograd._discovery import OPS, every, load, origin
+from agnograd._signatures import NO_OPS
 from agnograd.errors import PluginError, PluginWarning
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def op_sets() -> tuple[tuple[str, OpSet], ...]:
     from agnograd._ops import OpSet
 
     found = []
-    for entry in installed(OPS).values():
+    for entry in every(OPS):  # two may have one name
         try:
             ops = load(entry)
             if not isinstance(ops, OpSet):
@@ -57,15 +58,24 @@ def registered_in(extension: str) -> dict[str, tuple[Op, str]]:
     """
     known = extensions()
     found: dict[str, tuple[Op, str]] = {}
+    before: dict[str, str] = {}  # the extensions of the sets so far
     for source, op_set in op_sets():
-        if op_set.extension not in ("", extension):  # which need not be loaded
+        before.setdefault(op_set.extension, source)
+        if not _contains(op_set.extension, extension):  # it need not be loaded
             continue
         for name, op in _ops_of(op_set, source).items():
-            part = op_set.extension or name.rpartition(".")[0]
-            if (part if part in known else "") != extension:
+            if _home(name, known) != extension:
                 continue
             earlier = found.get(name)
-            if earlier is not None and earlier[0].status != "missing":
+            if name in before or name in NO_OPS:
+                what = f"an extension of {before[name]}" if name in before else "the standard's own"
+                warnings.warn(
+                    f"AGNOGRAD: {source} registers {name!r}, which is {what} and no op; it is left "
+                    "out. Rename its op, or uninstall it",
+                    PluginWarning,
+                    stacklevel=2,
+                )
+            elif earlier is not None and earlier[0].status != "missing":
                 warnings.warn(
                     f"AGNOGRAD: {source} registers {name!r}, which {earlier[1]} has registered "
                     "already; the first one stands. Uninstall one of the two, or rename its op",
@@ -75,6 +85,19 @@ def registered_in(extension: str) -> dict[str, tuple[Op, str]]:
             else:
                 found[name] = (op, source)
     return found
+
+
+def _contains(outer: str, inner: str) -> bool:
+    """Return whether an extension is another one, or has it in it, as ``stats`` ``stats.norm``."""
+    return outer in ("", inner) or inner.startswith(f"{outer}.")
+
+
+def _home(name: str, known: tuple[str, ...]) -> str:
+    """Return the innermost extension that an op is in, of those that op sets name as theirs."""
+    part = name.rpartition(".")[0]
+    while part not in known:
+        part = part.rpartition(".")[0]
+    return part
 
 
 @cache
@@ -122,14 +145,14 @@ class OpInfo(NamedTuple):
 
 
 def ops() -> dict[str, OpInfo]:
-    """Return what is known of every op.
+    """Return information about every op.
 
     Returns
     -------
     dict
         For each op, by name, a named tuple: its ``name``, such as ``linalg.det``; its ``chapter``
-        of the standard, or op set; its ``status``, "rule", "no gradient" (it has none by nature)
-        or "missing"; and the ``distribution`` and version that registered it.
+        of the standard, or its op set; its ``status``, which is "rule", "no gradient" (it has none
+        by nature) or "missing"; and the ``distribution`` and version that registered it.
 
     Examples
     --------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
+import shutil
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import click
 
 from agnograd._discovery import BACKENDS, OPS, PLUGINS, installed, origin
+from agnograd._signatures import NO_OPS
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -32,6 +35,12 @@ DESCRIPTIONS: dict[Kind, str] = {
     "backend": "A backend for agnograd: differentiates on the arrays of {library}",
     "ops": "An op pack for agnograd: {entry}, with its derivative",
 }
+
+
+# What a generated module, op or class would take the name of: Python's, and those of its imports.
+_KNOWN = frozenset({*dir(builtins), *keyword.kwlist, *NO_OPS})
+_KNOWN |= {"Backend", "Call", "Capabilities", "Counter", "ModuleType", "OpSet", "Sample"}
+_KNOWN |= {"agnograd", "array_api_strict", "conftest", "pytest", "tests"}
 
 
 class Names(NamedTuple):
@@ -78,19 +87,24 @@ def create(kind: Kind, name: str, into: Path, library: str = "array_api_strict")
     """
     names = _names(name)
     _check_free(kind, names)
-    if not _is_module(library):
-        raise click.ClickException(f"{library!r} is no name of a Python module, such as 'torch'")
-    fields = {"entry": names.entry, "module": names.module, "library": library}
+    root = library.partition(".")[0]
+    if not all(map(_is_module, library.split("."))):
+        raise click.ClickException(
+            f"{library!r} is no name of a Python module, such as 'torch' or 'mlx.core'"
+        )
+    fields = {"entry": names.entry, "module": names.module, "library": library, "root": root}
     fields |= {"Class": names.camel, "distribution": name, "group": GROUPS[kind]}
-    needed = ["agnograd>=0.1", *([library.replace("_", "-")] if kind == "backend" else [])]
+    needed = ["agnograd>=0.1", *([root.replace("_", "-")] if kind == "backend" else [])]
     fields["dependencies"] = ", ".join(f'"{each}"' for each in needed)
     fields["description"] = DESCRIPTIONS[kind].format_map(fields)
     fields["target"] = TARGETS[kind].format_map(fields)
-    folder = into / name
+    return _written(into / name, kind, fields)
+
+
+def _written(folder: Path, kind: Kind, fields: dict[str, str]) -> Path:
+    """Write the folder whole, or not at all."""
     try:
         folder.mkdir()
-        for part in ("every", kind):
-            _write(files("agnograd") / "templates" / part, folder, fields)
     except FileExistsError as error:
         raise click.ClickException(
             f"{folder} exists already, and nothing was written; choose another name, or another "
@@ -98,6 +112,16 @@ def create(kind: Kind, name: str, into: Path, library: str = "array_api_strict")
         ) from error
     except OSError as error:
         raise click.ClickException(f"{folder} cannot be written: {error}") from error
+    try:
+        for part in ("every", kind):
+            _write(files("agnograd") / "templates" / part, folder, fields)
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise click.ClickException(
+                f"{folder} cannot be written, and nothing is left of it: {error}"
+            ) from error
+        raise
     return folder
 
 
@@ -141,9 +165,34 @@ def _check_free(kind: Kind, names: Names) -> None:
         what = f"{entry!r} is in the array API standard"
     elif module in sys.stdlib_module_names or find_spec(module) is not None:
         what = f"a module {module!r} is installed"
+    elif _is_installed(names.distribution):
+        what = f"a distribution {names.distribution!r} is installed"
     else:
+        _check_own(names)
         return
     raise click.ClickException(f"{what} already; choose another name than {names.distribution!r}")
+
+
+def _check_own(names: Names) -> None:
+    """Raise if what is generated would have a name that it uses for something else."""
+    names_of = (names.module, names.entry, names.camel)
+    known = next((name for name in names_of if name in _KNOWN), None)
+    if known is not None:
+        raise click.ClickException(
+            f"{names.distribution!r} would make a module {names.module!r} and a class "
+            f"{names.camel!r}, and {known!r} is a name of Python's, or of what is written there, "
+            "already; choose another name"
+        )
+
+
+def _is_installed(distribution: str) -> bool:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        version(distribution)
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def _write(source: Traversable, folder: Path, fields: dict[str, str]) -> None:

@@ -3,45 +3,35 @@
 from __future__ import annotations
 
 import math
+from operator import getitem
 from types import ModuleType
-from typing import Any
-
-import array_api_compat
+from typing import TYPE_CHECKING, Any
 
 from agnograd._indexing import is_basic, without_newaxis
+from agnograd._selection import add_rows, added, is_mask, written
 
-__all__ = ["scatter_add", "scatter_add_axis"]
+if TYPE_CHECKING:
+    from agnograd._backend import Backend
 
-# Elements of one block of what is selected (32 MiB in float64).
-_BLOCK = 1 << 22
+__all__ = ["put_at", "scatter_add", "scatter_add_axis", "set_at"]
 
 
-def scatter_add(xp: ModuleType, into: Any, key: Any, values: Any) -> Any:
+def scatter_add(backend: Backend, into: Any, key: Any, values: Any) -> Any:
     """Add ``values`` to ``into[key]``, repeated positions adding up; return the result.
 
-    Positions that cannot repeat are read, added to and written. For integer arrays the library's
-    own indexing says which positions the key selects.
+    Positions that cannot repeat are read, added to and written, if the library can.
     """
-    if is_basic(key):
-        key = without_newaxis(key)
-        here = into[key]
-        into[key] = here + xp.reshape(values, here.shape)
-        return into
-    if _is_mask(xp, key):
-        into[key] = into[key] + values
-        return into
-    every = xp.reshape(
-        xp.arange(math.prod(into.shape), device=array_api_compat.device(into)), into.shape
-    )
-    selected = every[key]
-    values = xp.broadcast_to(values, selected.shape)
-    rows = _add_rows(
-        xp,
-        xp.reshape(into, (-1, 1)),
-        xp.reshape(selected, (-1,)),
-        xp.reshape(values, (-1, 1)),
-    )
-    return xp.reshape(rows, into.shape)
+    xp: Any = backend.namespace()
+    if not backend.capabilities.immutable:
+        if is_basic(key):
+            key = without_newaxis(key)
+            here = into[key]
+            into[key] = here + xp.reshape(values, here.shape)
+            return into
+        if is_mask(xp, key) and backend.capabilities.boolean_indexing:
+            into[key] = into[key] + values
+            return into
+    return added(xp, into, key, values, backend.operator(getitem))
 
 
 def scatter_add_axis(xp: ModuleType, into: Any, indices: Any, values: Any, axis: int) -> Any:
@@ -53,7 +43,7 @@ def scatter_add_axis(xp: ModuleType, into: Any, indices: Any, values: Any, axis:
     # A narrow dtype may not hold the sum.
     indices = xp.astype(indices, xp.arange(0).dtype)
     indices = xp.where(indices < 0, indices + length, indices)
-    rows = _add_rows(
+    rows = add_rows(
         xp,
         xp.reshape(front, (length, rest)),
         indices,
@@ -62,24 +52,26 @@ def scatter_add_axis(xp: ModuleType, into: Any, indices: Any, values: Any, axis:
     return xp.moveaxis(xp.reshape(rows, front.shape), 0, axis)
 
 
-def _add_rows(xp: ModuleType, into: Any, indices: Any, values: Any) -> Any:
-    """Add row j of ``values`` to row ``indices[j]`` of ``into``.
-
-    Each row of ``into`` selects its values among all of them, in blocks of rows. Nothing depends
-    on the values of the indices, so that lazy libraries stay lazy; and what is not selected is
-    left out, not multiplied with zero, which would spread infinities.
-    """
-    length = into.shape[0]
-    every = xp.arange(length, device=array_api_compat.device(into))
-    height = max(1, _BLOCK // max(1, math.prod(values.shape)))
-    blocks = [into[:0, :]]
-    for start in range(0, length, height):
-        rows = slice(start, min(start + height, length))
-        selects = xp.expand_dims(xp.expand_dims(every[rows], axis=1) == indices, axis=2)
-        selected = xp.where(selects, values, xp.zeros_like(values))
-        blocks.append(into[rows, :] + xp.sum(selected, axis=1))
-    return xp.concat(blocks, axis=0)
+def set_at(backend: Backend, x: Any, key: Any, value: Any) -> Any:
+    """Return a copy of ``x`` with ``value`` at ``key``."""
+    xp: Any = backend.namespace()
+    if _selects(backend, xp, key):
+        return written(xp, x, key, value, backend.operator(getitem))
+    out = xp.asarray(x, copy=True)
+    out[key] = value
+    return out
 
 
-def _is_mask(xp: ModuleType, key: Any) -> bool:
-    return hasattr(key, "dtype") and bool(xp.isdtype(key.dtype, "bool"))
+def put_at(backend: Backend, x: Any, key: Any, value: Any) -> Any:
+    """Return ``x`` with ``value`` at ``key``, written in place where the library can."""
+    xp = backend.namespace()
+    if _selects(backend, xp, key):
+        return written(xp, x, key, value, backend.operator(getitem))
+    x[key] = value
+    return x
+
+
+def _selects(backend: Backend, xp: ModuleType, key: Any) -> bool:
+    """Return whether the library cannot write at a key."""
+    able = backend.capabilities
+    return able.immutable or (not able.boolean_indexing and is_mask(xp, key))

@@ -37,7 +37,13 @@ def nodes_of(variables: Sequence[Variable], what: str) -> list[Edge]:
     for index, variable in enumerate(variables):
         if variable._node is None:
             raise NoGradientError(
-                f"{what}[{index}] requires no gradient: set requires_grad before computing with it"
+                f"{what}[{index}] requires no gradient: "
+                + (
+                    "set requires_grad before computing with it"
+                    if variable._domain.is_inexact(variable.dtype)
+                    else f"it is of {variable.dtype}, and a conversion to that (astype), a "
+                    "comparison or a count ends gradients; differentiate what it was computed from"
+                )
             )
         nodes.append(variable._node)
     return nodes
@@ -78,7 +84,13 @@ def raw_seed(output: Variable, cotangent: Any) -> Any:
     elif cotangent is None:
         raw = _implied(output)
     elif isinstance(cotangent, bool | int | float | complex | list | tuple):
-        raw = domain.library.asarray(cotangent, dtype=value.dtype, device=output.device)
+        try:
+            raw = domain.library.asarray(cotangent, dtype=value.dtype, device=output.device)
+        except (TypeError, ValueError) as error:
+            raise GradientError(
+                f"a cotangent of numbers is needed, of shape {value.shape}, not a list that makes "
+                f"no array: {error}"
+            ) from error
     else:
         raw = domain.to_raw(cotangent)
     if raw.shape != value.shape or (raw.dtype is not value.dtype and raw.dtype != value.dtype):
@@ -96,7 +108,7 @@ def _implied(output: Variable) -> Any:
     value = output._raw
     if value.shape and output.size != 1:
         raise NoGradientError(
-            f"a gradient is implied for values of one element alone, not of shape "
+            f"a gradient is implied only for values of one element, not of shape "
             f"{value.shape}: pass the gradient, with that shape, or reduce the value with "
             "xp.sum or xp.mean"
         )

@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from keyword import iskeyword
 from types import FunctionType
 from typing import Any
 
 from agnograd.errors import RuleError
 
-__all__ = ["parameters_of", "positional_only", "prototype", "signature_of"]
+__all__ = [
+    "EXTENSIONS",
+    "NO_OPS",
+    "check_name",
+    "check_parameters",
+    "parameters_of",
+    "positional_only",
+    "prototype",
+    "signature_of",
+]
+
+# What namespaces have beside ops: constants, dtypes, and the standard's extensions.
+EXTENSIONS = ("linalg", "fft")
+NO_OPS = frozenset(
+    {
+        *("e", "inf", "nan", "newaxis", "pi", *EXTENSIONS),
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+    }
+)
+_SPECIAL = frozenset({"__getitem__", "__setitem__"})
+# What the functions that are written for ops, and rules, know under these names.
+_TAKEN = frozenset(
+    {
+        *("g", "xp", "out", "into", "backend", "node", "arrivals", "gradients", "keep"),
+        *("any", "int", "tuple", "zip", "KeyError"),
+    }
+)
 
 
 def prototype(text: str) -> FunctionType:
@@ -27,7 +55,8 @@ def prototype(text: str) -> FunctionType:
         raise RuleError(f"{text!r} is no signature such as 'sum(x, /, *, axis=None)'") from error
 
 
-@cache
+# Ops have some hundred signatures; programs may make others for ever.
+@lru_cache(1024)
 def _function(rest: str) -> FunctionType:
     """Return a function by what follows its opening parenthesis: many ops share one."""
     scope: dict[str, Any] = {}
@@ -36,10 +65,41 @@ def _function(rest: str) -> FunctionType:
     return function
 
 
-@cache
+@lru_cache(1024)
 def signature_of(text: str) -> inspect.Signature:
     """Return the signature that a text such as ``sum(x, /, *, axis=None)`` gives."""
     return inspect.signature(prototype(text))
+
+
+def check_name(chapter: str, name: str) -> None:
+    """Raise if an op cannot have a name: it is no name in Python, or a namespace's own."""
+    *_, last = parts = name.split(".")
+    if not all(part.isidentifier() and not iskeyword(part) for part in parts):
+        raise RuleError(f"{chapter}: {name!r} is no name of a function; name the op otherwise")
+    if last.startswith("_") and name not in _SPECIAL:
+        raise RuleError(
+            f"{chapter}: {name!r} begins with an underscore, as what a namespace has for itself "
+            "does; name the op otherwise"
+        )
+
+
+def check_parameters(op: str, parameters: Iterable[str], given: Iterable[str]) -> None:
+    """Raise if a parameter has a name that stands for something else where the op is computed.
+
+    ``given`` are what an op set was given beside rules, such as ``view``.
+    """
+    parameters = tuple(parameters)
+    facts = {f"{name}_{fact}" for name in parameters for fact in ("shape", "dtype", "device")}
+    for name in parameters:
+        if name.startswith("_"):
+            reason = "begins with an underscore, as agnograd's own names do"
+        elif name in _TAKEN or name in facts:
+            reason = "stands for something else in rules, or in what is written for an op"
+        elif name in given:
+            reason = f"is that of a feature of op sets, for which `{name}=` is taken"
+        else:
+            continue
+        raise RuleError(f"{op}: the name of the parameter {name!r} {reason}; rename it")
 
 
 def positional_only(function: FunctionType) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from agnograd._ops import Op
 from agnograd._saved import Saved, reads, saved_values
-from agnograd._traits import broadcasts, is_product
+from agnograd._traits import broadcasts, is_product, may_cast
 
 __all__ = [
     "Form",
@@ -28,6 +28,14 @@ _OPERANDS: dict[Form, tuple[str, ...]] = {
     "reflected": ("x1",),
     "ufunc": ("x1", "x2"),
 }
+
+# Options that are no numbers which a result could depend on smoothly.
+_STRUCTURE = frozenset(
+    {
+        *("axes", "axis", "copy", "device", "dtype", "indexing", "keepdims", "kind", "max_version"),
+        *("mode", "offset", "repetitions", "shape", "source", "destination", "stream"),
+    }
+)
 
 # -- the forward function ------------------------------------------------------------------------
 
@@ -48,7 +56,7 @@ def forward_source(op: Op, form: Form, computed: Sequence[str], numbers: bool) -
 
 def _forward_lines(op: Op, form: Form, computed: Sequence[str], numbers: bool) -> Iterator[str]:
     if op.view is not None:
-        yield "_base = x"
+        yield f"_base = {op.sequence or 'x'}"
     yield from _unwrapping(op, form)
     if form in (
         "reflected",
@@ -133,14 +141,21 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
         else:
             yield f"elif _type({name}) not in _plain:"
         if name in operands:
+            if form == "ufunc":  # which takes lists for arrays
+                yield f"    if _type({name}) is list or _type({name}) is tuple:"
+                yield f"        {name} = _as_operand(_domain, {name})"
             yield f"    if not _is_operand(_call, {name}):"
             yield "        return NotImplemented"
         node = f"_{name}_node" if tracked else "_"
         other = f", {beside[name]}" if together else ""
         yield f"    {name}, {node} = _unwrap(_call, {name!r}, {name}{other})"
-    if "key" in op.options:
-        yield "if _type(key) is not int:"
-        yield "    key = _raw_key(key)"
+    for name in op.options:
+        if name == "key":
+            yield "if _type(key) is not int:"
+            yield "    key = _raw_key(key)"
+        elif name not in _STRUCTURE:
+            yield f"if _type({name}) not in _OPTIONS:"
+            yield f"    {name} = _option(_call, {name!r}, {name})"
 
 
 def arguments(op: Op) -> str:
@@ -186,7 +201,7 @@ def _constant(op: Op) -> str:
         constant = "not any(_edges)"
     else:
         constant = " and ".join(f"_{name}_node is None" for name in op.differentiable)
-    if "dtype" in op.signature.parameters:  # a result that is cast to integers has no gradient
+    if may_cast(op):  # a result that is cast to integers has no gradient
         constant = f"{constant} or _out.dtype not in _inexact"
     return constant
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from agnograd._ops import Op, Rule
 
-__all__ = ["broadcasts", "combines_two", "is_product", "negates", "returns_its_argument"]
+__all__ = [
+    "broadcasts",
+    "combines_two",
+    "is_product",
+    "may_cast",
+    "negates",
+    "returns_its_argument",
+]
 
 
 def negates(op: Op) -> bool:
@@ -39,3 +46,12 @@ def broadcasts(op: Op) -> bool:
 def combines_two(op: Op) -> bool:
     """Return whether an op is an element-wise one of two arrays that are promoted together."""
     return len(op.arrays) == 2 and bool(op.rules) and broadcasts(op)
+
+
+def may_cast(op: Op) -> bool:
+    """Return whether a result may have another dtype than what its inputs are promoted to.
+
+    It is the one that was asked for, or that of the array which something is written into.
+    """
+    parameters = op.signature.parameters
+    return "dtype" in parameters or {"key", "value"} <= set(parameters)

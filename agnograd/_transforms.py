@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from agnograd._checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
 from agnograd._forward import Tape
 from agnograd._jacobian import jacobian
 from agnograd._namespace import domain_of
 from agnograd._seeds import seed_of
-from agnograd._trace import ArgNums, Function, Trace, outputs_of
+from agnograd._trace import ArgNums, Function, Trace, differentiable, outputs_of
 from agnograd._trees import flatten, map_leaves, unflatten
 from agnograd._variable import Variable
 from agnograd.errors import GradientError, NoGradientError
@@ -25,37 +26,41 @@ def _scalar(value: Any, what: str) -> Variable:
             f"{what} needs a function that returns a real 0-d array, not one of shape "
             f"{value.shape} and dtype {value.dtype}; use ag.jacobian or ag.vjp"
         )
+    differentiable([value], what)
     scalar: Variable = value
     return scalar
 
 
 def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
-    """Return a function that gives the value of ``f`` and its gradient.
+    """Return a function that computes the value of ``f`` and its gradient.
 
     Parameters
     ----------
     f : callable
         A function of arrays that returns a real 0-d array. It gets Variables.
     argnums : int or sequence of int
-        The positions of the arguments to differentiate; each is an array or a pytree of arrays.
+        The positions of the arguments to differentiate, each an array or a pytree of arrays.
     has_aux : bool
-        Whether ``f`` returns a pair, whose second element is passed on undifferentiated.
+        Whether ``f`` returns a pair. Its second element is then returned undifferentiated.
 
     Returns
     -------
     callable
         Takes what ``f`` takes, and returns ``(value, gradient)``, or ``((value, aux), gradient)``.
-        The gradient has the structure of the argument, and each array in it the shape, dtype and
-        device of the argument's; for a sequence ``argnums`` it is a tuple. Raw arrays in give raw
-        arrays out, Variables in give Variables out, connected to what was tracked before. Inside
-        of a function that is being transformed itself, results are always Variables.
+        The gradient has the structure of the argument. Each array in it has the shape, dtype and
+        device of the corresponding array in the argument. If ``argnums`` is a sequence, the
+        gradient is a tuple. If you pass raw arrays, you get raw arrays. If you pass Variables, you
+        get Variables that are connected to what was tracked before. Inside a function that is
+        itself being transformed, results are always Variables.
 
     Raises
     ------
     NoGradientError
-        If ``f`` does not return a real 0-d array.
+        If ``f`` does not return a real 0-d array of floating-point dtype.
     UnsupportedArrayError
-        If an argument to differentiate is no array of floating-point or complex dtype.
+        If an argument to differentiate is not an array of floating-point or complex dtype.
+    ArgumentError
+        If ``f`` is not a function, or does not return a pair although ``has_aux`` is set.
 
     Examples
     --------
@@ -64,41 +69,47 @@ def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> 
     >>> float(value), float(gradient)
     (8.0, 12.0)
     """
+    return _value_and_grad("value_and_grad", f, argnums, has_aux)
+
+
+def _value_and_grad(what: str, f: Function, argnums: ArgNums, has_aux: bool) -> Function:
+    callable_in(f"ag.{what}", f, f"ag.{what}(f)(x), where f(x) returns a real 0-d array")
+    positions, with_aux = argnums_in(f"ag.{what}", argnums), flag_in(f"ag.{what}: has_aux", has_aux)
 
     @functools.wraps(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        trace = Trace(f, args, kwargs, argnums)
-        value, aux = trace.result if has_aux else (trace.result, None)
-        value = _scalar(value, "value_and_grad")
+        trace = Trace(f, args, kwargs, positions)
+        value, aux = pair_from(f"ag.{what}", trace.result) if with_aux else (trace.result, None)
+        value = _scalar(value, f"ag.{what}")
         gradients = trace.pull([value], [None], retain=False)
-        gradient = gradients[0] if isinstance(argnums, int) else gradients
-        return trace.out((value, aux) if has_aux else value), gradient
+        gradient = gradients[0] if isinstance(positions, int) else gradients
+        return trace.out((value, aux) if with_aux else value), gradient
 
     return value_and_gradient
 
 
 def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
-    """Return a function that gives the gradient of ``f``.
+    """Return a function that computes the gradient of ``f``.
 
     Parameters
     ----------
     f : callable
         A function of arrays that returns a real 0-d array. It gets Variables.
     argnums : int or sequence of int
-        The positions of the arguments to differentiate; each is an array or a pytree of arrays.
+        The positions of the arguments to differentiate, each an array or a pytree of arrays.
     has_aux : bool
-        Whether ``f`` returns a pair, whose second element is passed on undifferentiated.
+        Whether ``f`` returns a pair. Its second element is then returned undifferentiated.
 
     Returns
     -------
     callable
-        Takes what ``f`` takes, and returns the gradient as ``value_and_grad`` does, or
+        Takes what ``f`` takes, and returns the gradient in the same form as ``value_and_grad``, or
         ``(gradient, aux)``.
 
     Raises
     ------
-    NoGradientError, UnsupportedArrayError
-        As ``value_and_grad``.
+    NoGradientError, UnsupportedArrayError, ArgumentError
+        As for ``value_and_grad``.
 
     Examples
     --------
@@ -106,7 +117,11 @@ def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
     >>> float(ag.grad(ag.grad(lambda x: x**3))(2.0))
     12.0
     """
-    both = value_and_grad(f, argnums, has_aux)
+    return _gradient_of("grad", f, argnums, has_aux)
+
+
+def _gradient_of(what: str, f: Function, argnums: ArgNums, has_aux: bool = False) -> Function:
+    both = _value_and_grad(what, f, argnums, has_aux)
 
     @functools.wraps(f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -131,15 +146,19 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
     value : array or pytree
         ``f(*args)``.
     pullback : callable
-        Takes a cotangent of the value's structure, shapes and dtypes, and returns a tuple: the
-        gradient for each argument. It can be called many times.
+        Takes a cotangent with the value's structure, shapes and dtypes, and returns a tuple with
+        the gradient for each argument. You can call it many times. It is differentiable: if you
+        pass Variables you get Variables, even if ``args`` are raw. If at least one result has a
+        floating-point or complex dtype, the cotangents of other results are ignored.
 
     Raises
     ------
+    NoGradientError
+        If no result of ``f`` has a floating-point or complex dtype.
     GradientError
-        By the pullback, if a cotangent does not fit the value.
+        When you call the pullback, if a cotangent does not fit the value.
     UnsupportedArrayError
-        If an argument is no array of floating-point or complex dtype.
+        If an argument is not an array of floating-point or complex dtype.
 
     Examples
     --------
@@ -148,8 +167,10 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
     >>> [float(gradient) for gradient in pullback(1.0)]
     [5.0, 2.0]
     """
+    callable_in("ag.vjp", f, "ag.vjp(f, x), with the arguments of f after it")
     trace = Trace(f, args, {}, tuple(range(len(args))))
     outputs, tree = outputs_of(trace.result)
+    differentiable(outputs, "ag.vjp")
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         cotangents, given = flatten(cotangent)
@@ -171,19 +192,22 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     f : callable
         A function of arrays that returns an array or a pytree of arrays. It gets Variables.
     args : array or tuple
-        Its arguments: arrays or pytrees of arrays.
+        The arguments of ``f``: arrays or pytrees of arrays.
     tangents : array or tuple
-        As ``args``: the same structure, shapes and dtypes.
+        The same structure, shapes and dtypes as ``args``.
 
     Returns
     -------
     value : array or pytree
         ``f(*args)``.
     tangent : array or pytree
-        The derivative, of the value's structure, shapes and dtypes.
+        The derivative, with the value's structure, shapes and dtypes.
 
     Raises
     ------
+    NoGradientError
+        If no result of ``f`` has a floating-point or complex dtype. If at least one does, the
+        tangents of other results are zeros.
     GradientError
         If the tangents do not fit the arguments.
 
@@ -194,10 +218,10 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     >>> float(value), float(tangent)
     (8.0, 120.0)
     """
-    single = not isinstance(args, tuple)
-    args, tangents = ((args,), (tangents,)) if single else (args, tuple(tangents))
+    callable_in("ag.jvp", f, "ag.jvp(f, x, tangent), or ag.jvp(f, (x, y), (tangent, other))")
+    args, tangents = tuple_in("ag.jvp", args, tangents, "tangents")
     tape = Tape()
-    trace = Trace(f, args, {}, tuple(range(len(args))), tape)
+    trace = Trace(f, args, {}, tuple(range(len(args))), tape, tangents)
     leaves, tree = flatten(tangents)
     if tree != flatten(args)[1]:
         raise GradientError(
@@ -207,12 +231,13 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     inputs = [each for group in trace.inputs for each in group]
     given = [seed_of(each.variable, leaf) for each, leaf in zip(inputs, leaves, strict=True)]
     outputs, tree = outputs_of(trace.result)
+    differentiable(outputs, "ag.jvp")
     pushed = trace.push(tape, given, outputs)
     return trace.out(trace.result), unflatten(tree, pushed)
 
 
 def hessian(f: Function, argnums: ArgNums = 0) -> Function:
-    """Return a function that gives the second derivatives of ``f``.
+    """Return a function that computes the second derivatives of ``f``.
 
     Parameters
     ----------
@@ -225,8 +250,8 @@ def hessian(f: Function, argnums: ArgNums = 0) -> Function:
     -------
     callable
         Takes what ``f`` takes. For an argument of shape ``I`` it returns an array of shape
-        ``I + I``; for pytrees and for a sequence ``argnums``, what ``jacobian`` of the gradient
-        returns.
+        ``I + I``. For pytrees, or if ``argnums`` is a sequence, it returns what ``jacobian`` of the
+        gradient returns.
 
     Raises
     ------
@@ -239,7 +264,7 @@ def hessian(f: Function, argnums: ArgNums = 0) -> Function:
     >>> float(ag.hessian(lambda x: x**3)(2.0))
     12.0
     """
-    return jacobian(grad(f, argnums), argnums)
+    return jacobian(_gradient_of("hessian", f, argnums), argnums)
 
 
 def hvp(f: Function, args: Any, vectors: Any) -> Any:
@@ -250,14 +275,14 @@ def hvp(f: Function, args: Any, vectors: Any) -> Any:
     f : callable
         A function that returns a real 0-d array.
     args : array or tuple
-        Its arguments.
+        The arguments of ``f``.
     vectors : array or tuple
-        As ``args``: the same structure, shapes and dtypes.
+        The same structure, shapes and dtypes as ``args``.
 
     Returns
     -------
     array or tuple
-        As ``args``.
+        The product, with the structure, shapes and dtypes of ``args``.
 
     Raises
     ------
@@ -273,21 +298,20 @@ def hvp(f: Function, args: Any, vectors: Any) -> Any:
     120.0
     """
     single = not isinstance(args, tuple)
-    args = (args,) if single else args
-    vectors = (vectors,) if single else tuple(vectors)
-    gradient = grad(f, tuple(range(len(args))))
+    args, vectors = tuple_in("ag.hvp", args, vectors, "vectors")
+    gradient = _gradient_of("hvp", f, tuple(range(len(args))))
     # The Hessian is symmetric: the pullback of the gradient is its product.
     products = vjp(gradient, *args)[1](vectors)
     return products[0] if single else products
 
 
 def stop_gradient(x: Any) -> Any:
-    """Return the same values, cut from the graph: constants, whose gradient is nothing.
+    """Return the same values, cut off from the graph: constants without a gradient.
 
     Parameters
     ----------
     x : array or pytree
-        What to cut off. Raw arrays, and what is no array, are returned as they are.
+        What to cut off. Raw arrays, and anything that is not an array, are returned unchanged.
 
     Returns
     -------

@@ -6,23 +6,26 @@ from collections.abc import Sequence
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
+from agnograd._asarray import holds_variable
 from agnograd._graph import Edge
-from agnograd._namespace import is_array
+from agnograd._mode import is_grad_enabled
+from agnograd._namespace import is_array, owner_of
 from agnograd._variable import Variable
-from agnograd.errors import MixedBackendsError
+from agnograd.errors import MixedBackendsError, NoGradientError, UnsupportedArrayError
 
 if TYPE_CHECKING:
     from agnograd._call import Call
+    from agnograd._domain import Domain
 
-__all__ = ["is_operand", "unwrap", "unwrap_each"]
+__all__ = ["is_operand", "option", "unwrap", "unwrap_each"]
 
 
 def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, Edge | None]:
     """Return an argument as the backend takes it, and the node that made it.
 
-    Views are brought up to date, scalars of another library become Python scalars, and arrays of
-    another library constants ``beside`` the only other one if the backend accepts them; what is no
-    array at all is left to the backend to judge.
+    Views are brought up to date, scalars of another library become Python scalars, lists with
+    Variables in them are stacked, and arrays of another library constants ``beside`` the only other
+    one if the backend accepts them; what is no array at all is left to the backend to judge.
 
     Raises
     ------
@@ -33,16 +36,22 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
     if isinstance(value, Variable):
         if value._domain is domain:
             return value._raw, value._node
-        raise _mixed(call, name, f"a Variable on {value._domain.backend.name}")
+        what = f"a Variable on {value._domain.backend.name}"
+        raise _mixed(call, name, what, value._domain)
     if isinstance(value, domain.array_types):
         return value, None
     if isinstance(value, Number) and hasattr(value, "item"):
         return value.item(), None
+    if isinstance(value, list | tuple) and holds_variable(value):
+        return unwrap(call, name, domain.namespace.asarray(value))
     if is_array(value):
         if domain.backend.accepts(value):
             return domain.backend.constant(value, beside), None
         kind = type(value)
-        raise _mixed(call, name, f"an array of type {kind.__module__}.{kind.__qualname__}")
+        what = f"an array of type {kind.__module__}.{kind.__qualname__}"
+        raise _mixed(call, name, what, owner_of(value))
+    if getattr(type(value), "__array_function__", None) is not None:
+        raise _answering(call, name, type(value))
     return value, None
 
 
@@ -68,12 +77,41 @@ def is_operand(call: Call, value: Any) -> bool:
     """Return whether a binary operator takes this operand, or leaves it to the operand's type."""
     if isinstance(value, (Variable, Number, *call.domain.array_types)):
         return True
+    if isinstance(value, list | tuple) and holds_variable(value):
+        return True
     return is_array(value) or call.domain.backend.accepts(value)
 
 
-def _mixed(call: Call, name: str, what: str) -> MixedBackendsError:
+def option(call: Call, name: str, value: Any) -> Any:
+    """Return what was given for a parameter that takes no array.
+
+    Raises
+    ------
+    NoGradientError
+        If it is a tracked Variable, whose gradient would be lost.
+    """
+    if not isinstance(value, Variable):
+        return value
+    if value.requires_grad and is_grad_enabled():
+        raise NoGradientError(
+            f"{call.name}: {name!r} requires a gradient, and is no input that has one: pass "
+            f"{name}={name}.item(), or detach() what is no single number"
+        )
+    return value.data if value.shape else value.item()
+
+
+def _answering(call: Call, name: str, kind: type) -> UnsupportedArrayError:
+    return UnsupportedArrayError(
+        f"{call.name}: argument {name!r} is a {kind.__module__}.{kind.__qualname__}, which answers "
+        f"NumPy's functions and is no array of backend {call.domain.backend.name!r}: call NumPy's "
+        "function instead of the namespace's (xarray does with skipna=False), or pass the array "
+        "that it holds"
+    )
+
+
+def _mixed(call: Call, name: str, what: str, owner: Domain | None) -> MixedBackendsError:
     backend = call.domain.backend.name
     return MixedBackendsError(
         f"{call.name}: argument {name!r} is {what}, but the op runs on backend {backend!r}; "
-        f"move it there first, with its gradient, by ag.asarray(x, backend={backend!r})"
+        f"{call.domain.how_to_meet(owner)}"
     )

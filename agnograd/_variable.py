@@ -1,4 +1,4 @@
-"""The differentiable array: a raw array, and the node that made it."""
+"""The differentiable array: a raw array and the node that made it."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ _hook_keys = itertools.count()
 class Variable(Methods):
     """A differentiable array over one backend.
 
-    It is a compliant array of the array API standard. Operators and indexing are those of the
-    standard; each backend has one subclass, whose operators are that backend's ops.
+    It is a compliant array of the array API standard, with the standard's operators and indexing.
+    Each backend has one subclass, whose operators are that backend's ops.
 
     Parameters
     ----------
     raw : array, Variable, scalar or nested list
-        An array of any installed backend, kept without a copy; a scalar or a (nested) list
+        An array of any installed backend, which is not copied. A scalar or a (nested) list
         becomes an array of the default backend.
     requires_grad : bool, optional
-        Whether to track what is computed from this array. By default floating-point and complex
-        arrays are tracked. Integer and boolean ones, and those of another byte order than the
-        machine's, have no gradient and are not.
+        Whether to track what is computed from this array. By default, floating-point and complex
+        arrays are tracked. Integer and boolean arrays, and arrays whose byte order is not the
+        machine's, have no gradient and are not tracked.
 
     Raises
     ------
     UnsupportedArrayError
-        If ``raw`` is no array of an installed backend, or has a dtype without gradients while
-        ``requires_grad`` is True.
+        If ``raw`` is not an array of an installed backend, or if ``requires_grad`` is True and its
+        dtype cannot have a gradient.
     LostGradientError
         If ``raw`` is a tracked Variable.
 
@@ -74,14 +74,16 @@ class Variable(Methods):
 
     def __new__(cls, raw: Any, requires_grad: bool | None = None) -> Variable:
         kind = type(raw)
+        if requires_grad is not None and requires_grad is not True and requires_grad is not False:
+            requires_grad = later("agnograd._checks", "flag_in")("requires_grad", requires_grad)
         domain = cls._domain or owners.get(kind) or later("agnograd._namespace", "domain_of")(raw)
         variable: Variable = next(domain.blank)
         if kind in domain.ready_types:  # most often
             variable._raw = data = raw
         elif isinstance(raw, Variable) and raw.requires_grad:
             raise LostGradientError(
-                "a Variable made of a tracked one would lose its gradient without a word; use it "
-                "as it is, or x.detach() for a new leaf of the same value"
+                "a Variable made from a tracked one would lose its gradient silently; use the "
+                "tracked one, or x.detach() for a new leaf with the same value"
             )
         else:
             variable._raw = data = domain.to_raw(raw)
@@ -108,7 +110,7 @@ class Variable(Methods):
 
     @property
     def data(self) -> Any:
-        """The raw array, without a copy. It must not be changed while a graph may need it."""
+        """The raw array, without a copy. Do not change it while a graph may need it."""
         raw = self._raw
         if type(raw) in self._domain.ready_types:
             return raw
@@ -178,12 +180,12 @@ class Variable(Methods):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether what is computed from this array is tracked; settable on leaves."""
+        """Whether what is computed from this array is tracked. You can set it on leaves."""
         return self._node is not None
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
-        flag = bool(flag)
+        flag = later("agnograd._checks", "flag_in")("requires_grad", flag)
         if flag == self.requires_grad:
             return
         if not self.is_leaf:
@@ -218,7 +220,7 @@ class Variable(Methods):
     def grad(self) -> Variable | None:
         """The gradient that backward passes have accumulated, or None.
 
-        On a leaf that was written to, it is the gradient of the value before the first write.
+        On a leaf that was written to, this is the gradient of the value before the first write.
         """
         node = self._node
         if type(node) is Leaf:  # most often; and no view is a leaf
@@ -269,23 +271,23 @@ class Variable(Methods):
         Parameters
         ----------
         gradient : array or Variable, optional
-            The cotangent of this array, with its shape and dtype; one for a real array of a
-            single element, and needed otherwise.
+            The cotangent of this array, with its shape and dtype. The default is 1 for a real
+            array with a single element; any other array needs a cotangent.
         retain_graph : bool, optional
-            Keep saved values for another pass; by default what ``create_graph`` says.
+            Keep the saved values for another pass. The default is the value of ``create_graph``.
         create_graph : bool
-            Record the pass itself, so that gradients can be differentiated.
+            Record the pass itself, so that you can differentiate the gradients.
         inputs : Variable or sequence of Variable, optional
-            Accumulate into these alone, leaves or not.
+            Accumulate gradients only into these Variables. They need not be leaves.
         retain_grads : bool
-            Keep the gradients of intermediate values that are held by Variables, too.
+            Also keep the gradients of intermediate values that Variables hold.
         loss_scale : float, optional
             A factor for the cotangent (loss scaling for narrow dtypes).
 
         Raises
         ------
         NoGradientError
-            If this array carries no gradient, or needs an explicit one.
+            If this array carries no gradient, or needs an explicit cotangent.
         GradientError
             If ``gradient`` does not fit.
         FreedGraphError
@@ -295,35 +297,38 @@ class Variable(Methods):
             [(self, gradient)],
             retain_graph=retain_graph,
             create_graph=create_graph,
-            inputs=[inputs] if isinstance(inputs, Variable) else inputs,
+            inputs=inputs,
             retain_grads=retain_grads,
             loss_scale=loss_scale,
         )
 
     def detach(self) -> Variable:
-        """Return the same value, cut from the graph (no copy)."""
+        """Return the same value, cut off from the graph, without a copy."""
         detached: Variable = self._domain.Variable._make(self._raw, None)
         return detached
 
     def retain_grad(self) -> None:
-        """Keep this value's gradient in ``grad`` although it is no leaf."""
+        """Keep this value's gradient in ``grad`` although it is not a leaf.
+
+        After a write, ``grad`` is the gradient of the new value.
+        """
         watch(self._tracked("retain_grad")).retained = True
 
     def register_hook(self, fn: Callable[[Variable], Variable | None]) -> HookHandle:
-        """Call ``fn(grad)`` when this value's gradient is final; what it returns replaces it.
+        """Call ``fn(grad)`` when this value's gradient is final; its result replaces the gradient.
 
         Parameters
         ----------
         fn : callable
-            Gets the gradient as a Variable of this array's shape and dtype, and returns another
-            one of the same kind, or None.
+            A function that gets the gradient as a Variable of this array's shape and dtype. It
+            returns a new one with the same shape and dtype, or None to keep the gradient.
 
         Returns
         -------
         handle
             Its ``remove()`` removes the hook.
         """
-        hooks = watch(self._tracked("register_hook")).hooks
+        hooks = watch(self._tracked("register_hook", fn)).hooks
         key = next(_hook_keys)
         hooks[key] = fn
         return HookHandle(hooks, key)
@@ -331,23 +336,22 @@ class Variable(Methods):
     def register_post_accumulate_grad_hook(self, fn: Callable[[Variable], Any]) -> HookHandle:
         """Call ``fn(variable)`` after every pass that has added to this leaf's ``grad``.
 
-        It may, for example, update the leaf and set ``grad`` to None. It is called when the whole
-        pass has succeeded, under ``no_grad``; what it returns is ignored.
+        It may, for example, update the leaf and set ``grad`` to None. It runs under ``no_grad``,
+        once the whole pass has succeeded. Its result is ignored.
 
         Raises
         ------
         NoGradientError
-            If this is no leaf that requires a gradient.
+            If this is not a leaf that requires a gradient.
         """
-        leaf = self._tracked("register_post_accumulate_grad_hook")
+        leaf = self._tracked("register_post_accumulate_grad_hook", fn)
         if not isinstance(leaf, Leaf):
             raise NoGradientError(
                 "register_post_accumulate_grad_hook is for leaves; use register_hook for the "
                 "gradient of a value in the middle of a graph"
             )
         key = next(_hook_keys)
-        if leaf.accumulated is None:
-            leaf.accumulated = {}
+        leaf.accumulated = leaf.accumulated or {}
         leaf.accumulated[key] = fn
         return HookHandle(leaf.accumulated, key)
 
@@ -355,15 +359,17 @@ class Variable(Methods):
     def node(self) -> GraphNode | None:
         """The op or leaf that made this value; None if it is untracked.
 
-        It has ``op`` (None for a leaf), ``index`` (which of the results of the op this is),
-        ``inputs`` (what made each differentiable input), ``saved`` (raw values by the names that
-        the rules know them by; None once a pass has freed them) and ``variable`` (of a leaf).
+        It has ``op`` (None for a leaf), ``index`` (which of the op's results this is), ``inputs``
+        (what made each differentiable input), ``saved`` (raw values by their names in the rules;
+        None once a pass has freed them) and, for a leaf, ``variable``.
         """
         from agnograd._inspection import GraphNode
 
         return None if self._node is None else GraphNode(self._node)
 
-    def _tracked(self, what: str) -> Edge:
+    def _tracked(self, what: str, *functions: Any) -> Edge:
+        for f in functions:
+            later("agnograd._checks", "callable_in")(what, f, f"x.{what}(lambda grad: None), say")
         if self._node is None:
             raise NoGradientError(
                 f"{what} needs an array that requires a gradient: set requires_grad on the leaves, "

@@ -1,17 +1,20 @@
-"""Functions that are no array-API programs, such as compiled ones, as ops with derivatives."""
+"""Functions that are not array-API programs, such as compiled ones, as ops with derivatives."""
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
+from reprlib import repr as shown
 from typing import Any, Literal, overload
 
+from agnograd._checks import flag_in
 from agnograd._function import Function
 from agnograd._moving import asarray
 from agnograd._namespace import domain_named, domain_of, is_array
 from agnograd._variable import Variable
 from agnograd._wrapped import Call, brought_back, called, on_host
-from agnograd.errors import AgnogradError, LostGradientError, RuleError
+from agnograd.errors import AgnogradError, ArgumentError, LostGradientError, RuleError
 
 __all__ = ["wrap"]
 
@@ -35,53 +38,58 @@ def wrap(
     jvp: AnyFunction | None = None,
     host: bool = False,
 ) -> AnyFunction:
-    """Return a function of raw arrays, a compiled one say, as one of Variables.
+    """Turn a function of raw arrays, such as a compiled one, into a function of Variables.
 
     Parameters
     ----------
     f : callable
-        Takes and returns raw arrays, or pytrees of them; it must not change its arguments. Other
-        arguments, and keyword arguments, are passed on, and so are results that are no arrays or
-        floats. Without ``f``, ``wrap`` returns a decorator.
+        A function that takes and returns raw arrays, or pytrees of them. It must not change its
+        arguments. Other arguments, and keyword arguments, are passed on unchanged, and so are
+        results that are neither arrays nor floats. Without ``f``, ``wrap`` returns a decorator.
     vjp : callable or "numeric", optional
-        ``vjp(g, out, *args, **kwargs)`` returns the cotangent of each positional argument that
-        is an array or a pytree with arrays, as a tuple, or by itself if there is one such
-        argument. ``g`` is the cotangent of the result ``out``, and has its structure. A cotangent
-        has its argument's structure, shapes and dtypes; None stands for no gradient.
+        ``vjp(g, out, *args, **kwargs)`` returns a tuple with the cotangent of each positional
+        argument that is an array or a pytree with arrays. If there is only one such argument, it
+        may return the cotangent itself. ``g`` is the cotangent of the result ``out``, and has its
+        structure. A cotangent has its argument's structure, shapes and dtypes; None stands for no
+        gradient.
 
-        In a first-order pass it gets raw arrays as ``f`` does. Under ``create_graph`` it gets
-        Variables: one that is made of array functions, operators and wrapped functions has
+        If ``vjp`` has a keyword-only parameter ``needed``, it gets a tuple with one bool for each
+        of these arguments: whether its cotangent may be needed. This is False for constants, for
+        which ``vjp`` can return None and save the work.
+
+        In a first-order pass, ``vjp`` gets raw arrays as ``f`` does. Under ``create_graph`` it gets
+        Variables. If it uses only array functions, operators and wrapped functions, it has
         derivatives itself.
 
-        ``"numeric"`` takes central differences: two calls of ``f`` for each element of the
-        arguments (four if it is complex), first derivatives alone, and a third or more of the
-        digits lost.
+        ``"numeric"`` takes central differences. This calls ``f`` twice for each element of the
+        tracked arguments (four times if the element is complex), gives only first derivatives, and
+        loses a third or more of the digits.
 
-        Without a ``vjp`` it is an error to ask for a gradient through ``f``.
+        Without a ``vjp``, asking for a gradient through ``f`` raises an error.
     jvp : callable, optional
-        ``jvp(tangents, out, *args, **kwargs)`` returns the tangent of the result. ``tangents`` is
-        a tuple as ``vjp`` returns it. It is for forward mode, for which ``vjp`` is otherwise
-        transposed, and so called with Variables.
+        ``jvp(tangents, out, *args, **kwargs)`` returns the tangent of the result. ``tangents`` is a
+        tuple like the one that ``vjp`` returns. It is used for forward mode. Without it, forward
+        mode transposes ``vjp``, and so calls it with Variables.
     host : bool
-        Whether the functions take NumPy's arrays alone. Arrays of other backends on the host are
-        then given as such, without a copy where they can be, and what is returned comes back as
-        the backend's; under ``create_graph`` ``vjp`` gets Variables on backend ``numpy``.
+        Whether the functions take only NumPy arrays. They then get arrays of other backends on the
+        host as NumPy arrays, without a copy where possible, and their results become arrays of that
+        backend. Under ``create_graph``, ``vjp`` gets Variables on backend ``numpy``.
 
     Returns
     -------
     callable
-        Takes Variables or raw arrays where ``f`` takes raw arrays, all of one backend, and returns
-        Variables. Hooks see a call as an op of ``f``'s name.
+        Takes Variables or raw arrays, all of one backend, where ``f`` takes raw arrays, and returns
+        Variables. Hooks see a call as an op with the name of ``f``.
 
     Raises
     ------
     RuleError
-        In a backward pass, if what ``vjp`` returns does not fit, or if its derivative is needed
-        and it is not made of array functions; the message names the argument.
+        In a backward pass, if the result of ``vjp`` does not fit, or if the derivative of ``vjp``
+        is needed and it does not consist of array functions. The message names the argument.
     MissingRuleError
         In a backward pass without ``vjp``.
     UnsupportedArrayError
-        When it is called, with ``host``, on arrays that are lazy, traced, or on a device.
+        When it is called with ``host`` on arrays that are lazy, traced, or on a device.
 
     Examples
     --------
@@ -96,10 +104,12 @@ def wrap(
     if f is None:
         return functools.partial(wrap, vjp=vjp, jvp=jvp, host=host)
     for what, given in (("f", f), ("vjp", vjp), ("jvp", jvp)):
-        if given is not None and given != "numeric" and not callable(given):
-            raise TypeError(f"wrap: {what} must be a function, not {given!r}")
+        numeric = what == "vjp" and isinstance(given, str) and given == "numeric"
+        if given is not None and not numeric and not callable(given):
+            raise ArgumentError(f"wrap: {what} must be a function, not {shown(given)}")
+    flag_in("wrap: host", host)
     if jvp is not None and not callable(vjp):
-        raise TypeError("wrap: jvp is given beside a vjp that is a function")
+        raise ArgumentError("wrap: jvp is given beside a vjp that is a function")
     wrapped = Wrapped(f, vjp, jvp, host)
 
     @functools.wraps(f, updated=())
@@ -109,11 +119,20 @@ def wrap(
     return function
 
 
+def _names_needed(vjp: AnyFunction) -> bool:
+    try:
+        named = inspect.signature(vjp).parameters.get("needed")
+    except (TypeError, ValueError):  # it is compiled, and does not tell
+        return False
+    return named is not None and named.kind is named.KEYWORD_ONLY
+
+
 class Wrapped:
     """What ``wrap`` was given."""
 
     def __init__(self, f: AnyFunction, vjp: Pull, jvp: AnyFunction | None, host: bool) -> None:
         self.f, self.vjp, self.jvp, self.host = f, vjp, jvp, host
+        self.told = callable(vjp) and _names_needed(vjp)
         self.name = str(getattr(f, "__name__", type(f).__name__))
         self.op: type[Forward] = type(self.name, (Forward,), {})  # the name that hooks see
         self.pullback: type[Pullback] = type(f"{self.name}_vjp", (Pullback,), {})
@@ -192,14 +211,17 @@ class Pullback(Function):
     def forward(self, xp: Any, *arrays: Any) -> Any:
         """Return the cotangents that there are."""
         count = len(self.outputs)
-        self.inputs = arrays[count:]
-        found = _pull(self.call, arrays[:count], self.inputs, self.outputs)
+        inputs = arrays[count:]
+        self.save(*inputs)
+        found = _pull(self.call, arrays[:count], inputs, self.outputs)
         self.given[:] = [x is not None for x in found]
         return tuple(x for x in found if x is not None)
 
     def backward(self, xp: Any, *tangents: Any) -> Any:
         """Return the tangents of the outputs."""
-        wrapped, domain = self.call.wrapped, domain_of(self.inputs[0])
+        wrapped = self.call.wrapped
+        inputs = [x.data if isinstance(x, Variable) else x for x in self.saved]
+        domain = domain_of(inputs[0])
         if self.tracked or any(isinstance(x, Variable) and x.requires_grad for x in tangents):
             raise RuleError(
                 f"a second derivative of {wrapped.name} is needed, which vjp='numeric' and jvp do "
@@ -208,7 +230,7 @@ class Pullback(Function):
         given = iter(x.data if isinstance(x, Variable) else x for x in tangents)
         lists: list[Sequence[Any]] = [
             [next(given) if one else None for one in self.given],
-            self.inputs,
+            inputs,
             self.outputs,
         ]
         if wrapped.host:
@@ -216,7 +238,7 @@ class Pullback(Function):
         found = self.call.push(*lists)
         if wrapped.host:
             found = [None if x is None else brought_back(x, domain) for x in found]
-        return (*found, *(None for _ in self.inputs))
+        return (*found, *(None for _ in inputs))
 
 
 def _pull(call: Call, grads: Any, inputs: Any, outputs: Any) -> Any:

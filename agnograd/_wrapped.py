@@ -12,6 +12,7 @@ from agnograd._moving import carried
 from agnograd._namespace import domain_named, domain_of, is_array
 from agnograd._numeric import pulled, pushed
 from agnograd._trees import flatten, paths, unflatten
+from agnograd._variable import Variable
 from agnograd.errors import MissingRuleError, RuleError, UnsupportedArrayError
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def called(wrapped: Wrapped, args: tuple[Any, ...]) -> tuple[Call, list[Any]]:
     arrays = [leaves[place] for place in places]
     for place in places:
         leaves[place] = ARRAY
-    return Call(wrapped, leaves, tree, places), arrays
+    asked = [isinstance(array, Variable) and array.requires_grad for array in arrays]
+    return Call(wrapped, leaves, tree, places, asked), arrays
 
 
 class Call:
@@ -43,6 +45,8 @@ class Call:
     leaves, tree, places
         The leaves of the positional arguments, with ``ARRAY`` for arrays, their structure, and
         which of them are arrays.
+    asked
+        For each of these arrays, whether it is tracked, and so a cotangent may be asked for.
     kwargs : dict
         The keyword arguments.
     results, structure
@@ -53,8 +57,16 @@ class Call:
     results: list[Any]
     structure: Any
 
-    def __init__(self, wrapped: Wrapped, leaves: list[Any], tree: Any, places: list[int]) -> None:
+    def __init__(
+        self,
+        wrapped: Wrapped,
+        leaves: list[Any],
+        tree: Any,
+        places: list[int],
+        asked: list[bool],
+    ) -> None:
         self.wrapped, self.leaves, self.tree, self.places = wrapped, leaves, tree, places
+        self.asked = asked
 
     def filled(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """Return the positional arguments with these arrays."""
@@ -169,11 +181,30 @@ class Call:
             )
         domain = domain_of(inputs[0])
         if vjp == "numeric":
-            numeric = functools.partial(self.computed, domain=domain)
-            return pulled(numeric, inputs, grads)
+            return self._numeric(grads, inputs, domain)
         g, out = self.result(grads, cotangents=True), self.result(outputs)
-        found = self.cotangents(vjp(g, out, *self.filled(inputs), **self.kwargs))
+        told = {"needed": self.needed()} if self.wrapped.told else {}
+        found = self.cotangents(vjp(g, out, *self.filled(inputs), **self.kwargs, **told))
         return self.fitted(found, inputs, domain)
+
+    def needed(self) -> tuple[bool, ...]:
+        """Return, for each argument with arrays, whether its cotangent may be asked for."""
+        known = dict(zip(self.places, self.asked, strict=True))
+        holding = self.holding([known.get(place, False) for place in range(len(self.leaves))])
+        return tuple(any(flatten(value)[0]) for value, _, _ in holding)
+
+    def _numeric(self, grads: Sequence[Any], inputs: Sequence[Any], domain: Domain) -> list[Any]:
+        """Return central differences by those arrays that are tracked, and None for others."""
+        chosen = [index for index, asked in enumerate(self.asked) if asked]
+
+        def of_chosen(arrays: Sequence[Any]) -> list[Any]:
+            known = dict(zip(chosen, arrays, strict=True))
+            return self.computed([known.get(i, x) for i, x in enumerate(inputs)], domain)
+
+        found = dict(
+            zip(chosen, pulled(of_chosen, [inputs[i] for i in chosen], grads), strict=True)
+        )
+        return [found.get(index) for index in range(len(inputs))]
 
     def push(self, tangents: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
         """Return the tangents of the outputs, raw."""

@@ -1,26 +1,27 @@
-"""Backward passes over recorded graphs: ``backward`` into leaves, ``grad`` into return values."""
+"""Backward passes over recorded graphs: ``backward`` fills leaves, ``grad`` returns gradients."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from agnograd._checks import flags_in, number_in
 from agnograd._engine import run_pass
 from agnograd._graph import RANK, Edge, Leaf, domain_at, watch
 from agnograd._inspection import Graph, graph_of
-from agnograd._mode import enable_grad, no_grad
+from agnograd._locks import Lock
+from agnograd._mode import current_mode, enable_grad, no_grad, set_mode
 from agnograd._seeds import Seeds, given_by, nodes_of, owned, pairs_of, seeds_of
 from agnograd._variable import Variable
-from agnograd.errors import NoGradientError
+from agnograd.errors import ArgumentError, NoGradientError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
 
 __all__ = ["Graph", "backward", "grad", "graph"]
 
-_commits = threading.RLock()
+_commits = Lock()
 _GRAD = repeat("grad")
 
 
@@ -40,14 +41,14 @@ def backward(
     variables : Variable or sequence of Variable
         The values to differentiate.
     grad_variables : array, Variable, None, or sequence of array
-        Their cotangents, of the same shapes and dtypes; None means one, for a real value of a
-        single element.
+        Their cotangents, of the same shapes and dtypes. None means a cotangent of 1, which is
+        allowed for a real value with a single element.
     retain_graph : bool, optional
-        Keep saved values for another pass; by default what ``create_graph`` says.
+        Keep the saved values for another pass. The default is the value of ``create_graph``.
     create_graph : bool
-        Record the pass itself, so that the gradients can be differentiated.
+        Record the pass itself, so that you can differentiate the gradients.
     inputs : Variable or sequence of Variable, optional
-        Accumulate into these alone, leaves or not.
+        Accumulate gradients only into these Variables. They need not be leaves.
 
     Raises
     ------
@@ -61,10 +62,10 @@ def backward(
         If an op on the way has no derivative rule.
     """
     run_backward(
-        pairs_of(_listed(variables), grad_variables),
+        pairs_of(listed(variables, "variables"), grad_variables),
         retain_graph=retain_graph,
         create_graph=create_graph,
-        inputs=None if inputs is None else _listed(inputs),
+        inputs=inputs,
     )
 
 
@@ -76,7 +77,7 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> tuple[Variable | None, ...]:
-    """Return the gradients of outputs with respect to inputs, and change no ``grad``.
+    """Return the gradients of outputs with respect to inputs, without changing any ``grad``.
 
     Parameters
     ----------
@@ -85,26 +86,34 @@ def grad(
     inputs : Variable or sequence of Variable
         Leaves or intermediate values.
     grad_outputs : array, Variable, None, or sequence of array
-        The cotangents of the outputs; None means one, for a real value of a single element.
+        The cotangents of the outputs. None means a cotangent of 1, which is allowed for a real
+        value with a single element.
     retain_graph, create_graph : bool
         As in ``backward``.
     allow_unused : bool
-        Give None for an input that no output depends on, instead of an error.
+        Return None for an input that no output depends on, instead of raising an error.
 
     Returns
     -------
     tuple of Variable or None
-        One gradient for each input, of its shape, dtype and device.
+        One gradient for each input, with that input's shape, dtype and device.
 
     Raises
     ------
     NoGradientError
-        If an output or input carries no gradient, or an input is unused and that is not allowed.
+        If an output or input carries no gradient, or an input is unused without
+        ``allow_unused=True``.
     GradientError, FreedGraphError, MissingRuleError
         As in ``backward``.
     """
-    pairs = pairs_of(_listed(outputs), grad_outputs)
-    wanted = _listed(inputs)
+    flags_in(
+        "autodiff.grad",
+        retain_graph=retain_graph,
+        create_graph=create_graph,
+        allow_unused=allow_unused,
+    )
+    pairs = pairs_of(listed(outputs, "outputs"), grad_outputs)
+    wanted = listed(inputs, "inputs")
     targets = nodes_of(wanted, "inputs")
     seeds = seeds_of(pairs, create_graph)
     found = run_pass(
@@ -128,7 +137,7 @@ def grad(
 
 
 def graph(variables: Variable | Sequence[Variable]) -> Graph:
-    """Return all that values depend on, as plain data.
+    """Return everything that values depend on, as plain data.
 
     Parameters
     ----------
@@ -138,10 +147,11 @@ def graph(variables: Variable | Sequence[Variable]) -> Graph:
     Returns
     -------
     Graph
-        ``nodes``, the oldest first, each with its ``id``, ``kind`` ("op" or "leaf"), ``name``,
-        ``chapter``, and what it ``saved`` (None once that is freed); ``edges`` from the ``source``
-        to the ``target`` that uses its value as input number ``place``; and the nodes of the
-        ``outputs``. It holds no node and no array.
+        Its ``nodes`` come oldest first. Each has an ``id``, a ``kind`` ("op" or "leaf"), a
+        ``name``, a ``chapter``, and what it ``saved`` (None once that is freed). Its ``edges`` lead
+        from the ``source`` to the ``target`` that uses its value as input number ``place``. Its
+        ``outputs`` are the nodes of the given values. It keeps no node of the graph and no array
+        alive.
 
     Examples
     --------
@@ -151,7 +161,7 @@ def graph(variables: Variable | Sequence[Variable]) -> Graph:
     >>> [node.name for node in found.nodes]
     ['leaf', 'multiply']
     """
-    return graph_of(_listed(variables))
+    return graph_of(listed(variables, "variables"))
 
 
 def run_backward(
@@ -159,12 +169,21 @@ def run_backward(
     *,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Sequence[Variable] | None = None,
+    inputs: Variable | Sequence[Variable] | None = None,
     retain_grads: bool = False,
     loss_scale: float | None = None,
 ) -> None:
-    """Run a pass from outputs with their cotangents, and commit its gradients if it succeeds."""
-    targets = None if inputs is None else nodes_of(inputs, "inputs")
+    """Run a pass from outputs with their cotangents; commit its gradients if it succeeds."""
+    if not (retain_graph is loss_scale is None and create_graph is retain_grads is False):
+        flags_in(
+            "backward",
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            retain_grads=retain_grads,
+        )
+        if loss_scale is not None:
+            number_in("backward: loss_scale", loss_scale)
+    targets = None if inputs is None else nodes_of(listed(inputs, "inputs"), "inputs")
     seeds = seeds_of(pairs, create_graph, loss_scale)
     found = run_pass(
         seeds,
@@ -174,11 +193,15 @@ def run_backward(
         retain_graph=create_graph if retain_graph is None else retain_graph,
         retain_grads=retain_grads,
     )
-    commit(found, seeds)
+    outer = current_mode()
+    try:
+        commit(found, seeds)
+    finally:
+        set_mode(outer)
 
 
 def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
-    """Add gradients to what leaves (and watched values) hold, all of them or none.
+    """Add gradients to those that leaves (and watched values) hold: either all of them or none.
 
     ``found`` has them by the ranks of their nodes.
     """
@@ -217,7 +240,7 @@ def _tell(leaf: Leaf) -> None:
 
 
 def _added(held: Variable, g: Any, domain: Domain) -> Variable:
-    """Return the sum of the gradient that a leaf holds and another one."""
+    """Return the sum of a new gradient and the one that a leaf holds."""
     if isinstance(g, Variable):
         with enable_grad():  # the pass was recorded, and so is the sum
             connected: Variable = held + g
@@ -228,17 +251,32 @@ def _added(held: Variable, g: Any, domain: Domain) -> Variable:
 
 
 def _raw_of(node: Edge) -> Any:
-    """Return the raw array of a leaf, if the program still has it."""
+    """Return the raw array of a leaf, if the program still refers to the leaf."""
     variable = node.variable() if isinstance(node, Leaf) else None
     return None if variable is None else variable._raw
 
 
-def _listed(variables: Any) -> list[Variable]:
-    found = [variables] if isinstance(variables, Variable) else list(variables)
+def listed(variables: Any, what: str) -> list[Variable]:
+    """Return Variables as a list.
+
+    Raises
+    ------
+    ArgumentError
+        If ``variables`` is neither a Variable nor a sequence.
+    NoGradientError
+        If something in the sequence is not a Variable.
+    """
+    if isinstance(variables, Variable):
+        return [variables]
+    if isinstance(variables, str | bytes | Mapping) or not isinstance(variables, Iterable):
+        raise ArgumentError(
+            f"{what} is a {type(variables).__qualname__}; it must be a Variable, or a list of them"
+        )
+    found = list(variables)
     for index, variable in enumerate(found):
         if not isinstance(variable, Variable):
             raise NoGradientError(
-                f"element {index} is {type(variable).__name__}, not a Variable: wrap arrays in "
+                f"{what}[{index}] is a {type(variable).__name__}, not a Variable: wrap arrays in "
                 "ag.Variable before they are computed with"
             )
     return found

@@ -1,7 +1,7 @@
-"""Bridges: functions of Variables for PyTorch and JAX, and their functions as ops here.
+"""Bridges: your functions of Variables for PyTorch and JAX, and their functions as ops here.
 
-Arguments and results are arrays or pytrees of them (optree's: dicts, tuples, lists, named tuples,
-and what is registered with it). Anything else among the arguments is passed on.
+Arguments and results are arrays or pytrees of arrays. Pytrees are those of optree: dicts, tuples,
+lists, named tuples, and types registered with it. Any other argument is passed on unchanged.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._adopted import Adopted
 from agnograd._backends import backend_named
+from agnograd._checks import callable_in, name_in
 from agnograd._exported import Exported
 from agnograd._moving import asarray
 from agnograd._namespace import domain_named, is_array
@@ -28,35 +29,36 @@ Function = Callable[..., Any]
 
 
 def torch(f: Function, *, backend: str | None = None) -> Function:
-    """Return a function of Variables as one of tensors, which PyTorch's autograd differentiates.
+    """Turn a function of Variables into one of tensors, which PyTorch's autograd differentiates.
 
     Parameters
     ----------
     f : callable
         A function of arrays that returns an array or a pytree of arrays. It gets Variables.
     backend : str, optional
-        The backend that it gets them on; by default they stay on PyTorch's.
+        The backend of the Variables that ``f`` gets. By default it is PyTorch's.
 
     Returns
     -------
     callable
-        Takes tensors where ``f`` takes Variables (other raw arrays are moved, as constants), and
-        returns tensors. Its derivatives are those of ``f``, in every order; ``create_graph`` works.
+        Takes tensors where ``f`` takes Variables, and returns tensors. Other raw arrays are moved,
+        as constants. Its derivatives are those of ``f``, in every order; ``create_graph`` works.
 
     Raises
     ------
     LostGradientError
-        When it is called, if ``f`` uses tracked Variables that are none of its arguments.
+        When it is called, if ``f`` uses tracked Variables that are not its arguments.
     """
     return export(f, "torch", backend=backend)
 
 
 def jax(f: Function, *, backend: str | None = None, results: Function | None = None) -> Function:
-    """Return a function of Variables as one of JAX's arrays, which ``jax.grad`` differentiates.
+    """Turn a function of Variables into one of JAX arrays, which ``jax.grad`` differentiates.
 
-    On JAX's own backend, ``jax.jit`` compiles what ``f`` computes. On another backend ``f`` runs on
-    the host, by ``jax.pure_callback``. Derivatives are those of ``f``, in reverse mode, in every
-    order; each runs ``f`` again, since JAX keeps nothing but arrays between the two.
+    On JAX's own backend, ``jax.jit`` compiles what ``f`` computes. On another backend, ``f`` runs
+    on the host, through ``jax.pure_callback``. The derivatives are those of ``f``, in reverse mode,
+    in every order. Each derivative runs ``f`` again, because JAX keeps only arrays between the
+    forward and the backward computation.
 
     Parameters
     ----------
@@ -64,24 +66,24 @@ def jax(f: Function, *, backend: str | None = None, results: Function | None = N
         A function of arrays that returns an array or a pytree of arrays. It gets Variables. It
         must compute the same thing each time.
     backend : str, optional
-        The backend that it gets them on; by default they stay on JAX's.
+        The backend of the Variables that ``f`` gets. By default it is JAX's.
     results : callable, optional
-        Takes what ``f`` takes, and returns objects with the ``shape`` and ``dtype`` of what ``f``
-        returns. It is for callbacks in a trace, where ``f`` is otherwise run on arrays of ones to
-        see its results.
+        A function that takes what ``f`` takes, and returns objects with the ``shape`` and ``dtype``
+        of what ``f`` returns. It is used for callbacks in a trace. Without it, ``f`` runs once on
+        arrays of ones to find out what it returns.
 
     Returns
     -------
     callable
-        Takes JAX's arrays where ``f`` takes Variables (other raw arrays are moved, as constants),
-        and returns JAX's arrays.
+        Takes JAX arrays where ``f`` takes Variables, and returns JAX arrays. Other raw arrays are
+        moved, as constants.
 
     Raises
     ------
     LostGradientError
-        When it is differentiated, if ``f`` uses tracked Variables that are none of its arguments.
+        When it is differentiated, if ``f`` uses tracked Variables that are not its arguments.
     UnsupportedArrayError
-        When it is called, if a result has a dtype of 64 bits, and JAX is not set up for that.
+        When it is called, if a result has a 64-bit dtype, and 64 bits are not enabled in JAX.
     """
     return export(f, "jax", backend=backend, results=results)
 
@@ -89,7 +91,7 @@ def jax(f: Function, *, backend: str | None = None, results: Function | None = N
 def export(
     f: Function, library: str, *, backend: str | None = None, results: Function | None = None
 ) -> Function:
-    """Return a function of Variables as one of another library's arrays; see ``torch``, ``jax``.
+    """Turn a function of Variables into one of another library's arrays; see ``torch``, ``jax``.
 
     Parameters
     ----------
@@ -100,16 +102,20 @@ def export(
     backend : str, optional
         The backend on which ``f`` gets Variables; by default ``library``.
     results : callable, optional
-        Takes what ``f`` takes, and returns objects with the ``shape`` and ``dtype`` of what ``f``
-        returns; for libraries that trace.
+        A function that takes what ``f`` takes, and returns objects with the ``shape`` and ``dtype``
+        of what ``f`` returns, for libraries that trace.
 
     Raises
     ------
     PluginError
         If the backend has no bridge.
     """
+    callable_in(f"bridge to {library}", f, "bridge.torch(f), where f takes Variables")
+    if results is not None:
+        callable_in("bridge: results", results, "results=f, a function of what f takes")
     bridge = _bridge(library)
     if backend is not None:
+        name_in("bridge: backend", backend, "backend='numpy'")
         backend_named(backend)
 
     @functools.wraps(f)
@@ -129,56 +135,57 @@ def export(
 
 
 def from_torch(f: Function) -> Function:
-    """Return a function of tensors, or a module, as an op: PyTorch computes its derivatives.
+    """Turn a function of tensors, or a module, into an op whose derivatives PyTorch computes.
 
-    The parameters of a module that require a gradient get theirs from ``backward``, in their own
-    ``grad``, when the whole pass has succeeded; functions that return gradients, such as
-    ``ag.grad``, leave them alone.
+    If parameters of a module require a gradient, ``backward`` adds it to their own ``grad`` once
+    the whole pass has succeeded. Functions that return gradients, such as ``ag.grad``, do not
+    change these parameters.
 
     Parameters
     ----------
     f : callable
-        Takes tensors, or pytrees of them, and returns such.
+        A function that takes and returns tensors, or pytrees of tensors.
 
     Returns
     -------
     callable
-        Takes Variables and raw arrays of any backend where ``f`` takes tensors, and returns
-        Variables on the backend of the first Variable among the arguments (or else the first
-        array). Derivatives are PyTorch's, of every order that it has.
+        Takes Variables and raw arrays of any backend where ``f`` takes tensors. It returns
+        Variables on the backend of the first Variable among the arguments, or of the first array if
+        there is no Variable. PyTorch computes the derivatives, in every order that it has.
 
     Raises
     ------
     LostGradientError
         When it is called, if ``f`` uses tensors that require a gradient and are neither arguments
-        nor a module's parameters.
+        nor parameters of a module.
     RuleError
-        When it is called, if the module has other parameters, or on another device, than when it
-        was made an op.
+        When it is called, if the module's parameters, or their device, have changed since the
+        module was turned into an op.
     """
     return adopt(f, "torch")
 
 
 def from_jax(f: Function) -> Function:
-    """Return a function of JAX's arrays as an op, whose derivatives JAX computes.
+    """Turn a function of JAX arrays into an op whose derivatives JAX computes.
 
     Parameters
     ----------
     f : callable
-        Takes JAX's arrays, or pytrees of them, and returns such; it may be compiled by ``jax.jit``.
+        A function that takes and returns JAX arrays, or pytrees of them. It may be compiled with
+        ``jax.jit``.
 
     Returns
     -------
     callable
-        Takes Variables and raw arrays of any backend where ``f`` takes JAX's arrays, and returns
-        Variables on the backend of the first Variable among the arguments (or else the first
-        array). Derivatives are JAX's, of every order.
+        Takes Variables and raw arrays of any backend where ``f`` takes JAX arrays. It returns
+        Variables on the backend of the first Variable among the arguments, or of the first array if
+        there is no Variable. JAX computes the derivatives, in every order.
     """
     return adopt(f, "jax")
 
 
 def adopt(f: Function, library: str) -> Function:
-    """Return a function of another library as an op here; see ``from_torch`` and ``from_jax``.
+    """Turn a function of another library into an op here; see ``from_torch`` and ``from_jax``.
 
     Parameters
     ----------
@@ -192,6 +199,7 @@ def adopt(f: Function, library: str) -> Function:
     PluginError
         If the backend has no bridge.
     """
+    callable_in(f"bridge from {library}", f, "bridge.from_torch(f), where f takes tensors")
     op = Adopted(f, library, _bridge(library))
 
     # A module has attributes of its own, which are not for a function.
@@ -203,6 +211,7 @@ def adopt(f: Function, library: str) -> Function:
 
 
 def _bridge(library: str) -> Bridge:
+    name_in("bridge: library", library, "'torch'")
     domain_named(library)  # a missing library is an error that says what to install
     bridge = backend_named(library).bridge()
     if bridge is None:

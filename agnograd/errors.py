@@ -1,7 +1,9 @@
-"""One class per kind of mistake, each a subclass of the builtin that fits."""
+"""One class for each kind of mistake, derived from the built-in exception that fits."""
 
 __all__ = [
     "AgnogradError",
+    "ArgumentError",
+    "ArgumentIndexError",
     "FreedGraphError",
     "GradientError",
     "LostGradientError",
@@ -10,6 +12,7 @@ __all__ = [
     "MixedBackendsError",
     "MixedBackendsWarning",
     "NoGradientError",
+    "NoUfuncError",
     "PluginError",
     "PluginWarning",
     "RuleError",
@@ -21,100 +24,120 @@ __all__ = [
 
 
 class AgnogradError(Exception):
-    """Base class of the errors that agnograd raises."""
+    """The base class of all errors that agnograd raises."""
+
+
+class ArgumentError(AgnogradError, TypeError, ValueError):
+    """A function does not take this argument: its type is wrong, or its value has no meaning here.
+
+    The call that got the argument raises this error, not the code that would use it later.
+    """
+
+
+class ArgumentIndexError(ArgumentError, IndexError):
+    """``argnums`` names an argument that was not given by position."""
 
 
 class FreedGraphError(AgnogradError, RuntimeError):
-    """A second backward pass met values that the first one freed.
+    """A second backward pass needs values that the first pass freed.
 
-    Pass ``retain_graph=True`` to the first one, or compute the values again.
+    Pass ``retain_graph=True`` to the first pass, or compute the values again.
     """
 
 
 class GradientError(AgnogradError, ValueError):
-    """A gradient that was handed in does not fit the array that it belongs to.
+    """A gradient that you passed in does not fit the array that it belongs to.
 
-    It has that array's shape and dtype: a cotangent, a tangent, or what is set as ``grad``.
+    A cotangent, a tangent, or an array assigned to ``grad`` must have that array's shape and dtype.
     """
 
 
 class LostGradientError(AgnogradError, TypeError):
-    """A tracked Variable was about to leave the graph without a word.
+    """A tracked Variable was about to leave the graph silently.
 
-    As for NumPy's ``asarray(x)``, or DLPack. Say that it is meant: ``x.detach()``.
+    NumPy's ``asarray(x)`` and DLPack, for example, would lose its gradient. If this is what you
+    want, pass ``x.detach()``.
     """
 
 
 class LostGradientWarning(UserWarning):
     """A tracked Variable became a Python scalar, which carries no gradient.
 
-    It is given once for each place. ``x.item()`` says that it is meant.
+    Each place in the code warns once. If this is what you want, write ``x.item()``.
     """
 
 
 class MissingRuleError(AgnogradError, NotImplementedError):
-    """A gradient was asked for through an op, or by an input, that has no derivative rule.
+    """A gradient was requested through an op, or for an input, that has no derivative rule.
 
-    The message has the lines that would register one, or the reason why there is none.
+    The message shows how to register a rule, or gives the reason why there is none.
     """
 
 
 class MixedBackendsError(AgnogradError, TypeError):
-    """Arrays of two libraries met in one op.
+    """One op got arrays of two libraries.
 
-    Nothing moves by itself: ``agnograd.asarray(x, backend=...)`` moves an array.
+    agnograd never moves arrays by itself. Move one with ``agnograd.asarray(x, backend=...)``.
     """
 
 
 class MixedBackendsWarning(UserWarning):
-    """An array of NumPy's met one of another library, and was taken for a constant.
+    """An op got a NumPy array beside one of another library, and used it as a constant.
 
-    It is given on ``strict`` alone, where programs are tested for libraries that refuse them, once
-    for each place.
+    Only the backend ``strict`` warns of this, once for each place in the code: you test programs
+    there for libraries that refuse NumPy arrays.
     """
 
 
 class NoGradientError(AgnogradError, RuntimeError):
-    """A backward pass was asked of something that carries no gradient.
+    """A backward pass was requested from something that carries no gradient.
 
-    It depends on nothing that is tracked, or needs an explicit cotangent, or is no real scalar
-    where a function has to return one.
+    The value depends on nothing that is tracked, or needs an explicit cotangent, or a function
+    that must return a real scalar returned something else.
+    """
+
+
+class NoUfuncError(AgnogradError, AttributeError):
+    """``__array_ufunc__`` was looked up on a Variable itself, but only its class has it.
+
+    A compiled function does this, for example. It is not a NumPy ufunc, and has no derivative.
     """
 
 
 class PluginError(AgnogradError, ImportError):
-    """An installed backend, op set or plugin failed to load, or is no such thing.
+    """An installed backend, op set or plugin failed to load, or is not what its entry point says.
 
-    The message names its distribution, and for a missing library the pip command.
+    The message names its distribution and, if a library is missing, the pip command to install it.
     """
 
 
 class PluginWarning(UserWarning):
-    """An installed op set was left out; the message says why."""
+    """An installed op set was skipped; the message says why."""
 
 
 class RuleError(AgnogradError, TypeError):
-    """A derivative rule names what its op does not have, or returns what does not fit.
+    """A derivative rule uses a name that its op does not have, or returns what does not fit.
 
-    The same holds for the methods of a ``Function``, and for a checkpoint that computes something
-    else when it runs again.
+    The methods of a ``Function`` raise it for the same reasons, and so does a checkpoint that
+    computes something else when it runs again.
     """
 
 
 class UnknownBackendError(AgnogradError, LookupError):
-    """No installed backend has this name; the message lists those that there are."""
+    """No installed backend has this name; the message lists the installed ones."""
 
 
 class UnknownPluginError(AgnogradError, LookupError):
-    """No installed plugin has this name; the message lists those that there are."""
+    """No installed plugin has this name; the message lists the installed ones."""
 
 
 class UnsupportedArrayError(AgnogradError, TypeError):
-    """An object is no array of any installed backend, or has a dtype without gradient.
+    """An object is not an array of any installed backend, or its dtype cannot have a gradient.
 
-    Also a dtype that a backend does not have, and a shape that is not known yet.
+    It is also raised for a dtype that a backend does not have, and for a shape that is not yet
+    known.
     """
 
 
 class UnsupportedFunctionError(AgnogradError, TypeError):
-    """A function of NumPy's or SciPy's, or a way to call it, has no counterpart on Variables."""
+    """A NumPy or SciPy function, or a way to call it, is not available for Variables."""

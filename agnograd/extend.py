@@ -1,9 +1,9 @@
-"""All that authors of rules, backends and plugins import."""
+"""Everything that authors of rules, backends and plugins import."""
 
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arguments import is_plain_numpy, operand
-from agnograd._axes import inverse_permutation, keep_axes, reduced_axes
+from agnograd._arguments import is_plain_numpy, numpy_function, operand
+from agnograd._axes import inverse_permutation, keep_axes, reduced_axes, reshaped_strides
 from agnograd._backend import Backend
 from agnograd._call import Call
 from agnograd._capabilities import Capabilities
@@ -25,6 +25,10 @@ from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from agnograd._bridges import Bridge, Flat, Program, Record
+    from agnograd._keywords import with_keywords
+    from agnograd._locks import Lock
+    from agnograd._sensitivity import sensitivity
+    from agnograd._uncopied import Uncopied
     from agnograd.testing._samples import Sample, array
 
 __all__ = [
@@ -34,12 +38,14 @@ __all__ = [
     "Capabilities",
     "Deferred",
     "Flat",
+    "Lock",
     "Op",
     "OpSet",
     "Program",
     "Record",
     "Rule",
     "Sample",
+    "Uncopied",
     "adjoint",
     "array",
     "conjugate_if_complex",
@@ -54,17 +60,25 @@ __all__ = [
     "is_python_scalar",
     "is_tracked",
     "keep_axes",
+    "numpy_function",
     "operand",
     "reduced_axes",
+    "reshaped_strides",
+    "sensitivity",
     "sum_to",
+    "with_keywords",
     "without_newaxis",
 ]
 
 
-# What checks need, and what backends do that differentiate: a namespace over NumPy needs neither.
+# What checks need, and what some backends do: a namespace over NumPy needs none of it.
 _LATER = {
     **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._bridges"),
     **dict.fromkeys(("Sample", "array"), "agnograd.testing._samples"),
+    "Lock": "agnograd._locks",
+    "sensitivity": "agnograd._sensitivity",
+    "Uncopied": "agnograd._uncopied",
+    "with_keywords": "agnograd._keywords",
 }
 
 

@@ -1,8 +1,8 @@
-"""The hook specifications: all that a plugin may do.
+"""The hook specifications: everything that a plugin may implement.
 
-A plugin is any object (a module, an instance) with methods marked ``@hookimpl``. It names only
-the arguments that it wants. Arrays that hooks get are raw and must not be changed. The order of
-events, for one op and for one backward pass over it::
+A plugin is any object (a module, an instance) with methods marked ``@hookimpl``. A method names
+only the arguments that it needs. The arrays that hooks get are raw; hooks must not change them. The
+order of events, for one op and for one backward pass over it::
 
     forward_preprocess ── the op runs ── forward_postprocess ── save_value (each saved array)
 
@@ -13,9 +13,9 @@ events, for one op and for one backward pass over it::
         for each leaf: gradient_ready
     backward_finish
 
-A postprocess hook runs also when the op failed: ``error`` is then the exception, and otherwise
-None. An exception from a hook ends the op or the pass, and carries a note that names the plugin,
-the hook and the op.
+A postprocess hook also runs when the op failed: ``error`` is then the exception, and otherwise
+None. An exception from a hook ends the op or the pass. It carries a note that names the plugin, the
+hook and the op.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ hookimpl = pluggy.HookimplMarker("agnograd")
 
 
 class BackendSpecs:
-    """What a backend plugin implements (entry points ``agnograd.backends``)."""
+    """The hook that a backend plugin implements (entry points ``agnograd.backends``)."""
 
     @hookspec(firstresult=True)
     def backend(self) -> "Backend":  # type: ignore[empty-body]
@@ -43,7 +43,7 @@ class BackendSpecs:
 
 
 class HookSpecs:
-    """What a function-hook plugin may implement (entry points ``agnograd.plugins``)."""
+    """The hooks that a plugin may implement (entry points ``agnograd.plugins``)."""
 
     @hookspec
     def forward_preprocess(self, op: "Call", kind: "Call", inputs: Sequence[Any]) -> None:
@@ -54,10 +54,10 @@ class HookSpecs:
         op : Call
             The op: ``name``, ``chapter``, ``parameters``, ``backend`` and ``location``.
         kind : Call
-            The op without what is special to this call, ``parameters`` and ``location``. Where no
-            plugin asks for ``op``, no object is made for each call.
+            The op without the attributes of this particular call, ``parameters`` and ``location``.
+            If no plugin asks for ``op``, agnograd creates no object for each call.
         inputs : sequence
-            The op's array arguments, raw; Python scalars as they are.
+            The op's array arguments: raw arrays, and Python scalars unchanged.
         """
 
     @hookspec
@@ -71,7 +71,7 @@ class HookSpecs:
         start: Any,
         stop: Any,
     ) -> None:
-        """Run after an op computed, or failed.
+        """Run after an op has computed, or failed.
 
         Parameters
         ----------
@@ -82,8 +82,9 @@ class HookSpecs:
         error : BaseException or None
             What the op raised.
         start, stop : mark or None
-            Marks in time (``Backend.mark``) right before and after the op computed, without any
-            hook; None if a hook before it failed. They are taken if a hook asks for them.
+            Marks in time (``Backend.mark``) right before and after the op computed, so they do not
+            include any hook; None if a hook before the op failed. They are taken only if a hook
+            asks for them.
         """
 
     @hookspec
@@ -95,12 +96,12 @@ class HookSpecs:
         Parameters
         ----------
         op : Call
-            The op as its forward hooks saw it, the same object; without ``parameters`` and
+            The same object that the op's forward hooks got. It has no ``parameters`` and no
             ``location`` if no hook observed that call.
         kind : Call
             As in ``forward_preprocess``.
         inputs : sequence
-            The op's differentiable inputs, raw; None for those that the graph did not save.
+            The op's differentiable inputs, raw; None for each input that the graph did not save.
         grad_outputs : sequence
             The cotangents of the outputs, raw.
         """
@@ -117,27 +118,28 @@ class HookSpecs:
         start: Any,
         stop: Any,
     ) -> None:
-        """Run after an op's rule, or after it failed.
+        """Run after an op's rule has run, or failed.
 
         Parameters
         ----------
         op, kind, inputs, grad_outputs
             As in ``backward_preprocess``.
         grad_inputs : tuple
-            The gradients of the inputs, raw; None where none was asked for; empty after failure.
+            The gradients of the inputs, raw; None for an input whose gradient was not needed.
+            Empty if the rule failed.
         error : BaseException or None
             What the rule raised.
         start, stop
-            As in ``forward_postprocess``, of the rule.
+            As in ``forward_postprocess``, but for the rule.
         """
 
     @hookspec
     def backward_start(self, outputs: Sequence[Any]) -> None:
-        """Run before a backward pass; ``outputs`` are the values that it starts from, raw."""
+        """Run before a backward pass; ``outputs`` are the raw values that it starts from."""
 
     @hookspec
     def backward_finish(self, outputs: Sequence[Any], error: BaseException | None) -> None:
-        """Run after a backward pass, or after it failed with ``error``."""
+        """Run after a backward pass has finished, or failed with ``error``."""
 
     @hookspec
     def gradient_ready(self, variable: "Variable", grad: Any) -> None:
@@ -148,25 +150,25 @@ class HookSpecs:
         variable : Variable
             The leaf.
         grad : array
-            This pass's gradient, raw; it has not yet been added to ``variable.grad``.
+            The raw gradient from this pass. It has not yet been added to ``variable.grad``.
         """
 
     @hookspec(firstresult=True)
     def save_value(self, op: "Call", name: str, value: Any) -> Any:
         """Return something to keep in the graph instead of a value, or None to keep the value.
 
-        The graph alone refers to what is returned, and lets it go when the node is freed.
+        Only the graph refers to what you return. It drops it when the node is freed.
 
         Parameters
         ----------
         op : Call
             The op whose rule will need the value.
         name : str
-            The name that the rule knows it by.
+            The name of the value in the rule.
         value : array
             The raw array.
         """
 
     @hookspec(firstresult=True)
     def restore_value(self, packed: Any) -> Any:
-        """Return the value that this plugin's ``save_value`` packed; None if another packed it."""
+        """Return the value that your ``save_value`` packed, or None if another plugin packed it."""

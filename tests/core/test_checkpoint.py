@@ -212,3 +212,33 @@ def test_a_failure_inside_leaves_gradients_as_they_were(xp):
         y.backward()
     assert x.grad is None
     assert (x * x).requires_grad
+
+
+def test_a_function_that_takes_derivatives_itself(xp):
+    def cube(x):
+        return xp.sum(x**3)
+
+    def recorded(x):
+        y = x * 1.0
+        return ag.autodiff.grad(cube(y), y, create_graph=True)[0]
+
+    x = raw(xp, [1.0, 2.0])
+    for f in (
+        ag.grad(cube),
+        ag.grad(ag.checkpoint(cube)),
+        lambda x: ag.jvp(lambda x: x**3, x, xp.ones_like(x))[1],
+        recorded,
+    ):
+        checkpointed = ag.checkpoint(f)
+        np.testing.assert_allclose(
+            np.asarray(ag.grad(lambda x, f=checkpointed: xp.sum(f(x)))(x)), [6.0, 12.0]
+        )
+
+
+def test_a_pass_in_a_gradient_manager_that_attached_something_else(xp):
+    x, w = leaf(xp, [1.0, 2.0]), leaf(xp, [3.0, 4.0])
+    loss = xp.sum(ag.checkpoint(lambda y: w * y * y)(x * w))
+    with ag.GradManager():
+        loss.backward()
+    np.testing.assert_allclose(values(x.grad), [54.0, 256.0])
+    np.testing.assert_allclose(values(w.grad), [27.0, 192.0])

@@ -1,6 +1,7 @@
 """Forward mode: products with Jacobians, by pushing tangents."""
 
 import numpy as np
+import optree
 import pytest
 
 import agnograd as ag
@@ -136,3 +137,57 @@ def test_misuse_is_an_error_that_says_so(xp):
         ag.jvp(lambda x: x, xp.asarray([1, 2]).data, xp.asarray([1, 2]).data)
     with pytest.raises(ValueError, match="'forward' or 'reverse'"):
         ag.jacobian(lambda x: x, mode="backward")
+
+
+def _filled(xp, t):
+    out = xp.reshape(xp.zeros(4, dtype=xp.float64), (2, 2))
+    out[0, 0] = 5.0 * t
+    return out
+
+
+def _base_written(xp, t):
+    y = xp.zeros(3, dtype=xp.float64)
+    view, several = y[1:], [y[::-1], xp.reshape(y, (3, 1))]
+    y[1] = t * t
+    with ag.no_grad():
+        assert several[0].shape == (3,)
+    return {"view": view, "several": several}
+
+
+def _written_inside_of_another(xp, t):
+    y = xp.zeros(2, dtype=xp.float64)
+    view = y[1:]
+
+    def inner(s):
+        y[1] = s * t
+        return s
+
+    ag.jvp(inner, raw(xp, 1.0), raw(xp, 1.0))
+    return view
+
+
+@pytest.mark.parametrize("f", [_filled, _base_written, _written_inside_of_another])
+def test_a_view_that_was_written_to_and_is_returned_as_it_is(xp, f):
+    def arrays(tree):
+        return [np.asarray(each) for each in optree.tree_leaves(tree)]
+
+    def at(t):
+        return arrays(ag.vjp(lambda t: f(xp, t), raw(xp, t))[0])
+
+    t = raw(xp, 2.0)
+    values, tangents = map(arrays, ag.jvp(lambda t: f(xp, t), t, raw(xp, 1.0)))
+    assert any(each.any() for each in tangents)
+    for mode in ("forward", "reverse", "auto"):
+        jacobian = arrays(ag.jacobian(lambda t: f(xp, t), mode=mode)(t))
+        for one, other in zip(jacobian, tangents, strict=True):
+            np.testing.assert_array_equal(one, other)
+    for value, moved, tangent in zip(values, at(2.0 + 1e-6), tangents, strict=True):
+        np.testing.assert_allclose((moved - value) / 1e-6, tangent, atol=1e-5)
+
+
+def test_a_result_that_is_written_to_later_has_the_derivative_that_it_had(xp):
+    x = ag.Variable(raw(xp, [1.0, 2.0]))
+    y, pull = ag.vjp(lambda x: x * x, x * 1.0)
+    y *= 10.0
+    (g,) = pull(raw(xp, [1.0, 1.0]))
+    np.testing.assert_array_equal(np.asarray(g.detach()), [2.0, 4.0])

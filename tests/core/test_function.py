@@ -273,3 +273,149 @@ def test_threads_do_not_share_a_call(xp):
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+# -- what methods leave alone ----------------------------------------------------------------------
+
+
+class Keeping(ag.Function):
+    """x ** 3, with what it needs in an attribute."""
+
+    value = None
+
+    def __init__(self):
+        self.list = []
+        self.constant = np.asarray(3.0)
+
+    def forward(self, xp, x):
+        self.keep(x)
+        return x * x * x
+
+    def keep(self, x):
+        self.value = x
+
+    def backward(self, xp, g):
+        return g * 3 * self.value * self.value
+
+
+class KeepingAList(Keeping):
+    def keep(self, x):
+        self.list[:] = [(x,)]
+
+    def backward(self, xp, g):
+        ((x,),) = self.list
+        return g * 3 * x * x
+
+
+class KeepingInASlot(Keeping):
+    __slots__ = ("slot",)
+
+    def keep(self, x):
+        self.slot = {"square": x * x}
+
+    def backward(self, xp, g):
+        return g * 3 * self.slot["square"]
+
+
+@pytest.mark.parametrize("kind", [Keeping, KeepingAList, KeepingInASlot])
+def test_arrays_in_attributes_have_no_second_derivative(xp, kind):
+    x = leaf(xp, [1.0, 2.0]).data
+    first = ag.grad(lambda x: xp.sum(kind()(x)))
+    np.testing.assert_array_equal(np.asarray(first(x)), [3.0, 12.0])
+    _, tangent = ag.jvp(kind(), x, x)
+    np.testing.assert_array_equal(np.asarray(tangent), [3.0, 24.0])
+    for mode in ("forward", "reverse"):
+        np.testing.assert_array_equal(
+            np.asarray(ag.jacobian(kind(), mode=mode)(x)), [[3.0, 0.0], [0.0, 12.0]]
+        )
+    name = {"Keeping": "value", "KeepingAList": "list", "KeepingInASlot": "slot"}[kind.__name__]
+    v = ag.Variable(x)
+    for again in (
+        lambda: ag.grad(lambda x: xp.sum(first(x)))(x),
+        lambda: ag.jvp(first, x, x),
+        lambda: ag.jvp(lambda x: ag.jvp(kind(), x, xp.ones_like(x))[1], x, x),
+        lambda: xp.sum(kind()(v)).backward(create_graph=True),
+        lambda: ag.check_grad(kind(), x),
+    ):
+        with pytest.raises(GradientError, match=rf"{kind.__name__}.backward reads self.{name}"):
+            again()
+
+
+def test_attributes_that_are_not_read_or_no_result_of_forward_do_no_harm(xp):
+    class Square(ag.Function):
+        weights = None
+
+        def __init__(self, two):
+            self.two = two
+
+        def forward(self, xp, x):
+            self.save(x)
+            self.kept, self.places = x, xp.asarray([0, 1])
+            return x * x
+
+        def backward(self, xp, g):
+            assert self.places.shape == (2,)
+            return g * self.two * self.saved[0]
+
+    ag.check_grad(Square(xp.asarray([2.0, 2.0], dtype=xp.float64).data), leaf(xp, [1.0, 2.0]).data)
+
+
+def writing(where):
+    class Writing(ag.Function):
+        def forward(self, xp, x, y):
+            self.save(x, y)
+            if where == "forward":
+                x[0] = 5.0
+            return x * y
+
+        def backward(self, xp, g):
+            x, y = self.saved
+            if where in ("g", "saved"):
+                (g if where == "g" else y)[0] = 5.0
+            return y * g, x * g
+
+    return Writing()
+
+
+@pytest.mark.parametrize("where", ["forward", "g", "saved"])
+def test_no_method_writes_to_what_it_is_given(xp, where):
+    x, y = leaf(xp, [1.0, 2.0]), leaf(xp, [3.0, 4.0])
+    message = {"forward": r"args\[0\]", "g": r"grads\[0\]", "saved": r"saved\[1\]"}[where]
+    with pytest.raises(RuleError, match=rf"Writing\.\w+ wrote to {message}.*copy=True"):
+        xp.sum(xp.asarray([1.0, 1.0]) * writing(where)(x, y)).backward()
+    assert x.grad is None
+
+
+def test_writes_to_large_arrays_are_noticed_and_views_are_fine():
+    xp = ag.namespace("numpy")
+
+    class Twice(ag.Function):
+        def forward(self, xp, x):
+            x *= 2
+            return x
+
+    for x in (np.ones((3, 5, 2**16)), np.ones((2**19, 3))[:, ::-1], np.ones((4, 4)).T):
+        with pytest.raises(RuleError, match=r"Twice\.forward wrote"):
+            Twice()(x)
+
+    class Rows(ag.Function):
+        def forward(self, xp, x):
+            self.shape = x.shape
+            return x[0], x.T
+
+        def backward(self, xp, g, h):
+            out = xp.zeros(self.shape)
+            out[0] = g
+            return out + h.T
+
+    ag.check_grad(lambda x: xp.sum(Rows()(x)[0] ** 2) + xp.sum(Rows()(x)[1] ** 3), np.ones((2, 2)))
+
+
+def test_a_wrapped_function_does_not_write_to_its_arguments(xp):
+    def f(x):
+        x[0] = 0.0
+        return x * 2.0
+
+    wrapped = ag.wrap(f, vjp=lambda g, out, x: 2.0 * g)
+    with pytest.raises(RuleError, match=r"f\.forward wrote to args\[0\]"):
+        wrapped(leaf(xp, [1.0, 2.0]))

@@ -116,6 +116,18 @@ def test_a_method_has_the_gradient_of_central_differences(xp, raw, name, index):
         ag.check_grad(function, given(xp, raw).data, order=1, rtol=2e-2 if single else None)
 
 
+def test_divmod_has_the_operators_values_and_gradients(xp):
+    one, other = xp.asarray([7.5, -7.5]), xp.asarray([2.0, 2.0])
+    for x1, x2 in ((one, other), (7.5, other), (one, 2.0)):
+        quotient, rest = divmod(x1, x2)
+        assert np.array_equal(values(quotient), values(x1 // x2))
+        assert np.array_equal(values(rest), values(x1 % x2))
+    gradients = ag.grad(lambda x1, x2: xp.sum(divmod(x1, x2)[1]), (0, 1))(one.data, other.data)
+    assert [np.asarray(g).tolist() for g in gradients] == [[1.0, 1.0], [-3.0, 4.0]]
+    with pytest.raises(TypeError):
+        divmod(one, "text")
+
+
 @pytest.mark.parametrize("tracked", [True, False])
 def test_values_leave_without_a_word(xp, tracked):
     x = ag.Variable(given(xp, A).data, tracked)

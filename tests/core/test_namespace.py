@@ -1,16 +1,22 @@
 """The namespace over one backend."""
 
 import copy
+import gc
+import importlib
 import inspect
 import pickle
 import subprocess
 import sys
 import threading
+import weakref
+from types import ModuleType
 
+import cloudpickle
 import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd import _signatures
 from agnograd.errors import UnknownBackendError, UnsupportedArrayError
 
 
@@ -176,7 +182,9 @@ def test_ops_tells_what_is_known():
 def test_extensions_are_made_when_they_are_looked_at():
     code = """
 import threading
+import weakref
 import agnograd as ag
+from agnograd import _signatures
 
 xp = ag.namespace("numpy")
 made = lambda: "det" in vars(xp.linalg)
@@ -199,3 +207,69 @@ assert "erf" in dir(xp.special)
 assert xp.special.erf is vars(xp.special)["erf"]
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def functions_of(namespace):
+    for name in dir(namespace):
+        found = getattr(namespace, name)
+        if isinstance(found, ModuleType):
+            yield from functions_of(found)
+        elif callable(found) and not isinstance(found, type) and not name.startswith("_"):
+            yield found
+
+
+def test_functions_are_pickled_by_name(xp):
+    functions = list(functions_of(xp))
+    assert {xp.sin, xp.linalg.solve, xp.asarray, xp.from_dlpack, xp.astype} <= set(functions)
+    for pickler in (pickle, cloudpickle):
+        assert pickler.loads(pickler.dumps(functions)) == functions
+    there = "import pickle, sys; print(pickle.loads(bytes.fromhex(sys.argv[1]))(0.0).item())"
+    command = [sys.executable, "-c", there, pickle.dumps(ag.namespace("numpy").cos).hex()]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "1.0\n"
+
+
+def test_what_is_no_backend_is_no_module():
+    for name in ("agnograd.no_such", "agnograd._no_such", "agnograd.numpy.no_such"):
+        with pytest.raises(ModuleNotFoundError, match=name):
+            importlib.import_module(name)
+    assert importlib.import_module("agnograd.numpy") is ag.namespace("numpy")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda f: ag.checkpoint(f),
+        lambda f: ag.grad(f),
+        lambda f: ag.jacobian(f),
+        lambda f: ag.hessian(f),
+        lambda f: ag.no_grad(f),
+        lambda f: ag.wrap(f, vjp="numeric"),
+    ],
+)
+def test_what_transformations_return_is_pickled_with_its_function(made):
+    function = made(lambda x: x * x * x)
+    copied = cloudpickle.loads(cloudpickle.dumps(function))
+    assert float(copied(np.asarray(2.0))) == float(function(np.asarray(2.0)))
+
+
+def test_classes_names_and_signatures_are_not_known_for_ever():
+    xp = ag.namespace("numpy")
+
+    def use():
+        kind = type("Own", (np.ndarray,), {})
+        x = ag.Variable(np.ones(2).view(kind))
+        xp.sum(x * x).backward()
+        assert x.grad.data.tolist() == [2.0, 2.0]
+        return weakref.ref(kind)
+
+    known = use()
+    gc.collect()
+    assert known() is None
+    domain = xp.ones(1)._domain
+    names = len(domain._named)
+    for index in range(10):
+        with pytest.raises(UnsupportedArrayError, match=f"no dtype 'float{index}x'"):
+            ag.asarray([1.0], backend="numpy", dtype=f"float{index}x")
+    assert len(domain._named) == names
+    for cached in (_signatures._function, _signatures.signature_of):
+        assert cached.cache_info().maxsize is not None

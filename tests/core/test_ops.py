@@ -58,3 +58,56 @@ def test_kinds_and_status():
 def test_a_rule_that_cannot_be_right_is_an_error_when_it_is_registered(register, message):
     with pytest.raises(RuleError, match=message):
         register(OpSet("mine"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("__class__(x, /)", "'__class__' begins with an underscore"),
+        ("__array_namespace_info__()", "begins with an underscore"),
+        ("linalg.__dict__(x, /)", "begins with an underscore"),
+        ("_path(x, /)", "begins with an underscore"),
+        ("lambda(x, /)", "'lambda' is no name of a function"),
+        ("soft-plus(x, /)", "is no name of a function"),
+        ("linalg.(x, /)", "is no name of a function"),
+        ("(x, /)", "is no name of a function"),
+    ],
+)
+def test_an_op_may_not_have_every_name(text, message):
+    ops = OpSet("planted")
+    with pytest.raises(RuleError, match=f"planted: .*{message}.*; name the op otherwise"):
+        ops.constant(text)
+    assert ops.ops == {}
+
+
+@pytest.mark.parametrize("extension", ["pi", "__class__", "int8", "a b"])
+def test_nor_may_an_extension(extension):
+    with pytest.raises(RuleError, match="planted: "):
+        OpSet("planted", extension=extension)
+    assert OpSet("planted", extension="linalg").extension == "linalg"
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "name"),
+    [
+        ("f(_mode, /)", {"_mode": 1}, "_mode"),
+        ("f(x, /, *, _kernel=None)", {"x": 1}, "_kernel"),
+        ("f(g, /)", {"g": 1}, "g"),
+        ("f(x, out, /)", {"x": 1}, "out"),
+        ("f(x, node, /)", {"x": 1}, "node"),
+        ("f(x, /, *, any=False)", {"x": 1}, "any"),
+        ("f(x, x_shape, /)", {"x": 1}, "x_shape"),
+        ("f(view, /)", {"view": lambda g: g}, "view"),
+        ("f(x, options, /)", {"x": 1, "options": lambda g: g}, "options"),
+        ("f(x, /, *, outputs)", {"x": 1, "outputs": "several"}, "outputs"),
+    ],
+)
+def test_a_parameter_may_not_have_every_name(text, given, name):
+    with pytest.raises(RuleError, match=f"f: the name of the parameter '{name}' .*; rename it"):
+        OpSet("planted").vjp(text, **given)
+
+
+def test_options_may_be_called_as_features_are_that_are_not_used():
+    ops = OpSet("planted")
+    ops.vjp("f(x, /, *, options=None)", x=lambda g: g)
+    assert ops.ops["f"].options == ("options",)

@@ -262,7 +262,7 @@ UNSAMPLED = {
 UNSAMPLED["f"] += ["empty_like", "isfinite", "isinf", "isnan", "ones_like", "zeros_like"]
 UNSAMPLED = {name: kinds for kinds, names in UNSAMPLED.items() for name in names}
 # As SciPy's, they tell of errors, and of how often they called a function.
-TELLING = {"integrate.quad", "integrate.solve_ivp"}
+TELLING = {"integrate.quad", "integrate.solve_ivp", "linalg.cho_factor"}
 NO_ARRAYS = {"broadcast_shapes", "can_cast", "finfo", "iinfo", "isdtype", "result_type"}
 SAMPLES = [
     sample

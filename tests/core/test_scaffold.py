@@ -7,8 +7,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import agnograd as ag
+from agnograd._cli import main
 from distributions import install
 
 PROGRAM = Path(sys.executable).with_name("agnograd")
@@ -76,6 +78,12 @@ def test_names_follow_from_the_name(tmp_path):
     assert "some-arrays" in project["dependencies"]
     module = (tmp_path / "mine" / "src" / "mine" / "__init__.py").read_text()
     assert "import some_arrays" in module
+    run(PROGRAM, "new-backend", "theirs", "--library", "some_arrays.core", cwd=tmp_path)
+    project = tomllib.loads((tmp_path / "theirs" / "pyproject.toml").read_text())["project"]
+    assert "some-arrays" in project["dependencies"]
+    module = (tmp_path / "theirs" / "src" / "theirs" / "__init__.py").read_text()
+    assert "import some_arrays.core\n" in module
+    assert 'modules = ("some_arrays",)' in module
 
 
 @pytest.mark.parametrize(
@@ -92,6 +100,18 @@ def test_names_follow_from_the_name(tmp_path):
         ("json", ["module 'json' is installed"]),
         ("agnograd_clip.", ["no valid name", "try 'agnograd_clip'"]),
         ("optree", ["module 'optree' is installed"]),
+        ("array-api-compat", ["module 'array_api_compat' is installed"]),
+        ("lazy.loader", ["module 'lazy_loader' is installed"]),
+        ("python-dateutil", ["distribution 'python-dateutil' is installed"]),
+        ("true", ["class 'True'", "a name of Python's", "choose another name"]),
+        ("agnograd-none", ["class 'None'", "a name of Python's"]),
+        ("print", ["'print' is a name of Python's"]),
+        ("agnograd-list", ["'list' is a name of Python's"]),
+        ("value-error", ["'ValueError' is a name of Python's"]),
+        ("counter", ["'Counter' is a name of Python's, or of what is written there"]),
+        ("call", ["'Call' is a name of Python's, or of what is written there"]),
+        ("float64", ["'float64' is a name of Python's, or of what is written there"]),
+        ("conftest", ["'conftest' is a name"]),
     ],
 )
 def test_a_name_that_does_not_do_is_refused(name, words, tmp_path):
@@ -109,6 +129,27 @@ def test_what_exists_is_never_written_over(tmp_path):
     assert readme.read_text() == "precious"
 
 
+@pytest.mark.parametrize("kind", ["plugin", "backend", "ops"])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_folder_is_written_whole_or_not_at_all(kind, error, tmp_path, monkeypatch):
+    written = []
+
+    def write_text(path, text, **options):
+        if len(written) == 3:
+            raise error
+        written.append(path)
+        path.write_bytes(text.encode())
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+    done = CliRunner().invoke(main, [f"new-{kind}", "mine", "--into", str(tmp_path)])
+    assert len(written) == 3
+    assert done.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+    if isinstance(error, OSError):
+        assert "mine cannot be written, and nothing is left of it: " in done.output
+        assert "No space left" in done.output
+
+
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
     message = refused("new-ops", "a" * 300, cwd=tmp_path)
     assert "cannot be written" in message
@@ -121,6 +162,7 @@ def test_names_of_ops_backends_and_libraries_are_checked_too(tmp_path):
     for name in ("pi", "float64"):
         assert f"{name!r} is in the array API standard" in refused("new-ops", name, cwd=tmp_path)
     assert "'strict' belongs to" in refused("new-backend", "agnograd-strict", cwd=tmp_path)
-    assert "no name of a Python module" in refused(
-        "new-backend", "mine", "--library", "a b", cwd=tmp_path
-    )
+    for library in ("a b", "a..b", ".a", "a.class", ""):
+        assert "no name of a Python module, such as 'torch' or 'mlx.core'" in refused(
+            "new-backend", "mine", "--library", library, cwd=tmp_path
+        )

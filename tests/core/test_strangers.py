@@ -258,6 +258,55 @@ def test_an_op_set_of_an_extension_is_imported_when_the_extension_is_used(strang
     assert stranger(module, entries, code).stderr == ""
 
 
+def test_extensions_are_in_extensions(stranger, tmp_path):
+    for name, ops in {
+        "outer": ("mine.deep.a", "mine.deep.er.b"),
+        "inner": ("mine.deep.c",),
+    }.items():
+        lines = [f"from stranger import {name} as ops"]
+        lines += [
+            f"ops.linear('{op}(x, /)', x=lambda g: 2 * g, forward=lambda x: 2 * x)" for op in ops
+        ]
+        (tmp_path / f"{name}.py").write_text("\n".join(lines))
+    module = """
+        from agnograd.extend import OpSet
+
+        outer = OpSet("outer", extension="mine", modules=["outer"])
+        inner = OpSet("inner", extension="mine.deep", modules=["inner"])
+        more = OpSet("more")
+        more.linear("mine.other.d(x, /)", x=lambda g: 2 * g, forward=lambda x: 2 * x)
+        more.linear("mine.deep.a(x, /)", x=lambda g: g, forward=lambda x: x)
+        more.linear("mine.deep(x, /)", x=lambda g: g, forward=lambda x: x)
+    """
+    code = """
+        import pickle, sys
+        import agnograd as ag
+
+        for name in ("numpy", "strict"):
+            xp = ag.namespace(name)
+            assert name == "strict" or not {"outer", "inner"} & set(sys.modules)
+            assert "mine.deep" not in dir(xp)
+            deep = xp.mine.deep
+            assert "inner" not in sys.modules or name == "strict"
+            assert repr(deep) == f"<extension 'agnograd.{name}.mine.deep', not used yet>"
+            x = xp.asarray([1.0, 2.0], dtype=xp.float64).data
+            for function in (deep.a, deep.er.b, deep.c, xp.mine.other.d):
+                ag.check_grad(function, x)
+                assert float(function(x)[1]) == 4.0
+                assert pickle.loads(pickle.dumps(function)) is function
+            assert pickle.loads(pickle.dumps(deep.er)) is deep.er
+            assert not hasattr(deep, "er2") and not hasattr(xp.mine, "a")
+        assert {n for n in ag.ops() if n.startswith("mine.")} == {
+            "mine.deep.a", "mine.deep.c", "mine.deep.er.b", "mine.other.d"
+        }
+    """
+    entries = OPS.replace("stranger = stranger:ops", "outer = stranger:outer")
+    entries += "inner = stranger:inner\nthen = stranger:more\n"
+    told = stranger(module, entries, code).stderr
+    assert "registers 'mine.deep.a', which stranger-pack 1.2.3 has registered already" in told
+    assert "registers 'mine.deep', which is an extension of stranger-pack 1.2.3" in told
+
+
 def test_element_wise_ops_may_take_any_number_of_arrays(stranger):
     module = """
         from agnograd.extend import OpSet
@@ -316,6 +365,120 @@ def test_an_op_set_cannot_replace_a_rule(stranger):
         assert float(ag.grad(lambda x: xp.sin(x))(0.0)) == 1.0
     """
     assert "stranger-pack 1.2.3 registers 'sin'" in stranger(module, OPS, code).stderr
+
+
+def test_an_op_set_cannot_replace_what_is_no_op(stranger):
+    module = """
+        from agnograd.extend import OpSet
+
+        ops = OpSet("stranger")
+        ops.constant("special(x, /)", forward=lambda x: x)
+        ops.constant("other(x, /)", forward=lambda x: x)
+        part = OpSet("part", extension="sum")
+        part.constant("sum.part(x, /)", forward=lambda x: x)
+        for name in ("pi", "newaxis", "float64", "bfloat16", "linalg"):
+            ops.constant(f"{name}(x, /)", forward=lambda x: x)
+    """
+    entries = OPS + "part = stranger:part\n"
+    code = """
+        import math
+        import agnograd as ag
+
+        for name in ("numpy", "strict"):
+            xp = ag.namespace(name)
+            assert float(xp.special.erf(xp.asarray(0.0))) == 0.0
+            assert float(xp.other(xp.asarray(1.0))) == 1.0
+            assert float(xp.sum(xp.asarray([1.0, 2.0]))) == 3.0
+            assert xp.pi == math.pi
+            assert xp.newaxis is None
+            assert xp.asarray([1.0], dtype=xp.float64).dtype == xp.float64
+            assert float(xp.linalg.det(xp.asarray([[2.0]]))) == 2.0
+            assert not hasattr(xp, "bfloat16")
+        assert not {"special", "pi", "linalg", "float64"} & set(ag.ops())
+    """
+    done = stranger(module, entries, code)
+    assert "'special', which is an extension of agnograd" in done.stderr
+    assert "stranger-pack 1.2.3 registers 'pi', which is the standard's own" in done.stderr
+    assert "an extension is called as the op 'sum' of statistical, and is left out" in done.stderr
+
+
+def test_two_distributions_with_one_name_are_told(stranger, tmp_path):
+    other = tmp_path / "other_pack-2.0.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text("Name: other-pack\nVersion: 2.0\n")
+    (other / "entry_points.txt").write_text(
+        "[agnograd.ops]\nstranger = other:ops\n[agnograd.plugins]\ntimer = other:Mine\n"
+        "[agnograd.backends]\nnumpy = other\n"
+    )
+    (tmp_path / "other.py").write_text(
+        "from agnograd.extend import OpSet\nops = OpSet('other')\n"
+        "ops.constant('second(x, /)', forward=lambda x: x)\n"
+    )
+    module = """
+        from agnograd.extend import OpSet
+        ops = OpSet("stranger")
+        ops.constant("first(x, /)", forward=lambda x: x)
+    """
+    code = """
+        import agnograd as ag
+        from click.testing import CliRunner
+        from agnograd._cli import main
+
+        xp = ag.namespace("numpy")
+        assert xp.first and xp.second  # entry points of ops may well have one name
+        with ag.hooks("timer") as (timer,):
+            pass
+        assert type(timer).__module__ == "agnograd_timer"
+        for command in ("plugins", "backends"):
+            print(CliRunner().invoke(main, [command]).output)
+    """
+    done = stranger(module, OPS, code)
+    for name in ("numpy", "timer"):
+        used = f"entry point {name!r} of agnograd "
+        told = ", and not that of other-pack 2.0, which has the same name. Uninstall one"
+        for text in (done.stderr, done.stdout):
+            (line,) = [line for line in text.splitlines() if used in line]
+            assert told in line
+
+
+def test_a_distribution_that_calls_itself_agnograd_is_a_stranger(stranger, tmp_path):
+    fake = tmp_path / "agnograd-9.9.dist-info"
+    fake.mkdir()
+    (fake / "METADATA").write_text("Name: agnograd\nVersion: 9.9\n")
+    (fake / "entry_points.txt").write_text(
+        "[agnograd.plugins]\nevil = stranger:Evil\ntimer = stranger:Evil\n"
+    )
+    module = "raise SystemExit('it was imported')"
+    code = f"""
+        import agnograd as ag
+
+        assert "evil" in ag.plugins(), ag.plugins()
+        assert ag.plugins()["evil"].distribution == "agnograd (in {fake}) 9.9"
+        assert ag.plugins()["timer"].target == "agnograd_timer:Timer"
+        xp = ag.namespace("numpy")
+    """
+    stranger(module, "[other]\n", code)
+    code = """
+        import agnograd as ag
+        import sys
+
+        assert "evil" not in ag.plugins()
+        assert "timer" in ag.plugins()
+        ag.namespace("numpy")
+        assert "stranger" not in sys.modules
+    """
+    stranger(module, "[other]\n", code, AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD="1")
+    # With a finder of its own kind importlib.metadata is asked, and gives the same.
+    finder = """
+        import sys
+
+        class Finder:
+            find_spec = staticmethod(lambda *_: None)
+            find_distributions = staticmethod(lambda context=None: [])
+
+        sys.meta_path.append(Finder())
+    """
+    stranger(module, "[other]\n", finder + code, AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD="1")
 
 
 def test_nor_can_it_in_an_extension_whose_rules_are_loaded_later(stranger):
@@ -436,6 +599,41 @@ def test_a_broken_plugin_is_reported_when_it_is_asked_for(stranger):
     done = stranger("import absent", PLUGIN, "import agnograd", AGNOGRAD_PLUGINS="stranger")
     assert "PluginWarning" in done.stderr
     assert "absent" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "raise ValueError('planted')",
+        "raise SystemExit(3)",
+        "class Stranger:\n    def __init__(self): raise ValueError('planted')",
+        "class Stranger:\n    def __init__(self): raise SystemExit(3)",
+        "class Stranger:\n    def __enter__(self): raise ValueError('planted')\n"
+        "    def __exit__(self, *_): raise AssertionError('it was left')",
+        "class Stranger:\n    def __init__(self, needed): pass",
+        "Stranger = 5",
+    ],
+)
+def test_a_plugin_of_the_environment_that_raises_is_left_out(stranger, module):
+    code = """
+        import warnings
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            import agnograd as ag
+            from agnograd._mode import initial_mode
+
+        assert float(ag.grad(lambda x: x * x)(3.0)) == 6.0
+        (active,) = initial_mode.hooks.plugins.values()
+        assert type(active).__name__ == "Timer"
+        (warning,) = caught
+        print(type(warning.message).__name__, warning.message)
+    """
+    done = stranger(module, PLUGIN, code, AGNOGRAD_PLUGINS="stranger,timer")
+    said = "PluginWarning AGNOGRAD: a plugin that AGNOGRAD_PLUGINS names is left out: "
+    assert done.stdout.startswith(said)
+    assert "stranger" in done.stdout
+    assert done.stdout.strip().endswith("Change the variable, or unset it")
 
 
 BACKEND = "[agnograd.backends]\nstranger = stranger\n"

@@ -126,6 +126,73 @@ def test_the_same_array_given_twice_has_two_gradients(xp):
     assert (gx.item(), gy.item()) == (18.0, 9.0)
 
 
+def test_an_argument_that_is_named_twice_has_its_gradient_twice(xp):
+    x, y = raw(xp, [1.0, 2.0]), raw(xp, [3.0, 4.0])
+
+    def f(x, y):
+        return xp.sum(x * x * y)
+
+    for argnums in ((0, 0), [0, -2], (1, 0, 1), (-1, 1)):
+        gradients = ag.grad(f, argnums)(x, y)
+        assert isinstance(gradients, tuple)
+        for argnum, g in zip(argnums, gradients, strict=True):
+            close(g, np.asarray(ag.grad(f, argnum)(x, y)))
+        second = ag.hessian(f, argnums)(x, y)
+        for i, row in zip(argnums, second, strict=True):
+            for j, block in zip(argnums, row, strict=True):
+                close(block, np.asarray(ag.hessian(f, (i % 2, j % 2))(x, y)[0][1]))
+    for mode in ("forward", "reverse"):
+        first, again = ag.jacobian(lambda x: {"a": x["x"] ** 2}, (0, -1), mode)({"x": x})["a"]
+        close(first["x"], [[2.0, 0.0], [0.0, 4.0]])
+        close(again["x"], [[2.0, 0.0], [0.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        lambda xp, x: xp.all(x > 0),
+        lambda xp, x: xp.count_nonzero(x),
+        lambda xp, x: xp.astype(xp.sum(x), xp.int32),
+        lambda xp, x: xp.argmax(x),
+        lambda xp, x: xp.asarray(3, dtype=xp.int64),
+    ],
+)
+def test_integers_and_booleans_have_no_gradient(xp, steps):
+    x = raw(xp, [1.0, 2.0])
+
+    def f(x):
+        return steps(xp, x)
+
+    for ask in (
+        lambda: ag.grad(f)(x),
+        lambda: ag.value_and_grad(lambda x: (f(x), x), has_aux=True)(x),
+        lambda: ag.vjp(f, x),
+        lambda: ag.jvp(f, x, x),
+        lambda: ag.jacobian(f)(x),
+        lambda: ag.jacobian(f, mode="forward")(x),
+        lambda: ag.jacobian(f, mode="reverse")(x),
+        lambda: ag.hessian(f)(x),
+        lambda: ag.hvp(f, x, x),
+        lambda: ag.check_grad(f, x),
+    ):
+        with pytest.raises(NoGradientError, match="floating-point"):
+            ask()
+
+
+def test_integers_beside_others_have_zeros_for_tangents(xp):
+    def f(x):
+        return xp.sum(x * x), xp.argmax(x)
+
+    x = raw(xp, [1.0, 2.0])
+    (_, place), pullback = ag.vjp(f, x)
+    close(pullback((raw(xp, 1.0), place))[0], [2.0, 4.0])
+    _, (tangent, step) = ag.jvp(f, x, raw(xp, [1.0, 1.0]))
+    assert (float(tangent), int(step)) == (6.0, 0)
+    assert step.dtype == place.dtype
+    for mode in ("forward", "reverse"):
+        close(ag.jacobian(f, mode=mode)(x)[0], [2.0, 4.0])
+
+
 def test_vjp(xp):
     x = raw(xp, [1.0, 2.0])
     value, pullback = ag.vjp(lambda x, y: {"a": x * y, "b": xp.sum(x)}, x, raw(xp, 3.0))
@@ -221,3 +288,91 @@ def test_scipy_minimize_takes_value_and_grad_as_it_is():
         tol=1e-9,
     )
     np.testing.assert_allclose(result.x, 1.0, rtol=1e-4)
+
+
+def _cubes(xp):
+    """Functions that have the gradient 3 x x in many ways, each as an op or several."""
+
+    class Cube(ag.Function):
+        def forward(self, xp, x):
+            self.save(x)
+            return x * x * x
+
+        def backward(self, xp, g):
+            (x,) = self.saved
+            return 3 * x * x * g
+
+    def moved(x):
+        there = ag.asarray(x, backend="numpy")
+        return ag.asarray(there * there * there, backend=x)
+
+    return {
+        "ops": lambda x: x * x * x,
+        "checkpoint": ag.checkpoint(lambda x: x * x * x),
+        "checkpoint of two": ag.checkpoint(lambda x: x * ag.checkpoint(lambda x: x * x)(x)),
+        "Function": Cube(),
+        "wrap": ag.wrap(lambda x: x**3, vjp=lambda g, out, x: 3 * x * x * g),
+        "numeric": ag.wrap(lambda x: x**3, vjp="numeric"),
+        "asarray": moved,
+    }
+
+
+@pytest.mark.parametrize("name", _cubes(None))
+def test_a_pullback_of_raw_arrays_is_differentiated_by_its_cotangents(xp, name):
+    _, pullback = ag.vjp(_cubes(xp)[name], raw(xp, [1.0, 2.0]))
+    one = raw(xp, [1.0, 1.0])
+
+    def near(found, expected):
+        np.testing.assert_allclose(np.asarray(getattr(found, "data", found)), expected, rtol=1e-9)
+
+    def pulled(g):
+        return pullback(g)[0]
+
+    for _ in range(2):  # no pass frees what the pullback needs
+        near(ag.grad(lambda g: xp.sum(pulled(g)))(one), [3.0, 12.0])
+        near(ag.jacobian(pulled, mode="reverse")(one), [[3.0, 0.0], [0.0, 12.0]])
+        g = ag.Variable(one)
+        xp.sum(pulled(g)).backward()
+        near(g.grad, [3.0, 12.0])
+        with ag.GradManager() as manager:
+            manager.attach(g)
+            manager.backward(xp.sum(pulled(g)))
+        near(g.grad, [6.0, 24.0])
+        with ag.no_grad():
+            assert not pulled(g).requires_grad
+        assert not isinstance(pulled(one), ag.Variable)
+        if name != "numeric":  # which has first derivatives alone
+            near(ag.jvp(lambda g: pulled(g), one, one)[1], [3.0, 12.0])
+            near(ag.jacobian(pulled, mode="forward")(one), [[3.0, 0.0], [0.0, 12.0]])
+            square = ag.hessian(lambda g: xp.sum(pulled(g) ** 2))(one)
+            near(square, [[18.0, 0.0], [0.0, 288.0]])
+            near(ag.grad(ag.checkpoint(lambda g: xp.sum(pulled(g))))(one), [3.0, 12.0])
+
+
+def test_what_is_recorded_is_asked_when_a_pullback_is_called(xp):
+    x, w = raw(xp, [1.0, 2.0]), ag.Variable(raw(xp, [3.0, 4.0]))
+    with ag.no_grad():
+        _, pullback = ag.vjp(lambda x: x * x * x, ag.Variable(x))
+        assert not pullback(w)[0].requires_grad
+    assert pullback(w)[0].requires_grad
+    with ag.GradManager():
+        _, pullback = ag.vjp(lambda x: x * x * x, x)
+    close(ag.grad(lambda g: xp.sum(pullback(g)[0]))(x), [3.0, 12.0])
+    # By an argument and a cotangent, and by what the function uses besides.
+    f = ag.grad(lambda x, g: xp.sum(ag.vjp(lambda x: x * x * w, x)[1](g)[0]), argnums=(0, 1))
+    gx, gg = f(x, x)
+    close(gx, [6.0, 16.0])
+    close(gg, [6.0, 16.0])
+
+
+def test_tangents_and_vectors_that_are_variables_stay_connected(xp):
+    x, v = raw(xp, [1.0, 2.0]), ag.Variable(raw(xp, [1.0, 1.0]))
+    for product in (
+        lambda: ag.jvp(lambda x: x * x * x, x, v)[1],
+        lambda: ag.hvp(lambda x: 0.25 * xp.sum(x**4), x, v),
+    ):
+        v.grad = None
+        xp.sum(product()).backward()
+        close(v.grad, [3.0, 12.0])
+        with ag.no_grad():
+            assert not product().requires_grad

@@ -284,3 +284,47 @@ def test_traced_arrays_are_an_error_on_the_host(xp):
         jax.jit(lambda x: sin(x).data)(xp.asarray(VALUES).data)
     f = jax.jit(ag.grad(lambda x: xp.sum(ag.wrap(jax.numpy.sin, vjp=lambda g, out, x: g * 2)(x))))
     np.testing.assert_allclose(f(xp.asarray(VALUES).data), [2, 2, 2])
+
+
+def test_a_vjp_is_told_which_cotangents_are_asked_for(xp):
+    told = []
+
+    def vjp(g, out, a, pair, scale, *, power=1, needed):
+        told.append(needed)
+        grads = (g * pair[0] * scale, {0: g * a * scale}, None)
+        return grads[0] if needed[0] else None, (grads[1][0], None) if needed[1] else None, None
+
+    function = ag.wrap(lambda a, pair, scale, *, power=1: a * pair[0] * scale, vjp=vjp)
+    x, raw = leaf(xp, VALUES), xp.asarray(VALUES).data
+    for a, b, scale in ((x, raw, raw), (raw, x, raw), (x, x, raw), (x, raw, x)):
+        xp.sum(function(a, (b, raw), scale, power=2)).backward()
+    assert told == [
+        (True, False, False),
+        (False, True, False),
+        (True, True, False),
+        (True, False, True),
+    ]
+    ag.check_grad(lambda a: function(a, (raw, raw), raw), raw)
+    _, tangent = ag.jvp(lambda a: function(a, (raw, raw), raw), (raw,), (raw,))
+    assert tangent is not None
+
+
+def test_a_keyword_of_the_function_is_not_taken_for_what_is_asked(xp):
+    function = ag.wrap(lambda x, needed: x * needed, vjp=lambda g, out, x, needed: g * needed)
+    x = leaf(xp, VALUES)
+    xp.sum(function(x, 2.0)).backward()
+    assert values(x.grad).tolist() == [2.0] * len(VALUES)
+
+
+def test_differences_are_taken_by_what_is_tracked_only(xp):
+    calls = []
+
+    def product(a, b):
+        calls.append(1)
+        return a * b
+
+    function = ag.wrap(product, vjp="numeric")
+    x, constant = leaf(xp, VALUES), xp.asarray(VALUES).data
+    xp.sum(function(constant, x)).backward()
+    assert len(calls) == 1 + 2 * len(VALUES)
+    np.testing.assert_allclose(values(x.grad), VALUES, rtol=1e-6)

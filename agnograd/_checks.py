@@ -1,0 +1,160 @@
+"""What users hand in, looked at where it is handed in: an error there says what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from reprlib import repr as shown
+from typing import Any
+
+from agnograd.errors import ArgumentError
+
+__all__ = [
+    "argnums_in",
+    "callable_in",
+    "flag_in",
+    "flags_in",
+    "name_in",
+    "number_in",
+    "pair_from",
+    "tuple_in",
+]
+
+
+def callable_in(what: str, f: Any, example: str) -> None:
+    """Check that something is callable.
+
+    Raises
+    ------
+    ArgumentError
+        If it is not; ``example`` shows a call that is right.
+    """
+    if not callable(f):
+        raise ArgumentError(f"{what} takes a function, not {_named(f)}: {example}")
+
+
+def argnums_in(what: str, argnums: Any) -> int | tuple[int, ...]:
+    """Return the positions of arguments as Python's integers, one or a tuple of them.
+
+    Raises
+    ------
+    ArgumentError
+        If they are neither an integer nor a sequence of integers.
+    """
+    try:
+        if not isinstance(argnums, Sequence):
+            return _position(argnums)
+        if not isinstance(argnums, str | bytes):
+            return tuple(_position(each) for each in argnums)
+    except TypeError:
+        pass
+    raise ArgumentError(
+        f"{what}: argnums is {_named(argnums)}; it must be the position of an argument to "
+        "differentiate, argnums=0 say, or a tuple of positions"
+    )
+
+
+def _position(each: Any) -> int:
+    if isinstance(each, bool):
+        raise TypeError
+    return index(each)
+
+
+def flag_in(what: str, flag: Any) -> bool:
+    """Return a flag as Python's boolean.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none: a function that was handed in by mistake would count as true.
+    """
+    if flag is True or flag is False:  # most often
+        return flag
+    if type(flag).__name__ in ("bool", "bool_") or (isinstance(flag, int) and flag in (0, 1)):
+        return bool(flag)  # NumPy's, or a number for it
+    raise ArgumentError(f"{what} is {_named(flag)}; it must be True or False")
+
+
+def flags_in(what: str, **flags: Any) -> None:
+    """Check several flags; None is the default of each.
+
+    Raises
+    ------
+    ArgumentError
+        If one of them is no flag.
+    """
+    for name, flag in flags.items():
+        if flag is not None:
+            flag_in(f"{what}: {name}", flag)
+
+
+def name_in(what: str, name: Any, example: str) -> None:
+    """Check that something is a name.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no text.
+    """
+    if not isinstance(name, str):
+        raise ArgumentError(f"{what} is {_named(name)}; it must be a name, {example} say")
+
+
+def number_in(what: str, value: Any) -> None:
+    """Check that something is a real number, as Python or NumPy has them.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none.
+    """
+    try:
+        if not isinstance(value, bool | str | bytes) and not hasattr(value, "_node"):
+            float(value)
+            return
+    except (TypeError, ValueError):
+        pass
+    raise ArgumentError(f"{what} is {_named(value)}; it must be a number")
+
+
+def tuple_in(what: str, args: Any, values: Any, name: str) -> tuple[tuple[Any, ...], Any]:
+    """Return arguments as a tuple, and what belongs to each of them.
+
+    Raises
+    ------
+    ArgumentError
+        If the arguments are in a tuple, and the others are not.
+    """
+    if not isinstance(args, tuple):
+        return (args,), (values,)
+    if not isinstance(values, tuple | list):
+        raise ArgumentError(
+            f"{what}: {name} must be a tuple as the arguments are, with one for each of the "
+            f"{len(args)}, not {_named(values)}"
+        )
+    return args, tuple(values)
+
+
+def pair_from(what: str, result: Any) -> tuple[Any, Any]:
+    """Return what a function gave as a value and what goes with it.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no pair.
+    """
+    if isinstance(result, tuple | list) and len(result) == 2:
+        value, aux = result
+        return value, aux
+    raise ArgumentError(
+        f"{what} with has_aux=True needs a function that returns a pair, (value, aux), not "
+        f"{_named(result)}: return one, or leave has_aux out"
+    )
+
+
+def _named(value: Any) -> str:
+    """Return how a message shows a value: by its type as well, since 5 and "5" look alike."""
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        return shown(value)
+    kind = type(value).__qualname__
+    return f"a {kind} of length {len(value)}" if isinstance(value, tuple | list) else f"a {kind}"

@@ -1,0 +1,227 @@
+"""Ctrl-C at each line of agnograd's own code in turn: state and gradients stay as they were."""
+
+import asyncio
+import contextvars
+import sys
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd._locks import _free_all
+from agnograd._mode import current_mode, set_mode
+from agnograd.extend import hookimpl
+
+xp = ag.namespace("numpy")
+X = np.asarray([1.0, 2.0])
+
+
+def total(x):
+    return xp.sum(xp.where(x > 0.0, x * x, 0.0))
+
+
+class Plugin:
+    """A context manager, whose hooks compute."""
+
+    active = 0
+
+    def __enter__(self):
+        self.active += 1
+        return self
+
+    def __exit__(self, *error):
+        self.active -= 1
+
+    @hookimpl
+    def forward_postprocess(self):
+        ag.Variable(1.0) * 2.0
+
+    @hookimpl
+    def backward_start(self):
+        ag.Variable(1.0) * 2.0
+
+
+PLUGIN, MANAGER, SWITCH = Plugin(), ag.GradManager(), ag.no_grad()
+W = ag.Variable(X, requires_grad=False)
+MANAGER.attach(W)
+
+
+@ag.no_grad
+def untracked():
+    return (ag.Variable(X) * 2.0).requires_grad
+
+
+@ag.no_grad()
+def untracked_steps():
+    yield (ag.Variable(X) * 2.0).requires_grad
+    yield 1.0
+
+
+def in_blocks():
+    with ag.no_grad(), SWITCH, SWITCH, ag.enable_grad():
+        return (ag.Variable(X) * 2.0).requires_grad
+
+
+def with_plugin():
+    with ag.hooks(PLUGIN):
+        return ag.grad(total)(X)
+
+
+def with_manager():
+    W.grad = None
+    with MANAGER:
+        MANAGER.backward(total(W))
+    return W.grad.data
+
+
+# Whether the program has blocks of its own: what an interrupt leaves active between a block and the
+# first line of what ends it ends with an outer block.
+PROGRAMS = {
+    "grad": (lambda: ag.grad(total)(X), False),
+    "jvp": (lambda: ag.jvp(total, X, X)[1], False),
+    "vjp": (lambda: ag.vjp(total, X)[1](1.0)[0], False),
+    "jacobian": (lambda: ag.jacobian(lambda x: x * x, mode="forward")(X), False),
+    "checkpoint": (lambda: ag.grad(ag.checkpoint(total))(X), False),
+    "second order": (lambda: ag.grad(lambda x: ag.jvp(total, x, X)[1])(X), False),
+    "decorator": (untracked, False),
+    "generator": (lambda: list(untracked_steps()), False),
+    "blocks": (in_blocks, True),
+    "plugin": (with_plugin, True),
+    "manager": (with_manager, True),
+}
+
+
+def interrupted(program, at):
+    """Run a program, with an interrupt before a line of agnograd's; return whether one came."""
+    count = 0
+
+    def on_line(frame, event, argument):
+        nonlocal count
+        count += event == "line"
+        if count == at and event == "line":
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return on_line
+
+    def on_call(frame, event, argument):
+        name = frame.f_globals.get("__name__", "")
+        own = name.startswith("agnograd.") or frame.f_code.co_filename.startswith("<agnograd")
+        return on_line if own else None
+
+    tracing = sys.gettrace()
+    sys.settrace(on_call)
+    try:
+        program()
+    except KeyboardInterrupt:
+        # A tracer raises where no signal handler runs, too: between the last line of a `with` block
+        # and the call that releases its lock.
+        _free_all()
+        return True
+    finally:
+        sys.settrace(tracing)
+    return False
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_interrupt_at_each_line(name):
+    program, has_blocks = PROGRAMS[name]
+    program()
+    expected = np.asarray(program(), dtype=float)
+    at, left = 0, 0
+    while True:
+        at += 1
+        before = current_mode()
+        with ag.enable_grad():
+            came = interrupted(program, at)
+        assert current_mode() is before
+        assert PLUGIN.active == 0
+        assert not W.requires_grad
+        np.testing.assert_array_equal(np.asarray(program(), dtype=float), expected)
+        if not came:
+            break
+        if at % 3:  # and without a block around it
+            continue
+        interrupted(program, at)
+        left += current_mode() is not before
+        set_mode(before)
+        MANAGER._let_go()
+        PLUGIN.active = 0
+    assert at > 20
+    assert left <= (4 if has_blocks else 0)
+
+
+def test_a_block_that_was_not_left_ends_with_one_around_it():
+    with ag.enable_grad():
+        ag.no_grad().__enter__()
+        ag.hooks(PLUGIN).__enter__()
+        MANAGER.__enter__()
+        assert PLUGIN.active == 1
+        assert W.requires_grad
+    assert current_mode() is None
+    assert PLUGIN.active == 0
+    assert not W.requires_grad
+    with MANAGER:  # which is not active any more
+        assert W.requires_grad
+
+
+def test_a_block_that_is_left_in_another_context_changes_nothing_there():
+    def steps():
+        with ag.no_grad():
+            yield
+
+    there, running = contextvars.copy_context(), steps()
+    there.run(next, running)
+    running.close()
+    assert current_mode() is None
+    running = steps()
+    there.run(next, running)
+    with ag.enable_grad():
+        running.close()
+        assert ag.is_grad_enabled()
+    assert current_mode() is None
+
+
+def test_asynchronous_generators_as_other_ones():
+    @ag.no_grad
+    async def numbers():
+        received = yield ag.is_grad_enabled()
+        await asyncio.sleep(0)
+        try:
+            yield received, ag.is_grad_enabled()
+        except KeyError:
+            await asyncio.sleep(0)
+            yield "caught", ag.is_grad_enabled()
+        finally:
+            closed.append(ag.is_grad_enabled())
+
+    async def main():
+        running = numbers()
+        assert await anext(running) is False
+        assert ag.is_grad_enabled()
+        assert await running.asend("sent") == ("sent", False)
+        assert await running.athrow(KeyError()) == ("caught", False)
+        assert ag.is_grad_enabled()
+        await running.aclose()
+        return [each async for each in ag.no_grad(plain)()]
+
+    async def plain():
+        yield ag.is_grad_enabled()
+        yield ag.is_grad_enabled()
+
+    closed = []
+    assert asyncio.run(main()) == [False, False]
+    assert closed == [False]
+
+
+def test_objects_whose_calls_are_coroutines_or_generators():
+    class Asynchronous:
+        async def __call__(self):
+            await asyncio.sleep(0)
+            return ag.is_grad_enabled()
+
+    class Steps:
+        def __call__(self):
+            yield ag.is_grad_enabled()
+
+    assert asyncio.run(ag.no_grad(Asynchronous())()) is False
+    assert list(ag.no_grad(Steps())()) == [False]

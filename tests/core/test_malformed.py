@@ -1,0 +1,174 @@
+"""Malformed arguments of every public function: errors at the call, that say what to do."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd.errors import AgnogradError
+
+xp = ag.namespace("numpy")
+X = np.ones(2)
+
+
+def f(x):
+    return xp.sum(x * x)
+
+
+def leaf():
+    return ag.Variable(X)
+
+
+def loss():
+    return f(leaf())
+
+
+class Half(ag.Function):
+    def forward(self, xp, x):
+        return x * 0.5
+
+
+def managed(outputs, **options):
+    with ag.GradManager() as manager:
+        x = leaf()
+        manager.attach(x)
+        manager.backward(outputs(f(x)) if callable(outputs) else outputs, **options)
+
+
+def gradients(**options):
+    x = leaf()
+    return ag.autodiff.grad(f(x), x, **options)
+
+
+NOTHING, THING = None, object()
+TEXTS, NUMBERS = ("a", b"a"), (5, 2.5)
+LISTS = ([1, "a"], {}, X)
+NO_FUNCTION = (NOTHING, THING, *TEXTS, *NUMBERS, *LISTS)
+NO_FLAG = (THING, *TEXTS, *NUMBERS, *LISTS)
+NO_NUMBER = (THING, *TEXTS, *LISTS)
+NO_VARIABLES = (NOTHING, THING, *TEXTS, *NUMBERS, *LISTS)
+
+# What each is called with, and what is no such thing.
+CALLS = {
+    "grad": (ag.grad, NO_FUNCTION),
+    "grad, argnums": (lambda bad: ag.grad(f, bad), (NOTHING, THING, *TEXTS, 2.5, *LISTS, True)),
+    "grad, has_aux": (lambda bad: ag.grad(f, has_aux=bad), NO_FLAG),
+    "grad of a pair": (lambda bad: ag.grad(lambda x: bad, has_aux=True)(X), (*NO_NUMBER, 5)),
+    "grad of what returns": (lambda bad: ag.grad(lambda x: bad)(X), (5, *NO_FUNCTION[:4])),
+    "grad at": (lambda bad: ag.grad(f)(bad), (NOTHING, THING, *TEXTS, 5, [1, "a"])),
+    "grad at nothing": (lambda bad: ag.grad(f, bad)(X), (1, -2, (0, 1))),
+    "value_and_grad": (ag.value_and_grad, NO_FUNCTION),
+    "value_and_grad, argnums": (lambda bad: ag.value_and_grad(f, bad), (NOTHING, "a", 2.5)),
+    "value_and_grad of a pair": (
+        lambda bad: ag.value_and_grad(lambda x: bad, has_aux=True)(X),
+        (*NO_NUMBER, 5),
+    ),
+    "jacobian": (ag.jacobian, NO_FUNCTION),
+    "jacobian, argnums": (lambda bad: ag.jacobian(f, bad), (NOTHING, "a", 2.5, *LISTS)),
+    "jacobian, mode": (lambda bad: ag.jacobian(f, mode=bad), (*NO_FUNCTION, "reversed")),
+    "hessian": (ag.hessian, NO_FUNCTION),
+    "hessian, argnums": (lambda bad: ag.hessian(f, bad), (NOTHING, "a", 2.5, *LISTS)),
+    "vjp": (lambda bad: ag.vjp(bad, X), NO_FUNCTION),
+    "vjp at": (lambda bad: ag.vjp(f, bad), (NOTHING, THING, "a", 5)),
+    "vjp, pullback": (lambda bad: ag.vjp(lambda x: x * x, X)[1](bad), NO_FUNCTION[:-1]),
+    "jvp": (lambda bad: ag.jvp(bad, X, X), NO_FUNCTION),
+    "jvp, tangents": (lambda bad: ag.jvp(f, X, bad), (NOTHING, THING, "a", 5, [1, "a"], {})),
+    "jvp, tangents of several": (lambda bad: ag.jvp(f, (X,), bad), NO_FUNCTION),
+    "hvp": (lambda bad: ag.hvp(bad, X, X), NO_FUNCTION),
+    "hvp, vectors": (lambda bad: ag.hvp(f, X, bad), (NOTHING, THING, "a", 5, [1, "a"], {})),
+    "hvp, vectors of several": (lambda bad: ag.hvp(f, (X,), bad), NO_FUNCTION),
+    "check_grad": (lambda bad: ag.check_grad(bad, X), NO_FUNCTION),
+    "check_grad, order": (lambda bad: ag.check_grad(f, X, order=bad), (0, 3, *NO_FUNCTION)),
+    "check_grad, rtol": (lambda bad: ag.check_grad(f, X, rtol=bad), NO_NUMBER),
+    "check_grad, atol": (lambda bad: ag.check_grad(f, X, atol=bad), NO_NUMBER),
+    "checkpoint": (ag.checkpoint, NO_FUNCTION),
+    "no_grad": (ag.no_grad, NO_FUNCTION[1:]),
+    "enable_grad": (ag.enable_grad, NO_FUNCTION[1:]),
+    "set_grad_enabled": (ag.set_grad_enabled, (NOTHING, *NO_FLAG)),
+    "wrap": (ag.wrap, NO_FUNCTION[1:]),
+    "wrap, vjp": (lambda bad: ag.wrap(f, vjp=bad), NO_FUNCTION[1:]),
+    "wrap, jvp": (lambda bad: ag.wrap(f, vjp=f, jvp=bad), ("numeric", *NO_FUNCTION[1:])),
+    "wrap, host": (lambda bad: ag.wrap(f, host=bad), NO_FLAG),
+    "Function": (lambda bad: Half()(bad), (NOTHING, THING, "a", {})),
+    "Variable": (ag.Variable, (NOTHING, THING, "a", ["a"], [1, "a"], [[1.0], [1.0, 2.0]], {})),
+    "Variable, requires_grad": (lambda bad: ag.Variable(X, requires_grad=bad), NO_FLAG),
+    "requires_grad": (lambda bad: setattr(leaf(), "requires_grad", bad), NO_FLAG),
+    "data": (lambda bad: setattr(leaf(), "data", bad), (THING, "a", 5, [1, "a"], [1.0], {})),
+    "grad of a leaf": (lambda bad: setattr(leaf(), "grad", bad), (THING, "a", 5, [1, "a"], {})),
+    "backward": (lambda bad: (leaf() * 1.0).backward(bad), (THING, "a", 5, [1, "a"], [1.0], {})),
+    "backward, inputs": (lambda bad: loss().backward(inputs=bad), NO_VARIABLES[1:]),
+    "backward, retain_graph": (lambda bad: loss().backward(retain_graph=bad), NO_FLAG),
+    "backward, create_graph": (lambda bad: loss().backward(create_graph=bad), NO_FLAG),
+    "backward, retain_grads": (lambda bad: loss().backward(retain_grads=bad), NO_FLAG),
+    "backward, loss_scale": (lambda bad: loss().backward(loss_scale=bad), NO_NUMBER),
+    "register_hook": (lambda bad: leaf().register_hook(bad), NO_FUNCTION),
+    "register_post_accumulate_grad_hook": (
+        lambda bad: leaf().register_post_accumulate_grad_hook(bad),
+        NO_FUNCTION,
+    ),
+    "autodiff.backward": (ag.autodiff.backward, NO_VARIABLES),
+    "autodiff.backward, grad_variables": (
+        lambda bad: ag.autodiff.backward(loss(), bad),
+        (THING, "a", [1, "a"], {}, X),
+    ),
+    "autodiff.backward, inputs": (
+        lambda bad: ag.autodiff.backward(loss(), inputs=bad),
+        NO_VARIABLES[1:],
+    ),
+    "autodiff.grad": (lambda bad: ag.autodiff.grad(bad, leaf()), NO_VARIABLES),
+    "autodiff.grad, inputs": (lambda bad: ag.autodiff.grad(loss(), bad), NO_VARIABLES),
+    "autodiff.grad, grad_outputs": (lambda bad: gradients(grad_outputs=bad), (THING, "a", {}, X)),
+    "autodiff.grad, retain_graph": (lambda bad: gradients(retain_graph=bad), NO_FLAG),
+    "autodiff.grad, create_graph": (lambda bad: gradients(create_graph=bad), NO_FLAG),
+    "autodiff.grad, allow_unused": (lambda bad: gradients(allow_unused=bad), NO_FLAG),
+    "autodiff.graph": (ag.autodiff.graph, NO_VARIABLES),
+    "GradManager.attach": (lambda bad: ag.GradManager().attach(bad), (*NO_VARIABLES[:-2], X)),
+    "GradManager.attach, callback": (
+        lambda bad: ag.GradManager().attach(leaf(), bad),
+        NO_FUNCTION[1:],
+    ),
+    "GradManager.backward": (managed, NO_VARIABLES),
+    "GradManager.backward, create_graph": (
+        lambda bad: managed(lambda out: out, create_graph=bad),
+        NO_FLAG,
+    ),
+    "asarray": (ag.asarray, (NOTHING, THING, "a", ["a"], [1, "a"], [[1.0], [1.0, 2.0]], {})),
+    "asarray, backend": (lambda bad: ag.asarray(X, backend=bad), (THING, "a", {})),
+    "asarray, dtype": (lambda bad: ag.asarray(X, dtype=bad), (THING, "a", 5, [1, "a"])),
+    "asarray, device": (lambda bad: ag.asarray(X, device=bad), NO_FUNCTION[1:]),
+    "namespace": (ag.namespace, (THING, "a", {})),
+    "hooks": (lambda bad: ag.hooks(bad).__enter__(), NO_FUNCTION),
+    "bridge.torch": (ag.bridge.torch, NO_FUNCTION),
+    "bridge.torch, backend": (lambda bad: ag.bridge.torch(f, backend=bad), NO_FUNCTION[1:]),
+    "bridge.jax": (ag.bridge.jax, NO_FUNCTION),
+    "bridge.jax, results": (lambda bad: ag.bridge.jax(f, results=bad), NO_FUNCTION[1:]),
+    "bridge.from_torch": (ag.bridge.from_torch, NO_FUNCTION),
+    "bridge.from_jax": (ag.bridge.from_jax, NO_FUNCTION),
+    "bridge.export": (lambda bad: ag.bridge.export(f, bad), NO_FUNCTION),
+    "bridge.adopt": (lambda bad: ag.bridge.adopt(f, bad), NO_FUNCTION),
+}
+# What takes no arguments, anything at all, or only those of its superclass.
+OTHERS = {
+    *("autodiff", "bridge", "errors", "extend", "testing", "LostGradientWarning"),
+    *("backends", "is_grad_enabled", "ops", "plugins", "stop_gradient"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_an_error_at_the_call_says_what_is_wrong(name):
+    call, malformed = CALLS[name]
+    for bad in malformed:
+        with pytest.raises(AgnogradError) as caught:
+            call(bad)
+        assert len(str(caught.value)) > 30
+        assert ag.is_grad_enabled()
+
+
+def test_every_public_function_is_called():
+    called = {name.partition(",")[0].partition(".")[0].partition(" ")[0] for name in CALLS}
+    assert set(ag.__all__) <= called | OTHERS
+    for module in (ag.autodiff, ag.bridge):
+        here = module.__name__.rpartition(".")[2]
+        functions = {n for n in module.__all__ if inspect.isfunction(getattr(module, n))}
+        assert {f"{here}.{name}" for name in functions} <= set(CALLS)
