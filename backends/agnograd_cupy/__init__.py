@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import cache
+from sys import getrefcount
 from types import ModuleType
 from typing import Any
 
-from agnograd.extend import Backend, Capabilities, hookimpl, is_basic
+from agnograd.errors import PluginError
+from agnograd.extend import Backend, Capabilities, adjoint, hookimpl, is_basic
 
 __all__ = ["CupyBackend", "backend"]
 
@@ -24,10 +28,22 @@ class CupyBackend(Backend):
     capabilities = Capabilities(devices=("cuda",))
 
     def namespace(self) -> ModuleType:
-        """Return ``array_api_compat.cupy``."""
+        """Return ``array_api_compat.cupy``; that there is no device is an error."""
         import array_api_compat.cupy as xp
 
+        _check_device()
         return xp
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        """Return what reads the triangle that NumPy's function reads."""
+        xp = self.namespace()
+
+        def cholesky(x: Any, /, *, upper: bool = False) -> Any:
+            if not upper:
+                return xp.linalg.cholesky(x)
+            return adjoint(xp.linalg.cholesky(adjoint(x, xp)), xp)
+
+        return {"linalg.cholesky": cholesky}
 
     def array_types(self) -> tuple[type, ...]:
         """Return ``cupy.ndarray``."""
@@ -43,8 +59,8 @@ class CupyBackend(Backend):
         return None if named is None else np.dtype(named)
 
     def own(self, array: Any) -> Any:
-        """Return the array, or a copy on its own device if it is a view."""
-        if array.base is None:
+        """Return the array, or a copy on its own device if others may share its memory."""
+        if _owns(array):
             return array
         with array.device:
             return array.copy()
@@ -69,7 +85,7 @@ class CupyBackend(Backend):
 
     def alone(self, x: Any) -> bool:
         """Return whether the array owns its memory: views refer to the array that does."""
-        return x.base is None and bool(x.flags.owndata)
+        return _owns(x)
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add in place; positions that may repeat are added by atomic operations."""
@@ -136,15 +152,75 @@ class CupyBackend(Backend):
         }
 
 
-def _add_at(into: Any, key: Any, values: Any) -> None:
-    """Add by ``cupyx.scatter_add``, which knows no complex numbers: part by part."""
-    import cupyx
+@cache
+def _check_device() -> None:
+    """Raise if CuPy finds no device to compute on."""
+    from cupy.cuda import runtime
 
-    if into.dtype.kind == "c":
-        cupyx.scatter_add(into.real, key, values.real)
-        cupyx.scatter_add(into.imag, key, values.imag)
+    try:
+        count, reason = runtime.getDeviceCount(), "it counts none"
+    except runtime.CUDARuntimeError as error:
+        count, reason = 0, str(error)
+    if not count:
+        raise PluginError(
+            f"backend 'cupy' needs a GPU, and CuPy finds none ({reason}): see whether `nvidia-smi` "
+            "(for AMD, `rocm-smi`) lists one, whether its driver is as new as CuPy's CUDA, "
+            "and what CUDA_VISIBLE_DEVICES says; or use another backend, such as "
+            "ag.namespace('numpy')"
+        )
+
+
+@cache
+def _own_memory() -> tuple[type, ...]:
+    """Return the types of memory that CuPy has allocated, each block for one array.
+
+    Other memory belongs to who shares it: DLPack's, that of ``__cuda_array_interface__`` (and of
+    allocators that are built on it), and the host's.
+    """
+    from cupy.cuda import memory
+
+    names = ("PooledMemory", "Memory", "MemoryAsync", "ManagedMemory")
+    return tuple(getattr(memory, name) for name in names)
+
+
+def _owns(x: Any) -> bool:
+    """Return whether an array has memory of CuPy's to itself, and views of it refer to it.
+
+    Views by strides, and arrays that are made over a pointer, refer to the memory alone.
+    """
+    if x.base is not None:
+        return False
+    pointer = x.data
+    memory = pointer.mem
+    # Three: the name here, what holds it, and the argument of getrefcount.
+    alone = getrefcount(pointer) == 3 and getrefcount(memory) == 3
+    return alone and isinstance(memory, _own_memory())
+
+
+# The dtypes that atomic operations add, in every version of CuPy, on every device; and in which
+# others are added. Sums of integers that overflow are the same in a wider dtype, cut to the narrow
+# one, and with or without a sign.
+_ADDED = frozenset({"int32", "uint32", "uint64", "float32", "float64"})
+_ADDED_AS = {"float16": "float32", "int8": "int32", "int16": "int32"}
+_ADDED_AS |= {"uint8": "uint32", "uint16": "uint32", "bool": "uint32"}
+
+
+def _add_at(into: Any, key: Any, values: Any) -> None:
+    """Add by ``cupy.add.at``, which knows few dtypes: part by part, or in another one."""
+    import cupy
+
+    name = into.dtype.name
+    if name in _ADDED:
+        cupy.add.at(into, key, values)
+    elif into.dtype.kind == "c":
+        cupy.add.at(into.real, key, values.real)
+        cupy.add.at(into.imag, key, values.imag)
+    elif name == "int64":
+        cupy.add.at(into.view("uint64"), key, values.astype("int64").view("uint64"))
     else:
-        cupyx.scatter_add(into, key, values)
+        wide = into.astype(_ADDED_AS[name])
+        cupy.add.at(wide, key, values.astype(wide.dtype))
+        into[...] = wide
 
 
 def _add_at_mask(into: Any, mask: Any, values: Any) -> None:

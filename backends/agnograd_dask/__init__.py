@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -47,6 +47,12 @@ class DaskBackend(Backend):
 
         return (da.Array,)
 
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        """Return what reads the upper triangle, which the standard lacks."""
+        from agnograd_dask import _linalg
+
+        return {"linalg.eigh_upper": _linalg.eigh_upper}
+
     def accepts(self, value: object) -> bool:
         """Return whether the operand is NumPy's, which Dask's functions and operators take."""
         return is_plain_numpy(value)
@@ -56,6 +62,10 @@ class DaskBackend(Backend):
         same = gradient.chunks == x.chunks or math.isnan(math.prod(x.shape))
         return gradient if same else gradient.rechunk(x.chunks)
 
+    def fingerprint(self, x: Any) -> Any:
+        """Return the name of what is to be computed, which a write changes."""
+        return x.name
+
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return Python's operator; reading at several integer arrays is beyond Dask's."""
         return _get if function is operator.getitem else function
@@ -63,9 +73,18 @@ class DaskBackend(Backend):
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``; Dask cannot write to an empty part."""
         out = x.copy()
-        if not is_basic(key) or 0 not in x[key].shape:
+        parts = key if isinstance(key, tuple) else (key,)
+        if not all(is_basic(part) or _is_number(part) for part in parts):
             out[key] = value
+        elif 0 not in x[key].shape:
+            from agnograd_dask._keys import set_at
+
+            set_at(out, key, value)
         return out
+
+    def put(self, x: Any, key: Any, value: Any) -> Any:
+        """Return a copy, as ``set`` does: nothing is computed, and there is no memory to spare."""
+        return self.set(x, key, value)
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Return the sum; at integer arrays it is one sum a chunk, and a tree of these."""
@@ -83,9 +102,9 @@ class DaskBackend(Backend):
         if str(getattr(key, "dtype", "")) == "bool":
             added = _at_mask(key, values, into.shape)
         else:
-            from agnograd_dask._scatter import along_first, flat_positions
+            from agnograd_dask._scatter import along_first
 
-            where = flat_positions(key, into.shape)
+            where = _positions(key, into.shape)
             values = self.namespace().broadcast_to(values, where.shape)
             added = along_first(size, where.reshape(-1), values.reshape(-1)).reshape(into.shape)
         return into + added.rechunk(into.chunks)
@@ -130,15 +149,44 @@ class DaskBackend(Backend):
             yield
 
 
+def _is_number(part: Any) -> bool:
+    """Return whether a part of a key is an integer that is an array."""
+    kind = str(getattr(part, "dtype", ""))
+    return kind.startswith(("int", "uint")) and not part.ndim
+
+
 def _get(x: Any, key: Any) -> Any:
     parts = key if isinstance(key, tuple) else (key,)
-    integers = [str(getattr(part, "dtype", "")).startswith(("int", "uint")) for part in parts]
-    if parts and all(integers) and len(parts) == x.ndim and (x.ndim > 1 or parts[0].ndim != 1):
+    if _names_elements(parts, x.ndim) and (x.ndim > 1 or parts[0].ndim != 1):
         from agnograd_dask._scatter import flat_positions
 
         where = flat_positions(key, x.shape)
         return x.reshape(-1)[where.reshape(-1)].reshape(where.shape)
+    first: Any = parts[0] if parts else None
+    if _is_integers(first) and first.ndim > 1 and all(each is Ellipsis for each in parts[1:]):
+        return x[first.reshape(-1)].reshape(first.shape + x.shape[1:])
     return x[key]
+
+
+def _is_integers(part: Any) -> bool:
+    return str(getattr(part, "dtype", "")).startswith(("int", "uint"))
+
+
+def _names_elements(parts: tuple[Any, ...], rank: int) -> bool:
+    """Return whether a key is of integer arrays, one for each axis."""
+    return bool(parts) and len(parts) == rank and all(map(_is_integers, parts))
+
+
+def _positions(key: Any, shape: tuple[int, ...]) -> Any:
+    """Return which elements of the flat array a key reads."""
+    from agnograd_dask._scatter import flat_positions
+
+    parts = key if isinstance(key, tuple) else (key,)
+    if _names_elements(parts, len(shape)):
+        return flat_positions(key, shape)
+    import dask.array as da
+
+    return _get(da.arange(math.prod(shape)).reshape(shape), key)
 
 
 def _at_mask(mask: Any, values: Any, shape: tuple[int, ...]) -> Any:

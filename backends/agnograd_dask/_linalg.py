@@ -16,7 +16,6 @@ from array_api_compat.dask.array.linalg import (
     diagonal,
     matmul,
     matrix_transpose,
-    outer,
     tensordot,
     vecdot,
     vector_norm,
@@ -29,6 +28,7 @@ __all__ = [
     "diagonal",
     "eig",
     "eigh",
+    "eigh_upper",
     "eigvals",
     "eigvalsh",
     "inv",
@@ -51,6 +51,10 @@ __all__ = [
 ]
 
 
+# array-api-compat's read the lower triangle for the upper factor, and take vectors of length 2.
+_NUMPYS = ("cholesky", "cross")
+
+
 def _each(
     name: str,
     signature: str,
@@ -60,7 +64,7 @@ def _each(
     **options: Any,
 ) -> Any:
     """Apply a function of NumPy's to each matrix; a matrix becomes one chunk."""
-    function: Callable[..., Any] = getattr(by_numpy, name)
+    function: Callable[..., Any] = getattr(np.linalg if name in _NUMPYS else by_numpy, name)
     inputs, _, outputs = signature.partition("->")
     several = outputs.count(")") > 1
 
@@ -114,6 +118,11 @@ def eigh(x: Any, /) -> Any:
     return by_numpy.EighResult(*_each("eigh", "(i,j)->(j),(i,j)", x))
 
 
+def eigh_upper(x: Any, /) -> Any:
+    """Return eigenvalues and eigenvectors by the upper triangle."""
+    return by_numpy.EighResult(*_each("eigh", "(i,j)->(j),(i,j)", x, UPLO="U"))
+
+
 def eigvals(x: Any, /) -> Any:
     """Return the eigenvalues."""
     return _each("eigvals", "(i,j)->(j)", x)
@@ -143,6 +152,13 @@ def matrix_power(x: Any, n: int, /) -> Any:
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
     """Return the rank."""
     return _each("matrix_rank", "(i,j)->()", x, rtol=rtol)
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """Return the outer product of two vectors; Dask's own flattens matrices."""
+    if not x1.ndim == x2.ndim == 1:
+        raise ValueError(f"outer: of two vectors, not of shapes {x1.shape} and {x2.shape}")
+    return compat.outer(x1, x2)
 
 
 def pinv(x: Any, /, *, rtol: Any = None) -> Any:

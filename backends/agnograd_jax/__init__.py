@@ -56,13 +56,10 @@ class JaxBackend(Backend):
         return None if named is None else named.dtype
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        """Return JAX's solvers by triangles and by adjoints, which the standard lacks."""
+        """Return what reads one triangle, and solves by adjoints."""
         from agnograd_jax import _linalg
 
-        return {
-            "linalg.solve_adjoint": _linalg.solve_adjoint,
-            "linalg.solve_triangular": _linalg.solve_triangular,
-        }
+        return {f"linalg.{name}": getattr(_linalg, name) for name in _linalg.__all__}
 
     def accepts(self, value: object) -> bool:
         """Return whether the operand is NumPy's, which JAX's functions and operators take."""

@@ -99,6 +99,17 @@ class NumpyBackend(Backend):
         whole: bool = type(x) is np.ndarray and x.base is None and x.flags.owndata
         return whole and bool(x.flags.writeable)
 
+    def fingerprint(self, x: Any) -> Any:
+        """Return the bytes of an array, or of some all over one of more than a mebibyte."""
+        if x.nbytes <= 2**20:
+            return x.tobytes()
+        excess, key = x.nbytes // 2**20, []
+        for length in x.shape:
+            step = min(excess + 1, length)
+            key.append(slice(None, None, step))
+            excess //= step
+        return x[tuple(key)].tobytes()
+
     def counter(self) -> Callable[[Any], int]:
         """Return what reads the attribute ``size``."""
         return operator.attrgetter("size")

@@ -41,6 +41,8 @@ def filled(scalar: Any, dtype: Any, shape: tuple[int, ...], size: int) -> Any:
 
     Unless it is small, it has the memory of one element, to which nobody writes.
     """
+    if size < 0:
+        raise ValueError("negative dimensions are not allowed")
     # Arrays of several axes without strides take an iterator to read.
     if len(shape) > 1 and size <= _FILLED:
         made = _empty(shape, dtype)
@@ -117,7 +119,7 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
 # -- linear algebra --------------------------------------------------------------------------------
 
 
-def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
+def solve_triangle(x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
     """Solve by the lower or the upper triangle of matrices, in blocks.
 
     NumPy has no function that makes use of zeros. Half of the unknowns need half of the equations,
@@ -132,10 +134,32 @@ def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
         return _library.linalg.solve(np.tril(x1) if lower else np.triu(x1), x2)
     top, bottom = slice(size // 2), slice(size // 2, None)
     first, then = (top, bottom) if lower else (bottom, top)
-    found = solve_triangular(x1[..., first, first], x2[..., first, :], lower=lower)
+    found = solve_triangle(x1[..., first, first], x2[..., first, :], lower=lower)
     rest = x2[..., then, :] - matmul(x1[..., then, first], found)
-    others = solve_triangular(x1[..., then, then], rest, lower=lower)
+    others = solve_triangle(x1[..., then, then], rest, lower=lower)
     return np.concatenate([found, others] if lower else [others, found], axis=-2)
+
+
+def solve_adjoint(x1: Any, x2: Any, /) -> Any:
+    """Solve by the adjoints of matrices; by those that are singular, the solution is NaN.
+
+    Rounding may make an adjoint singular though the matrix was not: the other matrices of a batch
+    have their gradients.
+    """
+    from agnograd_numpy import _library
+
+    x1 = np.conj(x1.mT) if x1.dtype.kind == "c" else x1.mT
+    try:
+        return _library.linalg.solve(x1, x2)
+    except np.linalg.LinAlgError:
+        singular = (np.linalg.slogdet(x1)[0] == 0)[..., None, None]
+        eye = np.eye(x1.shape[-1], dtype=x1.dtype)
+        return np.where(singular, np.nan, _library.linalg.solve(np.where(singular, eye, x1), x2))
+
+
+def eigh_upper(x: Any, /) -> Any:
+    """Read the upper triangle."""
+    return np.linalg.eigh(x, "U")
 
 
 # -- transforms ------------------------------------------------------------------------------------
@@ -158,9 +182,16 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "all": _reduction(np.logical_and),
     "any": _reduction(np.logical_or),
     "broadcast_to": broadcast_to,
+    # array-api-compat reads the lower triangle for the upper factor, too, and takes vectors of
+    # length 2 for its cross product, and matrices for its outer one.
+    "linalg.cholesky": np.linalg.cholesky,
+    "linalg.cross": np.linalg.cross,
+    "linalg.eigh_upper": eigh_upper,
     "linalg.matmul": matmul,
     "linalg.matrix_transpose": attrgetter("mT"),
-    "linalg.solve_triangular": solve_triangular,
+    "linalg.outer": np.linalg.outer,
+    "linalg.solve_adjoint": solve_adjoint,
+    "linalg.solve_triangle": solve_triangle,
     "matmul": matmul,
     "matrix_transpose": attrgetter("mT"),
     "max": _reduction(np.maximum),

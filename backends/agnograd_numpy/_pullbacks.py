@@ -11,25 +11,39 @@ from typing import Any
 
 import numpy as np
 
-from agnograd.extend import inline
+from agnograd.extend import inline, keep_axes
 from agnograd_numpy._kernels import filled
 
 __all__ = ["PULLBACKS"]
 
-_ndarray, _float32, _float64 = np.ndarray, np.dtype(np.float32), np.dtype(np.float64)
-_subtract, _multiply = np.subtract, np.multiply
+_ndarray, _float16 = np.ndarray, np.dtype(np.float16)
+_float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
+_cosh, _least, _most = np.cosh, np.minimum.reduce, np.maximum.reduce
+_divide, _multiply = np.divide, np.multiply
 
 # Arrays, since NumPy makes one of a Python scalar each time.
 _ONE32, _ONE64 = np.ones((), _float32), np.ones((), _float64)
 
 
+# Between what norms lie of whose squares none that counts under- or overflows.
+_NORMS = {_float32: (1e-15, 1e18), _float64: (1e-140, 1e140)}
+
+
 @inline
-def _tanh(g: Any, out: Any) -> Any:
-    """Compute ``g * (1 - out * out)`` in one array."""
-    if type(out) is not _ndarray or (out.dtype is not _float64 and out.dtype is not _float32):
+def _tanh(g: Any, x: Any) -> Any:
+    """Compute ``g / cosh(x)**2`` in one array."""
+    if type(x) is not _ndarray or not x.ndim or not x.size:
         return NotImplemented
-    product = out * out
-    _subtract(_ONE64 if out.dtype is _float64 else _ONE32, product, product)
+    if x.dtype is not _float64 and x.dtype is not _float32:
+        return NotImplemented
+    double = x.dtype is _float64
+    if not (
+        _least(x, None) > (-710 if double else -88) and _most(x, None) < (710 if double else 88)
+    ):
+        return NotImplemented  # it would overflow
+    product = _cosh(x)
+    _divide(_ONE64 if double else _ONE32, product, product)
+    _multiply(product, product, product)
     _multiply(g, product, product)
     return product
 
@@ -60,15 +74,26 @@ def _sum(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
 
 @inline
 def _mean(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
-    if g.shape or g.dtype is not x_dtype:
+    if g.shape or g.dtype is not x_dtype or x_dtype is _float16:  # no half is as large as a size
         return NotImplemented
     size = prod(x_shape)
     return filled(g / (size or 1), x_dtype, x_shape, size)
 
 
+def _vector_norm(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, ord: Any) -> Any:
+    """Divide by the norm, unless squares may under- or overflow in it: one pass for six."""
+    limits = _NORMS.get(out.dtype)
+    if ord != 2 or limits is None or not out.size:
+        return NotImplemented
+    if not (limits[0] < out.min() and out.max() < limits[1]):
+        return NotImplemented
+    return keep_axes(g / out, x_shape, axis, np) * x
+
+
 _MATMUL = {"x1": _matmul_x1, "x2": _matmul_x2}
 PULLBACKS: dict[str, dict[str, Callable[..., Any]]] = {
     "linalg.matmul": _MATMUL,
+    "linalg.vector_norm": {"x": _vector_norm},
     "matmul": _MATMUL,
     "mean": {"x": _mean},
     "sum": {"x": _sum},

@@ -6,18 +6,19 @@ NumPy allows beyond the standard.
 
 import sys
 import warnings
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import FrameType, ModuleType
 from typing import Any
 
 from agnograd.errors import MixedBackendsWarning
-from agnograd.extend import Backend, hookimpl, is_plain_numpy
+from agnograd.extend import Backend, adjoint, hookimpl, is_plain_numpy
 
 __all__ = ["StrictBackend", "backend"]
 
 
 class StrictBackend(Backend):
-    """array-api-strict's arrays; no method that computes is overridden."""
+    """array-api-strict's arrays; what computes is overridden where it is not strict enough."""
 
     name = "strict"
     modules = ("array_api_strict",)
@@ -34,6 +35,26 @@ class StrictBackend(Backend):
     def array_types(self) -> tuple[type, ...]:
         """Return the type of strict arrays."""
         return (type(self.namespace().empty(0)),)
+
+    def fingerprint(self, x: Any) -> Any:
+        """Return the bytes of the array."""
+        return self.to_host(x).tobytes()
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        """Return what is checked on the first array alone, and what reads the other triangle."""
+        xp = self.namespace()
+
+        def cholesky(x: Any, /, *, upper: bool = False) -> Any:
+            if not upper:
+                return xp.linalg.cholesky(x)
+            return adjoint(xp.linalg.cholesky(adjoint(x, xp)), xp)
+
+        def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+            if x2.shape[axis] != 3:
+                raise ValueError(f"cross: of vectors of length 3, not {x2.shape[axis]}")
+            return xp.linalg.cross(x1, x2, axis=axis)
+
+        return {"linalg.cholesky": cholesky, "linalg.cross": cross}
 
     def quiet(self) -> AbstractContextManager[Any]:
         """Return NumPy's context for it: it is NumPy that computes, and warns."""

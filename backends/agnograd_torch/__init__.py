@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd.errors import LostGradientError
 from agnograd.extend import Backend, Bridge, Capabilities, hookimpl, is_basic, is_plain_numpy
+from agnograd_torch._indices import as_key, index_kernels
 from agnograd_torch._keys import forward_steps
 from agnograd_torch._operators import standard_operator
 
@@ -55,21 +56,24 @@ class TorchBackend(Backend):
         return value
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        """Return PyTorch's triangular solve, which the standard lacks."""
+        """Return linear algebra beyond the standard, or checked, and functions of indices."""
+        from agnograd_torch._linalg import KERNELS
 
-        def solve_triangular(x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
-            import torch
-
-            return torch.linalg.solve_triangular(x1, x2, upper=not lower)
-
-        return {"linalg.solve_triangular": solve_triangular}
+        return {**KERNELS, **index_kernels(self.namespace())}
 
     def pullbacks(self) -> Mapping[str, Mapping[str, Callable[..., Any]]]:
-        """Return PyTorch's own kernel for the derivative of the hyperbolic tangent."""
+        """Return the derivative of the hyperbolic tangent, in one tensor.
+
+        PyTorch's own kernel for it takes the output, which is 1 where the derivative is not 0.
+        """
         import torch
 
-        product = torch.ops.aten.tanh_backward.default
-        return {"tanh": {"x": lambda g, out: product(g, out)}}
+        def tanh(g: Any, x: Any) -> Any:
+            if x.is_complex():
+                return NotImplemented
+            return torch.cosh(x).reciprocal_().square_().mul_(g)
+
+        return {"tanh": {"x": tanh}}
 
     def accepts(self, value: object) -> bool:
         """Return whether the operand is NumPy's, which PyTorch's operators take."""
@@ -98,6 +102,10 @@ class TorchBackend(Backend):
         PyTorch's own leave 0-d tensors out of it, and refuse slices with negative steps.
         """
         return standard_operator(function, self.namespace())
+
+    def fingerprint(self, x: Any) -> Any:
+        """Return PyTorch's count of the writes to a tensor, which tensors for inference lack."""
+        return None if x.is_inference() else x._version
 
     def counter(self) -> Callable[[Any], int]:
         """Return PyTorch's own function."""
@@ -139,7 +147,9 @@ class TorchBackend(Backend):
             key, turned = forward_steps(key, x.shape)
             if turned and getattr(value, "shape", ()):
                 value = value.broadcast_to(x[key].shape).flip(turned)
-        x[key] = value
+            x[key] = value
+        else:
+            x[as_key(key)] = value
         return x
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
@@ -151,6 +161,9 @@ class TorchBackend(Backend):
             part = into[key]
             part += values.flip(turned) if turned else values
             return into
+        if not into.numel():
+            return into
+        key = as_key(key)
         parts = key if isinstance(key, tuple) else (key,)
         if not into.ndim or any(_is_no_index(part) for part in parts):
             every = torch.arange(into.numel(), device=into.device).reshape(into.shape)[key]

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from agnograd.extend import is_basic
-from agnograd_torch._keys import forward_steps
+from agnograd_torch._indices import read
 
 __all__ = ["standard_operator"]
 
@@ -39,7 +38,7 @@ FUNCTIONS = {
 def standard_operator(function: Callable[..., Any], xp: ModuleType) -> Callable[..., Any]:
     """Return an operator that promotes 0-d tensors, too, or reads with negative steps."""
     if function is operator.getitem:
-        return _get
+        return read
     promoting = getattr(xp, FUNCTIONS.get(function.__name__, ""), None)
     return function if promoting is None else _promoted(function, promoting)
 
@@ -55,15 +54,3 @@ def _promoted(function: Callable[..., Any], promoting: Callable[..., Any]) -> Ca
         return function(x1, x2)
 
     return operate
-
-
-def _get(x: Any, key: Any) -> Any:
-    try:
-        return x[key]
-    except ValueError:  # a negative step
-        if not is_basic(key):
-            raise
-        key, turned = forward_steps(key, x.shape)
-        if not turned:
-            raise
-        return x[key].flip(turned)

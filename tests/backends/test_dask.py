@@ -5,7 +5,7 @@ import pytest
 
 import agnograd as ag
 from agnograd._backends import backend_named
-from agnograd.errors import UnsupportedArrayError
+from agnograd.errors import MixedBackendsError, UnsupportedArrayError
 
 da = pytest.importorskip("dask.array", reason="Dask: pip install 'agnograd[dask]'")
 dask = pytest.importorskip("dask", reason="Dask: pip install 'agnograd[dask]'")
@@ -150,3 +150,31 @@ def test_matrices_in_any_chunks_are_solved(xp):
     for chunks in ((2, 2), (4, 1), (3, 4), (1, 4)):
         found = xp.linalg.solve(da.from_array(a, chunks=chunks), da.from_array(b))
         np.testing.assert_allclose(found.data.compute(), np.linalg.solve(a, b), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "meet",
+    [
+        lambda x, b: x.data @ b,
+        lambda x, b: b * x.data[0],
+        lambda x, b: b * x[0],
+        lambda x, b: np.dot(x.data, b),
+        lambda x, b: np.concatenate([b, x[0]]),
+        lambda x, b: ag.namespace("numpy").matmul(x.data, b),
+        lambda x, b: ag.namespace("numpy").asarray(x),
+        lambda x, b: ag.Variable(b.data).__setitem__(0, x[0, 0]),
+    ],
+)
+def test_a_parameter_is_to_move_to_a_lazy_matrix_and_not_the_matrix_to_it(meet):
+    x, b = ag.namespace("dask").ones((4, 3)), ag.Variable(np.ones(3))
+    with pytest.raises(MixedBackendsError, match=r"ag\.asarray\(b, backend='dask'\)"):
+        meet(x, b)
+    moved = ag.asarray(b, backend="dask")
+    (x @ moved).sum().backward()
+    assert b.grad.tolist() == [4.0, 4.0, 4.0]
+
+
+def test_other_arrays_move_to_the_lazy_ones():
+    x, b = ag.namespace("dask").ones((4, 3)), ag.Variable(np.ones(3))
+    with pytest.raises(MixedBackendsError, match=r"ag\.asarray\(x, backend='dask'\)"):
+        x @ b

@@ -88,7 +88,7 @@ def test_triangular_equations_are_solved_in_blocks(one, other, lower, dtype):
         x1, x2 = x1 * np.asarray(1 + 0.5j, dtype=dtype), x2 * np.asarray(1 - 2j, dtype=dtype)
     triangle = np.tril(x1) if lower else np.triu(x1)
     x1 = np.where(triangle == 0, np.nan, x1).astype(dtype)  # what is beyond it is not read
-    found = KERNELS["linalg.solve_triangular"](x1, x2, lower=lower)
+    found = KERNELS["linalg.solve_triangle"](x1, x2, lower=lower)
     wanted = compat.linalg.solve(triangle, x2)
     assert found.dtype == wanted.dtype
     tolerance = 64 * np.finfo(dtype).eps
@@ -99,7 +99,7 @@ def test_a_singular_triangle_is_an_error():
     x = np.eye(200)
     x[150, 150] = 0.0
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):
-        KERNELS["linalg.solve_triangular"](x, x)
+        KERNELS["linalg.solve_triangle"](x, x)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "float64", "complex64", "float16"])
@@ -147,6 +147,7 @@ PULLED = {
     "tanh": [((),), ((3,),), ((2, 0),), ((2, 3),)],
     "sum": [((),), ((3,),), ((2, 0),), ((2, 3),), ((2, 1, 2000),)],
     "mean": [((),), ((3,),), ((2, 0),), ((2, 3),), ((2, 1, 2000),)],
+    "linalg.vector_norm": [((),), ((3,),), ((2, 0),), ((2, 3),)],
     "matmul": [
         *[((2, 3), (3, 4)), ((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((0, 3), (3, 2))],
         *[((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4))],

@@ -10,6 +10,11 @@ def leaf(xp, values, dtype="float64"):
     return ag.Variable(xp.asarray(values, dtype=getattr(xp, dtype)).data)
 
 
+def host(x):
+    """Return an array of any library as NumPy's; a device's refuses to become one by itself."""
+    return np.asarray(ag.asarray(x).detach())
+
+
 def values(x):
     """Return the values of a Variable, tracked or not, as a NumPy array."""
     return np.asarray(x.detach())

@@ -1,0 +1,71 @@
+"""Indices of every integer dtype: PyTorch refuses some, and takes bytes for masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from agnograd.extend import is_basic
+from agnograd_torch._keys import forward_steps
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["as_index", "as_key", "index_kernels", "read"]
+
+# The types of keys that hold no array.
+_PLAIN = frozenset({int, slice, type(...), type(None)})
+_TAKEN = frozenset({"torch.bool", "torch.int64", "bool", "int64"})
+
+
+def as_index(part: Any) -> Any:
+    """Return a part of a key, an array of integers as one of int64: bytes would be a mask."""
+    dtype = getattr(part, "dtype", None)
+    if dtype is None or str(dtype) in _TAKEN:
+        return part
+    import torch
+
+    if isinstance(part, Integral):  # a scalar of NumPy's, which is no array
+        return int(part)
+    found = torch.as_tensor(part)
+    inexact = found.dtype.is_floating_point or found.dtype.is_complex
+    return part if inexact else found.to(torch.int64)
+
+
+def as_key(key: Any) -> Any:
+    """Return a key whose arrays of integers are of int64."""
+    if isinstance(key, tuple):
+        return tuple([part if type(part) in _PLAIN else as_index(part) for part in key])
+    return as_index(key)
+
+
+def read(x: torch.Tensor, key: Any) -> torch.Tensor:
+    """Return what a key reads; steps may be negative."""
+    if type(key) not in _PLAIN:
+        key = as_key(key)
+    try:
+        return x[key]
+    except ValueError:  # a negative step
+        if not is_basic(key):
+            raise
+        key, turned = forward_steps(key, x.shape)
+        if not turned:
+            raise
+        return x[key].flip(turned)
+
+
+def index_kernels(xp: ModuleType) -> Mapping[str, Callable[..., Any]]:
+    """Return the functions of indices, with indices of every integer dtype."""
+
+    def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
+        return xp.take(x, as_index(indices), axis=axis)
+
+    def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
+        return xp.take_along_axis(x, as_index(indices), axis=axis)
+
+    def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
+        return xp.repeat(x, as_index(repeats), axis=axis)
+
+    return {"repeat": repeat, "take": take, "take_along_axis": take_along_axis}

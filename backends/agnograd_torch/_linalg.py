@@ -1,0 +1,61 @@
+"""Linear algebra that the standard lacks, or PyTorch does not check, by PyTorch's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import array_api_compat.torch as xp
+import torch
+
+__all__ = ["KERNELS"]
+
+
+def eigh_upper(x: Any, /) -> Any:
+    """Return eigenvalues and eigenvectors by the upper triangle."""
+    return torch.linalg.eigh(x, UPLO="U")
+
+
+def solve_adjoint(x1: Any, x2: Any, /) -> Any:
+    """Solve by the adjoints of matrices; by those that are singular, the solution is NaN.
+
+    Rounding may make an adjoint singular though the matrix was not: the other matrices of a batch
+    have their gradients.
+    """
+    dtype = torch.promote_types(x1.dtype, x2.dtype)
+    # PyTorch would take matrices with fewer axes than ``x1`` for vectors.
+    batch = torch.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    x2 = x2.to(dtype).expand(*batch, *x2.shape[-2:])
+    found, info = torch.linalg.solve_ex(x1.mH.to(dtype), x2)
+    return torch.where((info != 0)[..., None, None], torch.nan, found)
+
+
+def solve_triangle(x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
+    """Solve by one triangle of matrices."""
+    return torch.linalg.solve_triangular(x1, x2, upper=not lower)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Any:
+    """Contract axes of equal lengths; PyTorch would broadcast those of length 1."""
+    if isinstance(axes, int):
+        lengths = [x1.shape[x1.ndim - axes :], x2.shape[:axes]]
+    else:
+        both = [(each,) if isinstance(each, int) else each for each in axes]
+        pairs = zip((x1, x2), both, strict=True)
+        lengths = [tuple(x.shape[axis] for axis in named) for x, named in pairs]
+    if tuple(lengths[0]) != tuple(lengths[1]):
+        raise ValueError(
+            f"tensordot: the axes to contract must have the same lengths, not {tuple(lengths[0])} "
+            f"and {tuple(lengths[1])}, of shapes {tuple(x1.shape)} and {tuple(x2.shape)}"
+        )
+    contracted: torch.Tensor = xp.tensordot(x1, x2, axes=axes)
+    return contracted
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    "linalg.eigh_upper": eigh_upper,
+    "linalg.solve_adjoint": solve_adjoint,
+    "linalg.solve_triangle": solve_triangle,
+    "linalg.tensordot": tensordot,
+    "tensordot": tensordot,
+}
