@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from agnograd.testing.conformance._gaps import read_gaps
 from distributions import install
 
 FOLDER = Path(__file__).parents[2] / "examples" / "third_party"
+BACKENDS = FOLDER.parent / "backends"
 PUBLIC = {"agnograd", "agnograd.extend", "agnograd.testing"}
 
 
@@ -31,6 +33,21 @@ def test_its_tests_pass(tmp_path):
 
 @pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.py")), ids=lambda path: path.name)
 def test_it_imports_what_everyone_may(path):
+    assert imported_of_ours(path) <= PUBLIC
+
+
+@pytest.mark.parametrize("path", sorted(BACKENDS.glob("*/src/**/*.py")), ids=lambda path: path.name)
+def test_backends_import_what_authors_may(path):
+    assert imported_of_ours(path) <= {"agnograd.extend", "agnograd.errors"}
+
+
+@pytest.mark.parametrize("path", sorted(BACKENDS.glob("*/gaps.txt")), ids=lambda p: p.parent.name)
+def test_gaps_of_a_backend_have_reasons(path):
+    assert read_gaps(path)
+
+
+def imported_of_ours(path):
+    found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -38,5 +55,5 @@ def test_it_imports_what_everyone_may(path):
             names = [node.module]
         else:
             continue
-        ours = {name for name in names if name.partition(".")[0] == "agnograd"}
-        assert ours <= PUBLIC
+        found |= {name for name in names if name.partition(".")[0] == "agnograd"}
+    return found
