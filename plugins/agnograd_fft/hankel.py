@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import array_api_compat
-
 from agnograd.errors import MissingRuleError
-from agnograd.extend import is_tracked
+from agnograd.extend import device_of, is_tracked
 from agnograd_fft._set import ops
 
 __all__: list[str] = []
@@ -25,7 +23,7 @@ def _transform(xp: Any, a: Any, dln: Any, mu: Any, offset: Any, bias: Any, inver
             )
     dln, mu, offset, bias = float(dln), float(mu), float(offset), float(bias)
     a = xp.asarray(a)
-    n, device = a.shape[-1], array_api_compat.device(a)
+    n, device = a.shape[-1], device_of(a)
     if not xp.isdtype(a.dtype, "real floating"):
         a = xp.astype(a, xp.float64)
     place = xp.astype(xp.arange(n, device=device), a.dtype) - (n - 1) / 2

@@ -15,9 +15,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import is_complex
+from agnograd.extend import device_of, is_complex
 from agnograd_fft._set import ops
 
 __all__ = ["INVERSES", "OTHER", "formula"]
@@ -58,7 +56,7 @@ def _weighted(x: Any, edges: Iterable[int], weight: float, xp: Any) -> Any:
     edges = tuple(edges)
     if not edges or weight == 1:
         return x
-    index = xp.arange(x.shape[-1], device=array_api_compat.device(x))
+    index = xp.arange(x.shape[-1], device=device_of(x))
     at_edge = index == edges[0]
     for edge in edges[1:]:
         at_edge = xp.logical_or(at_edge, index == edge)
@@ -73,7 +71,7 @@ def _resized(x: Any, length: int, xp: Any) -> Any:
     if found == length:
         return x
     shape = (*x.shape[:-1], length - found)
-    nothing = xp.zeros(shape, dtype=x.dtype, device=array_api_compat.device(x))
+    nothing = xp.zeros(shape, dtype=x.dtype, device=device_of(x))
     return xp.concat([x, nothing], axis=-1)
 
 
@@ -97,7 +95,7 @@ def _unscaled(x: Any, kind: str, type: int, xp: Any) -> Any:
     shift = 0.0 if type == 3 and kind == "dct" else (0.5 if type in (2, 4) else 1.0)
     first = 1 if type == 2 and kind == "dst" else 0
     # cos and sin of pi (k + half) (j + shift) / n, summed over j: a transform of twice the length.
-    device = array_api_compat.device(x)
+    device = device_of(x)
     index = xp.astype(xp.arange(n, device=device), x.dtype)
     weighted = _weighted(x, _edges(kind, type, n) if type == 3 else (), 0.5, xp)
     turned = _turned(weighted, index * (math.pi * half / n), xp)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import array_api_compat
+from agnograd.extend import device_of, is_python_scalar
 
-from agnograd.extend import is_python_scalar
-
-__all__ = ["floats", "patched", "polynomial"]
+__all__ = ["floats", "patched", "polynomial", "times"]
 
 _INEXACT = ("real floating", "complex floating")
 
@@ -25,7 +23,7 @@ def floats(xp: Any, *values: Any) -> list[Any]:
     if len(inexact) == len(values):
         return inexact
     dtype = (xp.abs(inexact[0]) if inexact else xp.asarray(1.0)).dtype
-    device = array_api_compat.device(arrays[0]) if arrays else None
+    device = device_of(arrays[0]) if arrays else None
     made = []
     for value in values:
         if is_python_scalar(value):
@@ -53,3 +51,12 @@ def patched(
     near = xp.abs(x) < bound
     inside = polynomial(xp.where(near, x, 0.0), series)
     return xp.where(near, inside, formula(xp.where(near, 1.0, x)))
+
+
+def times(x: Any, factor: Any, xp: Any) -> Any:
+    """Return ``x * factor``, but 0 where x is 0 and the factor is infinite or undefined.
+
+    The factor is replaced, not the product: where x happens to be 0, its derivative is as before.
+    """
+    idle = xp.logical_and(x == 0.0, xp.logical_not(xp.isfinite(factor)))
+    return x * xp.where(idle, 0.0, factor)

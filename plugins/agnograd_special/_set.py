@@ -8,13 +8,33 @@ from typing import Any
 
 from agnograd.extend import Backend, OpSet
 
-__all__ = ["FORMULAS", "by_formula", "elementwise", "ops", "several", "through_host"]
+__all__ = [
+    "FORMULAS",
+    "NEEDED",
+    "by_formula",
+    "elementwise",
+    "needed",
+    "ops",
+    "several",
+    "through_host",
+]
 
 BACKENDS = ("cupy", "dask", "jax", "numpy", "torch")
 
 MODULES = (
-    *("bessel", "bessel01", "elliptic", "error", "exponential", "gamma", "hypergeometric"),
-    *("information", "polynomials", "power", "reductions", "statistical"),
+    *("bessel", "bessel01", "densities", "differences", "elliptic", "error", "exponential"),
+    *(
+        "factorials",
+        "fisher",
+        "gamma",
+        "hypergeometric",
+        "information",
+        "legendre",
+        "polynomials",
+        "power",
+        "reductions",
+    ),
+    *("shapes", "statistical", "student", "zeta"),
 )
 
 ops = OpSet(
@@ -27,12 +47,26 @@ ops = OpSet(
 
 # The functions that are computed by the standard's, on backends that have no kernel for them.
 FORMULAS: set[str] = set()
+# The ops that rules need, of which SciPy has no function.
+NEEDED: set[str] = set()
 
 
 def elementwise(signature: str, formula: Callable[..., Any] | None = None, **rules: Any) -> None:
     """Register an element-wise function; without a formula SciPy computes it on the host."""
     name = signature.partition("(")[0]
     forward = through_host(name) if formula is None else by_formula(name, formula)
+    ops.elementwise(f"special.{signature}", forward=forward, **rules)
+
+
+def needed(signature: str, formula: Callable[..., Any], **rules: Any) -> None:
+    """Register an element-wise op that rules need, and SciPy has no function for.
+
+    The formula's docstring is the op's.
+    """
+    name = signature.partition("(")[0]
+    NEEDED.add(name)
+    forward = by_formula(name, formula)
+    forward.__doc__ = formula.__doc__
     ops.elementwise(f"special.{signature}", forward=forward, **rules)
 
 
@@ -48,10 +82,28 @@ def by_formula(name: str, formula: Callable[..., Any]) -> Callable[..., Any]:
 
     def forward(xp: Any, backend: Backend, *args: Any, **options: Any) -> Any:
         with backend.quiet():
-            return formula(xp, *args, **options)
+            half = [arg.dtype for arg in args if is_half(arg, xp)]
+            if not half:
+                return formula(xp, *args, **options)
+            wide = [xp.astype(arg, xp.float32) if is_half(arg, xp) else arg for arg in args]
+            dtype = xp.result_type(*(arg for arg in wide if arg is not None))
+            dtype = half[0] if dtype == xp.float32 else dtype
+            return _cast(formula(xp, *wide, **options), dtype, xp)
 
     forward.__doc__ = f"Compute ``scipy.special.{name}``, recorded for differentiation."
     return forward
+
+
+def is_half(x: Any, xp: Any) -> bool:
+    """Return whether x is an array of half precision, whose sums and powers formulas need wider."""
+    dtype = getattr(x, "dtype", None)
+    return dtype is not None and xp.isdtype(dtype, "real floating") and xp.finfo(dtype).bits == 16
+
+
+def _cast(out: Any, dtype: Any, xp: Any) -> Any:
+    if isinstance(out, tuple):
+        return tuple(xp.astype(each, dtype) for each in out)
+    return xp.astype(out, dtype)
 
 
 def through_host(name: str) -> Callable[..., Any]:

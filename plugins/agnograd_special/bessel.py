@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from agnograd.errors import MissingRuleError
-from agnograd.extend import conjugate_if_complex, is_complex
-from agnograd_special._series import floats
+from agnograd.extend import conjugate_if_complex, is_complex, is_python_scalar
+from agnograd_special._series import floats, times
 from agnograd_special._set import elementwise, ops, several, through_host
 from agnograd_special.gamma import INTEGER
 
@@ -79,17 +79,18 @@ elementwise("yn(n, x, /)", n=INTEGER, x=lambda n, x, xp: _yn(n, x, xp))
 elementwise("kn(n, x, /)", n=INTEGER, x=lambda n, x, xp: _kn(n, x, xp))
 
 
-def _spherical(name: str, sign: float) -> None:
-    """Register a spherical Bessel function and its derivative, whose own one Bessel's equation
-    gives: ``sign`` is that of its term in ``w`` (DLMF 10.47.1, 10.47.2).
-    """  # noqa: D205
+def _spherical(name: str, below: float, above: float) -> None:
+    """Register a spherical Bessel function and its derivative, as DLMF 10.51.2 and 10.51.5 have it.
 
-    def rule(n: Any, z: Any, out: Any, derivative: bool, xp: Any) -> Any:
+    The signs are those of the neighbours: nothing is divided by the argument, which may be 0.
+    """
+
+    def rule(n: Any, z: Any, derivative: bool, xp: Any) -> Any:
         function = getattr(xp.special, name)
-        if not derivative:
-            return function(n, z, derivative=True)
-        n, z = floats(xp, n, z)
-        return (n * (n + 1.0) / (z * z) - sign) * function(n, z) - 2.0 / z * out
+        less = max(n - 1, 0) if is_python_scalar(n) else xp.where(n > 0, n - 1, xp.zeros_like(n))
+        lower, upper = (function(each, z, derivative=derivative) for each in (less, n + 1))
+        order, _ = floats(xp, n, z)
+        return ((below * order) * lower + (above * (order + 1.0)) * upper) / (2.0 * order + 1.0)
 
     ops.elementwise(
         f"special.{name}(n, z, derivative=False)",
@@ -99,11 +100,10 @@ def _spherical(name: str, sign: float) -> None:
     )
 
 
-for _name, _sign in (
-    *(("spherical_jn", 1.0), ("spherical_yn", 1.0)),
-    *(("spherical_in", -1.0), ("spherical_kn", -1.0)),
-):
-    _spherical(_name, _sign)
+_spherical("spherical_jn", 1.0, -1.0)
+_spherical("spherical_yn", 1.0, -1.0)
+_spherical("spherical_in", 1.0, 1.0)
+_spherical("spherical_kn", -1.0, -1.0)
 
 
 def _struve(name: str, sign: float) -> Any:
@@ -126,7 +126,9 @@ def _airy_z(g: Any, z: Any, out: Any, xp: Any) -> Any:
     # DLMF 9.2.1: the second derivatives are z times the functions.
     ai, aip, bi, bip = (conjugate_if_complex(each, xp) for each in out)
     z = conjugate_if_complex(z, xp)
-    return g[0] * aip + g[1] * z * ai + g[2] * bip + g[3] * z * bi
+    slopes = (aip, z * ai, bip, z * bi)
+    each = [times(one, slope, xp) for one, slope in zip(g, slopes, strict=True)]
+    return (each[0] + each[1]) + (each[2] + each[3])
 
 
 several("airy(z, /)", z=_airy_z)

@@ -6,30 +6,54 @@ import math
 from typing import Any
 
 from agnograd_special._series import floats
-from agnograd_special._set import elementwise, several
+from agnograd_special._set import elementwise, needed, several
 
 __all__: list[str] = []
 
 # DLMF 19.5.1, 19.5.2: K is pi/2 F(1/2, 1/2; 1; m) and E is pi/2 F(-1/2, 1/2; 1; m); their
-# derivatives as hypergeometric functions (DLMF 15.5.1) have no removable singularity at m = 0.
-_EIGHTH = math.pi / 8.0
+# derivatives as hypergeometric functions (DLMF 15.5.1) have no removable singularity at m = 0. Far
+# from it they are quotients in which nothing cancels (DLMF 19.4.1, 19.4.2).
+_EIGHTH, _FAR = math.pi / 8.0, 0.5
 
 
 def _ellipk_m(m: Any, xp: Any) -> Any:
-    return _EIGHTH * xp.special.hyp2f1(1.5, 1.5, 2.0, m)
+    away = xp.logical_and(xp.abs(m) > _FAR, m != 1.0)
+    far = xp.where(away, m, -1.0)
+    quotient = (xp.special.ellipe(far) / (1.0 - far) - xp.special.ellipk(far)) / (2.0 * far)
+    return xp.where(
+        away, quotient, _EIGHTH * xp.special.hyp2f1(1.5, 1.5, 2.0, xp.where(away, 0.0, m))
+    )
+
+
+def _ellipe_m(m: Any, xp: Any) -> Any:
+    away = xp.abs(m) > _FAR
+    far = xp.where(away, m, -1.0)
+    quotient = (xp.special.ellipe(far) - xp.special.ellipk(far)) / (2.0 * far)
+    near = -_EIGHTH * xp.special.hyp2f1(0.5, 1.5, 2.0, xp.where(away, 0.0, m))
+    return xp.where(away, quotient, near)
 
 
 def _ellipkm1_p(p: Any, out: Any, xp: Any) -> Any:
     # DLMF 19.4.1 for small p, of which 1 - p would lose the digits.
     small = p < 0.5
     q = xp.where(small, p, 0.25)
-    exact = (q * xp.where(small, out, 1.0) - xp.special.ellipe(1.0 - q)) / (2.0 * q * (1.0 - q))
+    exact = (xp.where(small, out, 1.0) - xp.special.ellipem1(q) / q) / (2.0 * (1.0 - q))
     return xp.where(small, exact, -_ellipk_m(1.0 - xp.where(small, 1.0, p), xp))
 
 
+def _ellipem1(xp: Any, p: Any) -> Any:
+    """Return ``ellipe(1 - p)``, with a derivative that keeps the digits of small ``p``."""
+    return xp.special.ellipe(1.0 - floats(xp, p)[0])
+
+
+def _ellipem1_p(p: Any, out: Any, xp: Any) -> Any:
+    return (xp.special.ellipkm1(p) - out) / (2.0 * (1.0 - p))  # DLMF 19.4.2, of p up to 1/2
+
+
+needed("ellipem1(p, /)", _ellipem1, p=_ellipem1_p)
 elementwise("ellipk(m, /)", m=_ellipk_m)
 elementwise("ellipkm1(p, /)", p=_ellipkm1_p)
-elementwise("ellipe(m, /)", m=lambda m, xp: -_EIGHTH * xp.special.hyp2f1(0.5, 1.5, 2.0, m))
+elementwise("ellipe(m, /)", m=_ellipe_m)
 
 _NEAR = 0.05
 _TERMS = 13

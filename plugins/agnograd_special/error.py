@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from agnograd.extend import conjugate_if_complex, is_complex
-from agnograd_special._series import floats, polynomial
+from agnograd_special._series import floats, polynomial, times
 from agnograd_special._set import elementwise, ops, several, through_host
 
 __all__: list[str] = []
@@ -26,7 +26,7 @@ def _hazard(x: Any, out: Any, xp: Any) -> Any:
     return xp.where(tail, left, PEAK * xp.exp(-0.5 * right * right - xp.where(tail, 0.0, out)))
 
 
-_FAR, _TERMS = 12.0, 13
+_FAR, _TERMS = 7.5, 17
 # (2 k + 1)!!, the coefficients of asymptotic series (DLMF 7.12.1).
 _DOUBLE = [float(math.prod(range(1, 2 * k + 2, 2))) for k in range(_TERMS)]
 _SIGNED = [(-1) ** k * each for k, each in enumerate(_DOUBLE)]
@@ -102,7 +102,7 @@ elementwise("owens_t(h, a, /)", h=_owens_t_h, a=_owens_t_a)
 def _fresnel_z(g: Any, z: Any, xp: Any) -> Any:
     # DLMF 7.2.7, 7.2.8
     angle = conjugate_if_complex(0.5 * math.pi * z * z, xp)
-    return g[0] * xp.sin(angle) + g[1] * xp.cos(angle)
+    return times(g[0], xp.sin(angle), xp) + times(g[1], xp.cos(angle), xp)
 
 
 several("fresnel(z, /)", z=_fresnel_z)

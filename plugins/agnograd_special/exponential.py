@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agnograd.extend import conjugate_if_complex
-from agnograd_special._series import floats, patched, polynomial
+from agnograd.extend import conjugate_if_complex, is_complex, is_tracked
+from agnograd_special._series import floats, patched, polynomial, times
 from agnograd_special._set import elementwise, several
 from agnograd_special.gamma import INTEGER
 
@@ -25,7 +25,7 @@ _SINC_SLOPE = [(-1) ** (k + 1) * 2 * (k + 1) / math.factorial(2 * k + 3) for k i
 
 def exprel_slope(t: Any, xp: Any) -> Any:
     """Return the derivative of ``(exp(t) - 1) / t``."""
-    return patched(t, 0.5, _EXPREL_SLOPE, lambda t: (xp.exp(t) * (t - 1.0) + 1.0) / (t * t), xp)
+    return patched(t, 0.5, _EXPREL_SLOPE, lambda t: (xp.exp(t) * (1.0 - 1.0 / t) + 1.0 / t) / t, xp)
 
 
 def log1prel(t: Any, xp: Any) -> Any:
@@ -54,23 +54,27 @@ def _cbrt(xp: Any, x: Any) -> Any:
 # Exponentials and logarithms
 elementwise("exp2(x, /)", lambda xp, x: 2.0 ** floats(xp, x)[0], x=lambda out: _LN2 * out)
 elementwise("exp10(x, /)", lambda xp, x: 10.0 ** floats(xp, x)[0], x=lambda out: _LN10 * out)
-elementwise("expm1(x, /)", lambda xp, x: xp.expm1(*floats(xp, x)), x=lambda out: out + 1.0)
+elementwise(
+    "expm1(x, /)", lambda xp, x: xp.expm1(*floats(xp, x)), x=lambda x, xp: xp.exp(*floats(xp, x))
+)
 elementwise("log1p(x, /)", lambda xp, x: xp.log1p(*floats(xp, x)), x=lambda x: 1.0 / (1.0 + x))
 elementwise("exprel(x, /)", exprel, x=lambda x, xp: exprel_slope(x, xp))
 elementwise("cbrt(x, /)", _cbrt, x=lambda out: 1.0 / (3.0 * out * out))
 
 
-def _powm1_y(x: Any, y: Any, out: Any, xp: Any) -> Any:
-    x, y = floats(xp, x, y)
-    return xp.special.xlogy(out + 1.0, x)
+def _power(by_x: int, by_y: int) -> Any:
+    """Return a derivative of ``x**y``, by the rule of ``pow``: 0 where both are 0."""
+
+    def rule(x: Any, y: Any, xp: Any) -> Any:
+        x, y = floats(xp, x, y)
+        none = xp.logical_and(x == 0.0, y == 0.0)
+        x, y = xp.where(none, 1.0, x), xp.where(none, 1.0, y)
+        return xp.where(none, 0.0, xp.pow_slope(x, y, by_x1=by_x, by_x2=by_y))
+
+    return rule
 
 
-def _powm1_x(x: Any, y: Any, xp: Any) -> Any:
-    x, y = floats(xp, x, y)
-    return y * x ** (y - 1.0)
-
-
-elementwise("powm1(x, y, /)", x=_powm1_x, y=_powm1_y)
+elementwise("powm1(x, y, /)", x=_power(1, 0), y=_power(0, 1))
 
 
 def _log_expit(xp: Any, x: Any) -> Any:
@@ -78,9 +82,20 @@ def _log_expit(xp: Any, x: Any) -> Any:
     return -xp.logaddexp(xp.zeros_like(x), -x)
 
 
+def _expit_x(x: Any, xp: Any) -> Any:
+    """Return e / (1 + e)**2, where e = exp(-|x|): nothing cancels in the tails."""
+    power = xp.exp(-xp.abs(x))
+    total = 1.0 + power
+    tail = power / (total * total)
+    if not is_tracked(x):
+        return tail
+    near = xp.tanh(0.5 * x)  # the absolute value has a kink at 0
+    return xp.where(xp.abs(x) < 2.0, 0.25 - 0.25 * near * near, tail)
+
+
 # The logistic function
-elementwise("expit(x, /)", x=lambda x, out, xp: out * xp.special.expit(-x))
-elementwise("logit(x, /)", x=lambda x: 1.0 / (x * (1.0 - x)))
+elementwise("expit(x, /)", x=_expit_x)
+elementwise("logit(x, /)", x=lambda x: 1.0 / x + 1.0 / (1.0 - x))
 elementwise("log_expit(x, /)", _log_expit, x=lambda x, xp: xp.special.expit(-x))
 
 # Exponential integrals (DLMF 6.2.1, 6.2.5, 8.19.13)
@@ -99,21 +114,34 @@ def _expn_x(n: Any, x: Any, out: Any, xp: Any) -> Any:
 elementwise("expn(n, x, /)", n=INTEGER, x=_expn_x)
 
 
-def _sici_x(g: Any, x: Any, xp: Any) -> Any:
-    # DLMF 6.2.9, 6.2.11
-    z = conjugate_if_complex(x, xp)
-    return g[0] * xp.special.sinc(z / math.pi) + g[1] * xp.cos(z) / z
+# Power series of sin(t) / t and sinh(t) / t, in t**2.
+_SIN_BY = [(-1) ** k / math.factorial(2 * k + 1) for k in range(12)]
+_SINH_BY = [1 / math.factorial(2 * k + 1) for k in range(12)]
 
 
-def _sinh_by_x(x: Any, xp: Any) -> Any:
-    return 0.5 * (xp.special.exprel(x) + xp.special.exprel(-x))
+def _by(name: str, series: list[float], z: Any, xp: Any) -> Any:
+    """Return a function of the standard over its argument, by its power series near 0."""
+    near = xp.abs(z) < 1.0
+    inside, outside = xp.where(near, z, 0.0), xp.where(near, 1.0, z)
+    quotient = getattr(xp, name)(outside) / outside
+    return xp.where(near, polynomial(inside * inside, series), quotient)
 
 
-several("sici(x, /)", x=_sici_x)
-several(
-    "shichi(x, /)",
-    x=lambda g, x, xp: g[0] * _sinh_by_x(x, xp) + g[1] * xp.cosh(x) / x,
-)
+def _integrals(first: str, series: list[float], second: str) -> Any:
+    """Return the derivative of two integrals (DLMF 6.2.9, 6.2.11, 6.2.15, 6.2.16)."""
+
+    def rule(g: Any, x: Any, xp: Any) -> Any:
+        z = conjugate_if_complex(x, xp)
+        # The cotangent is divided first: where it is 0, no derivative of 1 / z overflows.
+        unused = xp.logical_and(g[1] == 0.0, z == 0.0)
+        share = g[1] / xp.where(unused, 1.0, z)
+        return times(g[0], _by(first, series, z, xp), xp) + times(share, getattr(xp, second)(z), xp)
+
+    return rule
+
+
+several("sici(x, /)", x=_integrals("sin", _SIN_BY, "cos"))
+several("shichi(x, /)", x=_integrals("sinh", _SINH_BY, "cosh"))
 
 
 def _spence_z(z: Any, xp: Any) -> Any:
@@ -128,9 +156,11 @@ elementwise("spence(z, /)", z=_spence_z)
 
 def _sinc_x(x: Any, xp: Any) -> Any:
     t = math.pi * x
+    # A whole number of turns is left out before it is rounded.
+    turn = t if is_complex(x.dtype, xp) else math.pi * (x - 2.0 * xp.round(0.5 * x))
     near = xp.abs(x) < 0.25
-    inside, outside = xp.where(near, t, 0.0), xp.where(near, 1.0, t)
-    slope = (xp.cos(outside) - xp.sin(outside) / outside) / outside
+    inside, outside, angle = (xp.where(near, *each) for each in ((t, 0.0), (1.0, t), (1.0, turn)))
+    slope = (xp.cos(angle) - xp.sin(angle) / outside) / outside
     return math.pi * xp.where(near, inside * polynomial(inside * inside, _SINC_SLOPE), slope)
 
 
@@ -153,7 +183,7 @@ def _cosm1(xp: Any, x: Any) -> Any:
 elementwise("sindg(x, /)", x=lambda x, xp: _DEGREE * xp.special.cosdg(x))
 elementwise("cosdg(x, /)", x=lambda x, xp: -_DEGREE * xp.special.sindg(x))
 elementwise("tandg(x, /)", x=lambda out: _DEGREE * (1.0 + out * out))
-elementwise("cotdg(x, /)", x=lambda out: -_DEGREE * (1.0 + out * out))
+elementwise("cotdg(x, /)", x=lambda x, xp: -_DEGREE / xp.special.sindg(x) / xp.special.sindg(x))
 elementwise("cosm1(x, /)", _cosm1, x=lambda x, xp: -xp.sin(x))
 elementwise(
     "radian(d, m, s, /)", d=lambda: _DEGREE, m=lambda: _DEGREE / 60, s=lambda: _DEGREE / 3600

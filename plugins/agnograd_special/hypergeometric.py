@@ -1,4 +1,4 @@
-"""Hypergeometric functions, Legendre functions, Lambert's W (DLMF 13, 14, 15, 4.13)."""
+"""Hypergeometric functions, Lambert's W (DLMF 13, 15, 4.13)."""
 
 from __future__ import annotations
 
@@ -41,14 +41,6 @@ elementwise("hyp1f1(a, b, x, /)", a=_PARAMETER, b=_PARAMETER, x=_hyp1f1_x)
 elementwise("hyp2f1(a, b, c, z, /)", a=_PARAMETER, b=_PARAMETER, c=_PARAMETER, z=_hyp2f1_z)
 elementwise("hyperu(a, b, x, /)", a=_PARAMETER, b=_PARAMETER, x=_hyperu_x)
 
-
-def _lpmv_x(m: Any, v: Any, x: Any, out: Any, xp: Any) -> Any:
-    # DLMF 14.10.5
-    m, v, x = floats(xp, m, v, x)
-    return ((m + v) * xp.special.lpmv(m, v - 1.0, x) - v * x * out) / (1.0 - x * x)
-
-
-elementwise("lpmv(m, v, x, /)", m=_PARAMETER, v=_PARAMETER, x=_lpmv_x)
 
 # DLMF 4.13.4, in a form that holds at 0, too; the result is complex
 ops.vjp(

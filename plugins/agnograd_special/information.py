@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from agnograd.extend import is_complex
+from agnograd.extend import is_complex, is_tracked
 from agnograd_special._series import floats
 from agnograd_special._set import elementwise
 
@@ -45,9 +45,13 @@ def _xlog1py_x(x: Any, y: Any, xp: Any) -> Any:
 
 
 def _quotient(x: Any, y: Any, xp: Any) -> Any:
-    """Return x / y, which is 0 where x is 0, whatever y is."""
+    """Return x / y, which is 0 where x is 0, whatever y is.
+
+    So are its derivatives where there is no logarithm of y: the function is 0 there by convention.
+    """
     x, y = floats(xp, x, y)
-    return x / xp.where(xp.logical_and(x == 0.0, y == 0.0), 1.0, y)
+    nothing = xp.logical_and(x == 0.0, y == 0.0 if is_complex(y.dtype, xp) else y <= 0.0)
+    return xp.where(nothing, 0.0, x) / xp.where(nothing, 1.0, y)
 
 
 elementwise("xlogy(x, y, /)", _xlogy, x=_xlogy_x, y=_quotient)
@@ -83,8 +87,14 @@ def _log_ratio(x: Any, y: Any, xp: Any, shift: float = 0.0) -> Any:
     """Return ``log(x / y) + shift``; 0 where both are 0, as the function is there."""
     x, y = floats(xp, x, y)
     nothing = xp.logical_and(x == 0.0, y == 0.0)
-    ratio = xp.where(nothing, 1.0, x) / xp.where(nothing, 1.0, y)
-    return xp.where(nothing, 0.0, xp.log(ratio) + shift)
+    x, y = xp.where(nothing, 1.0, x), xp.where(nothing, 1.0, y)
+    apart = xp.log(x) - xp.log(y)
+    if not (is_tracked(x) or is_tracked(y)):
+        # Where x is 0 the derivative by y, -1 / y, is not one of their quotient.
+        ratio = x / y
+        known = xp.logical_and(ratio >= xp.finfo(ratio.dtype).smallest_normal, xp.isfinite(ratio))
+        apart = xp.where(known, xp.log(xp.where(known, ratio, 1.0)), apart)
+    return xp.where(nothing, 0.0, apart + shift)
 
 
 elementwise("entr(x, /)", _entr, x=lambda x, xp: -1.0 - xp.log(x))
@@ -122,11 +132,6 @@ def _huber_r(delta: Any, r: Any, xp: Any) -> Any:
     return xp.where(xp.abs(r) <= delta, r, delta * xp.sign(r))
 
 
-def _root(delta: Any, r: Any, xp: Any) -> Any:
-    """Return sqrt(1 + (r / delta)**2)."""
-    return xp.hypot(xp.ones_like(r), r / delta)
-
-
 def _pseudo_huber(xp: Any, delta: Any, r: Any) -> Any:
     delta, r = floats(xp, delta, r)
     zero = xp.logical_or(delta == 0.0, r == 0.0)
@@ -136,14 +141,29 @@ def _pseudo_huber(xp: Any, delta: Any, r: Any) -> Any:
     return xp.where(delta < 0.0, math.inf, value)
 
 
-def _pseudo_huber_delta(delta: Any, r: Any, out: Any, xp: Any) -> Any:
+def _distance(delta: Any, r: Any, xp: Any) -> Any:
+    """Return ``hypot(delta, r)``, or 1 where both are 0: a divisor."""
+    return _nonzero(xp.hypot(delta, r), xp)
+
+
+def _pseudo_huber_delta(delta: Any, r: Any, xp: Any) -> Any:
+    # (hypot - delta)**2 / hypot, without a difference
     delta, r = floats(xp, delta, r)
-    return (2.0 * out - r * r / _root(delta, r, xp)) / delta
+    distance = _distance(delta, r, xp)
+    excess = r * (r / (distance + delta))
+    return excess * (excess / distance)
 
 
 def _pseudo_huber_r(delta: Any, r: Any, xp: Any) -> Any:
+    # By the quotient of the smaller by the larger number, whose derivatives do not cancel
     delta, r = floats(xp, delta, r)
-    return r / _root(delta, r, xp)
+    near = xp.abs(r) <= delta
+    ratio = xp.where(near, r, delta) / _nonzero(xp.where(near, delta, r), xp)
+    return xp.where(near, r, delta * xp.sign(r)) / xp.sqrt(1.0 + ratio * ratio)
+
+
+def _nonzero(x: Any, xp: Any) -> Any:
+    return xp.where(x == 0.0, 1.0, x)
 
 
 elementwise("huber(delta, r, /)", _huber, delta=_huber_delta, r=_huber_r)

@@ -16,28 +16,30 @@ _PARAMETER = "the derivative with respect to a parameter has no closed form"
 
 def _below(n: Any, xp: Any) -> Any:
     """Return the degree below, 0 for 0: a constant's derivative has a factor that is 0."""
-    return max(n - 1, 0) if is_python_scalar(n) else xp.where(n > 0, n - 1, xp.zeros_like(n))
+    if is_python_scalar(n):
+        return n - 1 if n else n
+    return xp.where(n == 0, xp.zeros_like(n), n - 1)
 
 
 def _jacobi_x(n: Any, alpha: Any, beta: Any, x: Any, xp: Any) -> Any:
     # DLMF 18.9.15
     order, alpha, beta, x = floats(xp, n, alpha, beta, x)
     below = xp.special.eval_jacobi(_below(n, xp), alpha + 1.0, beta + 1.0, x)
-    return xp.where(order > 0.0, 0.5 * (order + alpha + beta + 1.0) * below, 0.0)
+    return xp.where(order != 0.0, 0.5 * (order + alpha + beta + 1.0) * below, 0.0)
 
 
 def _gegenbauer_x(n: Any, alpha: Any, x: Any, xp: Any) -> Any:
     # DLMF 18.9.19
     order, alpha, x = floats(xp, n, alpha, x)
     below = xp.special.eval_gegenbauer(_below(n, xp), alpha + 1.0, x)
-    return xp.where(order > 0.0, 2.0 * alpha * below, 0.0)
+    return xp.where(order != 0.0, 2.0 * alpha * below, 0.0)
 
 
 def _genlaguerre_x(n: Any, alpha: Any, x: Any, xp: Any) -> Any:
     # DLMF 18.9.23
     order, alpha, x = floats(xp, n, alpha, x)
     below = xp.special.eval_genlaguerre(_below(n, xp), alpha + 1.0, x)
-    return xp.where(order > 0.0, -below, 0.0)
+    return xp.where(order != 0.0, -below, 0.0)
 
 
 def _times_degree(factor: float, below: str) -> Any:

@@ -6,7 +6,13 @@ import math
 from typing import Any
 
 from agnograd.errors import UnsupportedArrayError
-from agnograd.extend import conjugate_if_complex, is_complex, keep_axes, reduced_axes
+from agnograd.extend import (
+    conjugate_if_complex,
+    is_complex,
+    is_tracked,
+    keep_axes,
+    reduced_axes,
+)
 from agnograd_special._series import floats
 from agnograd_special._set import by_formula, ops
 
@@ -18,6 +24,13 @@ Axis = int | tuple[int, ...] | None
 def _dropped(kept: Any, axis: Axis, xp: Any) -> Any:
     """Return an array without the axes that were reduced to one element each."""
     return xp.squeeze(kept, axis=reduced_axes(axis, kept.ndim))
+
+
+def _checked_axes(axis: Axis, rank: int) -> tuple[int, ...]:
+    for each in () if axis is None else (axis,) if isinstance(axis, int) else axis:
+        if not -max(rank, 1) <= each < max(rank, 1):
+            raise IndexError(f"axis {each} is out of bounds for an array of {rank} axes")
+    return reduced_axes(axis, rank)
 
 
 def _log_abs_sum_exp(
@@ -41,7 +54,8 @@ def _log_abs_sum_exp(
         x, b = floats(xp, x, b)
         x, b = xp.broadcast_arrays(x, b)
         x = xp.where(b == 0.0, -math.inf, x)
-    axes = reduced_axes(axis, x.ndim)
+    axes, dtype, wide = _checked_axes(axis, x.ndim), x.dtype, _wide(x, axis, xp)
+    x, b = (xp.astype(each, wide, copy=False) for each in (x, b))
     if 0 in (x.shape[each] for each in axes):  # a sum of nothing is 0
         total = xp.sum(x * b, axis=axes, keepdims=keepdims)
         return total - math.inf, total
@@ -58,16 +72,43 @@ def _log_abs_sum_exp(
     log = xp.where(alone, xp.log(xp.abs(rest)) + shift, log + xp.log(xp.abs(largest)) + top)
     sign = xp.where(alone, xp.sign(rest), xp.sign(largest) * xp.sign(1.0 + ratio))
     sign = xp.where(log == -math.inf, 0.0, sign)
+    log, sign = (xp.astype(each, dtype, copy=False) for each in (log, sign))
     return (log, sign) if keepdims else (_dropped(log, axis, xp), _dropped(sign, axis, xp))
 
 
 def _shares(x: Any, b: Any, out: Any, axis: Axis, xp: Any) -> Any:
-    """Return ``exp(x)`` divided by the sum; 0 where the sum has no terms."""
+    """Return ``exp(x)`` divided by the sum; 0 where the sum is 0 by its weights.
+
+    Infinite exponents share equally, those of minus infinity where there are no others. The
+    logarithm of the sum itself is rounded: where it is large, its difference to x has no right
+    digit.
+    """
     if b is not None:
-        x, _ = xp.broadcast_arrays(x, b)
-    log, sign = (keep_axes(each, x.shape, axis, xp) for each in out)
+        x, b = xp.broadcast_arrays(x, b)
+    if 0 in x.shape:
+        return xp.zeros_like(x)
+    log = keep_axes(out[0], x.shape, axis, xp)
+    infinite = xp.where(x == math.inf, xp.zeros_like(x), -math.inf)
+    x = xp.where(log == math.inf, infinite, x)
     nothing = log == -math.inf
-    return xp.where(nothing, 0.0, sign * xp.exp(x - xp.where(nothing, 0.0, log)))
+    if b is not None:
+        weighed = xp.where(b == 0.0, -math.inf, x)
+        tied = xp.max(weighed, axis=axis, keepdims=True) == -math.inf
+    x = xp.astype(xp.where(nothing, 0.0, x), _wide(x, axis, xp), copy=False)
+    if b is None:  # of which all derivatives keep their digits
+        return xp.exp(xp.special.log_softmax(x, axis=reduced_axes(axis, x.ndim)))
+    fixed = x.detach() if is_tracked(x) else x
+    top = xp.max(xp.where(b == 0.0, -math.inf, fixed), axis=axis, keepdims=True)
+    powers = xp.exp(x - xp.where(xp.isfinite(top), top, 0.0))
+    total = xp.sum(xp.where(b == 0.0, 0.0, b * powers), axis=axis, keepdims=True)
+    tied = xp.logical_and(tied, xp.logical_and(total != 0.0, b != 0.0))
+    return xp.where(xp.logical_and(nothing, xp.logical_not(tied)), 0.0, powers / total)
+
+
+def _wide(x: Any, axis: Axis, xp: Any) -> Any:
+    """Return a dtype in which there are numbers for sums of all terms: a half holds no 65,520."""
+    many = math.prod(x.shape[each] for each in reduced_axes(axis, x.ndim)) >= 2**15
+    return xp.result_type(x.dtype, xp.float32) if many else x.dtype
 
 
 def _log_abs_sum_exp_x(g: Any, x: Any, b: Any, out: Any, axis: Axis, xp: Any) -> Any:
@@ -127,29 +168,47 @@ ops.composed(
 
 def _softmax(xp: Any, x: Any, axis: Axis = None) -> Any:
     (x,) = floats(xp, x)
-    if 0 in x.shape:
-        return x
+    if 0 in x.shape:  # an axis of no elements has no largest one
+        return x + xp.sum(x, axis=axis, keepdims=True)
     power = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
     return power / xp.sum(power, axis=axis, keepdims=True)
 
 
 def _log_softmax(xp: Any, x: Any, axis: Axis = None) -> Any:
     (x,) = floats(xp, x)
-    if 0 in x.shape:
-        return x
+    if 0 in x.shape:  # an axis of no elements has no largest one
+        return x + xp.sum(x, axis=axis, keepdims=True)
     top = xp.max(x, axis=axis, keepdims=True)
     shifted = x - xp.where(xp.isfinite(top), top, 0.0)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
 
 
+def _balanced(gradient: Any, shares: Any, axis: Axis, xp: Any) -> Any:
+    """Return a gradient that adds up to 0 along axes, of shares that add up to 1.
+
+    Where one of them is nearly 1, one minus it loses its digits: there the gradient is minus the
+    sum of the others.
+    """
+    if is_complex(shares.dtype, xp):
+        return gradient
+    most = shares > 0.5
+    others = xp.sum(xp.where(most, 0.0, gradient), axis=axis, keepdims=True)
+    return xp.where(most, -others, gradient)
+
+
 def _softmax_x(g: Any, out: Any, axis: Axis, xp: Any) -> Any:
     out = conjugate_if_complex(out, xp)
     weighted = g * out
-    return weighted - out * xp.sum(weighted, axis=axis, keepdims=True)
+    weighted = weighted - out * xp.sum(weighted, axis=axis, keepdims=True)
+    return _balanced(weighted, out, axis, xp)
 
 
 def _log_softmax_x(g: Any, out: Any, axis: Axis, xp: Any) -> Any:
-    return g - conjugate_if_complex(xp.exp(out), xp) * xp.sum(g, axis=axis, keepdims=True)
+    dtype, wide = out.dtype, _wide(out, axis, xp)
+    g, out = (xp.astype(each, wide, copy=False) for each in (g, out))
+    shares = conjugate_if_complex(xp.exp(out), xp)
+    gradient = _balanced(g - shares * xp.sum(g, axis=axis, keepdims=True), shares, axis, xp)
+    return xp.astype(gradient, dtype, copy=False)
 
 
 ops.vjp("special.softmax(x, axis=None)", x=_softmax_x, forward=by_formula("softmax", _softmax))

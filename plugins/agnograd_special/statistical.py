@@ -11,14 +11,12 @@ from typing import Any
 
 from agnograd_special._series import floats
 from agnograd_special._set import elementwise
-from agnograd_special.gamma import INTEGER, gamma_density
+from agnograd_special.gamma import INTEGER
 
-__all__: list[str] = []
-
-_SHAPE = "it is an integral without a closed form"
+__all__ = ["minus"]
 
 
-def _minus(density: Callable[..., Any]) -> Callable[..., Any]:
+def minus(density: Callable[..., Any]) -> Callable[..., Any]:
     """Return the negative of a rule, which asks for the same."""
 
     @functools.wraps(density)
@@ -33,40 +31,23 @@ def _minus(density: Callable[..., Any]) -> Callable[..., Any]:
 
 def _beta(a: Any, b: Any, x: Any, xp: Any) -> Any:
     """Return the derivative of ``betainc(a, b, x)`` with respect to x (DLMF 8.17.20)."""
-    a, b, x = floats(xp, a, b, x)
-    special = xp.special
-    log = special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x)
-    return xp.exp(log - special.betaln(a, b))
+    return xp.special.beta_density(a, b, x)
 
 
 def _chi_square(v: Any, x: Any, xp: Any) -> Any:
     # A&S 26.4.1
     v, x = floats(xp, v, x)
-    return 0.5 * gamma_density(0.5 * v, 0.5 * x, xp)
-
-
-def _f(dfn: Any, dfd: Any, x: Any, xp: Any) -> Any:
-    # A&S 26.6.2: betainc(dfn / 2, dfd / 2, w) with w = dfn x / (dfd + dfn x)
-    dfn, dfd, x = floats(xp, dfn, dfd, x)
-    total = dfd + dfn * x
-    return _beta(0.5 * dfn, 0.5 * dfd, dfn * x / total, xp) * dfn * dfd / (total * total)
+    return 0.5 * xp.special.gamma_density(0.5 * v, 0.5 * x)
 
 
 def _gamma(a: Any, b: Any, x: Any, xp: Any) -> Any:
     """Return the derivative of ``gdtr(a, b, x)``, gammainc(b, a x), with respect to x."""
     a, b, x = floats(xp, a, b, x)
-    return a * gamma_density(b, a * x, xp)
+    return a * xp.special.gamma_density(b, a * x)
 
 
 def _gamma_a(a: Any, b: Any, x: Any, xp: Any) -> Any:
     return _gamma(x, b, a, xp)  # a and x come as their product
-
-
-def _student(df: Any, t: Any, xp: Any) -> Any:
-    # A&S 26.7.1
-    df, t = floats(xp, df, t)
-    log = xp.special.betaln(0.5 * df, 0.5) + 0.5 * xp.log(df)
-    return xp.exp(-0.5 * (df + 1.0) * xp.log1p(t * t / df) - log)
 
 
 def _binomial(k: Any, n: Any, p: Any, xp: Any) -> Any:
@@ -85,26 +66,59 @@ def _negative_binomial(k: Any, n: Any, p: Any, xp: Any) -> Any:
 def _poisson(k: Any, m: Any, xp: Any) -> Any:
     """Return minus the derivative of ``pdtr(k, m)``, gammaincc(k + 1, m)."""
     k, m = floats(xp, k, m)
-    return gamma_density(xp.floor(k) + 1.0, m, xp)
+    return xp.special.gamma_density(xp.floor(k) + 1.0, m)
+
+
+# -- derivatives by shapes -------------------------------------------------------------------------
+
+
+def _beta_by_a(a: Any, b: Any, x: Any, xp: Any) -> Any:
+    return xp.special.betainc_by_shapes(a, b, x)
+
+
+def _beta_by_b(a: Any, b: Any, x: Any, xp: Any) -> Any:
+    return xp.special.betainc_by_shapes(a, b, x, by_a=0, by_b=1)
+
+
+def _over_beta(by_shape: Callable[..., Any]) -> Callable[..., Any]:
+    """Return how an inverse moves with a shape: the function's value stays what it is."""
+
+    def rule(a: Any, b: Any, out: Any, xp: Any) -> Any:
+        return -by_shape(a, b, out, xp) / _beta(a, b, out, xp)
+
+    return rule
+
+
+def _chi_square_by_v(v: Any, x: Any, xp: Any) -> Any:
+    v, x = floats(xp, v, x)
+    return 0.5 * xp.special.gammainc_by_shape(0.5 * v, 0.5 * x)
+
+
+def _gamma_by_b(a: Any, b: Any, x: Any, xp: Any) -> Any:
+    a, b, x = floats(xp, a, b, x)
+    return xp.special.gammainc_by_shape(b, a * x)
 
 
 # -- distribution functions, what is left of them, and inverses ------------------------------------
 
 # The beta distribution
-elementwise("betainc(a, b, x, /)", a=_SHAPE, b=_SHAPE, x=_beta)
-elementwise("betaincc(a, b, x, /)", a=_SHAPE, b=_SHAPE, x=_minus(_beta))
+elementwise("betainc(a, b, x, /)", a=_beta_by_a, b=_beta_by_b, x=_beta)
+elementwise("betaincc(a, b, x, /)", a=minus(_beta_by_a), b=minus(_beta_by_b), x=minus(_beta))
 elementwise(
-    "betaincinv(a, b, y, /)", a=_SHAPE, b=_SHAPE, y=lambda a, b, out, xp: 1 / _beta(a, b, out, xp)
+    "betaincinv(a, b, y, /)",
+    a=_over_beta(_beta_by_a),
+    b=_over_beta(_beta_by_b),
+    y=lambda a, b, out, xp: 1 / _beta(a, b, out, xp),
 )
 elementwise(
     "betainccinv(a, b, y, /)",
-    a=_SHAPE,
-    b=_SHAPE,
+    a=_over_beta(_beta_by_a),
+    b=_over_beta(_beta_by_b),
     y=lambda a, b, out, xp: -1 / _beta(a, b, out, xp),
 )
 
 # The binomial, negative binomial and Poisson distributions
-elementwise("bdtr(k, n, p, /)", k=INTEGER, n=INTEGER, p=_minus(_binomial))
+elementwise("bdtr(k, n, p, /)", k=INTEGER, n=INTEGER, p=minus(_binomial))
 elementwise("bdtrc(k, n, p, /)", k=INTEGER, n=INTEGER, p=_binomial)
 elementwise(
     "bdtri(k, n, y, /)",
@@ -113,36 +127,30 @@ elementwise(
     y=lambda k, n, out, xp: -1 / _binomial(k, n, out, xp),
 )
 elementwise("nbdtr(k, n, p, /)", k=INTEGER, n=INTEGER, p=_negative_binomial)
-elementwise("nbdtrc(k, n, p, /)", k=INTEGER, n=INTEGER, p=_minus(_negative_binomial))
+elementwise("nbdtrc(k, n, p, /)", k=INTEGER, n=INTEGER, p=minus(_negative_binomial))
 elementwise(
     "nbdtri(k, n, y, /)",
     k=INTEGER,
     n=INTEGER,
     y=lambda k, n, out, xp: 1 / _negative_binomial(k, n, out, xp),
 )
-elementwise("pdtr(k, m, /)", k=INTEGER, m=_minus(_poisson))
+elementwise("pdtr(k, m, /)", k=INTEGER, m=minus(_poisson))
 elementwise("pdtrc(k, m, /)", k=INTEGER, m=_poisson)
 elementwise("pdtri(k, y, /)", k=INTEGER, y=lambda k, out, xp: -1 / _poisson(k, out, xp))
 
-# The chi-squared, gamma, F and t distributions
-elementwise("chdtr(v, x, /)", v=_SHAPE, x=_chi_square)
-elementwise("chdtrc(v, x, /)", v=_SHAPE, x=_minus(_chi_square))
-elementwise("chdtri(v, p, /)", v=_SHAPE, p=lambda v, out, xp: -1 / _chi_square(v, out, xp))
-elementwise("gdtr(a, b, x, /)", a=_gamma_a, b=_SHAPE, x=_gamma)
-elementwise("gdtrc(a, b, x, /)", a=_minus(_gamma_a), b=_SHAPE, x=_minus(_gamma))
+# The chi-squared and gamma distributions
+elementwise("chdtr(v, x, /)", v=_chi_square_by_v, x=_chi_square)
+elementwise("chdtrc(v, x, /)", v=minus(_chi_square_by_v), x=minus(_chi_square))
+elementwise(
+    "chdtri(v, p, /)",
+    v=lambda v, out, xp: -_chi_square_by_v(v, out, xp) / _chi_square(v, out, xp),
+    p=lambda v, out, xp: -1 / _chi_square(v, out, xp),
+)
+elementwise("gdtr(a, b, x, /)", a=_gamma_a, b=_gamma_by_b, x=_gamma)
+elementwise("gdtrc(a, b, x, /)", a=minus(_gamma_a), b=minus(_gamma_by_b), x=minus(_gamma))
 elementwise(
     "gdtrix(a, b, p, /)",
     a=lambda a, out: -out / a,
-    b=_SHAPE,
+    b=lambda a, b, out, xp: -_gamma_by_b(a, b, out, xp) / _gamma(a, b, out, xp),
     p=lambda a, b, out, xp: 1 / _gamma(a, b, out, xp),
 )
-elementwise("fdtr(dfn, dfd, x, /)", dfn=_SHAPE, dfd=_SHAPE, x=_f)
-elementwise("fdtrc(dfn, dfd, x, /)", dfn=_SHAPE, dfd=_SHAPE, x=_minus(_f))
-elementwise(
-    "fdtri(dfn, dfd, p, /)",
-    dfn=_SHAPE,
-    dfd=_SHAPE,
-    p=lambda dfn, dfd, out, xp: 1 / _f(dfn, dfd, out, xp),
-)
-elementwise("stdtr(df, t, /)", df=_SHAPE, t=_student)
-elementwise("stdtrit(df, p, /)", df=_SHAPE, p=lambda df, out, xp: 1 / _student(df, out, xp))

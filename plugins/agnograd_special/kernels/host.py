@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import array_api_compat
 import numpy as np
 
 from agnograd.errors import UnsupportedArrayError
-from agnograd.extend import Backend, is_python_scalar
+from agnograd.extend import Backend, device_of, is_python_scalar
 from agnograd_special.kernels.numpy import compute
 
 __all__ = ["call"]
@@ -30,7 +29,7 @@ def call(name: str, xp: Any, backend: Backend, /, *args: Any, **options: Any) ->
         ) from error
     host = [arg if arg is None or is_python_scalar(arg) else next(seen) for arg in args]
     out = compute(name, *host, **options)
-    device = array_api_compat.device(arrays[0]) if arrays else None
+    device = device_of(arrays[0]) if arrays else None
     if isinstance(out, tuple):
         return tuple(xp.asarray(np.asarray(each), device=device) for each in out)
     return xp.asarray(np.asarray(out), device=device)

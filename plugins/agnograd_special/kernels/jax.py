@@ -40,7 +40,12 @@ def _real(name: str, *args: Any) -> Any:
     """Compute a function of real numbers by JAX; of complex ones it has none."""
     if any(jnp.iscomplexobj(arg) for arg in args):
         return NotImplemented if name in FORMULAS else _called_back(name, *args)
-    return getattr(library, JAX[name])(*args)
+    function = getattr(library, JAX[name])
+    dtype = jnp.result_type(*args)
+    if dtype.itemsize != 2 or not jnp.issubdtype(dtype, jnp.floating):
+        return function(*args)
+    # Some take no half precision.
+    return function(*(jnp.asarray(arg, jnp.float32) for arg in args)).astype(dtype)
 
 
 def _called_back(name: str, *args: Any, **options: Any) -> Any:

@@ -19,13 +19,26 @@ __all__ = ["compute", "function_of"]
 
 # SciPy's loops of single precision have no integers, and warn of counts that are none.
 _COUNTING = ("bdtr", "bdtrc", "bdtri")
-_SINGLE = {np.dtype("float64"): np.float32, np.dtype("complex128"): np.complex64}
+# What SciPy takes the largest element of an axis for, also where there is none, and the sum of
+# halves in half precision.
+_OF_AXES = ("log_softmax", "softmax")
+_HALF = np.dtype("float16")
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
     function = function_of(name)
-    alone = isinstance(function, np.ufunc) and function.nin == 1  # keeps the precision itself
-    return function if alone else partial(compute, name)
+    alone = isinstance(function, np.ufunc) and function.nin == 1
+    return _keeping(function) if alone else partial(compute, name)
+
+
+def _keeping(function: np.ufunc) -> Callable[..., Any]:
+    """Return a function of one array, of which SciPy keeps the precision unless it is half."""
+
+    def kernel(x: Any, /) -> Any:
+        out = function(x)
+        return _narrowed(out, _HALF) if getattr(x, "dtype", None) is _HALF else out
+
+    return kernel
 
 
 def function_of(name: str) -> Any:
@@ -36,21 +49,26 @@ def function_of(name: str) -> Any:
 
 
 def compute(name: str, *args: Any, **options: Any) -> Any:
-    """Return SciPy's result, of single precision if the arrays are: SciPy does not always see it.
+    """Return SciPy's result, of the precision of the arrays: SciPy does not always see it.
 
-    It gives double precision where one of the arguments is an integer or a Python number.
+    It gives double precision where one of the arguments is an integer or a Python number, and
+    where all are of half precision.
     """
+    if name in _OF_AXES and (0 in np.shape(args[0]) or getattr(args[0], "dtype", None) == _HALF):
+        return NotImplemented
     if name in _COUNTING:
         args = tuple(np.int64(arg) if type(arg) is int else arg for arg in args)
     out = function_of(name)(*args, **options)
     kinds = [arg.dtype for arg in args if hasattr(arg, "dtype") and arg.dtype.kind in "fc"]
-    if not kinds or any(kind not in ("float32", "complex64") for kind in kinds):
-        return out
+    return _narrowed(out, np.result_type(*kinds)) if kinds else out
+
+
+def _narrowed(out: Any, dtype: np.dtype[Any]) -> Any:
+    """Return SciPy's results in a precision, real and complex ones."""
     if isinstance(out, tuple):
-        return tuple(_single(each) for each in out)
-    return _single(out)
-
-
-def _single(out: Any) -> Any:
-    kind = _SINGLE.get(out.dtype)
-    return out if kind is None else out.astype(kind)
+        return tuple(_narrowed(each, dtype) for each in out)
+    if out.dtype.kind == "c" and dtype.kind != "c":
+        dtype = np.result_type(dtype, np.complex64)
+    elif out.dtype.kind == "f" and dtype.kind == "c":
+        dtype = np.finfo(dtype).dtype
+    return out.astype(dtype, copy=False) if out.dtype.kind in "fc" else out

@@ -30,7 +30,8 @@ def _promoted(function: Callable[..., Any], *args: Any) -> Any:
     if not dtype.is_floating_point:
         dtype = torch.get_default_dtype()
     device = tensors[0].device if tensors else None
-    return function(*(torch.as_tensor(arg, dtype=dtype, device=device) for arg in args))
+    wide = torch.float32 if dtype.itemsize == 2 else dtype  # most have no loop of half precision
+    return function(*(torch.as_tensor(arg, dtype=wide, device=device) for arg in args)).to(dtype)
 
 
 def zeta(x: Any, q: Any = None, /) -> Any:
@@ -47,8 +48,10 @@ def polygamma(n: Any, x: Any, /) -> Any:
         x = torch.as_tensor(x, dtype=torch.get_default_dtype(), device=getattr(n, "device", None))
     elif not x.dtype.is_floating_point:
         x = x.to(torch.get_default_dtype())
+    dtype = x.dtype
+    x = x.to(torch.float32) if dtype.itemsize == 2 else x
     n = torch.as_tensor(n, dtype=x.dtype, device=x.device)
     sign = torch.where(n % 2 == 0, -1.0, 1.0).to(x.dtype)
     positive = torch.where(n == 0, 1.0, n).to(x.dtype)
     value = sign * torch.exp(torch.special.gammaln(n + 1)) * torch.special.zeta(positive + 1, x)
-    return torch.where(n == 0, torch.special.digamma(x), value)
+    return torch.where(n == 0, torch.special.digamma(x), value).to(dtype)

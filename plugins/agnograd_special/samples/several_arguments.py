@@ -10,17 +10,20 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "bdtrc": (2, 5, (0.2, 0.8)),
     "bdtri": (2, 5, (0.2, 0.8)),
     "beta": ((0.5, 2.0), (0.5, 2.0)),
-    "betainc": (1.5, 2.5, (0.2, 0.8)),
-    "betaincc": (1.5, 2.5, (0.2, 0.8)),
-    "betainccinv": (1.5, 2.5, (0.2, 0.8)),
-    "betaincinv": (1.5, 2.5, (0.2, 0.8)),
+    "betainc": ((0.8, 2.0), (1.5, 3.0), (0.2, 0.8)),
+    "betaincc": ((0.8, 2.0), (1.5, 3.0), (0.2, 0.8)),
+    "betainccinv": ((0.8, 2.0), (1.5, 3.0), (0.2, 0.8)),
+    "betaincinv": ((0.8, 2.0), (1.5, 3.0), (0.2, 0.8)),
+    "beta_density": ((0.8, 2.0), (1.5, 3.0), (0.2, 0.8)),
     "betaln": ((0.5, 2.0), (0.5, 2.0)),
     "binom": ((4.0, 6.0), (1.2, 2.8)),
     "boxcox": ((0.5, 2.0), (-1.0, 1.0)),
     "boxcox1p": ((0.5, 2.0), (-1.0, 1.0)),
-    "chdtr": (3.5, (0.5, 5.0)),
-    "chdtrc": (3.5, (0.5, 5.0)),
-    "chdtri": (3.5, (0.2, 0.8)),
+    "boxcox1p_slope": ((0.5, 2.0), (-1.0, 1.0)),
+    "boxcox_slope": ((0.5, 2.0), (-1.0, 1.0)),
+    "chdtr": ((2.5, 4.5), (0.5, 5.0)),
+    "chdtrc": ((2.5, 4.5), (0.5, 5.0)),
+    "chdtri": ((2.5, 4.5), (0.2, 0.8)),
     "ellipeinc": ((0.3, 1.4), (0.2, 0.8)),
     "ellipj": ((0.3, 1.4), 0.6),
     "ellipkinc": ((0.3, 1.4), (0.2, 0.8)),
@@ -34,16 +37,17 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "eval_laguerre": (3, (0.5, 2.0)),
     "eval_legendre": (3, (-0.8, 0.8)),
     "expn": (2, (0.5, 2.0)),
-    "fdtr": (3.5, 4.5, (0.5, 2.0)),
-    "fdtrc": (3.5, 4.5, (0.5, 2.0)),
-    "fdtri": (3.5, 4.5, (0.2, 0.8)),
-    "gammainc": (2.5, (0.5, 5.0)),
-    "gammaincc": (2.5, (0.5, 5.0)),
-    "gammainccinv": (2.5, (0.2, 0.8)),
-    "gammaincinv": (2.5, (0.2, 0.8)),
-    "gdtr": ((0.5, 2.0), 2.5, (0.5, 2.0)),
-    "gdtrc": ((0.5, 2.0), 2.5, (0.5, 2.0)),
-    "gdtrix": ((0.5, 2.0), 2.5, (0.2, 0.8)),
+    "fdtr": ((2.5, 4.5), (3.5, 5.5), (0.5, 2.0)),
+    "fdtrc": ((2.5, 4.5), (3.5, 5.5), (0.5, 2.0)),
+    "fdtri": ((2.5, 4.5), (3.5, 5.5), (0.2, 0.8)),
+    "gamma_density": ((0.5, 3.5), (0.5, 5.0)),
+    "gammainc": ((0.5, 3.5), (0.5, 5.0)),
+    "gammaincc": ((0.5, 3.5), (0.5, 5.0)),
+    "gammainccinv": ((0.8, 3.5), (0.2, 0.8)),
+    "gammaincinv": ((0.8, 3.5), (0.2, 0.8)),
+    "gdtr": ((0.5, 2.0), (1.5, 3.0), (0.5, 2.0)),
+    "gdtrc": ((0.5, 2.0), (1.5, 3.0), (0.5, 2.0)),
+    "gdtrix": ((0.5, 2.0), (1.5, 3.0), (0.2, 0.8)),
     "hankel1": (1.5, (0.5, 3.0)),
     "hankel2": (1.5, (0.5, 3.0)),
     "huber": ((0.5, 0.9), (1.0, 2.0)),
@@ -62,6 +66,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "kv": (1.5, (0.5, 3.0)),
     "kve": (1.5, (0.5, 3.0)),
     "lpmv": (1, 2.5, (-0.8, 0.8)),
+    "lpmv_slope": (1, 2.5, (-0.8, 0.8)),
     "modstruve": (1.5, (0.5, 2.0)),
     "nbdtr": (2, 5, (0.2, 0.8)),
     "nbdtrc": (2, 5, (0.2, 0.8)),
@@ -72,6 +77,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "pdtri": (2, (0.2, 0.8)),
     "poch": ((0.5, 2.0), (0.5, 2.0)),
     "polygamma": (2, (0.5, 3.0)),
+    "polygamma_rise": ((0.5, 2.0), (0.5, 2.0)),
     "powm1": ((0.5, 2.0), (-1.0, 1.0)),
     "pseudo_huber": ((0.5, 2.0), (-2.0, 2.0)),
     "radian": ((0.0, 90.0), (0.0, 60.0), (0.0, 60.0)),
@@ -87,7 +93,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "xlogy": ((-1.0, 2.0), (0.3, 2.0)),
     "yn": (2, (0.5, 3.0)),
     "yv": (1.5, (0.5, 3.0)),
-    "zeta": (2.5, (0.5, 3.0)),
+    "zeta": ((1.5, 4.0), (0.5, 3.0)),
 }
 
 
@@ -122,6 +128,8 @@ def _count(name: str) -> int:
 
 
 _BROADCAST = [(2, 1), (3,), ()]
+_INSIDE = array(values=[0.2, 0.7])
+_SHAPES = array(3, low=0.8, high=3.0), array(low=1.5, high=3.0), array(3, low=0.2, high=0.8)
 samples = [
     sample
     for name in ARGUMENTS
@@ -154,11 +162,35 @@ samples += [
     Sample("special.inv_boxcox1p", array(values=[0.5, 1.0]), 0.0),
     Sample("special.multigammaln", array(2, low=2.5, high=4.0), 3),
     Sample("special.multigammaln", array(low=1.5, high=4.0), d=1),
+    Sample("special.beta_density", array(values=[12.0, 30.0, 1.5]), 20.0, array(values=0.3)),
+    Sample("special.gamma_density", array(values=[12.0, 30.0]), array(values=[8.0, 35.0])),
+    Sample("special.betainc_by_shapes", *_SHAPES, order=1),
+    Sample("special.betainc_by_shapes", *_SHAPES, by_a=0, by_b=1, order=1),
+    *(
+        Sample("special.betainc_by_shapes", 1.5, 2.5, _INSIDE, by_a=by_a, by_b=2 - by_a)
+        for by_a in range(3)
+    ),
+    Sample("special.gammainc_by_shape", _SHAPES[0], array(values=[0.4, 1.2, 6.0]), order=1),
+    Sample("special.gammainc_by_shape", 1.5, array(values=[0.4, 1.2, 6.0]), 2),
+    Sample("special.stdtr", _SHAPES[0], array(values=[0.4, -1.2, 6.0])),
+    Sample("special.stdtr_by_df", _SHAPES[0], array(values=[0.4, -1.2, 6.0]), order=1),
+    Sample("special.stdtrit", _SHAPES[0], array(values=[0.4, 0.1, 0.9]), order=1),
+    Sample("special.lpmv", array(values=[0, 2], dtype="int64"), 3.0, array(values=[0.3, -0.6])),
+    Sample("special.lpmv", array(values=[-1, -2], dtype="int64"), 3.0, array(values=[0.3, -0.6])),
+    Sample("special.lpmv_slope", -1, 2.5, array(values=[0.3, -0.6]), order=2),
+    Sample(
+        "special.boxcox_slope", array(values=[0.5, 2.0, 5.0]), array(values=[3.0, 0.0, -2.0]), 2
+    ),
+    Sample(
+        "special.boxcox1p_slope", array(values=[-0.4, 2.0, 5.0]), array(values=[3.0, 0.0, -2.0])
+    ),
+    Sample("special.polygamma_rise", array(values=[0.5, 2.0]), array(values=[-0.3, 15.0]), 1),
+    Sample("special.polygamma_rise", array(values=[-0.5, 2.0]), 1.2, 2),
     Sample("special.polygamma", 0, array(2, low=0.5, high=3.0)),
     Sample("special.xlogy", array(2, low=0.3), 2.0),
     Sample("special.xlogy", 2, array(2, low=0.3)),
     Sample("special.xlogy", array(values=[0.0, 1.0]), array(values=[2.0, 3.0])),
-    Sample("special.zeta", array(2, low=1.5, high=3.0), order=0),
+    Sample("special.zeta", array(2, low=1.5, high=3.0)),
     *(
         Sample(f"special.{name}", 2, array(2, low=0.5, high=3.0), derivative=True)
         for name in ("spherical_in", "spherical_jn", "spherical_kn", "spherical_yn")
