@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import is_complex, operand
+from agnograd.extend import device_of, is_complex, operand
 
 __all__ = ["arrays_in", "filled", "given", "inexact", "padded", "real_like", "sliced"]
 
@@ -19,7 +17,7 @@ def inexact(xp: Any, *values: Any) -> list[Any]:
     """
     found = [operand(xp, each) if hasattr(each, "dtype") else each for each in values]
     arrays = [each for each in found if hasattr(each, "dtype")]
-    device = array_api_compat.device(arrays[0]) if arrays else None
+    device = device_of(arrays[0]) if arrays else None
     kinds = ("real floating", "complex floating")
     dtypes = [each.dtype for each in arrays if xp.isdtype(each.dtype, kinds)]
     dtype = xp.result_type(*dtypes) if dtypes else xp.asarray(0.0).dtype
@@ -60,7 +58,7 @@ def arrays_in(args: Any) -> list[Any]:
 def filled(x: Any, axis: int, length: int, value: Any, xp: Any) -> Any:
     """Return an array of one value that can be joined to ``x`` along an axis."""
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
-    return xp.full(shape, value, dtype=x.dtype, device=array_api_compat.device(x))
+    return xp.full(shape, value, dtype=x.dtype, device=device_of(x))
 
 
 def padded(x: Any, around: Sequence[tuple[int, int]], xp: Any, value: Any = 0) -> Any:

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-import array_api_compat
-
 import agnograd as ag
+from agnograd.extend import device_of
 
-__all__ = ["from_host", "host_methods", "on_host", "to_host"]
+__all__ = ["by_host", "from_host", "host_methods", "on_host", "to_host"]
 
 
 def host_methods() -> Any:
@@ -30,7 +29,7 @@ def to_host(x: Any) -> Any:
 def from_host(x: Any, like: Any) -> Any:
     """Return NumPy's array as one of the kind, dtype and device of another, a Variable or not."""
     raw = like.data if isinstance(like, ag.Variable) else like
-    device = array_api_compat.device(raw)
+    device = device_of(raw)
     moved = ag.asarray(x, backend=like, dtype=like.dtype, device=device)
     return moved if isinstance(like, ag.Variable) else moved.data
 
@@ -43,3 +42,16 @@ def on_host(f: Callable[..., Any], like: Any) -> Callable[..., Any]:
             return to_host(f(from_host(x, like)))
 
     return function
+
+
+def by_host(name: str, xp: Any, backend: Any, *arrays: Any) -> Any:
+    """Return what a function of SciPy's gives of raw matrices, as arrays of their kind.
+
+    What it computes is moved to the host and back: for libraries that have no such function.
+    """
+    kernels = import_module("agnograd_scipy.kernels.matrices")
+    out = getattr(kernels, name)(*(backend.to_host(each) for each in arrays))
+    device = device_of(arrays[0])
+    if isinstance(out, tuple):
+        return tuple(xp.asarray(each, device=device) for each in out)
+    return xp.asarray(out, device=device)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from agnograd.extend import OpSet
 
-__all__ = ["integrate", "interpolate", "ndimage", "optimize", "signal", "spatial"]
+__all__ = [
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "spatial",
+    "stats",
+]
 
 
 def _extension(name: str, *modules: str) -> OpSet:
@@ -19,7 +28,26 @@ def _extension(name: str, *modules: str) -> OpSet:
 
 integrate = _extension("integrate", "equations", "integrals")
 interpolate = _extension("interpolate", "banded", "points")
+linalg = OpSet(
+    "scipy.linalg",
+    samples="agnograd_scipy.samples.linalg",
+    kernels={
+        "dask": "agnograd_scipy.kernels.matrices_dask",
+        "jax": "agnograd_scipy.kernels.matrices_jax",
+        "numpy": "agnograd_scipy.kernels.matrices",
+        "torch": "agnograd_scipy.kernels.matrices_torch",
+    },
+    extension="linalg",
+    modules=[
+        f"agnograd_scipy.{module}"
+        for module in (
+            *("factorisations", "matrix_equations", "matrix_functions"),
+            *("structured", "triangular"),
+        )
+    ],
+)
 ndimage = _extension("ndimage", "interpolation", "ndfilters", "splines")
 optimize = _extension("optimize", "implicit")
 signal = _extension("signal", "convolution", "filters")
 spatial = _extension("spatial", "distance")
+stats = _extension("stats", "continuous", "discrete", "multivariate")

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import conjugate_if_complex
+from agnograd.extend import conjugate_if_complex, device_of
 from agnograd_scipy._arrays import filled
 from agnograd_scipy._ops import interpolate
 
@@ -36,7 +34,7 @@ def solve_banded(xp: Any, ab: Any, b: Any, /, *, lower: int, upper: int) -> Any:
     """
     dtype = xp.result_type(ab, b)
     ab, b = (xp.astype(each, dtype, copy=False) for each in (ab, b))
-    n, device = ab.shape[1], array_api_compat.device(ab)
+    n, device = ab.shape[1], device_of(ab)
     if not n or 0 in b.shape:
         return b
     matrix = xp.zeros((n, n), dtype=dtype, device=device)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import array_api_compat
-
+from agnograd.extend import device_of
 from agnograd_scipy._arrays import filled
 
 __all__ = ["extended", "inside", "modes_of", "wrapped"]
@@ -63,7 +62,7 @@ def extended(x: Any, axis: int, before: int, after: int, mode: str, cval: Any, x
     if not before and not after:
         return x
     places = [_place(index, length, kind) for index in range(-before, length + after)]
-    where = xp.asarray(places, dtype=xp.int64, device=array_api_compat.device(x))
+    where = xp.asarray(places, dtype=xp.int64, device=device_of(x))
     return xp.take(x, where, axis=axis)
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import divide_or_zero, is_complex
+from agnograd.extend import device_of, divide_or_zero, is_complex
 from agnograd_scipy._arrays import inexact
 from agnograd_scipy._ops import spatial
 
@@ -79,7 +77,7 @@ def pdist(
     (x,) = inexact(xp, X)
     if x.ndim != 2:
         raise ValueError(f"rows are wanted, not an array of shape {x.shape}")
-    count, device = x.shape[0], array_api_compat.device(x)
+    count, device = x.shape[0], device_of(x)
     pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
     u, v = (
         xp.take(x, xp.asarray([pair[k] for pair in pairs], dtype=xp.int64, device=device), axis=0)

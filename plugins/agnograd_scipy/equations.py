@@ -4,23 +4,24 @@ SciPy chooses the steps, on the host and without gradients. With these fixed, th
 formula is then evaluated by the namespace, and recorded: the derivative is exactly that of the
 approximation which is returned, in every order. That the choice depends on the arguments is left
 out, which is of the order of the tolerances (Eberhard and Bischof, "Automatic differentiation of
-numerical integration algorithms", 1999).
+numerical integration algorithms", 1999), as the steps control the error of the derivative, too.
 """
 
 from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import array_api_compat
-
+import agnograd as ag
+from agnograd.extend import device_of, is_tracked
 from agnograd_scipy._arrays import given, inexact
 from agnograd_scipy._host import host_methods, on_host, to_host
 from agnograd_scipy._ops import integrate
 
-__all__ = ["Solution", "solve_ivp"]
+__all__ = ["Solution", "odeint", "solve_ivp"]
 
 
 class Solution(NamedTuple):
@@ -83,7 +84,7 @@ def solve_ivp(
     Raises
     ------
     RuntimeError
-        If SciPy's steps get too small.
+        If SciPy's steps get too small, for the solution or for its derivative.
     """
     _known(options, ("rtol", "atol", "max_step", "first_step"))
     (y0,) = inexact(xp, y0)
@@ -93,18 +94,15 @@ def solve_ivp(
     ends = [_number(each) for each in t_span]
 
     slope = _slope(fun, args, y0)
-
-    def on_numpy(t: float, y: Any) -> Any:
-        return on_host(lambda y: slope(float(t), y), y0)(y)
-
-    times, formula, calls = host_methods().accepted_steps(
-        on_numpy, ends, to_host(y0), method, **options
-    )
+    at_start = slope(t_span[0], y0)
+    tracked = ag.is_grad_enabled() and any(map(is_tracked, (at_start, y0, *t_span)))
+    choose = _controlled_steps if tracked else _steps_of
+    times, formula, calls = choose(slope, ends, y0, args, method, options)
     if any(hasattr(each, "dtype") for each in t_span):
         first, last = t_span
         span = ends[1] - ends[0] or 1.0
         times = [first + (t - ends[0]) / span * (last - first) for t in times]
-    steps = _steps(slope, formula, times, y0)
+    steps = _steps(slope, formula, times, y0, at_start)
     if t_eval is None:
         points, values = times, [y0, *(step.end for step in steps)]
     else:
@@ -113,10 +111,78 @@ def solve_ivp(
     return Solution(_stacked(xp, points, y0), _columns(xp, values, y0), calls)
 
 
+def odeint(
+    xp: Any,
+    func: Callable[..., Any],
+    y0: Any,
+    t: Any,
+    args: Any = (),
+    *,
+    rtol: float = 1.49012e-8,
+    atol: float = 1.49012e-8,
+    hmax: float = 0.0,
+    h0: float = 0.0,
+    tfirst: bool = False,
+) -> Any:
+    """Solve dy/dt = func(y, t, *args) from y0 on, ``scipy.integrate.odeint``.
+
+    The steps are those of ``solve_ivp(method="DOP853")``, where SciPy's ``odeint`` takes LSODA's:
+    equal within the tolerances, and slower where the equation is stiff.
+
+    Parameters
+    ----------
+    func : callable
+        ``func(y, t, *args)`` returns an array of the shape of ``y``, or a list of its elements. It
+        is made of array functions.
+    y0 : array, shape (n,), or list
+        The initial values.
+    t : array or sequence of float, shape (times,)
+        The times at which the solution is wanted, in order, from that of ``y0`` on. An array has
+        a gradient.
+    args : tuple
+        Further arguments of ``func``. They have gradients, as everything that it uses.
+    rtol, atol : float
+        The tolerances.
+    hmax, h0 : float
+        The longest and the first step; 0 leaves them to SciPy.
+    tfirst : bool
+        Whether it is ``func(t, y, *args)``.
+
+    Returns
+    -------
+    array, shape (times, n)
+    """
+    (y0,) = inexact(xp, xp.asarray(y0) if isinstance(y0, list | tuple) else y0)
+    y0 = xp.reshape(y0, (1,)) if not y0.ndim else y0
+
+    def like(element: Any, y: Any) -> Any:
+        if hasattr(element, "dtype"):
+            return xp.reshape(xp.astype(element, y.dtype, copy=False), ())
+        return xp.asarray(element, dtype=y.dtype, device=device_of(y))
+
+    def fun(time: Any, y: Any, *args: Any) -> Any:
+        found = func(time, y, *args) if tfirst else func(y, time, *args)
+        if isinstance(found, list | tuple):
+            found = xp.stack([like(each, y) for each in found])
+        return xp.reshape(found, y.shape) if found.shape in ((), (1, *y.shape)) else found
+
+    times: Any = xp.asarray(t) if hasattr(t, "dtype") else [float(each) for each in t]
+    count = times.shape[0] if hasattr(times, "dtype") else len(times)
+    if count < 2:
+        return xp.reshape(y0, (1, -1))[:count, :]
+    span = [times[0], times[-1]]
+    if not (hasattr(times, "dtype") and is_tracked(times)):
+        span = [_number(each) for each in span]
+    steps = {"max_step": hmax, "first_step": h0}
+    options = {name: step for name, step in steps.items() if step} | {"rtol": rtol, "atol": atol}
+    solution = solve_ivp(xp, fun, span, y0, "DOP853", times, args, **options)
+    return xp.matrix_transpose(solution.y)
+
+
 def _slope(fun: Callable[..., Any], args: Sequence[Any], y0: Any) -> Callable[..., Any]:
     """Return the function of t and y, which has to return an array of the shape of y."""
 
-    def slope(t: Any, y: Any) -> Any:
+    def slope(t: Any, y: Any, args: Sequence[Any] = args) -> Any:
         found = fun(t, y, *args)
         if getattr(found, "shape", None) != y0.shape:
             what = getattr(found, "shape", type(found).__name__)
@@ -126,11 +192,50 @@ def _slope(fun: Callable[..., Any], args: Sequence[Any], y0: Any) -> Callable[..
     return slope
 
 
+def _steps_of(
+    slope: Callable[..., Any],
+    ends: Sequence[float],
+    y0: Any,
+    args: Sequence[Any],
+    method: str,
+    options: dict[str, Any],
+) -> Any:
+    """Return the times at which SciPy's steps end, the method, and how often it called fun."""
+
+    def on_numpy(t: float, y: Any) -> Any:
+        return on_host(lambda y: slope(float(t), y), y0)(y)
+
+    return host_methods().accepted_steps(on_numpy, ends, to_host(y0), method, **options)
+
+
+def _controlled_steps(
+    slope: Callable[..., Any],
+    ends: Sequence[float],
+    y0: Any,
+    args: Sequence[Any],
+    method: str,
+    options: dict[str, Any],
+) -> Any:
+    """Return the same of steps that control the error of a derivative, too."""
+    kernels = import_module("agnograd_scipy.kernels.sensitivities")
+    both = kernels.Sensitivity(slope, y0, args)
+    tolerances = kernels.controlled(y0, **options)
+    try:
+        return host_methods().accepted_steps(both, ends, both.start, method, **tolerances)
+    except RuntimeError as error:
+        _steps_of(slope, ends, y0, args, method, options)  # else the error is the solution's
+        raise RuntimeError(
+            f"{error} That is the derivative's error, which stays above the tolerances, while the "
+            "solution's does not: the derivative may be infinite somewhere. For the solution "
+            "without a derivative, call solve_ivp under ag.no_grad(), or detach what fun uses"
+        ) from error
+
+
 def _steps(
-    slope: Callable[..., Any], formula: Any, times: Sequence[Any], y0: Any
+    slope: Callable[..., Any], formula: Any, times: Sequence[Any], y0: Any, first: Any
 ) -> Iterator[Step]:
     """Take the steps that SciPy chose, one after the other."""
-    y, slope_now = y0, slope(times[0], y0)
+    y, slope_now = y0, first
     for t, then in pairwise(times):
         step = Step(slope, formula, t, then - t, y, slope_now)
         yield step
@@ -146,13 +251,13 @@ def _known(options: dict[str, Any], names: Sequence[str]) -> None:
 def _columns(xp: Any, values: Sequence[Any], y0: Any) -> Any:
     if values:
         return xp.stack(values, axis=-1)
-    return xp.zeros((*y0.shape, 0), dtype=y0.dtype, device=array_api_compat.device(y0))
+    return xp.zeros((*y0.shape, 0), dtype=y0.dtype, device=device_of(y0))
 
 
 def _stacked(xp: Any, points: Sequence[Any], y0: Any) -> Any:
     """Return times as an array, of the precision of the solution."""
     real = xp.real(y0).dtype if xp.isdtype(y0.dtype, "complex floating") else y0.dtype
-    device = array_api_compat.device(y0)
+    device = device_of(y0)
     if not any(hasattr(each, "dtype") for each in points):
         return xp.asarray([float(each) for each in points], dtype=real, device=device)
     return xp.stack([xp.asarray(each, dtype=real, device=device) for each in points])
@@ -233,4 +338,9 @@ class Step:
 integrate.composed(
     "integrate.solve_ivp(fun, t_span, y0, method='RK45', t_eval=None, args=(), **options)",
     solve_ivp,
+)
+integrate.composed(
+    "integrate.odeint(func, y0, t, args=(), *, rtol=1.49012e-8, atol=1.49012e-8, hmax=0.0, h0=0.0, "
+    "tfirst=False)",
+    odeint,
 )

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import conjugate_if_complex
+from agnograd.extend import conjugate_if_complex, device_of
 from agnograd_scipy._arrays import filled, inexact, padded
 from agnograd_scipy._ops import signal
 
@@ -43,7 +41,7 @@ def all_pole(xp: Any, x: Any, a: Any, /) -> Any:
     x = x / a[0]
     if not order or not length:
         return x
-    device = array_api_compat.device(x)
+    device = device_of(x)
     below = xp.eye(order - 1, order, dtype=dtype, device=device)
     matrix = xp.concat([xp.expand_dims(-a[1:] / a[0], axis=0), below], axis=0)
     power = xp.matrix_transpose(matrix)

@@ -13,8 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import array_api_compat
-
+from agnograd.extend import device_of
 from agnograd_scipy._arrays import inexact, real_like
 from agnograd_scipy._ops import ndimage
 from agnograd_scipy.boundaries import extended, inside, wrapped
@@ -125,7 +124,7 @@ def _taps(xp: Any, x: Any, length: int, order: int, mode: str, around: str) -> t
 
     The last is None where all are; for mode "constant" it has no axis of taps.
     """
-    device = array_api_compat.device(x)
+    device = device_of(x)
     x = inside(x, length, mode, xp)
     shifted = x if order % 2 else x + 0.5
     floor = xp.floor(shifted)
@@ -192,7 +191,7 @@ def affine_transform(
 
 def _grid(xp: Any, shape: Sequence[int], like: Any) -> Any:
     """Return the coordinates of all elements of a shape, as an array (d, count)."""
-    device = array_api_compat.device(like)
+    device = device_of(like)
     axes = [xp.arange(length, dtype=like.dtype, device=device) for length in shape]
     return xp.stack([xp.reshape(each, (-1,)) for each in xp.meshgrid(*axes, indexing="ij")])
 

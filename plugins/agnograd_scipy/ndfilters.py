@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import array_api_compat
-
+from agnograd.extend import device_of
 from agnograd_scipy._arrays import inexact, real_like
 from agnograd_scipy._ops import ndimage
 from agnograd_scipy.boundaries import extended, modes_of
@@ -151,7 +150,7 @@ def gaussian_filter1d(
     if radius is None:
         radius = int(truncate * (sigma.item() if hasattr(sigma, "item") else sigma) + 0.5)
     (sigma,) = real_like(xp, input, sigma)
-    device = array_api_compat.device(input)
+    device = device_of(input)
     x = xp.arange(-radius, radius + 1, dtype=sigma.dtype, device=device)
     gaussian = xp.exp(-0.5 * (x / sigma) ** 2)
     gaussian = gaussian / xp.sum(gaussian)

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import is_complex
+from agnograd.extend import device_of, is_complex
 from agnograd_scipy._arrays import inexact
 from agnograd_scipy._ops import ndimage
 
@@ -93,7 +91,7 @@ def spline_filter1d(
     real = xp.real(x).dtype if is_complex(x.dtype, xp) else x.dtype
     half = order // 2
     taps = weights(0.0 if order % 2 else 0.5, order)[half::-1]  # from the middle outwards
-    places = xp.arange(period, dtype=real, device=array_api_compat.device(x))
+    places = xp.arange(period, dtype=real, device=device_of(x))
     angle = places * (2 * xp.pi / period)
     response = taps[0] + sum(2 * w * xp.cos(k * angle) for k, w in enumerate(taps) if k)
     if is_complex(x.dtype, xp):
@@ -114,7 +112,7 @@ def _transposed(g: Any, order: int, axis: int, mode: str, xp: Any) -> Any:
     if symmetry(mode) != "mirror" or order < 2 or g.shape[axis] < 2:
         return xp.ndimage.spline_filter1d(g, order, axis, mode=mode)
     ends = [0.5, *[1.0] * (g.shape[axis] - 2), 0.5]
-    share = xp.asarray(ends, dtype=g.dtype, device=array_api_compat.device(g))
+    share = xp.asarray(ends, dtype=g.dtype, device=device_of(g))
     share = xp.reshape(share, (-1, *(1,) * (g.ndim - 1 - axis % g.ndim)))
     return xp.ndimage.spline_filter1d(g / share, order, axis, mode=mode) * share
 

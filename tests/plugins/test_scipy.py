@@ -1,5 +1,6 @@
 """The functions of SciPy: their values, and what samples cannot say of their derivatives."""
 
+import math
 import runpy
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from agnograd_scipy import integrate, interpolate, ndimage, optimize, signal, sp
 from agnograd_scipy.boundaries import extended
 from agnograd_scipy.distance import METRICS
 from agnograd_scipy.samples.ndimage import MODES
+from arrays import host
 
 PAGE = Path(__file__).parents[2] / "docs" / "scipy.md"
 
@@ -22,10 +24,6 @@ PAGE = Path(__file__).parents[2] / "docs" / "scipy.md"
 def made(xp, values, dtype="float64"):
     """Return a raw array of a backend."""
     return xp.asarray(np.asarray(values), dtype=getattr(xp, dtype)).data
-
-
-def host(value):
-    return np.asarray(value.detach() if isinstance(value, ag.Variable) else value)
 
 
 def same(found, expected, tolerance=1e-12):
@@ -381,6 +379,27 @@ def test_solutions_are_scipys(xp, method, times):
         same(found.t, expected.t)
 
 
+@pytest.mark.parametrize("times", [[0.0, 0.5, 2.0], [1.0, 0.25], [0.3]])
+def test_odeint_is_scipys(xp, times):
+    def pendulum(y, t, k):
+        return [y[1], -k * y[0] * (1 + 0.1 * t)]
+
+    expected = scipy.integrate.odeint(pendulum, [1.0, 0.5], times, args=(2.0,))
+    for given_times in (times, made(xp, np.asarray(times))):
+        found = xp.integrate.odeint(pendulum, [1.0, 0.5], given_times, (2.0,))
+        np.testing.assert_allclose(host(found), expected, rtol=1e-5, atol=1e-6)
+    first = xp.integrate.odeint(lambda t, y: -y, 1.0, times, tfirst=True, hmax=0.5, h0=0.01)
+    np.testing.assert_allclose(host(first)[:, 0], np.exp(times[0] - np.asarray(times)), rtol=1e-6)
+
+
+def test_odeint_has_gradients_by_values_times_and_arguments(xp):
+    def decay(y0, times, rate):
+        return xp.integrate.odeint(lambda y, t, rate: -rate * y, y0, times, (rate,))
+
+    at = ([1.5, 0.5], [0.0, 0.4, 1.0], 0.7)
+    ag.check_grad(decay, *(made(xp, each) for each in at), order=1)
+
+
 def test_the_derivative_of_a_solution_is_as_accurate_as_the_solution():
     """The exact derivative of exp(p t) y0, and the sensitivity of a solution to its end."""
     xp = ag.namespace("numpy")
@@ -399,6 +418,98 @@ def test_the_derivative_of_a_solution_is_as_accurate_as_the_solution():
     np.testing.assert_allclose(by_t1, 0.7 * 0.9 * value, rtol=1e-9)
     second = ag.grad(lambda p: ag.grad(end, argnums=1)(at[0], p, at[2]))(at[1])
     np.testing.assert_allclose(second, 0.7 * 1.5**2 * value, rtol=1e-8)
+
+
+def robertson(t, y, k0, k1, k2):
+    xp = ag.namespace(y)
+    decay, pair, back = k0 * y[0], k1 * y[1] * y[1], k2 * y[1] * y[2]
+    return xp.stack([back - decay, decay - pair - back, pair])
+
+
+RATES = (0.04, 3e7, 1e4)
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")  # of tried steps, as SciPy
+@pytest.mark.parametrize("closure", [False, True])
+@pytest.mark.parametrize("method", ["RK45", "RK23", "DOP853"])
+def test_steps_at_the_limit_of_stability_keep_the_derivative(method, closure):
+    """Stiff equations: the solution of these steps is right, and its derivative was not."""
+    xp = ag.namespace("numpy")
+
+    def end(k0):
+        rates = (k0, *map(np.asarray, RATES[1:]))
+        fun = (lambda t, y: robertson(t, y, *rates)) if closure else robertson
+        y0, args = np.asarray([1.0, 0.0, 0.0]), () if closure else rates
+        return xp.integrate.solve_ivp(fun, (0.0, 0.3), y0, method, args=args).y[0, -1]
+
+    # By differences of solutions of an implicit method, to 1e-11.
+    assert float(ag.grad(end)(np.asarray(RATES[0]))) == pytest.approx(-0.274473, rel=1e-4)
+    _, forward = ag.jvp(end, (np.asarray(RATES[0]),), (np.ones(()),))
+    assert float(forward) == pytest.approx(-0.274473, rel=1e-4)
+    if method == "RK23":
+        assert float(ag.grad(ag.grad(end))(np.asarray(RATES[0]))) == pytest.approx(0.3294, rel=0.1)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "strict", "torch", "jax"], indirect=True)
+def test_a_stiff_equation_keeps_its_derivatives(xp):
+    """By the rate and by what starts: exp(-rate t) falls, and cos(t) is what is left."""
+
+    def end(y0, rate, end):
+        found = xp.integrate.solve_ivp(
+            lambda t, y, rate: -rate * (y - xp.cos(t * xp.ones_like(y))),
+            (0.0, end),
+            y0,
+            args=(rate,),
+        )
+        return found.y[0, -1]
+
+    rate, t = 200.0, 1.0
+    by_y0, by_rate, by_t = (
+        float(host(each).sum())
+        for each in ag.grad(end, argnums=(0, 1, 2))(made(xp, [0.0]), made(xp, rate), made(xp, t))
+    )
+    sine, cosine, square = math.sin(t), math.cos(t), 1 + rate * rate
+    # y = rate (rate cos t + sin t) / (1 + rate**2)
+    expected = (2 * rate * cosine + sine) / square
+    expected -= 2 * rate * (rate * rate * cosine + rate * sine) / square**2
+    assert by_y0 == pytest.approx(0.0, abs=1e-4)
+    assert by_rate == pytest.approx(expected, abs=1e-6)
+    assert by_t == pytest.approx(rate * (cosine - rate * sine) / square, rel=1e-2)
+
+
+def test_what_moves_only_the_derivative_shortens_the_steps():
+    xp = ag.namespace("numpy")
+
+    def end(p):
+        wave = lambda t, y, p: p * math.sin(20.0 * t) * xp.ones_like(y)  # noqa: E731
+        return xp.integrate.solve_ivp(wave, (0.0, 2.0), np.zeros(1), args=(p,), rtol=1e-5).y[0, -1]
+
+    expected = (1 - math.cos(40.0)) / 20
+    assert float(ag.grad(end)(np.zeros(()))) == pytest.approx(expected, rel=1e-3)
+
+
+def test_without_gradients_steps_are_scipys():
+    xp = ag.namespace("numpy")
+    p, y0 = ag.Variable(np.asarray([1.0, 0.3])), np.asarray([1.0, 0.5])
+    expected = scipy.integrate.solve_ivp(lambda t, y: -y, (0.0, 3.0), y0)
+    with ag.no_grad():
+        found = xp.integrate.solve_ivp(lambda t, y, p: -y + 0 * p, (0.0, 3.0), y0, args=(p,))
+    same(found.t, expected.t)
+    assert found.nfev == expected.nfev
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_a_derivative_that_no_steps_control_is_an_error():
+    xp = ag.namespace("numpy")
+
+    def end(y0):
+        return xp.integrate.solve_ivp(lambda t, y: xp.sqrt(1.0 - y), (0.0, 1.0), y0).y[:, -1]
+
+    y0 = ag.Variable(np.ones(2))
+    with pytest.raises(RuntimeError, match=r"That is the derivative's error.*ag\.no_grad\(\)"):
+        end(y0)
+    with ag.no_grad():
+        assert host(end(y0)).tolist() == [1.0, 1.0]
 
 
 def test_times_of_a_solution_have_gradients():
@@ -450,6 +561,53 @@ def test_integrals_that_do_not_converge_are_errors():
     xp = ag.namespace("numpy")
     with pytest.raises(RuntimeError, match=r"quad: .*epsabs is"):
         xp.integrate.quad(lambda x: 1 / x, 1e-12, 1.0, limit=2)
+
+
+# Integrands that do not vary where their derivative by the parameter at 1 does, and its integral.
+SMOOTH_AT_ONE = {
+    "roots at both ends": (lambda xp, x, p: x + (p - 1) * (x * (1 - x)) ** 0.5, math.pi / 8),
+    "a step": (lambda xp, x, p: 1.0 + (p - 1) * x * float(x > 0.3), 0.455),
+    "a logarithm": (lambda xp, x, p: x ** (p - 1), -1.0),
+    "oscillations": (
+        lambda xp, x, p: x + xp.sin((p - 1) * xp.sin(xp.asarray(300 * x, dtype=xp.float64))),
+        (1 - math.cos(300.0)) / 300,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH_AT_ONE)
+@pytest.mark.parametrize("mode", ["reverse", "forward", "closure"])
+def test_intervals_are_chosen_for_the_derivative_too(xp, name, mode):
+    function, expected = SMOOTH_AT_ONE[name]
+
+    def integral(p):
+        args, used = ((), p) if mode == "closure" else ((p,), None)
+        f = lambda x, q=used: function(xp, x, q)  # noqa: E731
+        return xp.integrate.quad(f, 0.0, 1.0, args)[0]
+
+    one = xp.asarray(1.0, dtype=xp.float64).data
+    found = ag.jvp(integral, one, one)[1] if mode == "forward" else ag.grad(integral)(one)
+    assert float(found) == pytest.approx(expected, abs=1e-8)
+
+
+def test_a_derivative_that_does_not_converge_is_an_error():
+    xp = ag.namespace("numpy")
+    integral = lambda p: xp.integrate.quad(lambda x: (p - x) ** 0.5, 0.0, 1.0)[0]  # noqa: E731
+    with pytest.raises(RuntimeError, match=r"quad: .*That is the derivative's error.*no_grad"):
+        ag.grad(lambda p: xp.integrate.quad(lambda x: 1.0 + (p - 1) / x, 0.0, 1.0)[0])(1.0)
+    with ag.no_grad():
+        assert float(integral(ag.Variable(1.0)).data) == pytest.approx(2 / 3)
+
+
+def test_an_integral_of_an_op_without_a_rule_has_a_value():
+    xp = ag.namespace("numpy")
+    order = ag.Variable(1.0)
+    found, _ = xp.integrate.quad(lambda x: xp.special.jv(order, x), 0.0, 1.0)
+    assert float(found.data) == pytest.approx(
+        scipy.integrate.quad(lambda x: scipy.special.jv(1.0, x), 0, 1)[0]
+    )
+    with pytest.raises(ag.errors.MissingRuleError):
+        found.backward()
 
 
 def test_formulas_of_gauss_are_scipys(xp):

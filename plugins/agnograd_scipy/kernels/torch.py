@@ -9,16 +9,16 @@ import torch
 
 from agnograd_scipy.kernels import numpy as kernels
 
-__all__: list[str] = []
+__all__ = ["on_cpu"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
     if name not in kernels.__all__:
         raise AttributeError(name)
-    return partial(_on_cpu, getattr(kernels, name))
+    return partial(on_cpu, getattr(kernels, name))
 
 
-def _on_cpu(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def on_cpu(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Call a function with the memory of tensors."""
     tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
     if any(tensor.device.type != "cpu" for tensor in tensors):

@@ -1,0 +1,61 @@
+"""JAX's functions of matrices; for others JAX calls SciPy on the host."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg
+import numpy as np
+
+from agnograd_scipy.kernels import matrices
+
+__all__ = ["expm", "logm", "lu_parts", "sqrtm", "sylvester"]
+
+
+def expm(x: Any, /) -> Any:
+    """Return the exponential."""
+    return jax.scipy.linalg.expm(x) if x.size else x
+
+
+def lu_parts(x: Any, /) -> Any:
+    """Return indices of rows, and both factors."""
+    size = min(x.shape[-2:])
+    if not x.size:
+        rows, columns = x.shape[-2:]
+        places = jnp.broadcast_to(jnp.arange(rows), x.shape[:-1])
+        lower = jnp.zeros((*x.shape[:-2], rows, size), x.dtype)
+        return places, lower, jnp.zeros((*x.shape[:-2], size, columns), x.dtype)
+    both, _, order = jax.lax.linalg.lu(x)
+    eye = jnp.eye(x.shape[-2], size, dtype=x.dtype)
+    lower = jnp.tril(both[..., :size], k=-1) + eye
+    return jnp.argsort(order, axis=-1), lower, jnp.triu(both[..., :size, :])
+
+
+def logm(x: Any, /) -> Any:
+    """Return the principal logarithm."""
+    return _called_back(matrices.logm, x.shape, x)
+
+
+def sqrtm(x: Any, /) -> Any:
+    """Return the principal square root."""
+    return _called_back(matrices.sqrtm, x.shape, x)
+
+
+def sylvester(a: Any, b: Any, q: Any, /) -> Any:
+    """Return X with A X + X B = Q."""
+    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2], q.shape[:-2])
+    return _called_back(matrices.sylvester, (*batch, *q.shape[-2:]), a, b, q)
+
+
+def _called_back(function: Callable[..., Any], shape: tuple[int, ...], *args: Any) -> Any:
+    """Compute by SciPy: at once, or inside of ``jax.jit`` by a callback when the program runs."""
+    dtype = jnp.result_type(*args)
+
+    def on_host(*args: Any) -> Any:
+        return function(*(np.asarray(arg) for arg in args)).astype(dtype, copy=False)
+
+    if not any(isinstance(arg, jax.core.Tracer) for arg in args):
+        return jnp.asarray(on_host(*args))
+    like = jax.ShapeDtypeStruct(shape, dtype)
+    return jax.pure_callback(on_host, like, *args, vmap_method="broadcast_all")

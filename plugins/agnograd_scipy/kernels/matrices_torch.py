@@ -1,0 +1,38 @@
+"""PyTorch's functions of matrices, on any device, and SciPy's on tensors that lie on the CPU."""
+
+from typing import Any
+
+import torch
+
+from agnograd_scipy.kernels import matrices
+from agnograd_scipy.kernels.torch import on_cpu
+
+__all__ = ["expm", "logm", "lu_parts", "sqrtm", "sylvester"]
+
+
+def expm(x: Any, /) -> Any:
+    """Return the exponential."""
+    return torch.matrix_exp(x)
+
+
+def lu_parts(x: Any, /) -> Any:
+    """Return indices of rows, and both factors."""
+    p, lower, upper = torch.linalg.lu(x)
+    if not x.numel():
+        return torch.zeros(x.shape[:-1], dtype=torch.int64, device=x.device), lower, upper
+    return torch.argmax(p.real, dim=-1), lower, upper
+
+
+def logm(x: Any, /) -> Any:
+    """Return the principal logarithm."""
+    return on_cpu(matrices.logm, x)
+
+
+def sqrtm(x: Any, /) -> Any:
+    """Return the principal square root."""
+    return on_cpu(matrices.sqrtm, x)
+
+
+def sylvester(a: Any, b: Any, q: Any, /) -> Any:
+    """Return X with A X + X B = Q."""
+    return on_cpu(matrices.sylvester, a, b, q)
