@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from math import inf
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import optree
 from array_api_compat import array_namespace
 
-from agnograd.extend import hookimpl
+from agnograd.extend import Uncopied, hookimpl
 
 if TYPE_CHECKING:
     import agnograd as ag
@@ -26,7 +27,7 @@ class _Reached(threading.local):
         self.passes: list[list[ag.Variable]] = []
 
 
-class Clip:
+class Clip(Uncopied):
     """Clip the ``grad`` of all leaves that backward passes reach while this is active.
 
     Hooks see gradients and change none: clipping is a call, between the pass and the step. Each
@@ -136,6 +137,8 @@ def by_norm(gradients: Any, limit: float) -> tuple[Any, Any]:
         raise ValueError(f"limit must be positive, not {limit}")
     length = norm(gradients)
     xp = array_namespace(length)
+    if limit == inf:  # the norm is what is asked for
+        return gradients, length
     factor = limit / xp.maximum(length, xp.full_like(length, limit))
     factor = xp.where(xp.isfinite(length), factor, xp.ones_like(factor))
 

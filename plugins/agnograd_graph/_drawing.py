@@ -46,6 +46,28 @@ def _saved(info: Any) -> str:
     return f"{info.name}{size}"
 
 
+# What a name may have (those of functions and classes are any strings) and the languages read as
+# theirs: quotes, escapes, entities, tags, directives, Markdown.
+_DOT = str.maketrans({"\\": r"\\", '"': r"\"", "&": "&amp;"})
+_MERMAID = str.maketrans({character: f"#{ord(character)};" for character in "#&<>`\\%;{}"})
+_MERMAID[ord('"')] = "#quot;"
+
+
+def _in_dot(line: str) -> str:
+    """Return a line of a label of Graphviz's."""
+    return _printable(line).translate(_DOT)
+
+
+def _in_mermaid(line: str) -> str:
+    """Return a line of a label of Mermaid's."""
+    return _printable(line).translate(_MERMAID)
+
+
+def _printable(line: str) -> str:
+    """Return a line with escapes for what has no picture, such as the end of a line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
 class Drawing(NamedTuple):
     """Boxes, the oldest first, and edges between their numbers; notebooks show it.
 
@@ -60,7 +82,7 @@ class Drawing(NamedTuple):
         """Return the source for Graphviz."""
         lines = ["digraph {", '  node [shape=box, style=rounded, fontname="sans-serif"]']
         for box in self.boxes:
-            label = "\\n".join(line.replace('"', r"\"") for line in box.lines())
+            label = "\\n".join(map(_in_dot, box.lines()))
             shape = ", shape=ellipse" if box.kind == "leaf" else ""
             lines.append(f'  n{box.number} [label="{label}"{shape}]')
         lines += [f"  n{edge.source} -> n{edge.target}" for edge in self.edges]
@@ -70,7 +92,7 @@ class Drawing(NamedTuple):
         """Return the source for Mermaid."""
         lines = ["flowchart TD"]
         for box in self.boxes:
-            label = "<br/>".join(line.replace('"', "#quot;") for line in box.lines())
+            label = "<br/>".join(map(_in_mermaid, box.lines()))
             start, end = ("([", "])") if box.kind == "leaf" else ("[", "]")
             lines.append(f'  n{box.number}{start}"{label}"{end}')
         lines += [f"  n{edge.source} --> n{edge.target}" for edge in self.edges]

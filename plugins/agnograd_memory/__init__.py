@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Backend, hookimpl
+from agnograd.extend import Backend, Uncopied, hookimpl
 from agnograd_memory._ledger import Holder, Ledger
 from agnograd_memory._sizes import nbytes
 
@@ -28,7 +28,7 @@ class _Held:
         self.value = value
 
 
-class Memory:
+class Memory(Uncopied):
     """Add up the bytes that graphs save, from each op's forward until the graph is freed.
 
     An array that several ops save counts once, for the first of them. What another plugin packs

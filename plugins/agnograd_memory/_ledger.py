@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from time import perf_counter
 from typing import Any, NamedTuple
+
+from agnograd.extend import Lock
 
 __all__ = ["Holder", "Ledger"]
 
@@ -25,7 +26,7 @@ class Ledger:
     """The books: arrays come in by ``add``, and go out by ``free``, once for each use."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._freed: deque[tuple[float, int]] = deque()
         self._arrays: dict[int, tuple[int, int, Holder]] = {}  # uses, bytes, the first holder
         self._held = 0

@@ -16,6 +16,7 @@ def table(facts: dict[str, Any]) -> Table:
     """Return a table of rich: what held most at the peak first."""
     from rich.filesize import decimal
     from rich.table import Table
+    from rich.text import Text
 
     made = Table("op", "value", box=None, pad_edge=False)
     for column in ("at peak", "saved in all", "values"):
@@ -27,12 +28,13 @@ def table(facts: dict[str, Any]) -> Table:
     for holder in sorted(holders, key=lambda each: -at_peak.get(each, 0)):
         row = saved.get(holder, nothing)
         sizes = decimal(at_peak.get(holder, 0)), decimal(row["bytes"])
-        made.add_row(holder.op, holder.name, *sizes, str(row["values"]), holder.location or "")
+        row_of = holder.op, holder.name, *sizes, str(row["values"]), holder.location or ""
+        made.add_row(*map(Text, row_of))  # square brackets are no markup in them
     made.add_row("peak", "", decimal(facts["peak"]), style="bold")
     made.add_row("now", "", decimal(facts["held"]), style="bold")
     for backend, figures in facts["device"].items():
         for name, size in figures.items():
-            made.add_row(f"{backend}: {name}", "", decimal(size))
+            made.add_row(Text(f"{backend}: {name}"), "", decimal(size))
     return made
 
 

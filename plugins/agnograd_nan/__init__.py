@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from agnograd.extend import hookimpl
+from agnograd.extend import Uncopied, hookimpl
 from agnograd_nan._report import NaNError, NaNWarning, facts_of, is_bad, report
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class _Local(threading.local):
         self.warned = False
 
 
-class NaN:
+class NaN(Uncopied):
     """Name the op, and the line that called it, where the first NaN or infinity arises.
 
     Parameters
@@ -63,8 +63,11 @@ class NaN:
         inf: bool = True,
         action: Literal["raise", "warn"] = "raise",
     ) -> None:
+        for name, value in (("forward", forward), ("backward", backward), ("inf", inf)):
+            if not isinstance(value, bool):
+                raise TypeError(f"nan: {name} must be True or False, not {value!r}")
         if action not in ("raise", "warn"):
-            raise ValueError(f"action must be 'raise' or 'warn', not {action!r}")
+            raise ValueError(f"nan: action must be 'raise' or 'warn', not {action!r}")
         self.forward = forward
         self.backward = backward
         self.inf = inf

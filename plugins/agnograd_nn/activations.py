@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from agnograd.extend import is_tracked
 from agnograd_nn._ops import ops
 
-__all__ = ["gelu", "log_softmax", "relu", "sigmoid", "silu", "softmax"]
+__all__ = ["balanced", "gelu", "log_softmax", "relu", "sigmoid", "silu", "softmax"]
 
 _DENSITY = 1.0 / math.sqrt(2.0 * math.pi)  # of the normal distribution at 0
 _INNER = math.sqrt(2.0 / math.pi)
 _CUBE = 0.044715
+_FAR = 40.0  # from where the approximate share is 0 or 1; its cube is a half's number, too
 
 
 def relu(xp: Any, x: Any) -> Any:
@@ -25,14 +27,24 @@ def sigmoid(xp: Any, x: Any) -> Any:
     return xp.where(x >= 0, 1.0, small) / (1.0 + small)
 
 
+def _sigmoid_slope(x: Any, xp: Any) -> Any:
+    """Return e / (1 + e)**2, where e = exp(-|x|): nothing cancels in the tails."""
+    power = xp.exp(-xp.abs(x))
+    total = 1.0 + power
+    tail = power / (total * total)
+    if not is_tracked(x):
+        return tail
+    near = xp.tanh(0.5 * x)  # the absolute value has a kink at 0
+    return xp.where(xp.abs(x) < 2.0, 0.25 - 0.25 * near * near, tail)
+
+
 def silu(xp: Any, x: Any) -> Any:
     """Return x times its sigmoid (Hendrycks and Gimpel, "Gaussian error linear units", 2016)."""
     return x * xp.nn.sigmoid(x)
 
 
 def _silu_slope(x: Any, xp: Any) -> Any:
-    s = xp.nn.sigmoid(x)
-    return s * (1.0 + x * (1.0 - s))
+    return xp.nn.sigmoid(x) * (1.0 + x * xp.nn.sigmoid(-x))
 
 
 def _density(x: Any, xp: Any) -> Any:
@@ -55,39 +67,70 @@ def gelu(xp: Any, x: Any, *, approximate: str = "none") -> Any:
 
 def _share(x: Any, approximate: str, xp: Any) -> Any:
     if approximate == "none":
-        return xp.special.ndtr(x)
+        return 0.5 * xp.special.erfc(x / -math.sqrt(2.0))  # as exact in the tail on all libraries
     if approximate != "tanh":
         raise ValueError(f"approximate must be 'none' or 'tanh', not {approximate!r}")
-    return 0.5 + 0.5 * xp.tanh(_INNER * (x + _CUBE * x * x * x))
+    x = xp.clip(x, -_FAR, _FAR)
+    return xp.nn.sigmoid(2.0 * _INNER * (x + _CUBE * x * x * x))  # half of 1 + tanh
 
 
 def _gelu_slope(x: Any, approximate: str, xp: Any) -> Any:
-    share = _share(x, approximate, xp)
     if approximate == "none":
-        return share + x * _density(x, xp)
-    inner = _INNER * (1.0 + 3.0 * _CUBE * x * x)
-    return share + 2.0 * x * inner * share * (1.0 - share)
+        return _share(x, approximate, xp) + x * _density(x, xp)
+    within = xp.clip(x, -_FAR, _FAR)
+    inner = _INNER * (1.0 + 3.0 * _CUBE * within * within)
+    share, rest = _share(x, approximate, xp), _share(-x, approximate, xp)
+    return share + within * (2.0 * inner * share * rest)
 
 
 def softmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
     """Return exp(x) over its sum along an axis, without overflow."""
+    if 0 in x.shape:  # an axis of no elements has no largest one
+        return x + xp.sum(x, axis=axis, keepdims=True)
+    dtype, x = x.dtype, _wide(x, axis, xp)
     powers = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
-    return powers / xp.sum(powers, axis=axis, keepdims=True)
+    return xp.astype(powers / xp.sum(powers, axis=axis, keepdims=True), dtype, copy=False)
 
 
 def log_softmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
     """Return the logarithm of the softmax along an axis, without overflow."""
+    if 0 in x.shape:
+        return x + xp.sum(x, axis=axis, keepdims=True)
+    dtype, x = x.dtype, _wide(x, axis, xp)
     x = x - xp.max(x, axis=axis, keepdims=True)
-    return x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))
+    out = x - xp.log(xp.sum(xp.exp(x), axis=axis, keepdims=True))
+    return xp.astype(out, dtype, copy=False)
+
+
+def _wide(x: Any, axis: int, xp: Any) -> Any:
+    """Return an array in whose dtype there are numbers for sums along an axis, as of halves."""
+    if not x.shape or x.shape[axis] < 2**15:
+        return x
+    return xp.astype(x, xp.result_type(x.dtype, xp.float32), copy=False)
+
+
+def balanced(gradient: Any, shares: Any, axis: int, xp: Any) -> Any:
+    """Return a gradient that adds up to 0 along an axis, of shares that add up to 1.
+
+    Where one of them is nearly 1, one minus it loses its digits: there the gradient is minus the
+    sum of the others.
+    """
+    most = shares > 0.5
+    others = xp.sum(xp.where(most, 0.0, gradient), axis=axis, keepdims=True)
+    return xp.where(most, -others, gradient)
 
 
 def _softmax_x(g: Any, out: Any, axis: int, xp: Any) -> Any:
     share = g * out
-    return share - out * xp.sum(share, axis=axis, keepdims=True)
+    share = share - out * xp.sum(share, axis=axis, keepdims=True)
+    return balanced(share, out, axis, xp)
 
 
 def _log_softmax_x(g: Any, out: Any, axis: int, xp: Any) -> Any:
-    return g - xp.exp(out) * xp.sum(g, axis=axis, keepdims=True)
+    dtype, g, out = out.dtype, _wide(g, axis, xp), _wide(out, axis, xp)
+    shares = xp.exp(out)
+    gradient = balanced(g - shares * xp.sum(g, axis=axis, keepdims=True), shares, axis, xp)
+    return xp.astype(gradient, dtype, copy=False)
 
 
 ops.vjp(
@@ -95,7 +138,7 @@ ops.vjp(
     x=lambda g, out, xp: xp.where(out <= 0, 0.0, g),
     forward=relu,
 )
-ops.elementwise("nn.sigmoid(x, /)", x=lambda out: out * (1.0 - out), forward=sigmoid)
+ops.elementwise("nn.sigmoid(x, /)", x=_sigmoid_slope, forward=sigmoid)
 ops.elementwise("nn.silu(x, /)", x=_silu_slope, forward=silu)
 ops.elementwise('nn.gelu(x, /, *, approximate="none")', x=_gelu_slope, forward=gelu)
 ops.vjp(

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import array_api_compat
-
+from agnograd.extend import device_of
 from agnograd_nn._ops import ops
 
 __all__ = ["scaled_dot_product_attention"]
@@ -26,7 +25,7 @@ def _weights(q: Any, k: Any, attn_mask: Any, is_causal: bool, scale: float | Non
     if attn_mask is None and not is_causal:
         return xp.nn.softmax(scores, axis=-1)
     if is_causal:
-        every = xp.ones(scores.shape[-2:], dtype=xp.bool, device=array_api_compat.device(q))
+        every = xp.ones(scores.shape[-2:], dtype=xp.bool, device=device_of(q))
         scores = xp.where(xp.tril(every), scores, -math.inf)
     if attn_mask is not None and xp.isdtype(attn_mask.dtype, "bool"):
         scores = xp.where(attn_mask, scores, -math.inf)

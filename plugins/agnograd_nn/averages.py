@@ -6,9 +6,7 @@ import functools
 import operator
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import Backend
+from agnograd.extend import Backend, device_of
 from agnograd_nn._ops import ops
 from agnograd_nn.windows import Window, cropped, padded
 
@@ -29,7 +27,7 @@ def sum_pooling(xp: Any, x: Any, *, window: Window) -> Any:
 def sum_unpooling(xp: Any, backend: Backend, y: Any, *, shape: Shape, window: Window) -> Any:
     """Return zeros of ``shape`` with each element of ``y`` added all over its window."""
     full = window.padded(shape[2:])
-    device = array_api_compat.device(y)
+    device = device_of(y)
     for axis, keys in enumerate(window.keys_along(y.shape[2:]), 2):
         wider = (*y.shape[:axis], full[axis - 2], *y.shape[axis + 1 :])
         into = xp.zeros(wider, dtype=y.dtype, device=device)

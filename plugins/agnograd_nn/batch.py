@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from agnograd.extend import device_of
 from agnograd_nn._ops import ops
 from agnograd_nn.normalisation import standardised, through_standardised
 
@@ -61,9 +62,15 @@ def batch_norm(
     """
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var are given together, or neither")
-    if training:
-        count = _count(x.shape)
-        if count < 2:
+    if training and not _count(x.shape):  # of no values nothing is learned
+        out = xp.asarray(x, copy=True)
+        unknown = xp.full(x.shape[1:2], math.nan, dtype=x.dtype, device=device_of(x))
+        mean, var = (
+            unknown if each is None else xp.asarray(each, copy=True)
+            for each in (running_mean, running_var)
+        )
+    elif training:
+        if _count(x.shape) == 1:
             raise ValueError(f"training needs more than one value per channel, not shape {x.shape}")
         axes = _axes(x.ndim)
         out = standardised(x, axes, eps, xp)[0]
@@ -108,6 +115,8 @@ def _x(
     eps: float,
     xp: Any,
 ) -> Any:
+    if training and not _count(x.shape):
+        return xp.zeros_like(x)
     g_out, g_mean, g_var = g
     parts = []
     if g_out is not None:
@@ -140,6 +149,8 @@ def _running(
 ) -> Any:
     """Return the gradient of a running statistic: the mean in place 1, the variance in place 2."""
     kept = g[place]
+    if training and not _count(x.shape):
+        return xp.zeros_like(running_mean) if kept is None else kept
     if training:
         return xp.zeros_like(running_mean) if kept is None else (1.0 - momentum) * kept
     if g[0] is None:
@@ -192,7 +203,9 @@ def _weight(
 ) -> Any:
     if g[0] is None:
         return xp.zeros_like(weight)
-    if training:
+    if training and not _count(x.shape):
+        values = x
+    elif training:
         values = standardised(x, _axes(x.ndim), eps, xp)[0]
     else:
         values = _by_running(x, running_mean, running_var, eps, xp)

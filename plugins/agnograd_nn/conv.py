@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from agnograd.extend import conjugate_if_complex
 from agnograd_nn._ops import ops
 from agnograd_nn.convolution import bias_gradient
-from agnograd_nn.windows import Sizes, per_axis, window_of
+from agnograd_nn.windows import Sizes, Window, cropped, padded, per_axis, window_of
 
 __all__ = ["conv", "conv_transpose"]
 
@@ -86,7 +87,8 @@ def conv_transpose(
     stride, padding, dilation, groups
         The options of that convolution.
     output_padding : int or tuple of int
-        How much longer the result is than the shortest one that the convolution takes to ``x``.
+        How much longer the result is than the shortest one that the convolution takes to ``x``;
+        less than the larger of stride and dilation.
 
     Returns
     -------
@@ -97,10 +99,7 @@ def conv_transpose(
     ValueError
         If shapes and options do not belong together.
     """
-    window = window_of(weight.shape[2:], stride, padding, dilation)
-    extra = per_axis(output_padding, len(window.kernel), "output_padding")
-    if any(not 0 <= more < step for more, step in zip(extra, window.stride, strict=True)):
-        raise ValueError(f"output_padding {extra} must be less than the stride {window.stride}")
+    window, extra, beyond = _reaching(weight.shape, stride, padding, output_padding, dilation)
     if x.shape[1] != weight.shape[0] or x.shape[1] % groups:
         raise ValueError(
             f"weights of shape {weight.shape} in {groups} groups do not belong to an array of "
@@ -117,7 +116,33 @@ def conv_transpose(
         raise ValueError(f"padding {padding!r} leaves nothing: the lengths would be {lengths}")
     shape = (x.shape[0], weight.shape[1] * groups, *lengths)
     out = xp.nn.convolution_input(x, weight, shape=shape, window=window, groups=groups)
+    out = padded(out, beyond, xp)
     return out if bias is None else out + xp.reshape(bias, (-1, *(1,) * len(lengths)))
+
+
+def _reaching(
+    weight_shape: Shape, stride: Sizes, padding: Sizes, output_padding: Sizes, dilation: Sizes
+) -> tuple[Window, Shape, Window]:
+    """Return the window of a transposed convolution, and how its result is prolonged.
+
+    Of an output padding below the stride the convolution makes nothing else. A longer one would be
+    one more window to it: it takes the place of the padding after the elements, and beyond that it
+    is zeros, which a second window adds.
+    """
+    window = window_of(weight_shape[2:], stride, padding, dilation)
+    more = per_axis(output_padding, len(window.kernel), "output_padding")
+    most = tuple(map(max, window.stride, window.dilation))
+    if any(not 0 <= each < limit for each, limit in zip(more, most, strict=True)):
+        raise ValueError(
+            f"output_padding {more} must be less than the stride or the dilation, {most}"
+        )
+    long = [each >= step for each, step in zip(more, window.stride, strict=True)]
+    rest = [each if apart else 0 for each, apart in zip(more, long, strict=True)]
+    around = list(zip(window.padding, rest, strict=True))
+    inner = tuple((before, max(after - each, 0)) for (before, after), each in around)
+    outer = tuple((0, max(each - after, 0)) for (_, after), each in around)
+    extra = tuple(0 if apart else each for each, apart in zip(more, long, strict=True))
+    return replace(window, padding=inner), extra, replace(window, padding=outer)
 
 
 def _of_rank(rank: int, function: Any) -> Any:
@@ -170,9 +195,17 @@ def _conv_weight(
 
 
 def _transpose_x(
-    g: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int, xp: Any
+    g: Any,
+    weight: Any,
+    stride: Sizes,
+    padding: Sizes,
+    output_padding: Sizes,
+    dilation: Sizes,
+    groups: int,
+    xp: Any,
 ) -> Any:
-    window = window_of(weight.shape[2:], stride, padding, dilation)
+    window, _, beyond = _reaching(weight.shape, stride, padding, output_padding, dilation)
+    g = cropped(g, beyond)
     return xp.nn.convolution(g, conjugate_if_complex(weight, xp), window=window, groups=groups)
 
 
@@ -182,12 +215,13 @@ def _transpose_weight(
     weight_shape: Shape,
     stride: Sizes,
     padding: Sizes,
+    output_padding: Sizes,
     dilation: Sizes,
     groups: int,
     xp: Any,
 ) -> Any:
-    window = window_of(weight_shape[2:], stride, padding, dilation)
-    x = conjugate_if_complex(x, xp)
+    window, _, beyond = _reaching(weight_shape, stride, padding, output_padding, dilation)
+    x, g = conjugate_if_complex(x, xp), cropped(g, beyond)
     return xp.nn.convolution_weight(g, x, shape=weight_shape, window=window, groups=groups)
 
 

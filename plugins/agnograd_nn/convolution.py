@@ -16,9 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import Backend, conjugate_if_complex
+from agnograd.extend import Backend, conjugate_if_complex, device_of
 from agnograd_nn._ops import ops
 from agnograd_nn.windows import Window, cropped, padded
 
@@ -75,7 +73,7 @@ def convolution_input(
     taps = xp.reshape(taps, (shape[0], groups, shape[1] // groups, size, *counts))
     taps = xp.reshape(taps, (*shape[:2], size, *counts))
     full = (*shape[:2], *window.padded(shape[2:]))
-    into = xp.zeros(full, dtype=taps.dtype, device=array_api_compat.device(taps))
+    into = xp.zeros(full, dtype=taps.dtype, device=device_of(taps))
     for place, tap in enumerate(window.taps()):
         into = backend.scatter_add(into, window.key(tap, counts), taps[:, :, place, ...])
     return cropped(into, window)

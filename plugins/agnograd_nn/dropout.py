@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-import array_api_compat
-
+from agnograd.extend import device_of
 from agnograd_nn._ops import ops
 
 __all__ = ["dropout", "random_words", "threefry"]
@@ -114,7 +113,7 @@ def dropout(xp: Any, x: Any, key: Any, p: float = 0.5, *, training: bool = True)
         return xp.asarray(x, copy=True)
     if p == 1.0:
         return xp.zeros_like(x)
-    words = random_words(key, x.shape, array_api_compat.device(x), xp)
+    words = random_words(key, x.shape, device_of(x), xp)
     return xp.where(words < threshold, x * (1.0 / (1.0 - p)), xp.zeros_like(x))
 
 

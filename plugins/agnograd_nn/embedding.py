@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import Backend
+from agnograd.extend import Backend, device_of
 from agnograd_nn._ops import ops
 
 __all__ = ["embedding"]
@@ -56,7 +54,7 @@ def _add_into(
     backend: Backend,
 ) -> Any:
     if into is None:
-        into = xp.zeros(weight_shape, dtype=weight_dtype, device=array_api_compat.device(g))
+        into = xp.zeros(weight_shape, dtype=weight_dtype, device=device_of(g))
     g = _counted(g, indices, padding_idx, weight_shape[0], xp)
     rows = xp.reshape(g, (-1, weight_shape[1]))
     return backend.scatter_add_axis(into, xp.reshape(indices, (-1,)), rows, 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import array_api_compat
-
+from agnograd.extend import device_of
 from agnograd_nn._ops import ops
+from agnograd_nn.activations import balanced
 
 __all__ = ["cross_entropy"]
 
@@ -39,10 +39,17 @@ class _Terms(NamedTuple):
     invalid: Any
 
     def divisor(self, xp: Any) -> Any:
-        """Return what the sum over samples is divided by for their mean."""
+        """Return what the sum over samples is divided by for their mean.
+
+        It is in single precision, or more: a half cannot count to 65,520.
+        """
         if self.counted is not None:
-            return xp.sum(self.counted * self.weight)
+            return xp.sum(_wide(self.counted * self.weight, xp))
         return math.prod(self.logs.shape) / self.logs.shape[self.axis]
+
+
+def _wide(x: Any, xp: Any) -> Any:
+    return xp.astype(x, xp.result_type(x.dtype, xp.float32), copy=False)
 
 
 def _terms(
@@ -57,7 +64,7 @@ def _terms(
         shares = target * (1.0 - label_smoothing) + label_smoothing / classes
         return _Terms(axis, logs, shares, weight, None, None)
     target = xp.expand_dims(target, axis=axis)
-    device = array_api_compat.device(target)
+    device = device_of(target)
     numbers = xp.reshape(xp.arange(classes, dtype=target.dtype, device=device), along)
     right = xp.astype(target == numbers, x.dtype)
     invalid = xp.logical_or(target < 0, target >= classes)
@@ -115,8 +122,9 @@ def cross_entropy(
         losses = xp.where(terms.invalid, math.nan, losses)
     if reduction == "none":
         return xp.squeeze(losses, axis=terms.axis)
-    total = xp.sum(losses)
-    return total if reduction == "sum" else total / terms.divisor(xp)
+    total = xp.sum(_wide(losses, xp))
+    total = total if reduction == "sum" else total / terms.divisor(xp)
+    return xp.astype(total, losses.dtype, copy=False)
 
 
 def _check(x: Any, target: Any, reduction: str, label_smoothing: float, xp: Any) -> None:
@@ -139,7 +147,7 @@ def _of_samples(g: Any, terms: _Terms, reduction: str, xp: Any) -> Any:
     if reduction == "none":
         g = xp.expand_dims(g, axis=terms.axis)
     elif reduction == "mean":
-        g = g / terms.divisor(xp)
+        g = _wide(g, xp) / terms.divisor(xp)
     return g if terms.invalid is None else xp.where(terms.invalid, math.nan, g)
 
 
@@ -154,9 +162,10 @@ def _x(
     xp: Any,
 ) -> Any:
     terms = _terms(x, target, weight, ignore_index, label_smoothing, xp)
-    shares = terms.shares * terms.weight
+    shares, predicted = terms.shares * terms.weight, xp.exp(terms.logs)
     total = xp.sum(shares, axis=terms.axis, keepdims=True)
-    return _of_samples(g, terms, reduction, xp) * (total * xp.exp(terms.logs) - shares)
+    slope = balanced(total * predicted - shares, predicted, terms.axis, xp)
+    return _of_samples(g, terms, reduction, xp) * slope
 
 
 def _target(
@@ -188,7 +197,7 @@ def _weight(
     terms = _terms(x, target, weight, ignore_index, label_smoothing, xp)
     each = -_of_samples(g, terms, reduction, xp) * terms.shares * terms.logs
     if reduction == "mean" and terms.counted is not None:  # the divisor has weights in it, too
-        each = each - g * out / terms.divisor(xp) * terms.counted
+        each = each - _wide(g, xp) * out / terms.divisor(xp) * terms.counted
     return xp.sum(each, axis=tuple(i for i in range(x.ndim) if i != terms.axis))
 
 

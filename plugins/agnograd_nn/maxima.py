@@ -12,9 +12,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import array_api_compat
-
-from agnograd.extend import Backend
+from agnograd.extend import Backend, device_of
 from agnograd_nn._ops import ops
 from agnograd_nn.windows import Window, cropped, padded
 
@@ -53,7 +51,7 @@ def _first_largest(x: Any, top: Any, window: Window, xp: Any) -> Iterator[tuple[
 def max_unpooling(xp: Any, backend: Backend, y: Any, x: Any, top: Any, *, window: Window) -> Any:
     """Return zeros of the shape of ``x`` with ``y`` added at the largest elements of windows."""
     full = (*x.shape[:2], *window.padded(x.shape[2:]))
-    into = xp.zeros(full, dtype=y.dtype, device=array_api_compat.device(y))
+    into = xp.zeros(full, dtype=y.dtype, device=device_of(y))
     for key, here in _first_largest(x, top, window, xp):
         into = backend.scatter_add(into, key, xp.where(here, y, 0.0))
     return cropped(into, window)
@@ -62,7 +60,7 @@ def max_unpooling(xp: Any, backend: Backend, y: Any, x: Any, top: Any, *, window
 def max_picking(xp: Any, values: Any, x: Any, top: Any, *, window: Window) -> Any:
     """Return the elements of ``values`` where those of ``x`` are the largest of windows."""
     values = padded(values, window, xp)
-    out = xp.zeros(top.shape, dtype=values.dtype, device=array_api_compat.device(values))
+    out = xp.zeros(top.shape, dtype=values.dtype, device=device_of(values))
     for key, here in _first_largest(x, top, window, xp):
         out = xp.where(here, values[key], out)
     return out

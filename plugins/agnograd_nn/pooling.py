@@ -7,14 +7,15 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import array_api_compat
-
+from agnograd.extend import device_of
 from agnograd_nn._ops import ops
 from agnograd_nn.windows import Sizes, Window, per_axis, window_of
 
 __all__ = ["avg_pool", "max_pool"]
 
 Shape = tuple[int, ...]
+
+_MANY = 2**15  # elements of a window, of which halves have no exact share
 
 
 def _window(
@@ -140,8 +141,16 @@ def avg_pool(
         If shapes and options do not belong together.
     """
     window = _window(x.shape, kernel_size, stride, padding, 1, ceil_mode)
-    divisor = _divisor(x.shape, x, window, padding, count_include_pad, divisor_override, xp)
-    return xp.nn.sum_pooling(x, window=window) / divisor
+    wide = _wide(x, window, xp)
+    divisor = _divisor(x.shape, wide, window, padding, count_include_pad, divisor_override, xp)
+    return xp.astype(xp.nn.sum_pooling(wide, window=window) / divisor, x.dtype, copy=False)
+
+
+def _wide(x: Any, window: Window, xp: Any) -> Any:
+    """Return an array that can hold how many elements a window has: a half holds no 65,520."""
+    if math.prod(window.kernel) < _MANY:
+        return x
+    return xp.astype(x, xp.result_type(x.dtype, xp.float32), copy=False)
 
 
 def _divisor(
@@ -167,7 +176,7 @@ def _divisor(
     if all(len(set(along)) == 1 for along in sizes):
         return math.prod(along[0] for along in sizes)
     values = [float(math.prod(each)) for each in itertools.product(*sizes)]
-    device = array_api_compat.device(like)
+    device = device_of(like)
     return xp.reshape(xp.asarray(values, dtype=like.dtype, device=device), counts)
 
 
@@ -190,8 +199,9 @@ def _avg_pool_x(
     xp: Any,
 ) -> Any:
     window = _window(x_shape, kernel_size, stride, padding, 1, ceil_mode)
-    divisor = _divisor(x_shape, g, window, padding, count_include_pad, divisor_override, xp)
-    return xp.nn.sum_unpooling(g / divisor, shape=x_shape, window=window)
+    wide = _wide(g, window, xp)
+    divisor = _divisor(x_shape, wide, window, padding, count_include_pad, divisor_override, xp)
+    return xp.nn.sum_unpooling(wide / divisor, shape=x_shape, window=window)
 
 
 def _of_rank(rank: int, function: Any) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-import array_api_compat
+from agnograd.extend import device_of
 
 __all__ = ["Window", "cropped", "padded", "per_axis", "window_of"]
 
@@ -134,7 +134,7 @@ def padded(x: Any, window: Window, xp: Any, value: float = 0) -> Any:
 
 def _filled(x: Any, axis: int, length: int, value: float, xp: Any) -> Any:
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
-    return xp.full(shape, value, dtype=x.dtype, device=array_api_compat.device(x))
+    return xp.full(shape, value, dtype=x.dtype, device=device_of(x))
 
 
 def cropped(x: Any, window: Window) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
+import re
 import weakref
+from numbers import Integral, Real
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from agnograd.extend import hookimpl
+from agnograd.extend import Lock, Uncopied, hookimpl
 from agnograd_memory import nbytes
 from agnograd_offload._packed import Packed
 
@@ -20,7 +21,7 @@ __all__ = ["Offload"]
 Place = Literal["compressed", "disk", "host", "device"]
 
 
-class Offload:
+class Offload(Uncopied):
     """Pack the large values that graphs save, and restore them when a rule needs them.
 
     An array that several ops save is packed once. Restored values are equal to the saved ones,
@@ -37,8 +38,8 @@ class Offload:
         Cast real floating-point values of a wider dtype to this one, such as ``"float32"``. Their
         gradients lose precision with them.
     folder : str or os.PathLike, optional
-        Where files go; by default the system's folder for temporary ones. A file is deleted as
-        soon as the graph is freed.
+        Where files go; by default the system's folder for temporary ones. A file has the bytes of
+        an array, and is deleted as soon as the graph is freed.
     level : int
         How hard zlib compresses, from 1 to 9.
 
@@ -66,16 +67,14 @@ class Offload:
         folder: str | os.PathLike[str] | None = None,
         level: int = 1,
     ) -> None:
-        if to not in ("compressed", "disk", "host", "device"):
-            raise ValueError(f"to must be compressed, disk, host or device, not {to!r}")
-        if to == "device" and dtype is None:
-            raise ValueError("to='device' saves nothing without a smaller dtype: pass one")
+        _check_numbers(above, level)
+        _check_place(to, dtype, folder)
         self.above = above
         self.to = to
         self.dtype = dtype
         self.folder = folder
         self.level = level
-        self._lock = threading.Lock()
+        self._lock = Lock()
         # By the id of the array that was packed: see _known.
         self._packed: weakref.WeakValueDictionary[int, Packed] = weakref.WeakValueDictionary()
         self.reset()
@@ -92,8 +91,8 @@ class Offload:
     def save_value(self, op: Call, value: Any) -> Any:
         """Pack a large value."""
         size = nbytes(value)
-        if size <= self.above:
-            return None
+        if size <= self.above or isinstance(value, op.backend.scalar_types()):
+            return None  # a number takes less memory than what would stand for it
         packed = self._known(value)
         if packed is None:
             start = perf_counter()
@@ -128,7 +127,7 @@ class Offload:
         if self.to == "device":
             packed.content, packed.nbytes = value, nbytes(value)
             return packed
-        host = op.backend.to_host(value)
+        host = packed.to_host(op.backend, value)
         if self.to == "host":
             packed.content, packed.nbytes = host, host.nbytes
         elif self.to == "compressed":
@@ -176,4 +175,35 @@ class Offload:
             f"{decimal(facts['packed'])} of memory and {decimal(facts['written'])} of files, "
             f"{facts['restored']} times restored, in {facts['seconds']:.3f} s; held now: "
             f"{decimal(facts['held'])}"
+        )
+
+
+def _check_numbers(above: Any, level: Any) -> None:
+    """Raise if an option is no number, or not one of those that it takes."""
+    if not isinstance(above, Real) or isinstance(above, bool):
+        raise TypeError(f"offload: above must be a number of bytes, not {above!r}")
+    if not isinstance(level, Integral) or isinstance(level, bool):
+        raise TypeError(f"offload: level must be an int, not {level!r}")
+    if not float(above) >= 0:
+        raise ValueError(f"offload: above must be 0 or a number of bytes, not {above}")
+    if not 1 <= int(level) <= 9:
+        raise ValueError(f"offload: level must be from 1 to 9, not {level}")
+
+
+def _check_place(to: Place, dtype: str | None, folder: str | os.PathLike[str] | None) -> None:
+    """Raise if there is no such place, or values would not become smaller there."""
+    if to not in ("compressed", "disk", "host", "device"):
+        raise ValueError(f"offload: to must be compressed, disk, host or device, not {to!r}")
+    if to == "device" and dtype is None:
+        raise ValueError("offload: to='device' saves nothing without a smaller dtype: pass one")
+    if dtype is not None and not isinstance(dtype, str):
+        raise TypeError(f"offload: dtype must be a name such as 'float32', not {dtype!r}")
+    if dtype is not None and not re.fullmatch(r"bfloat16|float(8_\w+|16|32|64)", dtype):
+        raise ValueError(
+            f"offload: dtype {dtype!r} is none of the real floating-point dtypes, float32 and "
+            "others: pass another one"
+        )
+    if folder is not None and not os.path.isdir(os.fspath(folder)):
+        raise NotADirectoryError(
+            f"offload: there is no folder {folder!s}: make it, or pass another"
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import platform
-import threading
 from types import TracebackType
 from typing import Self
 
 from agnograd.errors import PluginError
+from agnograd.extend import Lock
 
 __all__ = ["Pool"]
 
@@ -19,7 +19,7 @@ _KEEP = {_MMAP_MAX: 0, _TRIM_THRESHOLD: -1}
 # once arrays of 32 MiB were freed (mallopt(3), "dynamic mmap threshold").
 _USUAL = {_MMAP_MAX: 65536, _TRIM_THRESHOLD: 64 << 20}
 
-_lock = threading.Lock()
+_lock = Lock()
 _active = 0
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
+from collections.abc import Iterable
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import agnograd as ag
-from agnograd.extend import hookimpl
+from agnograd.extend import Uncopied, hookimpl
 
 if TYPE_CHECKING:
     from agnograd.extend import Call
@@ -23,7 +26,7 @@ class _Local(threading.local):
         self.expected: int | None = None
 
 
-class Progress:
+class Progress(Uncopied):
     """Show how far a backward pass is: a bar of tqdm, one for each thread.
 
     A pass does not know how many ops it will visit. ``expect`` counts them; without it, a pass
@@ -49,9 +52,11 @@ class Progress:
     """
 
     def __init__(self, *, delay: float = 0.5, **options: Any) -> None:
+        _check_delay(delay)
         self._options = {"desc": "backward", "unit": "op", "leave": False, **options}
         self._options["delay"] = delay
         self._tqdm = _tqdm()
+        _check_options(options, self._tqdm)
         self._local = _Local()
 
     def expect(self, *outputs: ag.Variable) -> int:
@@ -98,3 +103,24 @@ def _tqdm() -> Any:
             "the plugin 'progress' needs tqdm, which is not installed: pip install tqdm"
         ) from error
     return tqdm
+
+
+def _check_delay(delay: Any) -> None:
+    if not isinstance(delay, Real) or isinstance(delay, bool):
+        raise TypeError(f"progress: delay must be a number of seconds, not {delay!r}")
+    if not float(delay) >= 0:
+        raise ValueError(f"progress: delay must be 0 or more seconds, not {delay}")
+
+
+def _check_options(options: Iterable[str], tqdm: Any) -> None:
+    """Raise if tqdm has no such option, which it would say in the first pass, or it is taken."""
+    known = {name for kind in tqdm.__mro__ for name in inspect.signature(kind.__init__).parameters}
+    if any(kind.__module__ == "tqdm.notebook" for kind in tqdm.__mro__):
+        known.add("display")  # which its signature does not show
+    taken = {"self", "iterable", "total", "args", "kwargs"}
+    wrong = sorted(set(options) - (known - taken))
+    if wrong:
+        raise TypeError(
+            f"progress: tqdm takes no option {', '.join(wrong)} here; there are "
+            f"{', '.join(sorted(known - taken))}"
+        )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from math import inf
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from array_api_compat import array_namespace
 
-from agnograd.extend import hookimpl
+from agnograd.extend import Lock, Uncopied, hookimpl
 
 if TYPE_CHECKING:
     import agnograd as ag
@@ -26,7 +28,7 @@ class _Passes(threading.local):
         self.finite: list[Any] = []  # whether each gradient was: arrays, which nobody waits for
 
 
-class Scale:
+class Scale(Uncopied):
     """Multiply the loss by a factor, divide the gradients by it, and find the factor.
 
     A step whose gradients have an infinity or a NaN is left out, and the factor shrinks; after
@@ -67,10 +69,11 @@ class Scale:
         backoff: float = 0.5,
         interval: int = 2000,
     ) -> None:
-        if not (factor > 0 and growth >= 1 and 0 < backoff < 1 and interval >= 1):
+        _check_numbers(interval, factor=factor, growth=growth, backoff=backoff)
+        if not (0 < factor < inf and 1 <= growth < inf and 0 < backoff < 1 and interval >= 1):
             raise ValueError(
-                "factor must be positive, growth at least 1, backoff between 0 and 1, and "
-                f"interval at least 1, not {factor}, {growth}, {backoff}, {interval}"
+                "scale: factor must be positive, growth at least 1, both finite, backoff between 0 "
+                f"and 1, and interval at least 1, not {factor}, {growth}, {backoff}, {interval}"
             )
         self.factor = factor
         self.growth = growth
@@ -79,7 +82,7 @@ class Scale:
         self.taken = self.skipped = 0
         self._good = 0
         self._passes = _Passes()
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def __repr__(self) -> str:
         return f"Scale({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
@@ -175,6 +178,14 @@ class Scale:
         """Return what ``Scale(**options)`` needs to go on with the same factor."""
         names = ("factor", "growth", "backoff", "interval")
         return {name: getattr(self, name) for name in names}
+
+
+def _check_numbers(interval: object, **others: object) -> None:
+    for name, value in others.items():
+        if not isinstance(value, Real) or isinstance(value, bool):
+            raise TypeError(f"scale: {name} must be a number, not {value!r}")
+    if not isinstance(interval, Integral) or isinstance(interval, bool):
+        raise TypeError(f"scale: interval must be an int, not {interval!r}")
 
 
 def _divided(grad: ag.Variable | None, factor: float) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from numbers import Integral
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import hookimpl
+from agnograd.extend import Uncopied, hookimpl
 from agnograd_timer._running import Running
 from agnograd_timer._totals import as_tables
 
@@ -28,7 +29,7 @@ class _Threads(threading.local):
         all_of_them.append(self.running)
 
 
-class Timer:
+class Timer(Uncopied):
     """Add up the time of each op, forward and backward apart, and of backward passes.
 
     Each time is an op's own: ops that run inside of it (those of a rule, when the pass is
@@ -52,6 +53,7 @@ class Timer:
     """
 
     def __init__(self, *, events: int = 10_000) -> None:
+        _check_events(events)
         self._kept = events
         self._all: list[Running] = []
         self._threads = _Threads(self._all, events)
@@ -143,3 +145,10 @@ class Timer:
         from agnograd_timer._report import chart
 
         return chart(self.to_dict(), top)
+
+
+def _check_events(events: Any) -> None:
+    if not isinstance(events, Integral) or isinstance(events, bool):
+        raise TypeError(f"timer: events must be an int, not {events!r}")
+    if not int(events) >= 0:
+        raise ValueError(f"timer: events must be 0 or more, not {events}")

@@ -42,12 +42,13 @@ def _figures(row: dict[str, Any], share: str) -> list[str]:
 def as_table(tables: dict[str, dict[str, Any]]) -> Table:
     """Return a table of rich."""
     from rich.table import Table
+    from rich.text import Text
 
     made = Table(_HEADER[0], box=None, pad_edge=False)
     for column in _HEADER[1:]:
         made.add_column(column, justify="right")
     for name, *figures in _rows(tables):
-        made.add_row(name, *figures, style=None if name.startswith(" ") else "bold")
+        made.add_row(Text(name), *figures, style=None if name.startswith(" ") else "bold")
     return made
 
 

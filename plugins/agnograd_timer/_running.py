@@ -7,7 +7,7 @@ from collections import deque
 from time import perf_counter
 from typing import Any
 
-from agnograd.extend import Backend
+from agnograd.extend import Backend, Lock
 from agnograd_timer._timeline import Timeline
 from agnograd_timer._totals import Key
 
@@ -29,7 +29,7 @@ class Device:
         self.timeline = Timeline(kept)
         self.clock = clock
         self._waiting: deque[tuple[Any, ...]] = deque()
-        self._settling = threading.Lock()
+        self._settling = Lock()
         self._last: tuple[Any, float] | None = None  # a mark, and its seconds since the first one
 
     def note(self, method: Any, *arguments: Any) -> None:

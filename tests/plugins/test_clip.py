@@ -9,6 +9,7 @@ import agnograd as ag
 import agnograd_clip
 from agnograd.extend import hookimpl
 from agnograd_clip import Clip
+from arrays import host
 
 values = np.testing.assert_allclose
 
@@ -18,7 +19,7 @@ def leaf(xp, value, dtype=None):
 
 
 def listed(array):
-    return np.asarray(array).tolist()
+    return host(array).tolist()
 
 
 def test_the_norm_is_that_of_all_leaves_together(xp):
@@ -163,6 +164,14 @@ def test_each_thread_clips_what_it_reached(xp):
     for thread in threads:
         thread.join()
     assert lengths == {2.0: 2.0, 3.0: 3.0}
+
+
+def test_an_infinite_limit_asks_for_the_norm(xp):
+    raw = {"w": xp.asarray([3.0, 4.0]).data}
+    clipped, length = agnograd_clip.by_norm(raw, float("inf"))
+    assert listed(clipped["w"]) == [3.0, 4.0]
+    assert float(length) == 5.0
+    assert listed(agnograd_clip.by_value(raw, float("inf"))["w"]) == [3.0, 4.0]
 
 
 def test_functions_take_pytrees(xp):

@@ -1,5 +1,6 @@
 """The plugin ``graph``: what its drawings show."""
 
+import re
 import shutil
 import threading
 import xml.etree.ElementTree as ET
@@ -150,6 +151,52 @@ def test_sources_are_complete_and_quoted(xp):
         "  n0 --> n1",
     ]
     assert drawing.dot().splitlines()[-2:] == ["  n0 -> n1", "}"]
+
+
+ODD = {
+    "tag": "<script>alert(1)</script>",
+    "entity": "&lt; #lt; &quot;",
+    "backslash": "a\\",
+    "escape": "\\N \\l",
+    "ends": 'a"]; b --> c; n1["',
+    "lines": "a\nb\r\tc\u2028d\0",
+    "markdown": "`**a**`",
+    "directive": '%%{init: {"theme": "dark"}}%%',
+    "bidirectional": "a\u202eb",
+    "accents": "é 梯度",
+}
+
+
+def drawn(name):
+    return agnograd_graph.Drawing((agnograd_graph.Box(0, "op", name, "(2,) f", (), None),), ())
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_names_are_text_in_every_language(what):
+    drawing = drawn(ODD[what])
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in ODD[what])
+    # https://graphviz.org/doc/info/lang.html and /docs/attr-types/escString
+    first, _, node, last = drawing.dot().splitlines()
+    assert (first, last) == ("digraph {", "}")
+    (label,) = re.fullmatch(r'  n0 \[label="((?:[^"\\]|\\.)*)"\]', node).groups()
+    name = label.removesuffix(r"\n(2,) f")
+    assert re.sub(r"\\(.)", r"\1", name).replace("&amp;", "&") == shown
+    # https://mermaid.js.org/syntax/flowchart.html#entity-codes-to-escape-characters
+    _, node = drawing.mermaid().splitlines()
+    (label,) = re.fullmatch(r'  n0\["([^"]*)"\]', node).groups()
+    name = label.removesuffix("<br/>(2,) f")
+    assert not set(name) & set("<>&`\\%{}")
+    name = name.replace("#quot;", '"')
+    assert re.sub(r"#(\d+);", lambda found: chr(int(found[1])), name) == shown
+
+
+@no_dot
+@pytest.mark.parametrize("what", ODD)
+def test_names_are_text_in_pictures(what):
+    picture = ET.fromstring(drawn(ODD[what]).svg())
+    texts = [each.text for each in picture.iter("{http://www.w3.org/2000/svg}text")]
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in ODD[what])
+    assert texts[0].replace("\u00a0", " ") == shown
 
 
 @no_dot

@@ -230,8 +230,8 @@ def test_summary_is_a_table_with_the_largest_first(xp):
     lines = memory.summary().splitlines()
     assert lines[0].split() == ["op", "value", "at", "peak", "saved", "in", "all", "values", "line"]
     assert lines[1].split()[:7] == ["exp", "out", "800", "bytes", "880", "bytes", "2"]
-    assert lines[-2].split() == ["peak", "2.4", "kB"]
-    assert lines[-1].split() == ["now", "0", "bytes"]
+    totals = [line.split() for line in lines if line.startswith(("peak", "now"))]
+    assert totals == [["peak", "2.4", "kB"], ["now", "0", "bytes"]]  # the device's may follow
     assert Memory().summary()
 
 

@@ -1,5 +1,6 @@
 """The ops of neural networks: what samples and finite differences cannot say of them."""
 
+import functools
 import importlib
 import sys
 
@@ -13,6 +14,7 @@ from agnograd_nn import convolution as standard
 from agnograd_nn.dropout import threefry
 from agnograd_nn.kernels import columns
 from agnograd_nn.windows import Window
+from arrays import host
 
 
 def made(xp, values, dtype="float64"):
@@ -22,10 +24,6 @@ def made(xp, values, dtype="float64"):
 
 def drawn(xp, *shape, dtype="float64"):
     return made(xp, np.random.default_rng(0).standard_normal(shape), dtype)
-
-
-def host(value):
-    return np.asarray(value.detach() if isinstance(value, ag.Variable) else value)
 
 
 # -- conventions ----------------------------------------------------------------------------------
@@ -64,7 +62,7 @@ def test_conventions(xp, row):
     f = row.function(xp)
     arrays = [made(xp, value) for value in row.at.values()]
     (gradient,) = ag.grad(lambda *args: xp.sum(f(*args)), argnums=(0,))(*arrays)
-    np.testing.assert_allclose(np.asarray(gradient), row.gradient, rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(host(gradient), row.gradient, rtol=1e-14, atol=1e-14)
 
 
 def test_a_padded_row_of_an_embedding_has_no_gradient(xp):
@@ -102,14 +100,14 @@ def test_an_index_that_is_no_class_is_not_a_number(xp):
     assert np.isnan(losses).tolist() == [False, True, False]
     assert losses[2] == 0.0
     gradient = ag.grad(lambda x: xp.nn.cross_entropy(x, target, reduction="sum"))(scores)
-    assert np.isnan(np.asarray(gradient)).any(axis=1).tolist() == [False, True, False]
+    assert np.isnan(host(gradient)).any(axis=1).tolist() == [False, True, False]
 
 
 def test_large_scores_overflow_nowhere(xp):
     scores, target = made(xp, [[1e4, 0.0], [0.0, 1e4]]), made(xp, [0, 0], "int64")
     value, gradient = ag.value_and_grad(lambda x: xp.nn.cross_entropy(x, target))(scores)
     assert float(value) == 5e3
-    np.testing.assert_array_equal(np.asarray(gradient), [[0.0, 0.0], [-0.5, 0.5]])
+    np.testing.assert_array_equal(host(gradient), [[0.0, 0.0], [-0.5, 0.5]])
 
 
 # -- dropout --------------------------------------------------------------------------------------
@@ -385,6 +383,43 @@ def test_a_network_trains_as_pytorchs_own(xp):
     )
     leaves = [torch.asarray(each).requires_grad_() for each in values]
     expected = theirs(*leaves)
-    assert float(np.asarray(value)) == pytest.approx(expected.item(), rel=1e-12)
+    assert float(host(value)) == pytest.approx(expected.item(), rel=1e-12)
     for one, other in zip(gradients, torch.autograd.grad(expected, leaves), strict=True):
-        np.testing.assert_allclose(np.asarray(one), other.numpy(), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(host(one), other.numpy(), rtol=1e-9, atol=1e-12)
+
+
+# -- tails -----------------------------------------------------------------------------------------
+
+
+def slopes_of_softmax(x, axis):
+    """Return the Jacobians of softmax and log-softmax of a vector without a difference to 1."""
+    power = np.exp(x - x.max())
+    share = power / power.sum()
+    rest = power.sum() - power.max() if share.max() < 0.5 else np.sort(power)[:-1].sum()
+    others = np.where(share > 0.5, rest / power.sum(), 1.0 - share)
+    logs = np.where(np.eye(x.size) == 1, others, -share)
+    return share[:, None] * logs, logs
+
+
+@pytest.mark.parametrize("x", [[0.0, -50.0, -45.0], [0.3, 0.5, 0.1], [-800.0, 0.0, -30.0]])
+@pytest.mark.parametrize("pack", ["nn", "special"])
+def test_softmax_keeps_the_digits_of_what_is_left_of_one(xp, pack, x):
+    x = made(xp, x)
+    for name, expected in zip(
+        ("softmax", "log_softmax"), slopes_of_softmax(host(x), 0), strict=True
+    ):
+        f = functools.partial(getattr(getattr(xp, pack), name), axis=0)
+        pull = ag.vjp(f, x)[1]
+        units = [made(xp, each) for each in np.eye(3)]
+        reverse = np.stack([host(pull(each)[0]) for each in units])
+        forward = np.stack([host(ag.jvp(f, (x,), (each,))[1]) for each in units], axis=1)
+        np.testing.assert_allclose(reverse, expected, rtol=1e-13)
+        np.testing.assert_allclose(forward, expected, rtol=1e-13)
+
+
+def test_the_loss_of_what_is_nearly_certain_has_a_gradient(xp):
+    x = made(xp, [0.0, -50.0, -45.0])
+    loss = lambda x: xp.nn.cross_entropy(x[None, :], xp.asarray([0]))  # noqa: E731
+    slope, logs = slopes_of_softmax(host(x), 0)
+    np.testing.assert_allclose(host(ag.grad(loss)(x)), -logs[0], rtol=1e-13)
+    np.testing.assert_allclose(host(ag.hessian(loss)(x)), slope, rtol=1e-13)

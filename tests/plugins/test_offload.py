@@ -1,6 +1,7 @@
 """The plugin ``offload``: what it packs, where, and that it comes back."""
 
 import gc
+import pickle
 import threading
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import agnograd as ag
 from agnograd.extend import hookimpl
 from agnograd_offload import Offload
+from arrays import host
 
 SIZE = 8000  # of 1,000 float64
 
@@ -20,7 +22,7 @@ def leaf(xp):
 def gradient(xp, x=None):
     x = leaf(xp) if x is None else x
     xp.sum(xp.exp(xp.where(x > 0.5, x, 0.25))).backward()
-    return np.asarray(x.grad.data)
+    return host(x.grad)
 
 
 @pytest.mark.parametrize("to", ["compressed", "disk", "host"])
@@ -190,6 +192,87 @@ def test_two_threads_share_one(xp):
     assert facts["held"] == 0
 
 
+@pytest.mark.parametrize("to", ["compressed", "disk", "host", "device"])
+def test_numbers_and_empty_arrays_stay(xp, to, tmp_path):
+    def gradient():
+        x, empty = leaf(xp), ag.Variable(xp.zeros((0,), dtype=xp.float64).data)
+        (xp.sin(x[1] * xp.max(x)) * xp.exp(x[2]) + xp.sum(xp.exp(empty))).backward()
+        return host(x.grad)
+
+    expected = gradient()
+    dtype = "float64" if to == "device" else None
+    with ag.hooks(Offload(above=0, to=to, dtype=dtype, folder=tmp_path)):
+        np.testing.assert_array_equal(gradient(), expected)
+
+
+@pytest.mark.parametrize("to", ["compressed", "disk"])
+def test_the_layout_comes_back(to, tmp_path):
+    xp, layouts = ag.namespace("numpy"), []
+
+    class Look:
+        @hookimpl(tryfirst=True)
+        def backward_preprocess(self, op, inputs):
+            layouts.append((inputs[0].flags.f_contiguous, inputs[0].flags.writeable))
+
+    x = ag.Variable(np.asfortranarray(np.arange(6000.0).reshape(60, 100)))
+    with ag.hooks(Offload(above=1000, to=to, folder=tmp_path), Look()):
+        xp.sin(x).backward(np.ones((60, 100)))
+    assert layouts == [(True, True)]
+    np.testing.assert_array_equal(x.grad.data, np.cos(x.data))
+
+
+class Payload:
+    """What a pickle of it calls when it is read."""
+
+    def __reduce__(self):
+        return (pytest.fail, ("a file was unpickled",))
+
+
+@pytest.mark.parametrize("what", ["pickle", "other numbers", "too short", "nothing"])
+def test_a_file_that_others_have_written_is_an_error(xp, what, tmp_path):
+    x = leaf(xp)
+    with ag.hooks(Offload(above=1000, to="disk", folder=tmp_path)):
+        y = xp.sum(xp.exp(x))
+        (path,) = tmp_path.iterdir()
+        written = path.read_bytes()
+        assert len(written) == SIZE  # the bytes of the array, and nothing else
+        path.write_bytes(
+            {
+                "pickle": pickle.dumps(Payload()),
+                "other numbers": bytes(SIZE),
+                "too short": written[:-8],
+                "nothing": b"",
+            }[what]
+        )
+        with pytest.raises(OSError, match="is not as the plugin 'offload' wrote it"):
+            y.backward()
+        assert x.grad is None
+        path.write_bytes(written)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"above": -1}, ValueError, "above must be 0 or"),
+        ({"above": float("nan")}, ValueError, "above must be 0 or"),
+        ({"above": "1 MB"}, TypeError, "above must be a number of bytes, not '1 MB'"),
+        ({"above": None}, TypeError, "above must be a number"),
+        ({"above": True}, TypeError, "above must be a number"),
+        ({"level": 0}, ValueError, "level must be from 1 to 9, not 0"),
+        ({"level": 10}, ValueError, "level must be from 1 to 9"),
+        ({"level": 1.5}, TypeError, "level must be an int"),
+        ({"to": None}, ValueError, "not None"),
+        ({"dtype": np.float32}, TypeError, "dtype must be a name"),
+        ({"dtype": "int8"}, ValueError, "'int8' is none of"),
+        ({"folder": "/no/such/folder"}, NotADirectoryError, "there is no folder /no/such/folder"),
+        ({"folder": 3}, TypeError, "int"),
+    ],
+)
+def test_options_are_checked_when_they_are_given(options, error, message):
+    with pytest.raises(error, match=message):
+        Offload(**options)
+
+
 def test_mistakes_say_what_to_do(xp):
     with pytest.raises(ValueError, match="not 'tape'"):
         Offload(to="tape")
@@ -209,3 +292,45 @@ def test_summary_and_reset(xp):
     assert "1 times restored" in offload.summary()
     offload.reset()
     assert set(offload.to_dict().values()) == {0}
+
+
+def _brain(xp, values):
+    """Return an array of bfloat16 on a backend that has it."""
+    dtype = xp.empty(0)._domain.dtype_or_none("bfloat16")
+    if dtype is None:
+        pytest.skip("the library has no bfloat16")
+    return xp.astype(xp.asarray(values, dtype=xp.float32), dtype)
+
+
+@pytest.mark.parametrize("to", ["compressed", "disk", "host"])
+@pytest.mark.parametrize("backend_name", ["jax", "torch"])
+def test_bfloat16_which_numpy_lacks_comes_back(backend_name, to, tmp_path):
+    pytest.importorskip(backend_name)
+    xp = ag.namespace(backend_name)
+    values = np.resize([0.5, -3.0, np.inf, -np.inf, np.nan, 1e-40, -0.0, 3e38], (40, 50))
+    given = _brain(xp, values.tolist())
+    for saved in (given, xp.permute_dims(given, (1, 0)), given[::2, 1::3]):
+        x = ag.Variable(saved.data)
+        size = 2 * saved.size
+        with ag.hooks(Offload(above=100, to=to, folder=tmp_path)) as (offload,):
+            y = x * x
+        with xp.empty(0)._domain.backend.quiet():
+            y.backward(xp.ones_like(y))
+        facts = offload.to_dict()
+        assert (facts["values"], facts["bytes"]) == (1, size)
+        assert max(facts["packed"], facts["written"]) <= size
+        wide = [host(xp.astype(each, xp.float32)) for each in (x.grad, saved + saved)]
+        np.testing.assert_array_equal(*wide)
+        assert x.grad.dtype == saved.dtype
+
+
+@pytest.mark.parametrize("to", ["compressed", "disk", "host"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2", "float8_e4m3fn"])
+def test_smaller_dtypes_that_numpy_lacks(dtype, to, tmp_path):
+    torch = pytest.importorskip("torch")
+    x = ag.Variable(torch.linspace(0.0, 2.0, 1000))
+    with ag.hooks(Offload(above=1000, to=to, dtype=dtype, folder=tmp_path)):
+        y = x * x
+    y.backward(y)
+    expected = 2 * x.data.to(getattr(torch, dtype)).float() * y.data
+    np.testing.assert_array_equal(host(x.grad), expected.numpy())

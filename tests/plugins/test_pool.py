@@ -25,7 +25,7 @@ import numpy as np
 import agnograd as ag
 
 xp = ag.namespace("numpy")
-x = ag.Variable(np.ones(5_000_000))
+x = ag.Variable(np.ones(10_000_000))  # of more bytes than glibc keeps at the end of its heap
 
 
 def step():

@@ -7,8 +7,10 @@ import pytest
 
 import agnograd as ag
 from agnograd_scale import Scale
+from arrays import host
 
 # NumPy warns of the overflows that are planted here.
+
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 HUGE = 2.0**127  # times two, it overflows in float32
 
@@ -18,7 +20,7 @@ def leaf(xp, value=3.0):
 
 
 def listed(gradients):
-    return [np.asarray(g).tolist() for g in gradients]
+    return [host(g).tolist() for g in gradients]
 
 
 def test_an_update_gets_the_gradients_of_the_loss(xp):

@@ -145,7 +145,9 @@ def softmax(x: Any, *, axis: int = -1) -> torch.Tensor:
 
 
 def log_softmax(x: Any, *, axis: int = -1) -> torch.Tensor:
-    """Return PyTorch's ``log_softmax``."""
+    """Return PyTorch's ``log_softmax``, whose sum of many halves overflows on the CPU."""
+    if x.dtype == torch.float16 and 0 not in x.shape and x.shape[axis] >= 2**15:
+        return torch.log_softmax(x, axis, dtype=torch.float32).to(x.dtype)
     return torch.log_softmax(x, axis)
 
 

@@ -27,6 +27,15 @@ samples = [
     Sample("nn.conv_transpose1d", array(1, 1, 3), array(1, 1, 2), stride=3, output_padding=2),
     Sample(
         "nn.conv_transpose1d",
+        array(1, 2, 3),
+        array(2, 1, 2),
+        stride=2,
+        padding=1,
+        output_padding=3,
+        dilation=4,
+    ),
+    Sample(
+        "nn.conv_transpose1d",
         array(1, 1, 3, dtype="complex128"),
         array(1, 1, 2, dtype="complex128"),
     ),
