@@ -26,12 +26,22 @@ def test_commands_have_the_options_that_are_given():
     assert set(helped) == {"conformance", "scoreboard"}
 
 
+def test_actions_are_pinned_to_commits():
+    used = re.findall(r"uses: (\S+)(.*)", WORKFLOW + PAGE)
+    assert len(used) > 10
+    for action, comment in used:
+        assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), action
+    assert len({action.partition("@")[0] for action, _ in used}) == len(set(used))
+
+
 def test_scripts_are_there_and_are_those_of_the_machine():
     run = (ROOT / ".ci" / "run").read_text()
     scripts = set(re.findall(r"run: (\.ci/\w+)", WORKFLOW))
-    assert scripts == {".ci/run", ".ci/backend"}
+    assert scripts == {".ci/run", ".ci/backend", ".ci/stranger"}
     assert all((ROOT / script).stat().st_mode & 0o100 for script in scripts)
     assert ".ci/backend" in run
+    assert ".ci/stranger" in run
 
 
 def test_every_backend_that_needs_no_device_is_run():
@@ -40,3 +50,11 @@ def test_every_backend_that_needs_no_device_is_run():
     run = (ROOT / ".ci" / "run").read_text()
     assert all(name in run for name in own)
     assert own >= {"numpy", "strict", "torch", "jax", "dask"}
+
+
+def test_every_strangers_backend_is_run():
+    (listed,) = re.findall(r"library: \[(.+)\]", WORKFLOW)
+    folders = {path.parent.name for path in (ROOT / "examples/backends").glob("*/pyproject.toml")}
+    assert set(listed.split(", ")) == folders
+    (run,) = re.findall(r"for backend in (.+); do \.ci/stranger", (ROOT / ".ci/run").read_text())
+    assert set(run.split()) == folders

@@ -9,7 +9,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize(
-    "name", ["backends", "clients", "command", "conventions", "numpy", "ops", "special"]
+    "name", ["backends", "clients", "command", "conventions", "numpy", "ops", "scipy", "special"]
 )
 def test_a_page_is_up_to_date(name):
     spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
