@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+from agnograd.errors import UnsupportedArrayError
 
 __all__ = [
     "inverse_permutation",
     "keep_axes",
+    "known_size",
     "reduced_axes",
     "reshaped_strides",
     "row_strides",
@@ -45,6 +49,25 @@ def keep_axes(reduced: Any, x_shape: Shape, axis: int | Sequence[int] | None, xp
     axes = reduced_axes(axis, len(x_shape))
     shape = tuple(1 if i in axes else length for i, length in enumerate(x_shape))
     return reduced if reduced.shape == shape else xp.reshape(reduced, shape)
+
+
+def known_size(shape: tuple[int | None, ...]) -> int:
+    """Return the number of elements.
+
+    Raises
+    ------
+    UnsupportedArrayError
+        If a length is not known before the library computes it, as that of ``x[mask]`` in Dask.
+    """
+    # The standard says None for a length that is not known, and Dask NaN.
+    known = [length for length in shape if length is not None and length == length]
+    if len(known) < len(shape):
+        raise UnsupportedArrayError(
+            f"this derivative needs the size of each value, and one has the shape {shape}, which "
+            "its library has not computed yet: have it computed first, or use "
+            "xp.where(mask, x, 0.0) in place of x[mask]"
+        )
+    return math.prod(known)
 
 
 def inverse_permutation(axes: int | Sequence[int]) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Literal
 
+from agnograd._axes import known_size
 from agnograd._checks import argnums_in, callable_in
 from agnograd._forward import Tape
 from agnograd._mode import current_mode, enable_grad, set_mode
@@ -50,6 +51,8 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
         If an output is complex, because its derivative is not one array (use ``vjp``), or if no
         output has a floating-point dtype. If at least one does, the others have derivatives of
         zero.
+    UnsupportedArrayError
+        If the size of a result is unknown before the library computes it.
     ArgumentError
         If ``f`` is not a function, or ``mode`` is not one of the three.
     """
@@ -89,7 +92,7 @@ def _rows(
 
 
 def _size(variables: list[Variable]) -> int:
-    return sum(variable.size or 0 for variable in variables)
+    return sum(known_size(variable.shape) for variable in variables)
 
 
 def _pulled(trace: Trace, output: Variable) -> tuple[Any, ...]:
@@ -167,6 +170,6 @@ def _is_complex(variable: Variable) -> bool:
 
 def _units(variable: Variable) -> list[Any]:
     """Return the raw flat arrays that are one at one element and zero at all others."""
-    size = variable.size or 0
+    size = known_size(variable.shape)
     eye = variable._domain.raw.eye(size, dtype=variable.dtype, device=variable.device)
     return [eye[index, ...] for index in range(size)]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from agnograd._axes import known_size
 from agnograd._engine import run_pass
 from agnograd._graph import Node, next_rank
 from agnograd._mode import is_grad_enabled, recording_since
@@ -92,10 +92,16 @@ def _along(g: Any, place: int) -> float:
 def irregular(
     shape: tuple[int, ...], dtype: Any, device: Any, domain: Domain, first: int = 1
 ) -> Any:
-    """Return a raw array of numbers of no regular pattern, between -1 and 1, or complex."""
+    """Return a raw array of numbers of no regular pattern, between -1 and 1, or complex.
+
+    Raises
+    ------
+    UnsupportedArrayError
+        If the shape is not known before the library computes it, as that of ``x[mask]`` in Dask.
+    """
+    count = known_size(shape)
     xp = domain.raw
     real = xp.abs(xp.zeros((), dtype=dtype)).dtype  # finfo's is a string in some libraries
-    count = math.prod(shape)
     values = xp.sin(xp.arange(first, first + count, dtype=real, device=device))
     values = xp.astype(xp.reshape(values, shape), dtype)
     return (1 + 0.5j) * values if domain.is_complex(dtype) else values
