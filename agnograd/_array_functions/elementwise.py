@@ -138,11 +138,15 @@ def _real_if_close(xp: Any, a: Array, tol: float = 100) -> Array:
 @table.add("sinc")
 def _sinc(xp: Any, x: Array) -> Array:
     x = floating(xp, x)
-    # At 0, both the value and the derivatives are those of the series.
-    near = xp.abs(x) < 1e-3
+    # Near 0 the value and the derivatives are those of the series: in those of sin(y) / y the terms
+    # cancel.
+    near = xp.abs(x) < 0.5
     y = math.pi * xp.where(near, 1.0, x)
-    square = (math.pi * x) ** 2
-    return xp.where(near, 1 - square / 6 * (1 - square / 20 * (1 - square / 42)), xp.sin(y) / y)
+    square = (math.pi * xp.where(near, x, 0.0)) ** 2
+    series: Any = 1.0
+    for k in range(12, 0, -1):
+        series = 1.0 - series * square / (2 * k * (2 * k + 1))
+    return xp.where(near, series, xp.sin(y) / y)
 
 
 @table.add("i0")

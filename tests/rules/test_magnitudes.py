@@ -230,6 +230,14 @@ PROGRAMS = [
         "special.log_expit", lambda x: -_softplus(-x), call=lambda xp, x: xp.special.log_expit(x)
     ),
     unary("softplus", _softplus, call=lambda xp, x: xp.logaddexp(x, xp.zeros_like(x))),
+    Program(
+        "np.sinc",
+        lambda xp, x: np.sinc(x),
+        lambda x: mp.sin(mp.pi * x) / (mp.pi * x),
+        ends={(0.0,): {FIRST: 0.0, SECOND: -(math.pi**2) / 3}},
+        digits=800,
+        magnitudes=(1e-20, 1e-9, 1e-5, 1e-3, 2e-3, 0.1, 0.3, 0.499, 0.501, 0.9, 1.5, 5.0, 20.0),
+    ),
     unary(
         "special.logit",
         lambda x: mp.log(x / (1 - x)),
