@@ -5,6 +5,7 @@ import operator
 from typing import Any
 
 from agnograd.extend import OpSet, device_of, is_basic, sum_to, without_newaxis
+from agnograd.rules.statistical import sum_dtype
 
 __all__ = ["ops"]
 
@@ -19,7 +20,25 @@ def _zeros(values: Any, shape: Shape, dtype: Any, xp: Any) -> Any:
 
 def _scatter_add(xp: Any, backend: Any, values: Any, key: Any, /, *, shape: Shape) -> Any:
     """Return zeros of ``shape`` with ``values`` added at ``key``, repeated places adding up."""
-    return backend.scatter_add(_zeros(values, shape, values.dtype, xp), key, values)
+    return _added(_zeros(values, shape, values.dtype, xp), values, key, xp, backend)
+
+
+def _added(into: Any, values: Any, key: Any, xp: Any, backend: Any) -> Any:
+    dtype = into.dtype
+    wide = dtype if is_basic(key) else sum_dtype(dtype, xp)
+    if wide == dtype:
+        return backend.scatter_add(into, key, values)
+    into, values = (xp.astype(each, wide) for each in (into, values))
+    return xp.astype(backend.scatter_add(into, key, values), dtype)
+
+
+def _added_along(into: Any, values: Any, indices: Any, axis: int, xp: Any, backend: Any) -> Any:
+    dtype = into.dtype
+    wide = sum_dtype(dtype, xp)
+    if wide == dtype:
+        return backend.scatter_add_axis(into, indices, values, axis)
+    into, values = (xp.astype(each, wide) for each in (into, values))
+    return xp.astype(backend.scatter_add_axis(into, indices, values, axis), dtype)
 
 
 def _add_into(
@@ -27,7 +46,7 @@ def _add_into(
 ) -> Any:
     if into is None:
         into = _zeros(g, x_shape, x_dtype, xp)
-    return backend.scatter_add(into, key, g)
+    return _added(into, g, key, xp, backend)
 
 
 def _scatter_add_axis(
@@ -40,7 +59,7 @@ def _scatter_add_axis(
     axis %= len(shape)
     indices = xp.reshape(indices, (math.prod(indices.shape),))
     values = xp.reshape(values, (*shape[:axis], indices.shape[0], *shape[axis + 1 :]))
-    return backend.scatter_add_axis(into, indices, values, axis)
+    return _added_along(into, values, indices, axis, xp, backend)
 
 
 def _take_vjp(g: Any, x_shape: Shape, indices: Any, axis: int | None, xp: Any) -> Any:
@@ -153,7 +172,7 @@ def _take_into(
     indices = xp.reshape(indices, (-1,))
     axis = 0 if axis is None else axis % len(x_shape)
     g = xp.reshape(g, (*x_shape[:axis], indices.shape[0], *x_shape[axis + 1 :]))
-    return backend.scatter_add_axis(into, indices, g, axis)
+    return _added_along(into, g, indices, axis, xp, backend)
 
 
 ops.linear(

@@ -14,7 +14,7 @@ from agnograd.extend import (
     reduced_axes,
 )
 
-__all__ = ["direction", "ops", "wide"]
+__all__ = ["direction", "ops", "sum_dtype", "wide"]
 
 ops = OpSet("statistical", samples="agnograd.rules.samples.statistical")
 
@@ -37,6 +37,13 @@ def _count(x_shape: Shape, axis: Axis) -> int:
 def wide(dtype: Any, count: int, xp: Any) -> Any:
     """Return a dtype in which elements can be counted, and divided by their number."""
     return dtype if count < _MANY else xp.result_type(dtype, xp.float32)
+
+
+def sum_dtype(dtype: Any, xp: Any) -> Any:
+    """Return a dtype in which numbers can be added one by one: a half stops growing at 2,048."""
+    if dtype in (xp.float64, xp.float32) or not xp.isdtype(dtype, "real floating"):
+        return dtype
+    return xp.result_type(dtype, xp.float32)
 
 
 def _sum_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
@@ -145,7 +152,9 @@ def _cumulative_sum_vjp(
 
 def _sum_from(g: Any, axis: int, xp: Any) -> Any:
     """Return, along an axis, the sum of each element and those after it."""
-    return xp.flip(xp.cumulative_sum(xp.flip(g, axis=axis), axis=axis), axis=axis)
+    wide = xp.astype(g, sum_dtype(g.dtype, xp), copy=False)
+    total = xp.flip(xp.cumulative_sum(xp.flip(wide, axis=axis), axis=axis), axis=axis)
+    return xp.astype(total, g.dtype, copy=False)
 
 
 def _without_first(g: Any, axis: int) -> Any:

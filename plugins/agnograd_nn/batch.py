@@ -8,7 +8,7 @@ from typing import Any
 
 from agnograd.extend import device_of
 from agnograd_nn._ops import ops
-from agnograd_nn.normalisation import standardised, through_standardised
+from agnograd_nn.normalisation import narrowed, single, standardised, through_standardised
 
 __all__ = ["batch_norm"]
 
@@ -74,17 +74,21 @@ def batch_norm(
             raise ValueError(f"training needs more than one value per channel, not shape {x.shape}")
         axes = _axes(x.ndim)
         out = standardised(x, axes, eps, xp)[0]
-        mean, var = xp.mean(x, axis=axes), xp.var(x, axis=axes, correction=1.0)
+        values = single(x, xp)
+        mean, var = xp.mean(values, axis=axes), xp.var(values, axis=axes, correction=1.0)
         if running_mean is not None:
             mean = (1.0 - momentum) * running_mean + momentum * mean
             var = (1.0 - momentum) * running_var + momentum * var
+        mean, var = narrowed(mean, (x, running_mean), xp), narrowed(var, (x, running_var), xp)
     else:
         if running_mean is None:
             raise ValueError("batch_norm needs running_mean and running_var, or training=True")
         out = _by_running(x, running_mean, running_var, eps, xp)
         mean, var = xp.asarray(running_mean, copy=True), xp.asarray(running_var, copy=True)
+    given = (x, weight, bias) if training else (x, running_mean, running_var, weight, bias)
     out = out if weight is None else out * _wide(weight, x.ndim, xp)
-    return out if bias is None else out + _wide(bias, x.ndim, xp), mean, var
+    out = out if bias is None else out + _wide(bias, x.ndim, xp)
+    return narrowed(out, given, xp), mean, var
 
 
 def _axes(rank: int) -> tuple[int, ...]:
@@ -101,7 +105,8 @@ def _wide(values: Any, rank: int, xp: Any) -> Any:
 
 
 def _by_running(x: Any, mean: Any, var: Any, eps: float, xp: Any) -> Any:
-    return (x - _wide(mean, x.ndim, xp)) / _wide(xp.sqrt(var + eps), x.ndim, xp)
+    deviation = single(x, xp) - _wide(mean, x.ndim, xp)
+    return deviation / _wide(xp.sqrt(single(var, xp) + eps), x.ndim, xp)
 
 
 def _x(
@@ -122,16 +127,19 @@ def _x(
     if g_out is not None:
         g_out = g_out if weight is None else g_out * _wide(weight, x.ndim, xp)
         if not training:
-            return g_out / _wide(xp.sqrt(running_var + eps), x.ndim, xp)
+            return g_out / _wide(xp.sqrt(single(running_var, xp) + eps), x.ndim, xp)
         parts.append(through_standardised(g_out, x, _axes(x.ndim), eps, xp))
     if training:
         share = 1.0 if running_mean is None else momentum
         count = _count(x.shape)
         if g_mean is not None:
-            parts.append(xp.zeros_like(x) + _wide(g_mean, x.ndim, xp) * (share / count))
+            each = single(g_mean, xp) * (share / count)
+            parts.append(xp.zeros_like(x) + _wide(each, x.ndim, xp))
         if g_var is not None:
+            x = single(x, xp)
             deviation = x - xp.mean(x, axis=_axes(x.ndim), keepdims=True)
-            parts.append(_wide(g_var, x.ndim, xp) * (2.0 * share / (count - 1)) * deviation)
+            each = single(g_var, xp) * (2.0 * share / (count - 1))
+            parts.append(_wide(each, x.ndim, xp) * deviation)
     return sum(parts[1:], parts[0]) if parts else xp.zeros_like(x)
 
 
@@ -155,10 +163,11 @@ def _running(
         return xp.zeros_like(running_mean) if kept is None else (1.0 - momentum) * kept
     if g[0] is None:
         return kept
-    values = g[0] if place == 1 else g[0] * (x - _wide(running_mean, x.ndim, xp))
+    values = single(g[0], xp)
+    values = values if place == 1 else values * (x - _wide(running_mean, x.ndim, xp))
     total = xp.sum(values, axis=_axes(x.ndim))
     total = total if weight is None else total * weight
-    square = running_var + eps
+    square = single(running_var, xp) + eps
     through = -total / xp.sqrt(square) if place == 1 else -0.5 * total / (square * xp.sqrt(square))
     return through if kept is None else through + kept
 

@@ -2,22 +2,36 @@
 
 With x' = (x - mean) / std, the gradient of x is (g' - mean(g') - x' mean(g' x')) / std, for g' the
 gradient of x' (Ioffe and Szegedy, "Batch normalization", 2015, section 3). x' is computed again.
+Of halves everything is computed in single precision: the square of 256 is no half.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from agnograd_nn._ops import ops
 
-__all__ = ["layer_norm", "standardised", "through_standardised"]
+__all__ = ["layer_norm", "narrowed", "single", "standardised", "through_standardised"]
 
 Shape = tuple[int, ...]
 Axes = tuple[int, ...]
 
 
+def single(x: Any, xp: Any) -> Any:
+    """Return an array in single precision, or more."""
+    return xp.astype(x, xp.result_type(x.dtype, xp.float32), copy=False)
+
+
+def narrowed(out: Any, given: Sequence[Any], xp: Any) -> Any:
+    """Return an array in the dtype that arrays, some of which may be None, are promoted to."""
+    dtype = xp.result_type(*(each.dtype for each in given if each is not None))
+    return xp.astype(out, dtype, copy=False)
+
+
 def standardised(x: Any, axes: Axes, eps: float, xp: Any) -> tuple[Any, Any]:
     """Return x with mean 0 and variance 1 over axes, and what its deviations were divided by."""
+    x = single(x, xp)
     deviation = x - xp.mean(x, axis=axes, keepdims=True)
     scale = xp.sqrt(xp.mean(deviation * deviation, axis=axes, keepdims=True) + eps)
     return deviation / scale, scale
@@ -57,9 +71,11 @@ def layer_norm(
     ValueError
         If x does not end in ``normalized_shape``.
     """
+    given = (x, weight, bias)
     out = standardised(x, _last(normalized_shape, x.shape), eps, xp)[0]
     out = out if weight is None else out * weight
-    return out if bias is None else out + bias
+    out = out if bias is None else out + bias
+    return narrowed(out, given, xp)
 
 
 def _last(normalized_shape: int | Shape, shape: Shape) -> Axes:

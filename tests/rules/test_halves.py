@@ -100,3 +100,50 @@ def test_many_halves_have_values(xp, library, name, values):
     assert found.dtype == half
     found, expected = (np.asarray(each.data, dtype=np.float64) for each in (found, expected))
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-7)
+
+
+def of_range(xp, count, half):
+    return xp.astype(xp.arange(count), half)
+
+
+# Programs of a few halves, the squares or sums of which are no halves.
+LARGE = np.asarray([[300.0, -500.0, 40.0, 700.0], [1000.0, 900.0, -2000.0, 3.0]])
+REPEATED = 3000
+FEW = {
+    "layer_norm": (lambda xp, x: xp.nn.layer_norm(x, (4,)) ** 3, LARGE),
+    "batch_norm": (lambda xp, x: xp.nn.batch_norm(x.mT, training=True)[0] ** 3, LARGE),
+    "batch_norm by running": (
+        lambda xp, x: xp.nn.batch_norm(x.mT, x[:, 0], xp.abs(x[:, 1]))[0] ** 3 / 100,
+        LARGE,
+    ),
+    "take": (lambda xp, x: xp.take(x, zeros(xp, REPEATED)), np.ones(3)),
+    "rows": (lambda xp, x: xp.take(x, zeros(xp, REPEATED), axis=0), np.ones((2, 2))),
+    "key": (lambda xp, x: x[zeros(xp, REPEATED)], np.ones(3)),
+    "embedding": (lambda xp, x: xp.nn.embedding(zeros(xp, REPEATED), x), np.ones((2, 2))),
+    "take_along_axis": (lambda xp, x: xp.take_along_axis(x, zeros(xp, REPEATED)), np.ones(3)),
+    "cumulative_sum": (lambda xp, x: xp.cumulative_sum(x) / 8, np.ones(REPEATED)),
+    "two reads": (
+        lambda xp, x: xp.take(x, zeros(xp, REPEATED)) + x[zeros(xp, REPEATED)],
+        np.ones(3),
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_what_is_squared_or_added_up_is_no_half(xp, library, kind, name):
+    half = getattr(library, kind, None)
+    if half is None:
+        pytest.skip("the library has no such halves")
+    function, values = FEW[name]
+    found = []
+    x = xp.astype(xp.asarray(values, dtype=xp.float64), half)
+    for dtype in (half, xp.float64):
+        given = xp.astype(x, dtype).data
+        gradient = ag.grad(lambda x: xp.sum(function(xp, x)))(given)
+        assert gradient.dtype == dtype
+        found.append(np.asarray(xp.astype(xp.asarray(gradient), xp.float64).data))
+    most = np.max(np.abs(found[1]))
+    bound = {"float16": 0.005, "bfloat16": 0.04}[kind]
+    np.testing.assert_allclose(found[0], found[1], rtol=bound, atol=bound * most)
