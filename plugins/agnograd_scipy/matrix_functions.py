@@ -23,11 +23,18 @@ from agnograd_scipy.triangular import square
 __all__: list[str] = []
 
 
+def _size(x: Any, xp: Any) -> Any:
+    """Return the largest element of each matrix, as a constant, and 1 for zeros and no elements."""
+    if 0 in x.shape:
+        return 1.0
+    given = x.detach() if isinstance(x, ag.Variable) else x
+    size = xp.max(xp.abs(given), axis=(-2, -1), keepdims=True)
+    return xp.where(size == 0, xp.ones_like(size), size)
+
+
 def _frechet(function: Callable[..., Any], a: Any, e: Any, xp: Any) -> tuple[Any, Any]:
     """Return f(A) and its derivative in a direction, whose size says nothing."""
-    given = e.detach() if isinstance(e, ag.Variable) else e
-    size = xp.max(xp.abs(given), axis=(-2, -1), keepdims=True) if 0 not in e.shape else 1.0
-    unit = xp.where(size == 0, xp.ones_like(size), size) if 0 not in e.shape else size
+    unit = _size(e, xp)
     upper = xp.concat([a, e / unit], axis=-1)
     lower = xp.concat([xp.zeros_like(a), a], axis=-1)
     both = function(xp.concat([upper, lower], axis=-2))
@@ -35,11 +42,14 @@ def _frechet(function: Callable[..., Any], a: Any, e: Any, xp: Any) -> tuple[Any
     return both[..., :count, :count], both[..., :count, count:] * unit
 
 
-def _by_block(name: str) -> Callable[..., Any]:
-    def vjp(g: Any, x: Any, xp: Any) -> Any:
-        return _frechet(getattr(xp.linalg, name), adjoint(x, xp), g, xp)[1]
+def _expm_vjp(g: Any, x: Any, xp: Any) -> Any:
+    return _frechet(xp.linalg.expm, adjoint(x, xp), g, xp)[1]
 
-    return vjp
+
+def _logm_vjp(g: Any, x: Any, xp: Any) -> Any:
+    """Differentiate at A / s: log(A) is log(A / s) + log(s), and both blocks are of one size."""
+    size = _size(x, xp)
+    return _frechet(xp.linalg.logm, adjoint(x / size, xp), g, xp)[1] / size
 
 
 def _expm(xp: Any, backend: Any, x: Any, /) -> Any:
@@ -88,7 +98,7 @@ def expm_frechet(xp: Any, a: Any, e: Any, compute_expm: bool = True) -> Any:
     return both if compute_expm else both[1]
 
 
-linalg.vjp("linalg.expm(x, /)", x=_by_block("expm"), forward=_expm)
-linalg.vjp("linalg.logm(x, /)", x=_by_block("logm"), forward=_logm)
+linalg.vjp("linalg.expm(x, /)", x=_expm_vjp, forward=_expm)
+linalg.vjp("linalg.logm(x, /)", x=_logm_vjp, forward=_logm)
 linalg.vjp("linalg.sqrtm(x, /)", x=_sqrtm_vjp, forward=_sqrtm)
 linalg.composed("linalg.expm_frechet(a, e, compute_expm=True)", expm_frechet)

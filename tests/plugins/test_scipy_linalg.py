@@ -127,6 +127,30 @@ def test_the_size_of_a_cotangent_says_nothing(xp, name):
         np.testing.assert_allclose(found, expected * size, rtol=1e-12, atol=0.0)
 
 
+@pytest.mark.parametrize("scale", [1e-100, 1e-8, 1e8, 1e100])
+def test_the_size_of_a_matrix_says_nothing_of_its_logarithms_derivatives(xp, scale):
+    matrix, direction = MATRICES["p"], MATRICES["a"]
+    weights = made(xp, direction * np.asarray([1.0, 2.0, 3.0]))
+
+    def derivatives(scale):
+        x, along = made(xp, matrix * scale), made(xp, direction * scale)
+        gradient = ag.grad(lambda x: xp.sum(xp.linalg.logm(x) * weights))
+        pulled = ag.grad(lambda x: xp.sum(gradient(x) * along))(x)
+        pushed = ag.jvp(gradient, (x,), (along,))[1]
+        tangent = ag.jvp(xp.linalg.logm, (x,), (along,))[1]
+        return [host(each) * scale for each in (gradient(x), pulled, pushed)] + [host(tangent)]
+
+    for found, expected in zip(derivatives(scale), derivatives(1.0), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 2), (0, 2, 3), (0, 3, 2), (2, 0, 3), (0, 0)])
+def test_factors_of_nothing_have_gradients_of_nothing(xp, shape):
+    x = made(xp, np.zeros(shape))
+    gradient = ag.grad(lambda x: sum(xp.sum(each) for each in xp.linalg.lu(x)[1:]))(x)
+    assert gradient.shape == shape
+
+
 @pytest.mark.filterwarnings("ignore::scipy.linalg.LinAlgWarning")  # SciPy's, of the value
 @pytest.mark.parametrize(
     ("name", "lost"), [("logm", 0.0), ("sqrtm", 0.0), ("lu", 0.0), ("sqrtm", -1.0), ("logm", -1.0)]

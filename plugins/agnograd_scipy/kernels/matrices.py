@@ -92,6 +92,7 @@ def _one_logm(x: Any) -> Any:
 def lu_parts(x: Any, /) -> Any:
     """Return indices of rows, and both factors."""
     p, lower, upper = scipy.linalg.lu(x, p_indices=True, check_finite=False)
+    p = p.reshape(x.shape[:-1])  # of no matrices SciPy has no indices of rows
     return p.astype(np.int64), lower, upper
 
 
