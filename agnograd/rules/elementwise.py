@@ -124,8 +124,8 @@ def _asinh_x(x: Any, xp: Any) -> Any:
         return 1 / (xp.sqrt(1 - 1j * x) * xp.sqrt(1 + 1j * x))
     if not is_tracked(x):  # divided by the larger of 1 and |x|: no square overflows
         size = xp.abs(x)
-        part = 1 / xp.maximum(size, xp.ones_like(size))
-        other = size * part
+        one = xp.ones_like(size)
+        part, other = 1 / xp.maximum(size, one), xp.minimum(size, one)
         return part / xp.sqrt(part * part + other * other)
     far = xp.abs(x) > 1
     ratio = xp.where(far, 1.0, x) / xp.where(far, x, 1.0)

@@ -108,11 +108,11 @@ PROGRAMS = [
     unary(
         "acos", mp.acos, (-1.0, 1.0), [(0.0, -1.0, 0.0), (-1.0, -INF, INF)], [1 - NEARER, NEAR - 1]
     ),
-    unary("atan", mp.atan, ends=[(0.0, 1.0, 0.0)]),
+    unary("atan", mp.atan, ends=[(0.0, 1.0, 0.0), (INF, 0.0, 0.0), (-INF, 0.0, 0.0)]),
     unary("sinh", mp.sinh, ends=[(0.0, 1.0, 0.0)]),
     unary("cosh", mp.cosh, ends=[(0.0, 0.0, 1.0)]),
-    unary("tanh", mp.tanh, ends=[(0.0, 1.0, 0.0)]),
-    unary("asinh", mp.asinh, ends=[(0.0, 1.0, 0.0)]),
+    unary("tanh", mp.tanh, ends=[(0.0, 1.0, 0.0), (INF, 0.0, 0.0), (-INF, 0.0, 0.0)]),
+    unary("asinh", mp.asinh, ends=[(0.0, 1.0, 0.0), (INF, 0.0, 0.0), (-INF, 0.0, 0.0)]),
     unary("acosh", mp.acosh, (1.0, INF), [(1.0, INF, -INF)], [1 + NEAR, 1 + NEARER]),
     unary("atanh", mp.atanh, (-1.0, 1.0), [(0.0, 1.0, 0.0)], [1 - NEARER, NEAR - 1]),
     unary("abs", abs, ends=[(0.0, 0.0, 0.0)]),
