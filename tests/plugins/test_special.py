@@ -657,6 +657,21 @@ def test_a_third_derivative_by_a_shape_is_an_error(xp, name):
         ag.grad(ag.grad(ag.grad(f)))(raw(xp, 2.0))
 
 
+@pytest.mark.parametrize("name", ["erf", "erfc", "ndtr"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_error_functions_are_level_at_infinity_in_every_order(xp, name, dtype):
+    dtype = getattr(xp, dtype)
+    most = float(xp.finfo(dtype).max)
+    x = xp.asarray([-math.inf, -most, 50.0, most, math.inf], dtype=dtype).data
+    gradient = ag.grad(lambda x: xp.sum(getattr(xp.special, name)(x)))
+    with xp.empty(0)._domain.backend.quiet():
+        found = [gradient(x), ag.grad(lambda x: xp.sum(gradient(x)))(x)]
+        found.append(ag.jvp(gradient, (x,), (xp.ones_like(x).data,))[1])
+    for each in found:
+        assert (np.asarray(each) == 0.0).all()
+        assert each.dtype == dtype
+
+
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"], indirect=True)
 @pytest.mark.parametrize(
     ("name", "args"),
