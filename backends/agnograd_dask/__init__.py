@@ -165,7 +165,17 @@ def _get(x: Any, key: Any) -> Any:
     first: Any = parts[0] if parts else None
     if _is_integers(first) and first.ndim > 1 and all(each is Ellipsis for each in parts[1:]):
         return x[first.reshape(-1)].reshape(first.shape + x.shape[1:])
-    return x[key]
+    return x[tuple(map(renamed, parts))]
+
+
+def renamed(indices: Any) -> Any:
+    """Return indices under another name.
+
+    Dask reads at an array of the places where chunks begin, which is named by its values, as that
+    of indices may be: then it takes the lengths of one for those of the other, and ``x[[0]]`` has
+    the shape of ``x``.
+    """
+    return indices + 0 if _is_integers(indices) and hasattr(indices, "dask") else indices
 
 
 def _is_integers(part: Any) -> bool:

@@ -95,7 +95,9 @@ def eye(
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     """Return slices along an axis, which a vector need not name."""
-    return da.take(x, indices, axis=0 if axis is None and x.ndim == 1 else axis)
+    from agnograd_dask import renamed
+
+    return da.take(x, renamed(indices), axis=0 if axis is None and x.ndim == 1 else axis)
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:

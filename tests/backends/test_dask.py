@@ -114,6 +114,23 @@ def test_what_a_mask_selects_has_a_gradient_once_its_size_is_known(xp):
     assert ag.grad(f)(x).compute().tolist() == [2.0, 0.0, 6.0]
 
 
+@pytest.mark.parametrize("places", [[0], [0, 2], [0, 2, 4]])
+@pytest.mark.parametrize("chunks", [2, 5])
+def test_indices_that_are_where_chunks_begin_are_read_at(places, chunks):
+    import dask.array as da
+
+    xp = ag.namespace("dask")
+    x = da.from_array(np.arange(10.0).reshape(5, 2), chunks=chunks)
+    index = da.from_array(np.asarray(places), chunks=1)
+    expected = np.zeros((5, 2))
+    expected[places] = 1.0
+    for read in (lambda x: x[index], lambda x: x[index, 1:], lambda x: xp.take(x, index, axis=0)):
+        found = read(ag.Variable(x))
+        assert found.shape == found.data.compute().shape
+    gradient = ag.grad(lambda x: xp.sum(xp.take(x, index, axis=0)))(x)
+    assert np.array_equal(gradient.compute(), expected)
+
+
 def test_repeated_indices_in_many_chunks_add_up():
     backend = backend_named("dask")
     indices = np.random.default_rng(0).integers(-5, 5, 100)
