@@ -29,11 +29,11 @@ _OPERANDS: dict[Form, tuple[str, ...]] = {
     "ufunc": ("x1", "x2"),
 }
 
-# Options that are no numbers which a result could depend on smoothly.
+# Options that are no numbers, which a result could depend on smoothly, nor positions.
 _STRUCTURE = frozenset(
     {
-        *("axes", "axis", "copy", "device", "dtype", "indexing", "keepdims", "kind", "max_version"),
-        *("mode", "offset", "repetitions", "shape", "source", "destination", "stream"),
+        *("copy", "device", "dtype", "indexing", "keepdims", "kind", "max_version", "mode"),
+        "stream",
     }
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Number
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from agnograd._asarray import holds_variable
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from agnograd._call import Call
     from agnograd._domain import Domain
 
-__all__ = ["is_operand", "option", "unwrap", "unwrap_each"]
+__all__ = ["as_integer", "is_operand", "option", "unwrap", "unwrap_each"]
 
 
 def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, Edge | None]:
@@ -62,12 +63,12 @@ def unwrap_each(
     domain = call.domain
     arrays: list[Any] = []
     edges: list[Edge | None] = []
-    for index, value in enumerate(values):
+    for place, value in enumerate(values):
         if type(value) is domain.Variable:
             arrays.append(value._raw)
             edges.append(value._node)
         else:
-            array, edge = unwrap(call, f"{name}[{index}]", value)
+            array, edge = unwrap(call, f"{name}[{place}]", value)
             arrays.append(array)
             edges.append(edge)
     return arrays, tuple(edges)
@@ -83,7 +84,7 @@ def is_operand(call: Call, value: Any) -> bool:
 
 
 def option(call: Call, name: str, value: Any) -> Any:
-    """Return what was given for a parameter that takes no array.
+    """Return what was given for a parameter that takes no array; an integer of NumPy's as Python's.
 
     Raises
     ------
@@ -91,13 +92,21 @@ def option(call: Call, name: str, value: Any) -> Any:
         If it is a tracked Variable, whose gradient would be lost.
     """
     if not isinstance(value, Variable):
-        return value
+        return as_integer(value)
     if value.requires_grad and is_grad_enabled():
         raise NoGradientError(
             f"{call.name}: {name!r} requires a gradient, and is no input that has one: pass "
             f"{name}={name}.item(), or detach() what is no single number"
         )
     return value.data if value.shape else value.item()
+
+
+def as_integer(value: Any) -> Any:
+    """Return an integer of NumPy's, which is no instance of ``int``, as Python's; others as is."""
+    try:
+        return value if isinstance(value, bool) else index(value)
+    except TypeError:
+        return value
 
 
 def _answering(call: Call, name: str, kind: type) -> UnsupportedArrayError:

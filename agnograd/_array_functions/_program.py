@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arguments import as_array, as_dtype, as_operand, write_out
+from agnograd._unwrap import as_integer
+from agnograd._variable import Variable
 from agnograd.errors import UnsupportedFunctionError
 
 if TYPE_CHECKING:
@@ -55,6 +58,17 @@ _CONVERT: dict[str, Convert] = {
 }
 
 
+def _integers(value: Any) -> Any:
+    """Return integers of NumPy's as Python's, also those in tuples and lists."""
+    if type(value) in (tuple, list):
+        return type(value)(_integers(each) if _is_plain(each) else each for each in value)
+    return as_integer(value) if not isinstance(value, Variable) else value
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, Integral | tuple | list)
+
+
 class Program:
     """One function of NumPy's, written in the standard's functions.
 
@@ -85,6 +99,8 @@ class Program:
             for name, annotation in self.parameters.items()
             if (kind := annotation.removesuffix(" | None")) in _CONVERT
         }
+        others = {*self.convert, "out", self.several}
+        self.plain = [name for name in self.parameters if name not in others]
 
     def __call__(self, domain: Domain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the program on a backend with the arguments that NumPy's function was given."""
@@ -95,6 +111,7 @@ class Program:
                 given[name] = convert(domain, given[name])
             elif name == self.several:
                 rest = tuple(convert(domain, each) for each in rest)
+        given |= {name: _integers(given[name]) for name in self.plain if name in given}
         out = given.pop("out", None)
         first = self.positional if rest else self.only
         before = [given.pop(name) for name in first if name in given]

@@ -369,3 +369,60 @@ def test_a_complex_value_fits_no_real_array(xp):
     x = leaf(xp, [1.0, 2.0])
     with pytest.raises(TypeError, match="complex"):
         np.pad(x, 1, constant_values=xp.asarray(1j))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda v, one: np.tile(v, one),
+        lambda v, one: np.moveaxis(v, one, 0),
+        lambda v, one: np.split(v, one)[0],
+        lambda v, one: np.tensordot(v, v.T, one),
+        lambda v, one: np.tensordot(v, v, (one, one)),
+        lambda v, one: np.broadcast_to(np.sum(v), one),
+        lambda v, one: np.roll(v, one, (one, 0)),
+        lambda v, one: np.resize(v, (one, one)),
+        lambda v, one: np.reshape(v, (-1, one)),
+        lambda v, one: np.full_like(v, 2.0, shape=one) * v[0, 0],
+        lambda v, one: np.squeeze(v[:, None, :], one),
+        lambda v, one: np.insert(v, one, 0.0, one),
+        lambda v, one: np.sum(v, one),
+        lambda v, one: v.max(axis=one),
+        lambda v, one: v.cumprod(one),
+    ],
+)
+@pytest.mark.parametrize("kind", [np.int64, np.uint8])
+def test_numpys_integers_are_integers(xp, call, kind):
+    array = np.arange(1.0, 7.0).reshape(2, 3)
+    one, other = leaf(xp, array), leaf(xp, array)
+    expected, found = call(one, 1), call(other, kind(1))
+    assert np.array_equal(values(found), values(expected))
+    for each in (expected, found):
+        xp.sum(each).backward()
+    assert np.array_equal(values(one.grad), values(other.grad))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda xp, x, one: xp.sum(x, axis=one),
+        lambda xp, x, one: xp.std(x, axis=one),
+        lambda xp, x, one: xp.max(x, axis=one),
+        lambda xp, x, one: xp.cumulative_prod(x, axis=one),
+        lambda xp, x, one: xp.roll(x, one, axis=one),
+        lambda xp, x, one: xp.diff(x, n=one, axis=one),
+        lambda xp, x, one: xp.tensordot(x, x.T, axes=one),
+        lambda xp, x, one: xp.tril(x, k=one),
+        lambda xp, x, one: xp.linalg.vector_norm(x, axis=one),
+        lambda xp, x, one: xp.fft.fftshift(x, axes=one),
+        lambda xp, x, one: xp.linalg.diagonal(x, offset=one),
+        lambda xp, x, one: xp.repeat(x, one, axis=one),
+    ],
+)
+def test_axes_and_lengths_of_the_standard_may_be_numpys_integers(xp, call):
+    x = leaf(xp, np.arange(1.0, 7.0).reshape(2, 3)).data
+    expected = ag.grad(lambda x: xp.sum(call(xp, x, 1)))(x)
+    found = ag.grad(lambda x: xp.sum(call(xp, x, np.int64(1))))(x)
+    assert np.array_equal(host(found), host(expected))
+    _, tangent = ag.jvp(lambda x: call(xp, x, np.int64(1)), x, x)
+    assert np.array_equal(host(tangent), host(ag.jvp(lambda x: call(xp, x, 1), x, x)[1]))
