@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arguments import as_array, as_dtype
+from agnograd._arguments import as_array, as_dtype, check_cast
 from agnograd._variable import Variable
 from agnograd._views import replace
 from agnograd.errors import UnsupportedFunctionError
@@ -71,7 +71,8 @@ def _reduce(
         return _named(domain, REDUCTIONS[name], x, **given)
     keepdims = given.pop("keepdims", False)
     axis = given.pop("axis")
-    if name not in ASSOCIATIVE or not isinstance(axis, int) or not x.shape[axis] or given:
+    several = not isinstance(axis, int) or not x.ndim
+    if name not in ASSOCIATIVE or several or not x.shape[axis] or given:
         raise _refuse(name, "reduce", f"write it as a loop over np.{name}")
     last = _scanned(domain, function, x, axis)
     xp = domain.namespace
@@ -100,6 +101,7 @@ def _scanned(domain: Domain, function: Function, x: Variable, axis: int) -> Any:
     """Return the running results along an axis, in log2(n) steps, each of twice the length."""
     xp = domain.namespace
     x = xp.moveaxis(x, axis, 0)
+    x = xp.astype(x, function(x[:0, ...], x[:0, ...]).dtype, copy=False)  # also where it is alone
     step = 1
     while step < x.shape[0]:
         x = xp.concat([x[:step, ...], function(x[:-step, ...], x[step:, ...])], axis=0)
@@ -113,6 +115,8 @@ def _outer(
     x1, x2 = (as_array(domain, each) for each in inputs)
     if "dtype" in options:
         dtype = as_dtype(domain, options.pop("dtype"))
+        for each in (x1, x2):
+            check_cast(domain, each.dtype, dtype)
         x1, x2 = (domain.namespace.astype(each, dtype) for each in (x1, x2))
     return function(domain.namespace.reshape(x1, (*x1.shape, *(1,) * x2.ndim)), x2)
 
@@ -127,6 +131,7 @@ def _at(
         raise _refuse(name, "at", "make the array that is written to a Variable, by xp.asarray")
     xp = domain.namespace
     value = xp.broadcast_to(as_array(domain, values[0]), x[key].shape)
+    check_cast(domain, value.dtype, x.dtype)
     added = xp.scatter_add(xp.astype(value, x.dtype), key, shape=x.shape)
     replace(x, function(x, added))
 

@@ -36,14 +36,16 @@ def _diff(
     prepend: Operand | None = None,
     append: Operand | None = None,
 ) -> Array:
+    if not n:
+        return a
     (place,) = axes_of(axis, a.ndim)
     ends = {
         name: ready(a, value)
         for name, value in (("prepend", prepend), ("append", append))
         if value is not None
     }
-    if not ends or not n:
-        return xp.diff(a, n=n, axis=place) if n else a
+    if not ends:
+        return xp.diff(a, n=n, axis=place)
     a, *values = together(xp, a, *ends.values())
     for name, value in zip(ends, values, strict=True):
         one = (*a.shape[:place], 1, *a.shape[place + 1 :])

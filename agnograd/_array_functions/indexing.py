@@ -39,8 +39,8 @@ def _take(
     out: Out = None,
     mode: str = "raise",
 ) -> Array:
-    if axis is None:
-        a, axis = flat(xp, a), 0
+    if axis is None or not a.ndim:
+        a, axis = flat(xp, a), axis or 0
     (axis,) = axes_of(axis, a.ndim)
     indices = xp.astype(indices, xp.int64) if is_bool(xp, indices) else indices
     places = flat(xp, _places(xp, indices, a.shape[axis], mode))
@@ -103,8 +103,9 @@ def _put(xp: Any, a: Into, ind: Array, v: Any, mode: str = "raise") -> None:
 def _compress(
     xp: Any, condition: Array, a: Array, axis: int | None = None, out: Out = None
 ) -> Array:
-    if axis is None:
-        a, axis = flat(xp, a), 0
+    if axis is None or not a.ndim:
+        a, axis = flat(xp, a), axis or 0
+    (axis,) = axes_of(axis, a.ndim)
     (chosen,) = xp.nonzero(condition)
     if condition.shape[0] > a.shape[axis] and xp.any(chosen >= a.shape[axis]):
         raise IndexError(f"a condition of {condition.shape[0]} is longer than the axis")

@@ -211,7 +211,7 @@ def _insert(xp: Any, arr: Array, obj: Any, values: Array, axis: int | None = Non
     (axis,) = axes_of(axis, arr.ndim)
     length = arr.shape[axis]
     one = isinstance(obj, int) or getattr(obj, "shape", None) == ()
-    places = _positions(xp, obj, length + 1) if isinstance(obj, slice) else _between(obj, length)
+    places = _positions(xp, obj, length) if isinstance(obj, slice) else _between(obj, length)
     if len(places) == 1:
         values = _at_least(xp, values, arr.ndim)
         if one:  # its values lie along the first axis

@@ -80,6 +80,8 @@ def _polymul(xp: Any, a1: Array, a2: Array) -> Array:
 
 @table.add("polyder")
 def _polyder(xp: Any, p: Array, m: int = 1) -> Array:
+    if not m:
+        return p
     p = _with_integers(xp, p)
     for _ in range(m):
         degree = p.shape[0] - 1
@@ -90,6 +92,8 @@ def _polyder(xp: Any, p: Array, m: int = 1) -> Array:
 
 @table.add("polyint")
 def _polyint(xp: Any, p: Array, m: int = 1, k: Any = None) -> Array:
+    if not m:
+        return p
     constants = k if isinstance(k, list | tuple) else [0.0 if k is None else k] * m
     p = double(xp, p)
     for index in range(m):

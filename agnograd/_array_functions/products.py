@@ -6,6 +6,7 @@ import string
 from operator import index
 from typing import Any
 
+from agnograd._arguments import check_cast
 from agnograd._array_functions._helpers import flat, is_complex, is_floating, promoted, together
 from agnograd._array_functions._program import Array, DType, Out, Table
 from agnograd.errors import UnsupportedFunctionError
@@ -125,6 +126,8 @@ def _einsum(
     subscripts, *arrays = operands if isinstance(operands[0], str) else _subscripts(operands)
     arrays = [xp.asarray(each) for each in arrays]
     if dtype is not None:
+        for each in arrays:
+            check_cast(each._domain, each.dtype, dtype, casting)
         arrays = [xp.astype(each, dtype) for each in arrays]
     found = einsum(subscripts, *together(xp, *arrays))
     # The standard sums small integers in wider ones, which NumPy's einsum does not.

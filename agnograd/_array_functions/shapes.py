@@ -54,7 +54,10 @@ def _squeeze(xp: Any, a: Array, axis: Axis = None) -> Array:
 def _expand_dims(xp: Any, a: Array, axis: int | tuple[int, ...]) -> Array:
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     rank = a.ndim + len(axes)
-    for each in sorted(axes_of(tuple(axes), rank)):
+    places = axes_of(tuple(axes), rank)
+    if len(set(places)) < len(places):
+        raise ValueError(f"axes {axes} name one axis twice")
+    for each in sorted(places):
         a = xp.expand_dims(a, axis=each)
     return a
 
@@ -125,6 +128,8 @@ def _fliplr(xp: Any, m: Array) -> Array:
 @table.add("rot90")
 def _rot90(xp: Any, m: Array, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     one, other = axes_of(tuple(axes), m.ndim)
+    if one == other:
+        raise ValueError(f"axes {axes} name one axis twice")
     k %= 4
     if k == 0:
         return m[...]
@@ -170,6 +175,8 @@ def _repeat(xp: Any, a: Array, repeats: Any, axis: int | None = None) -> Array:
 @table.add("resize")
 def _resize(xp: Any, a: Array, new_shape: Lengths) -> Array:
     shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+    if any(length < 0 for length in shape):
+        raise ValueError(f"new_shape {shape} has a negative length")
     count = 1
     for length in shape:
         count *= length
@@ -275,6 +282,8 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
 def _pair(width: Any) -> tuple[Any, Any]:
     if not isinstance(width, tuple | list):
         return width, width
+    if len(width) > 2:
+        raise ValueError(f"{width} is no pair of what comes before and after an axis")
     return (width[0], width[0]) if len(width) == 1 else (width[0], width[1])
 
 
@@ -317,6 +326,8 @@ def _pad(
     values = [_pair(each) for each in _per_axis(constant_values, array.ndim)]
     if len(values) != array.ndim:
         raise ValueError(f"constant_values do not fit an array of {array.ndim} axes")
+    if any(count < 0 for width in widths for count in width):
+        raise ValueError("pad_width cannot be negative")
     if not any(map(any, widths)):
         return xp.asarray(array, copy=True)
     if mode == "constant":
@@ -341,8 +352,6 @@ def _with_constants(
 ) -> Array:
     parts = [array]
     for place, (count, value) in enumerate(zip(width, values, strict=True)):
-        if count < 0:
-            raise ValueError("pad_width cannot be negative")
         if count:
             shape = (*array.shape[:axis], count, *array.shape[axis + 1 :])
             filling = ready(array, value)

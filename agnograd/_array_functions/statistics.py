@@ -11,6 +11,7 @@ from agnograd._array_functions._helpers import (
     double,
     floating,
     is_complex,
+    is_floating,
     mask_of,
     together,
 )
@@ -61,6 +62,10 @@ def _as(xp: Any, count: Any, a: Array) -> Any:
     return xp.astype(count, a.dtype) if hasattr(count, "dtype") else count
 
 
+def _as_asked(xp: Any, x: Array, dtype: Any) -> Array:
+    return x if dtype is None else xp.astype(x, dtype, copy=False)
+
+
 @table.add("mean")
 def _mean(
     xp: Any,
@@ -74,8 +79,9 @@ def _mean(
 ) -> Array:
     a = _cast(xp, a, dtype)
     if where is True and not is_complex(xp, a):
-        return xp.mean(a, axis=axis, keepdims=keepdims)
-    return _kept(xp, _mean_kept(xp, a, axis, where), a, axis, keepdims)
+        return _as_asked(xp, xp.mean(floating(xp, a), axis=axis, keepdims=keepdims), dtype)
+    mean = _mean_kept(xp, floating(xp, a), axis, where)
+    return _as_asked(xp, _kept(xp, mean, a, axis, keepdims), dtype)
 
 
 def _numbers(xp: Any, a: Array, where: Any) -> Array:
@@ -95,13 +101,21 @@ def _nanmean(
     *,
     where: Operand = True,
 ) -> Array:
-    a = _cast(xp, a, dtype)
-    return _mean(xp, a, axis, keepdims=keepdims, where=_numbers(xp, a, where))
+    numbers = _numbers(xp, floating(xp, a), where)
+    return _mean(xp, a, axis, dtype, keepdims=keepdims, where=numbers)
 
 
 def _variance(
-    xp: Any, a: Array, axis: Axis, ddof: Any, keepdims: bool, where: Any, mean: Any
+    xp: Any,
+    a: Array,
+    axis: Axis,
+    ddof: Any,
+    keepdims: bool,
+    where: Any,
+    mean: Any,
+    nothing: float = math.inf,
 ) -> Array:
+    """Return the variance; what is left without a degree of freedom is divided by 0, or NaN."""
     if where is True and mean is None and not is_complex(xp, a):
         return xp.var(a, axis=axis, correction=ddof, keepdims=keepdims)
     dtype, a = _real_dtype(xp, a), _wide(xp, a)
@@ -116,13 +130,11 @@ def _variance(
         squares = xp.real(apart) ** 2 + xp.imag(apart) ** 2
     degrees = _count(xp, a, axis, where) - ddof
     if hasattr(degrees, "dtype"):
-        degrees = xp.where(degrees > 0, degrees, 0.0)
-        total = xp.sum(squares, axis=axis, keepdims=True)
-        none = degrees == 0
-        variance = xp.where(none, math.nan, total / xp.where(none, 1.0, degrees))
+        some = degrees > 0
+        scale: Any = xp.where(some, 1.0 / xp.where(some, degrees, 1.0), nothing)
     else:
-        scale = 1 / degrees if degrees > 0 else math.nan
-        variance = xp.sum(squares, axis=axis, keepdims=True) * scale
+        scale = 1 / degrees if degrees > 0 else nothing
+    variance = xp.sum(squares, axis=axis, keepdims=True) * scale
     return _kept(xp, xp.astype(variance, dtype, copy=False), a, axis, keepdims)
 
 
@@ -132,6 +144,21 @@ def _correction(ddof: Any, correction: Any) -> Any:
     if ddof:
         raise ValueError("ddof and correction say the same: give one of them")
     return correction
+
+
+def _spread_cast(xp: Any, a: Array, dtype: Any) -> Array:
+    """Return an array in the dtype in which its deviations are computed.
+
+    Raises
+    ------
+    TypeError
+        If each deviation would lose its fraction, or its imaginary part, in it.
+    """
+    if dtype is not None and not xp.isdtype(dtype, ("real floating", "complex floating")):
+        raise TypeError(f"deviations are numbers with a fraction, which dtype={dtype} has not")
+    if dtype is not None and is_complex(xp, a) and xp.isdtype(dtype, "real floating"):
+        raise TypeError(f"deviations of complex numbers are complex, which dtype={dtype} is not")
+    return _cast(xp, a, dtype)
 
 
 def _root(xp: Any, variance: Array) -> Array:
@@ -155,7 +182,8 @@ def _var(
     correction: float | None = None,
 ) -> Array:
     ddof = _correction(ddof, correction)
-    return _variance(xp, _cast(xp, a, dtype), axis, ddof, keepdims, where, mean)
+    a = _spread_cast(xp, a, dtype)
+    return _as_asked(xp, _variance(xp, a, axis, ddof, keepdims, where, mean), dtype)
 
 
 @table.add("std")
@@ -172,10 +200,11 @@ def _std(
     mean: Operand | None = None,
     correction: float | None = None,
 ) -> Array:
-    ddof, a = _correction(ddof, correction), _cast(xp, a, dtype)
+    ddof, a = _correction(ddof, correction), _spread_cast(xp, a, dtype)
     if where is True and mean is None and not is_complex(xp, a):
         return xp.std(a, axis=axis, correction=ddof, keepdims=keepdims)
-    return _root(xp, _variance(xp, a, axis, ddof, keepdims, where, mean))
+    variance = _variance(xp, a, axis, ddof, keepdims, where, mean)
+    return _as_asked(xp, _root(xp, variance), dtype)
 
 
 @table.add("nanvar")
@@ -192,8 +221,11 @@ def _nanvar(
     mean: Operand | None = None,
     correction: float | None = None,
 ) -> Array:
-    a, ddof = _cast(xp, a, dtype), _correction(ddof, correction)
-    return _variance(xp, a, axis, ddof, keepdims, _numbers(xp, a, where), mean)
+    given, a, ddof = a, _spread_cast(xp, a, dtype), _correction(ddof, correction)
+    where = _numbers(xp, a, where)
+    nothing = math.nan if is_floating(xp, given) else math.inf
+    variance = _variance(xp, a, axis, ddof, keepdims, where, mean, nothing)
+    return _as_asked(xp, variance, dtype)
 
 
 @table.add("nanstd")
@@ -210,8 +242,12 @@ def _nanstd(
     mean: Operand | None = None,
     correction: float | None = None,
 ) -> Array:
-    a, ddof = _cast(xp, a, dtype), _correction(ddof, correction)
-    return _root(xp, _variance(xp, a, axis, ddof, keepdims, _numbers(xp, a, where), mean))
+    return _root(
+        xp,
+        _nanvar(
+            xp, a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction
+        ),
+    )
 
 
 @table.add("average")
@@ -264,7 +300,10 @@ def _cov(
     given = [m] if y is None else [m, y]
     if dtype is None:  # NumPy's is double precision, at least
         given = together(xp, *(double(xp, each) for each in given))
-    x = xp.concat([_variables(xp, _cast(xp, each, dtype), rowvar) for each in given], axis=0)
+    rows = [_cast(xp, each, dtype) for each in given]
+    # A single row of `m` has one observation of each variable, but one of `y` is a variable.
+    columns = [not rowvar and m.ndim == 2, not rowvar and y is not None and y.shape[:1] != (1,)]
+    x = xp.concat([_variables(xp, *each) for each in zip(rows, columns, strict=False)], axis=0)
     if not x.shape[0]:
         return xp.reshape(x, (0, 0)) if not x.shape[1] else xp.matmul(x, xp.matrix_transpose(x))
     ddof = ddof if ddof is not None else int(not bias)
@@ -284,19 +323,21 @@ def _cov(
     apart = x - average
     right = xp.matrix_transpose(apart if weights is None else apart * weights)
     right = xp.conj(right) if is_complex(xp, right) else right
-    if not hasattr(degrees, "dtype"):  # NumPy warns, and divides by zero
-        degrees = xp.asarray(max(float(degrees), 0.0), dtype=x.dtype)
+    if not hasattr(degrees, "dtype"):
+        degrees = xp.asarray(float(degrees), dtype=x.dtype)
+    positive = xp.real(degrees) > 0 if is_complex(xp, degrees) else degrees > 0
+    degrees = xp.where(positive, degrees, 0.0)  # of none, NumPy warns, and divides by zero
     scaled = xp.matmul(apart, right) / degrees
     return scaled[0, 0] if scaled.shape == (1, 1) else scaled
 
 
-def _variables(xp: Any, x: Array, rowvar: bool) -> Array:
-    """Return variables as rows, observations as columns."""
+def _variables(xp: Any, x: Array, columns: bool) -> Array:
+    """Return variables as rows, observations as columns; ``columns`` says what x has as columns."""
     if x.ndim > 2:
         raise ValueError("cov and corrcoef are of arrays of at most 2 axes")
     if x.ndim < 2:
         return xp.reshape(x, (1, -1 if x.ndim and x.shape[0] else x.size))
-    return x if rowvar or x.shape[0] == 1 else xp.matrix_transpose(x)
+    return xp.matrix_transpose(x) if columns else x
 
 
 @table.add("corrcoef")

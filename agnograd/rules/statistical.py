@@ -125,6 +125,7 @@ def _std_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, correction: float, xp: 
 
 def _prod_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
     """Multiply by the product of the other elements; a product over all of them may be zero."""
+    x = _in_dtype_of(g, x, xp)
     axes = reduced_axes(axis, len(x_shape))
     rest = tuple(i for i in range(len(x_shape)) if i not in axes)
     order = rest + axes
@@ -134,6 +135,13 @@ def _prod_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
     after = xp.flip(_product_before(xp.flip(flat, axis=-1), xp), axis=-1)
     others = xp.reshape(conjugate_if_complex(before * after, xp), moved.shape)
     return keep_axes(g, x_shape, axis, xp) * xp.permute_dims(others, inverse_permutation(order))
+
+
+def _in_dtype_of(g: Any, x: Any, xp: Any) -> Any:
+    """Return the elements in the dtype in which they were multiplied."""
+    if is_complex(x.dtype, xp) and not is_complex(g.dtype, xp):
+        x = xp.real(x)
+    return xp.astype(x, g.dtype, copy=False)
 
 
 def _product_before(x: Any, xp: Any) -> Any:
@@ -173,6 +181,7 @@ def _cumulative_prod_vjp(
     if not g.shape:
         return g
     where = axis % len(x_shape) if axis is not None and x_shape else 0
+    x = _in_dtype_of(g, x, xp)
     if include_initial:
         g = _without_first(g, where)
     g, x = xp.moveaxis(g, where, -1), xp.moveaxis(xp.reshape(x, g.shape), where, -1)

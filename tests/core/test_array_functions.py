@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -426,3 +427,82 @@ def test_axes_and_lengths_of_the_standard_may_be_numpys_integers(xp, call):
     assert np.array_equal(host(found), host(expected))
     _, tangent = ag.jvp(lambda x: call(xp, x, np.int64(1)), x, x)
     assert np.array_equal(host(tangent), host(ag.jvp(lambda x: call(xp, x, 1), x, x)[1]))
+
+
+X = np.asarray([[0.5, -1.5, 2.0], [3.0, 0.25, -0.75]])
+# Calls of raw arrays and of Variables, whose values, dtypes and shapes are to be the same.
+ALIKE = {
+    "accumulate truth": lambda x: np.logical_or.accumulate(x, axis=1),
+    "accumulate truth of one": lambda x: np.logical_xor.accumulate(x[:1]),
+    "reduce truth of one": lambda x: np.logical_xor.reduce(x[:1], axis=0),
+    "accumulate exponents": lambda x: np.logaddexp.accumulate(np.astype(x, np.int8)[:1]),
+    "take of no axes": lambda x: np.take(x[0, 0], 0, axis=0),
+    "take some of no axes": lambda x: np.take(x[0, 0], [0, 0], axis=-1),
+    "compress of no axes": lambda x: np.compress([True], x[0, 0], axis=0),
+    "no differences of no axes": lambda x: np.diff(x[0, 0], n=0),
+    "insert at a slice": lambda x: np.insert(x, slice(0, 5), 7.0, axis=0),
+    "insert at a backward slice": lambda x: np.insert(x[0], slice(None, None, -1), [7.0, 8, 9]),
+    "mean in integers": lambda x: np.mean(x, dtype=int),
+    "mean in integers where": lambda x: np.mean(x, dtype=np.int8, where=x > 0),
+    "variance in complex numbers": lambda x: np.var(x, axis=0, dtype=complex),
+    "deviation in complex numbers": lambda x: np.nanstd(x, axis=0, dtype=np.complex64),
+    "variance without freedom": lambda x: np.var(x, axis=1, ddof=3, where=x < 9),
+    "complex variance without freedom": lambda x: np.std(x * 1j, axis=1, ddof=4),
+    "variance of numbers without freedom": lambda x: np.nanvar(x, axis=1, ddof=4),
+    "covariance without freedom": lambda x: np.cov(x, ddof=2, aweights=[0.5, 1.0, 2.0]),
+    "no derivative of a polynomial": lambda x: np.polyder(np.astype(x[0], np.float32), 0),
+    "no integral of a polynomial": lambda x: np.polyint(np.astype(x[0], np.float32), 0),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_a_call_is_as_numpys(name):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        expected, found = ALIKE[name](X), values(ALIKE[name](ag.Variable(X)))
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    assert np.allclose(found, expected, rtol=1e-6, equal_nan=True)
+
+
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.2.0", reason="a single row was a variable before"
+)
+@pytest.mark.parametrize("function", [np.cov, np.corrcoef])
+def test_a_single_row_of_columns_has_one_observation_of_each(function):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        expected = function(X[:1], rowvar=False)
+        found = values(function(ag.Variable(X[:1]), rowvar=False))
+    assert np.array_equal(found, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.expand_dims(x, (0, 0)),
+        lambda x: np.expand_dims(x, (0, -4)),
+        lambda x: np.rot90(x, 2, (1, -1)),
+        lambda x: np.resize(x, (2, -1)),
+        lambda x: np.pad(x, -1, mode="edge"),
+        lambda x: np.pad(x, (1, 2, 3)),
+    ],
+)
+def test_axes_and_lengths_that_there_are_not_are_refused(xp, call):
+    with pytest.raises(ValueError, match=r"twice|negative|pair"):
+        call(leaf(xp, X))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.maximum.outer(x * 1j, x, dtype=float),
+        lambda x: np.add.at(x * 1, (0, 0), 1j),
+        lambda x: np.einsum("ij", x * 1j, dtype=float),
+        lambda x: np.var(x * 1j, dtype=float),
+        lambda x: np.std(x, dtype=int),
+        lambda x: np.nanvar(x, dtype=bool),
+    ],
+)
+def test_no_part_of_a_number_is_dropped_without_a_word(call):
+    with pytest.raises(TypeError, match=r"complex|fraction|part of each number"):
+        call(ag.Variable(X))

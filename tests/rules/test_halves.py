@@ -147,3 +147,18 @@ def test_what_is_squared_or_added_up_is_no_half(xp, library, kind, name):
     most = np.max(np.abs(found[1]))
     bound = {"float16": 0.005, "bfloat16": 0.04}[kind]
     np.testing.assert_allclose(found[0], found[1], rtol=bound, atol=bound * most)
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        lambda xp, x: xp.prod(x, dtype=xp.float32),
+        lambda xp, x: xp.cumulative_prod(x, dtype=xp.float32)[3],
+    ],
+)
+def test_a_product_in_a_wider_dtype_has_the_gradient_of_that_dtype(product):
+    xp = ag.namespace("numpy")
+    x = np.asarray([1e3, 1e3, 1e-3, 1e-3], dtype=np.float16)
+    gradient = ag.grad(lambda x: product(xp, x))(x)
+    assert gradient.dtype == x.dtype
+    assert np.allclose(gradient, [1e-3, 1e-3, 1e3, 1e3], rtol=2e-3)
