@@ -30,7 +30,10 @@ def _pow_x2(x1: Any, x2: Any, out: Any, xp: Any) -> Any:
     if _is_recorded(x1, x2, xp):
         return _slope_unless(xp.logical_and(zero, x2 == 0), x1, x2, 0, 1, xp)
     finite = xp.logical_and(zero, xp.logical_not(xp.isinf(out)))
-    return xp.log(xp.where(finite, 1, x1)) * out
+    base = xp.where(finite, 1, x1)
+    if is_complex(out.dtype, xp):  # a negative base has a complex logarithm
+        base = xp.astype(base, out.dtype, copy=False)
+    return xp.log(base) * out
 
 
 def _of_number(x1: complex, out: Any, xp: Any) -> Any:

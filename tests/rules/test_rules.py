@@ -13,6 +13,7 @@ from agnograd.testing._case import Case, arrays_in
 from agnograd.testing._samples import all_samples
 from agnograd_special._set import NEEDED
 from agnograd_special._set import ops as special_ops
+from arrays import host
 
 SAMPLES = [sample for _, _, sample in all_samples()]
 
@@ -199,3 +200,16 @@ def test_layouts_are_as_they_say_and_change_no_value(layout, values):
     assert made.shape == (3, 2)
     assert not made.flags.c_contiguous
     np.testing.assert_array_equal(made, array(3, 2, values=values).make(np, 1))
+
+
+def test_a_negative_real_base_has_a_derivative_by_a_complex_exponent(xp):
+    base = xp.asarray([-2.0, 2.0], dtype=xp.float64).data
+    exponent = xp.asarray([1.3 + 0.4j, 1.3 + 0.4j], dtype=xp.complex128).data
+
+    def power(exponent):
+        return xp.sum(xp.real(base**exponent))
+
+    z, x = host(exponent), host(base) + 0j
+    expected = np.conj(x**z * np.log(x))
+    assert np.allclose(host(ag.grad(power)(exponent)), expected)
+    ag.check_grad(power, exponent)
