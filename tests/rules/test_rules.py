@@ -202,7 +202,8 @@ def test_layouts_are_as_they_say_and_change_no_value(layout, values):
     np.testing.assert_array_equal(made, array(3, 2, values=values).make(np, 1))
 
 
-def test_a_negative_real_base_has_a_derivative_by_a_complex_exponent(xp):
+def test_a_negative_real_base_has_a_derivative_by_a_complex_exponent():
+    xp = ag.namespace("numpy")  # array-api-strict refuses a real base of a complex exponent
     base = xp.asarray([-2.0, 2.0], dtype=xp.float64).data
     exponent = xp.asarray([1.3 + 0.4j, 1.3 + 0.4j], dtype=xp.complex128).data
 
