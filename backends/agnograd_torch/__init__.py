@@ -142,14 +142,17 @@ class TorchBackend(Backend):
         return self.put(x.clone(), key, value)
 
     def put(self, x: Any, key: Any, value: Any) -> Any:
-        """Write ``value`` into ``x`` at ``key``; steps may be negative."""
+        """Write ``value`` into ``x`` at ``key``; steps may be negative.
+
+        PyTorch casts what it writes to slices, but refuses to for masks and index arrays.
+        """
         if is_basic(key):
             key, turned = forward_steps(key, x.shape)
             if turned and getattr(value, "shape", ()):
                 value = value.broadcast_to(x[key].shape).flip(turned)
             x[key] = value
         else:
-            x[as_key(key)] = value
+            x[as_key(key)] = value.to(x.dtype) if hasattr(value, "dtype") else value
         return x
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:

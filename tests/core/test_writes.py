@@ -172,6 +172,22 @@ def test_what_is_written_into_another_precision_has_a_gradient_of_its_own(xp, dt
     np.testing.assert_array_equal(values(x.grad), [4.0, 12.0])
 
 
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax"], indirect=True)
+@pytest.mark.parametrize("dtype", ["float64", "complex64", "int64", "bool"])
+@pytest.mark.parametrize("places", [[True, False, True], [0, 2]], ids=["mask", "indices"])
+def test_what_is_written_at_a_mask_or_at_indices_is_cast_as_well(xp, dtype, places):
+    x = leaf(xp, [2.0, 3.0], "float32")
+    y = xp.zeros(3, dtype=getattr(xp, dtype))
+    y[xp.asarray(places)] = x
+    assert y.dtype == getattr(xp, dtype)
+    np.testing.assert_array_equal(values(y), np.asarray([2.0, 0.0, 3.0]).astype(dtype))
+    assert y.requires_grad == (dtype in ("float64", "complex64"))
+    if y.requires_grad:
+        xp.sum(xp.real(y * y)).backward()
+        assert x.grad.dtype == xp.float32
+        np.testing.assert_array_equal(values(x.grad), [4.0, 6.0])
+
+
 # -- interrupts -----------------------------------------------------------------------------------
 
 
