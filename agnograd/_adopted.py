@@ -27,6 +27,8 @@ class Foreign(Function):
     every order that the library has.
     """
 
+    _knows_attributes = True
+
     def __init__(self, record: Callable[[Sequence[Any]], Record]) -> None:
         self.record = record
 

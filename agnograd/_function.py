@@ -29,8 +29,9 @@ class Function:
     ``forward(self, xp, *args, **options)`` gets the raw namespace and raw arrays, and returns an
     array or a tuple of arrays. It passes the arrays that ``backward`` needs to ``self.save(...)``;
     ``self.saved`` then has them. You may keep anything else as an attribute, but a second
-    derivative through an array that is kept this way raises an error. No method may write to the
-    arrays that it gets. Where the backend can tell, such a write raises an error, too.
+    derivative through an array that is kept this way, be it in an object or a function or in the
+    class, raises an error. No method may write to the arrays that it gets. Where the backend can
+    tell, such a write raises an error, too.
 
     ``backward(self, xp, *grads)`` gets the cotangent of each output (zeros for an output that
     nothing depends on). For each array argument it returns None, or the gradient with the
@@ -78,6 +79,8 @@ class Function:
     backend: str | None = None
     _saved: tuple[Any, ...] = ()
     _slots: tuple[str, ...] = ()
+    # Whether backward takes what forward kept in attributes for what it is: no constant.
+    _knows_attributes = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -122,7 +125,8 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     inputs = [pair[0] for pair in found if pair is not None]
     edges = tuple(pair[1] for pair in found if pair is not None)
     options = {key: _constant(name, key, value) for key, value in options.items()}
-    held = held_by(function)
+    knows = function._knows_attributes
+    held = {} if knows else held_by(function)
     compute = partial(
         without_writes,
         partial(function.forward, domain.raw, *raw, **options),
@@ -140,7 +144,7 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         edges = state.kept(*edges)
     if not any(edges) or not (state is None or state.recording):
         return there.wrap(out)
-    kept = attributes_since(held, function)
+    kept = () if knows else attributes_since(held, function)
     node = _recorded(function, call, domain, inputs, edges, out, kept)
     if state is not None and state.watches:
         state.recorded(node, out)

@@ -7,8 +7,10 @@ derivative of ``backward`` would lack a part.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from types import CellType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
 from agnograd._namespace import owner_of
@@ -17,7 +19,10 @@ from agnograd.errors import GradientError, RuleError
 
 __all__ = ["attributes_since", "held_by", "refuse_attributes", "slots_of", "without_writes"]
 
-_DEPTH = 4  # of lists in lists that are looked through
+_DEPTH = 4  # of lists in lists, and in objects, that are looked through
+_EMPTY = CellType()
+# What classes have beside the values that a method may have put there.
+_PARTS_OF_CLASSES = (str, tuple, type(None), FunctionType, classmethod, staticmethod, property)
 
 
 def without_writes(compute: Callable[[], Any], what: str, **given: Sequence[Any]) -> Any:
@@ -48,21 +53,23 @@ def _fingerprint(value: Any) -> Any:
     return None if domain is None else domain.backend.fingerprint(value)
 
 
-def held_by(function: object) -> dict[str, list[int]]:
-    """Return which arrays with derivatives a function has in attributes: their identities."""
+def held_by(function: object) -> dict[str, list[Any]]:
+    """Return which arrays with derivatives a function has in attributes."""
     found = {}
     for name, value in _attributes(function):
         if name == "_saved":  # what it is for
             continue
-        if identities := [id(each) for each in _arrays_in(value, _DEPTH)]:
-            found[name] = identities
+        if arrays := list(_arrays_in(value, _DEPTH)):
+            found[name] = arrays
     return found
 
 
-def attributes_since(before: dict[str, list[int]], function: object) -> tuple[str, ...]:
+def attributes_since(before: dict[str, list[Any]], function: object) -> tuple[str, ...]:
     """Return the names of attributes with arrays that were in none of them before."""
-    known = {each for identities in before.values() for each in identities}
-    return tuple(name for name, found in held_by(function).items() if not known.issuperset(found))
+    known = {id(each) for arrays in before.values() for each in arrays}
+    return tuple(
+        name for name, arrays in held_by(function).items() if not known.issuperset(map(id, arrays))
+    )
 
 
 def refuse_attributes(function: Any, names: Sequence[str]) -> None:
@@ -86,6 +93,12 @@ def _attributes(function: object) -> Iterator[tuple[str, Any]]:
     for name in getattr(function, "_slots", ()):
         if hasattr(function, name):
             yield name, getattr(function, name)
+    for kind in type(function).__mro__:
+        if kind.__module__.partition(".")[0] == "agnograd":
+            return
+        for name, value in tuple(vars(kind).items()):
+            if not isinstance(value, _PARTS_OF_CLASSES):
+                yield name, value
 
 
 def slots_of(kind: type) -> tuple[str, ...]:
@@ -98,11 +111,27 @@ def slots_of(kind: type) -> tuple[str, ...]:
 
 
 def _arrays_in(value: Any, depth: int) -> Iterator[Any]:
-    """Yield the arrays of floating-point or complex dtype in a value, or in lists of such."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list | tuple | set):
-        for each in value if depth else ():
+    """Yield the arrays of floating-point or complex dtype in a value, or in what it holds."""
+    if (domain := owner_of(value)) is not None:
+        if domain.is_inexact(value.dtype):
+            yield value
+    elif depth:
+        for each in _parts_of(value):
             yield from _arrays_in(each, depth - 1)
-    elif (domain := owner_of(value)) is not None and domain.is_inexact(value.dtype):
-        yield value
+
+
+def _parts_of(value: Any) -> Sequence[Any]:
+    """Return what a container, a function or an object of the user's holds."""
+    if isinstance(value, list | tuple | set | deque):
+        return tuple(value)
+    if isinstance(value, dict):
+        return tuple(value.values())
+    if isinstance(value, FunctionType):
+        return tuple(cell.cell_contents for cell in value.__closure__ or () if cell != _EMPTY)
+    if isinstance(value, partial):
+        return (*value.args, *value.keywords.values())
+    kind = type(value)
+    if isinstance(value, type | ModuleType) or kind.__module__.partition(".")[0] == "agnograd":
+        return ()
+    held = (getattr(value, name, None) for name in slots_of(kind))
+    return (*getattr(value, "__dict__", {}).values(), *held)

@@ -3,6 +3,8 @@
 import gc
 import threading
 import weakref
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -317,7 +319,44 @@ class KeepingInASlot(Keeping):
         return g * 3 * self.slot["square"]
 
 
-@pytest.mark.parametrize("kind", [Keeping, KeepingAList, KeepingInASlot])
+class KeepingInAnObject(Keeping):
+    def keep(self, x):
+        self.context = SimpleNamespace(part=SimpleNamespace(x=x))
+
+    def backward(self, xp, g):
+        return g * 3 * self.context.part.x * self.context.part.x
+
+
+class KeepingInAFunction(Keeping):
+    def keep(self, x):
+        self.pull = partial(lambda y, g: g * 3 * x * y, x)
+
+    def backward(self, xp, g):
+        return self.pull(g)
+
+
+class KeepingInTheClass(Keeping):
+    known = {}  # noqa: RUF012 - which is what is wrong with it
+
+    def keep(self, x):
+        self.known.clear()
+        self.known["square"] = x * x
+
+    def backward(self, xp, g):
+        return g * 3 * self.known["square"]
+
+
+KEEPING = {
+    Keeping: "value",
+    KeepingAList: "list",
+    KeepingInASlot: "slot",
+    KeepingInAnObject: "context",
+    KeepingInAFunction: "pull",
+    KeepingInTheClass: "known",
+}
+
+
+@pytest.mark.parametrize("kind", KEEPING)
 def test_arrays_in_attributes_have_no_second_derivative(xp, kind):
     x = leaf(xp, [1.0, 2.0]).data
     first = ag.grad(lambda x: xp.sum(kind()(x)))
@@ -328,7 +367,7 @@ def test_arrays_in_attributes_have_no_second_derivative(xp, kind):
         np.testing.assert_array_equal(
             np.asarray(ag.jacobian(kind(), mode=mode)(x)), [[3.0, 0.0], [0.0, 12.0]]
         )
-    name = {"Keeping": "value", "KeepingAList": "list", "KeepingInASlot": "slot"}[kind.__name__]
+    name = KEEPING[kind]
     v = ag.Variable(x)
     for again in (
         lambda: ag.grad(lambda x: xp.sum(first(x)))(x),
