@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agnograd._call import was_freed
+from agnograd._call import Call, was_freed
 from agnograd._engine import run_pass
 from agnograd._fit import guarded, is_python_scalar
 from agnograd._graph import (
@@ -29,8 +29,10 @@ from agnograd._graph import (
     saved_of,
 )
 from agnograd._mode import current_mode, recording_since, set_mode
+from agnograd._paths import newer, on_path
 from agnograd._sensitivity import irregular
 from agnograd._variable import Variable
+from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -66,6 +68,34 @@ class Tape:
         self._guarded.add(node[RANK])
         if self._outer is not None:
             self._outer.guard(node)
+
+    def check(self, outputs: Iterable[Edge], inputs: Sequence[Edge], start: int) -> None:
+        """Refuse a run of which a part ran elsewhere: its tangents would be zeros.
+
+        ``start`` is the rank from which on the run recorded.
+
+        Raises
+        ------
+        GradientError
+            If an output depends on an input by a node of another thread or context.
+        """
+        heard = {node[RANK] for node, _ in self._entries}
+        ends = {node[RANK] for node in inputs}
+        unheard = [
+            node
+            for node in newer(outputs, start, ends)
+            if isinstance(node[OP], Call) and node[RANK] not in heard
+        ]
+        if not unheard:
+            return
+        path = on_path(unheard, inputs)
+        for node in unheard:
+            if path is None or node[RANK] in path:
+                raise GradientError(
+                    f"forward mode has not seen op {node[OP].name!r}, which another thread or "
+                    "context ran: its tangent would be lost. Run that part of the function by "
+                    "contextvars.copy_context().run(...), or use ag.vjp, or mode='reverse'"
+                )
 
     def push(self, tangents: Iterable[tuple[Edge, Any]], create_graph: bool) -> dict[Place, Any]:
         """Carry tangents from where they are given to every value that depends on them.

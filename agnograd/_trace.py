@@ -103,6 +103,10 @@ class Trace:
                         leaf.refresh()  # while the tape hears of it
         finally:
             set_mode(outer)  # as it is already, unless an interrupt came at the end of the block
+        if tape is not None:
+            found = (getattr(leaf, "_node", None) for leaf in leaves(self.result))
+            nodes = [each.node for inputs in self.inputs for each in inputs]
+            tape.check([node for node in found if node is not None], nodes, self.start)
 
     def pull(
         self, outputs: Sequence[Variable], cotangents: Sequence[Any], retain: bool

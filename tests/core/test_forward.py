@@ -1,5 +1,8 @@
 """Forward mode: products with Jacobians, by pushing tangents."""
 
+import contextvars
+import threading
+
 import numpy as np
 import optree
 import pytest
@@ -191,3 +194,43 @@ def test_a_result_that_is_written_to_later_has_the_derivative_that_it_had(xp):
     y *= 10.0
     (g,) = pull(raw(xp, [1.0, 1.0]))
     np.testing.assert_array_equal(np.asarray(g.detach()), [2.0, 4.0])
+
+
+# -- threads --------------------------------------------------------------------------------------
+
+
+def in_thread(compute):
+    """Return what a function returns in another thread."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(compute()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_what_another_thread_computes_is_no_zero(xp):
+    def alone(x):
+        return xp.sum(in_thread(lambda: x * x) * x)
+
+    def together(x):
+        context = contextvars.copy_context()
+        return xp.sum(in_thread(lambda: context.run(lambda: x * x)) * x)
+
+    x, one = raw(xp, [1.0, 2.0]), raw(xp, [1.0, 1.0])
+    assert float(ag.jvp(together, x, one)[1]) == 15.0
+    assert float(ag.jvp(ag.jacobian(together, mode="reverse"), x, one)[1][1]) == 12.0
+    np.testing.assert_array_equal(np.asarray(ag.grad(alone)(x)), [3.0, 12.0])
+    for derivative in (
+        lambda: ag.jvp(alone, x, one),
+        lambda: ag.jvp(ag.grad(alone), x, one),
+        lambda: ag.jacobian(alone, mode="forward")(x),
+        lambda: ag.jacobian(lambda x: ag.jvp(alone, x, one)[1])(x),
+    ):
+        with pytest.raises(GradientError, match=r"another thread.*copy_context\(\)\.run"):
+            derivative()
+
+
+def test_what_another_thread_computes_from_constants_is_a_constant(xp):
+    w = leaf(xp, [3.0, 4.0])
+    _, tangent = ag.jvp(lambda x: x * in_thread(lambda: w * w), raw(xp, [1.0, 2.0]), w.data)
+    np.testing.assert_array_equal(np.asarray(tangent), [27.0, 64.0])
