@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from agnograd._graph import Leaf
-from agnograd._mode import enable_grad, set_grad_enabled
+from agnograd._mode import current_mode, enable_grad, set_grad_enabled, set_mode
 from agnograd._views import View, view_of
 
 if TYPE_CHECKING:
@@ -26,12 +26,16 @@ def deep_copy(variable: Variable, memo: dict[int, Any]) -> Variable:
     while isinstance(variable, View) and id(variable) not in memo:
         views.append(variable)
         variable = variable._base
-    copied: Variable | None = memo.get(id(variable))
-    if copied is None:
-        copied = memo[id(variable)] = _copy_of(variable, memo)
-    for view in reversed(views):
-        copied = memo[id(view)] = _view_of(copied, view)
-    return copied
+    outer = current_mode()
+    try:
+        copied: Variable | None = memo.get(id(variable))
+        if copied is None:
+            copied = memo[id(variable)] = _copy_of(variable, memo)
+        for view in reversed(views):
+            copied = memo[id(view)] = _view_of(copied, view)
+        return copied
+    finally:
+        set_mode(outer)  # as it is already, unless an interrupt came at the end of a block
 
 
 def _view_of(base: Variable, view: View) -> Variable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from copy import copy
 from typing import Any, TypeVar
 
 from agnograd._mode import current_mode, entered, set_mode
@@ -26,8 +27,12 @@ def decorated(state: entered, function: F) -> F:
 
         @functools.wraps(function)
         async def coroutine(*args: Any, **kwargs: Any) -> Any:
-            with state:
-                return await function(*args, **kwargs)
+            own = copy(state)
+            try:
+                with own:
+                    return await function(*args, **kwargs)
+            finally:
+                _leave(own)
 
         return coroutine  # type: ignore[return-value]
     if inspect.isasyncgenfunction(told):
@@ -58,6 +63,15 @@ def _call(
         set_mode(outer)
 
 
+def _leave(own: entered) -> None:
+    """Leave a state that an interrupt kept from being left; otherwise this does nothing.
+
+    What waits may be closed in another context, as by the garbage collector. There the state was
+    not entered, and each call has one of its own, so that it leaves that of no other call.
+    """
+    own.__exit__(None, None, None)
+
+
 def _steps(state: entered, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
     """Run a generator with the state entered while it runs, and left while it waits."""
     step: Callable[[], Any] = functools.partial(next, generator)
@@ -73,8 +87,7 @@ def _steps(state: entered, generator: Generator[Any, Any, Any]) -> Generator[Any
         try:
             step = functools.partial(generator.send, (yield value))
         except GeneratorExit:
-            with state:
-                generator.close()
+            _call(state, generator.close, (), {})
             raise
         except BaseException as error:
             step = functools.partial(generator.throw, error)
@@ -85,19 +98,24 @@ def _async_generator(state: entered, function: Callable[..., Any]) -> Callable[.
 
     @functools.wraps(function)
     async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        generator = function(*args, **kwargs)
+        generator, own = function(*args, **kwargs), copy(state)
         step: Awaitable[Any] = anext(generator)
         while True:
             try:
-                with state:
+                with own:
                     value = await step
             except StopAsyncIteration:
                 return
+            finally:
+                _leave(own)
             try:
                 step = generator.asend((yield value))
             except GeneratorExit:
-                with state:
-                    await generator.aclose()
+                try:
+                    with own:
+                        await generator.aclose()
+                finally:
+                    _leave(own)
                 raise
             except BaseException as error:
                 step = generator.athrow(error)

@@ -107,7 +107,7 @@ _CODE = (lambda *args, **kwargs: _become()(*args, **kwargs)).__code__  # type: i
 # locks of Python's, which no thread of a child would ever release: so a fork lets it finish first.
 # It waits for these modules alone: an import of a program's own may take as long as the program.
 _LATE = ("agnograd", "array_api_compat", "optree", "pluggy")
-_python: Any = importlib._bootstrap  # type: ignore[attr-defined]
+_python: Any = importlib._bootstrap
 
 
 def _imported_by_others() -> Iterator[str]:

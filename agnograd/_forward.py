@@ -32,7 +32,6 @@ from agnograd._mode import current_mode, recording_since, set_mode
 from agnograd._paths import newer, on_path
 from agnograd._sensitivity import irregular
 from agnograd._variable import Variable
-from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -69,15 +68,10 @@ class Tape:
         if self._outer is not None:
             self._outer.guard(node)
 
-    def check(self, outputs: Iterable[Edge], inputs: Sequence[Edge], start: int) -> None:
-        """Refuse a run of which a part ran elsewhere: its tangents would be zeros.
+    def unheard(self, outputs: Iterable[Edge], inputs: Sequence[Edge], start: int) -> Edge | None:
+        """Return a node of another thread or context by which an output depends on an input.
 
         ``start`` is the rank from which on the run recorded.
-
-        Raises
-        ------
-        GradientError
-            If an output depends on an input by a node of another thread or context.
         """
         heard = {node[RANK] for node, _ in self._entries}
         ends = {node[RANK] for node in inputs}
@@ -86,16 +80,8 @@ class Tape:
             for node in newer(outputs, start, ends)
             if isinstance(node[OP], Call) and node[RANK] not in heard
         ]
-        if not unheard:
-            return
-        path = on_path(unheard, inputs)
-        for node in unheard:
-            if path is None or node[RANK] in path:
-                raise GradientError(
-                    f"forward mode has not seen op {node[OP].name!r}, which another thread or "
-                    "context ran: its tangent would be lost. Run that part of the function by "
-                    "contextvars.copy_context().run(...), or use ag.vjp, or mode='reverse'"
-                )
+        path = on_path(unheard, inputs) if unheard else set()
+        return next((n for n in unheard if path is None or n[RANK] in path), None)
 
     def push(self, tangents: Iterable[tuple[Edge, Any]], create_graph: bool) -> dict[Place, Any]:
         """Carry tangents from where they are given to every value that depends on them.

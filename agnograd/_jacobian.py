@@ -84,7 +84,12 @@ def _rows(
     inputs = [each.variable for group in trace.inputs for each in group]
     outer = current_mode()
     try:
-        if tape is not None and (always or _size(inputs) < _size(outputs)):
+        if tape is not None and always:
+            trace.check(tape, outputs)
+        elif tape is not None:
+            fewer = _size(inputs) < _size(outputs)
+            tape = tape if fewer and trace.unheard(tape, outputs) is None else None
+        if tape is not None:
             return _pushed(trace, tape, inputs, outputs)
         return [_pulled(trace, output) for output in outputs]
     finally:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agnograd._engine import run_pass
 from agnograd._fit import is_python_scalar
 from agnograd._forward import Tape, place
-from agnograd._graph import RANK, ByNode, Edge, Leaf, next_rank
+from agnograd._graph import OP, RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._mode import (
     Kept,
     current_mode,
@@ -26,7 +26,12 @@ from agnograd._seeds import given_by, owned, seed_of, seeds_of
 from agnograd._trees import flatten, leaves, map_leaves, unflatten
 from agnograd._variable import Variable
 from agnograd._views import View
-from agnograd.errors import ArgumentIndexError, NoGradientError, UnsupportedArrayError
+from agnograd.errors import (
+    ArgumentIndexError,
+    GradientError,
+    NoGradientError,
+    UnsupportedArrayError,
+)
 
 if TYPE_CHECKING:
     from agnograd._domain import Domain
@@ -103,10 +108,6 @@ class Trace:
                         leaf.refresh()  # while the tape hears of it
         finally:
             set_mode(outer)  # as it is already, unless an interrupt came at the end of the block
-        if tape is not None:
-            found = (getattr(leaf, "_node", None) for leaf in leaves(self.result))
-            nodes = [each.node for inputs in self.inputs for each in inputs]
-            tape.check([node for node in found if node is not None], nodes, self.start)
 
     def pull(
         self, outputs: Sequence[Variable], cotangents: Sequence[Any], retain: bool
@@ -151,6 +152,29 @@ class Trace:
             for position, tree, inputs in zip(self._positions, self.trees, self.inputs, strict=True)
         }
         return tuple(found[position] for position in self._asked)
+
+    def unheard(self, tape: Tape, outputs: Iterable[Variable]) -> str | None:
+        """Return the name of an op that the tape has not heard of, since it ran elsewhere."""
+        nodes = [each.node for inputs in self.inputs for each in inputs]
+        ends = [out._node for out in outputs if out._node is not None]
+        node = tape.unheard(ends, nodes, self.start)
+        return None if node is None else node[OP].name
+
+    def check(self, tape: Tape, outputs: Iterable[Variable]) -> None:
+        """Refuse a run of which a part ran elsewhere: its tangents would be zeros.
+
+        Raises
+        ------
+        GradientError
+            If an output depends on an input by an op of another thread or context.
+        """
+        name = self.unheard(tape, outputs)
+        if name is not None:
+            raise GradientError(
+                f"forward mode has not seen op {name!r}, which another thread or context ran: its "
+                "tangent would be lost. Run that part of the function by "
+                "contextvars.copy_context().run(...), or use ag.vjp, or mode='reverse'"
+            )
 
     def push(
         self, tape: Tape, tangents: Sequence[Variable], outputs: Sequence[Variable]

@@ -232,6 +232,7 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     given = [seed_of(each.variable, leaf) for each, leaf in zip(inputs, leaves, strict=True)]
     outputs, tree = outputs_of(trace.result)
     differentiable(outputs, "ag.jvp")
+    trace.check(tape, outputs)
     pushed = trace.push(tape, given, outputs)
     return trace.out(trace.result), unflatten(tree, pushed)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from agnograd._graph import WATCH, Edge, Leaf, Watch, watch
-from agnograd._mode import current_mode, entered, is_grad_enabled
+from agnograd._mode import current_mode, entered, is_grad_enabled, set_mode
 from agnograd._variable import Variable
 from agnograd.errors import GradientError
 
@@ -138,14 +138,17 @@ def retaken(view: View, base: Variable) -> Variable:
     It is recorded if it was the first time, whatever the state is where it is used next, and
     whoever heard of the write hears of it: it shows what was written then.
     """
-    tape = view._storage.tape
-    with entered(
-        recording=view._recorded,
-        hooks=lambda: None,
-        kept=lambda *nodes: nodes,
-        tape=_UNHEARD if tape is None else tape(),
-    ):
-        return view._domain.take_view(view._op, base, view._options)
+    tape, outer = view._storage.tape, current_mode()
+    try:
+        with entered(
+            recording=view._recorded,
+            hooks=lambda: None,
+            kept=lambda *nodes: nodes,
+            tape=_UNHEARD if tape is None else tape(),
+        ):
+            return view._domain.take_view(view._op, base, view._options)
+    finally:
+        set_mode(outer)  # as it is already, unless an interrupt came at the end of the block
 
 
 def replace(variable: Variable, new: Variable, recorded: bool = True) -> None:

@@ -1,7 +1,9 @@
 """Ctrl-C at each line of agnograd's own code in turn: state and gradients stay as they were."""
 
 import asyncio
+import contextlib
 import contextvars
+import copy
 import sys
 
 import numpy as np
@@ -57,6 +59,47 @@ def untracked_steps():
     yield 1.0
 
 
+@ag.no_grad
+async def untracked_later():
+    await Turn()
+    return (ag.Variable(X) * 2.0).requires_grad
+
+
+@ag.no_grad
+async def untracked_steps_later():
+    yield (ag.Variable(X) * 2.0).requires_grad
+    await Turn()
+    yield 1.0
+
+
+class Turn:
+    """What waits for one turn of an event loop."""
+
+    def __await__(self):
+        yield
+
+
+def driven(coroutine):
+    """Run a coroutine without an event loop, which would give it a context of its own."""
+    with contextlib.closing(coroutine):
+        while True:
+            try:
+                coroutine.send(None)
+            except StopIteration as end:
+                return end.value
+
+
+async def collected():
+    return [value async for value in untracked_steps_later()]
+
+
+def refreshed_and_copied():
+    y = ag.Variable(X) * 2.0
+    view, constant = y[1:], ag.no_grad(lambda: y[:1])()
+    y *= 3.0
+    return copy.deepcopy([view, constant, y])[0].data[0]
+
+
 def in_blocks():
     with ag.no_grad(), SWITCH, SWITCH, ag.enable_grad():
         return (ag.Variable(X) * 2.0).requires_grad
@@ -85,6 +128,9 @@ PROGRAMS = {
     "second order": (lambda: ag.grad(lambda x: ag.jvp(total, x, X)[1])(X), False),
     "decorator": (untracked, False),
     "generator": (lambda: list(untracked_steps()), False),
+    "coroutine": (lambda: driven(untracked_later()), False),
+    "asynchronous generator": (lambda: driven(collected()), False),
+    "views": (refreshed_and_copied, False),
     "blocks": (in_blocks, True),
     "plugin": (with_plugin, True),
     "manager": (with_manager, True),
@@ -179,6 +225,23 @@ def test_a_block_that_is_left_in_another_context_changes_nothing_there():
         running.close()
         assert ag.is_grad_enabled()
     assert current_mode() is None
+
+
+def test_a_call_that_is_dropped_leaves_the_state_of_other_calls():
+    @ag.no_grad
+    async def waiting():
+        await Turn()
+        return ag.is_grad_enabled()
+
+    dropped, running = waiting(), waiting()
+    contextvars.copy_context().run(dropped.send, None)
+    running.send(None)
+    dropped.close()
+    assert not ag.is_grad_enabled()
+    with pytest.raises(StopIteration) as end:
+        running.send(None)
+    assert end.value.value is False
+    assert ag.is_grad_enabled()
 
 
 def test_asynchronous_generators_as_other_ones():
