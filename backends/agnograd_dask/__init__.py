@@ -75,10 +75,18 @@ class DaskBackend(Backend):
         out = x.copy()
         parts = key if isinstance(key, tuple) else (key,)
         if not all(is_basic(part) or _is_number(part) for part in parts):
+            if any(map(math.isnan, getattr(value, "shape", ()))):
+                raise UnsupportedArrayError(
+                    "Dask writes no array whose size it has not computed yet, such as x[mask] * 2; "
+                    "use x = xp.where(mask, value, x) in place of x[mask] = value"
+                )
             out[key] = value
         elif 0 not in x[key].shape:
             from agnograd_dask._keys import set_at
 
+            if any(part is None for part in parts) and getattr(value, "shape", ()):
+                place = x[without_newaxis(key)].shape
+                value = self.namespace().broadcast_to(value, x[key].shape).reshape(place)
             set_at(out, key, value)
         return out
 

@@ -202,3 +202,24 @@ def test_other_arrays_move_to_the_lazy_ones():
     x, b = ag.namespace("dask").ones((4, 3)), ag.Variable(np.ones(3))
     with pytest.raises(MixedBackendsError, match=r"ag\.asarray\(x, backend='dask'\)"):
         x @ b
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 2), (1, 2), (2,), ()])
+def test_writes_at_keys_with_new_axes(shape):
+    expected, value = np.zeros((2, 2)), np.arange(1.0, 1.0 + np.prod(shape, dtype=int))
+    expected[:, None, :] = value.reshape(shape)
+    x = ag.Variable(da.zeros((2, 2)))
+    v = ag.Variable(da.asarray(value.reshape(shape)))
+    y = x * 1.0
+    y[:, None, :] = v
+    np.testing.assert_array_equal(np.asarray(y.detach()), expected)
+    ag.namespace("dask").sum(y).backward()
+    np.testing.assert_array_equal(np.asarray(v.grad), np.full(shape, 4.0 / max(value.size, 1)))
+    np.testing.assert_array_equal(np.asarray(x.grad), 0.0)
+
+
+def test_a_write_of_unknown_size_says_what_to_do():
+    y = ag.Variable(da.asarray([1.0, -2.0])) * 1.0
+    with pytest.raises(UnsupportedArrayError, match=r"xp\.where\(mask, value, x\)"):
+        y[y > 0] += 1.0
+    np.testing.assert_array_equal(np.asarray(y.detach()), [1.0, -2.0])
