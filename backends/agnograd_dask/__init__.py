@@ -84,7 +84,7 @@ class DaskBackend(Backend):
         elif 0 not in x[key].shape:
             from agnograd_dask._keys import set_at
 
-            if any(part is None for part in parts) and getattr(value, "shape", ()):
+            if hasattr(value, "shape") and any(part is None for part in parts):
                 place = x[without_newaxis(key)].shape
                 value = self.namespace().broadcast_to(value, x[key].shape).reshape(place)
             set_at(out, key, value)
