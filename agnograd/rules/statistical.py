@@ -41,9 +41,8 @@ def wide(dtype: Any, count: int, xp: Any) -> Any:
 
 def sum_dtype(dtype: Any, xp: Any) -> Any:
     """Return a dtype in which numbers can be added one by one: a half stops growing at 2,048."""
-    if dtype in (xp.float64, xp.float32) or not xp.isdtype(dtype, "real floating"):
-        return dtype
-    return xp.result_type(dtype, xp.float32)
+    half = xp.isdtype(dtype, "real floating") and xp.finfo(dtype).bits < 32
+    return xp.result_type(dtype, xp.float32) if half else dtype
 
 
 def _sum_vjp(g: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
