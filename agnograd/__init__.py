@@ -6,7 +6,7 @@ from types import ModuleType
 
 import lazy_loader
 
-from agnograd._mode import PROCESS_PLUGINS
+from agnograd._hooks.state import PROCESS_PLUGINS
 
 # The names are those of __init__.pyi: each module is imported when one of its names is first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
@@ -22,13 +22,13 @@ class _Namespaces:
         package, _, backend = name.rpartition(".")
         if package != __name__ or backend.startswith("_"):
             return None
-        from agnograd._backends import backends
+        from agnograd._plugins.backends import backends
 
         return ModuleSpec(name, cls) if backend in backends() else None  # type: ignore[arg-type]
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> ModuleType:
-        from agnograd._namespace import namespace
+        from agnograd._arrays.domains import namespace
 
         return namespace(spec.name.rpartition(".")[2])
 
@@ -40,6 +40,6 @@ class _Namespaces:
 sys.meta_path.append(_Namespaces)
 
 if PROCESS_PLUGINS:
-    from agnograd._activation import activate_process_plugins
+    from agnograd._hooks.activation import activate_process_plugins
 
     activate_process_plugins()

@@ -1,19 +1,19 @@
 # The public names and where they come from: agnograd imports each when it is first used.
 from . import autodiff, bridge, errors, extend, testing
-from ._activation import hooks
-from ._backends import backends
-from ._checkpoint import checkpoint
-from ._function import Function
-from ._jacobian import jacobian
-from ._manager import GradManager
-from ._mode import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from ._moving import asarray
-from ._namespace import namespace
-from ._plugins import plugins
-from ._registry import ops
-from ._transforms import grad, hessian, hvp, jvp, stop_gradient, value_and_grad, vjp
-from ._variable import Variable
-from ._wrap import wrap
+from ._arrays.domains import Variable, namespace
+from ._hooks.activation import hooks
+from ._hooks.entering import enable_grad, no_grad, set_grad_enabled
+from ._hooks.state import is_grad_enabled
+from ._plugins.backends import backends
+from ._plugins.hook_plugins import plugins
+from ._plugins.op_sets import ops
+from ._transforms.checkpoint import checkpoint
+from ._transforms.function import Function
+from ._transforms.gradients import grad, hessian, hvp, jvp, stop_gradient, value_and_grad, vjp
+from ._transforms.jacobian import jacobian
+from ._transforms.manager import GradManager
+from ._transforms.moving import asarray
+from ._transforms.wrap import wrap
 from .errors import LostGradientWarning
 from .testing import check_grad
 

@@ -10,18 +10,18 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from agnograd._adopted import Adopted
-from agnograd._backends import backend_named
-from agnograd._checks import callable_in, name_in
-from agnograd._exported import Exported
-from agnograd._moving import asarray
-from agnograd._namespace import domain_named, is_array
-from agnograd._trees import flatten, unflatten
-from agnograd._variable import Variable
+from agnograd._arrays.domains import domain_named
+from agnograd._arrays.variable import Variable
+from agnograd._plugins.backends import backend_named, is_array
+from agnograd._transforms.adopted import Adopted
+from agnograd._transforms.exported import Exported
+from agnograd._transforms.moving import asarray
+from agnograd._util.checks import callable_in, name_in
+from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import PluginError
 
 if TYPE_CHECKING:
-    from agnograd._bridges import Bridge
+    from agnograd._plugins.bridges import Bridge
 
 __all__ = ["adopt", "export", "from_jax", "from_torch", "jax", "torch"]
 

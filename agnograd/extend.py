@@ -2,33 +2,40 @@
 
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arguments import is_plain_numpy, numpy_function, operand
-from agnograd._axes import inverse_permutation, keep_axes, reduced_axes, reshaped_strides
-from agnograd._backend import Backend
-from agnograd._call import Call
-from agnograd._capabilities import Capabilities
-from agnograd._deferred import Deferred, later
-from agnograd._devices import device_of
-from agnograd._fit import (
+from agnograd._arrays.conversions import is_plain_numpy
+from agnograd._arrays.domains import operand
+from agnograd._arrays.variable import is_tracked
+from agnograd._ops.fitting import sum_to
+from agnograd._ops.keys import is_basic, without_newaxis
+from agnograd._ops.op import Op, OpSet, Rule
+from agnograd._ops.rule_helpers import (
     adjoint,
     conjugate_if_complex,
+    device_of,
     divide_or_zero,
+    inverse_permutation,
     is_complex,
     is_python_scalar,
-    sum_to,
+    keep_axes,
+    reduced_axes,
+    reshaped_strides,
 )
-from agnograd._indexing import is_basic, without_newaxis
-from agnograd._inline import inline
-from agnograd._ops import Op, OpSet, Rule
-from agnograd._variable import is_tracked
+from agnograd._plugins.backend import Backend
+from agnograd._plugins.capabilities import Capabilities
+from agnograd._util.deferred import Deferred, inline, later
 from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from agnograd._bridges import Bridge, Flat, Program, Record
-    from agnograd._keywords import with_keywords
-    from agnograd._locks import Lock
-    from agnograd._sensitivity import sensitivity
-    from agnograd._uncopied import Uncopied
+    from agnograd._arrays.domains import as_ufunc, backend_of
+    from agnograd._arrays.strides import every_element, is_in_rows
+    from agnograd._arrays.views import replace
+    from agnograd._graph.calls import Call
+    from agnograd._plugins.bridges import Bridge, Flat, Program, Record
+    from agnograd._plugins.keywords import with_keywords
+    from agnograd._plugins.protocols import Protocol
+    from agnograd._plugins.uncopied import Uncopied
+    from agnograd._transforms.sensitivity import sensitivity
+    from agnograd._util.locks import Lock
     from agnograd.testing._samples import Sample, array
 
 __all__ = [
@@ -42,27 +49,32 @@ __all__ = [
     "Op",
     "OpSet",
     "Program",
+    "Protocol",
     "Record",
     "Rule",
     "Sample",
     "Uncopied",
     "adjoint",
     "array",
+    "as_ufunc",
+    "backend_of",
     "conjugate_if_complex",
     "device_of",
     "divide_or_zero",
+    "every_element",
     "hookimpl",
     "inline",
     "inverse_permutation",
     "is_basic",
     "is_complex",
+    "is_in_rows",
     "is_plain_numpy",
     "is_python_scalar",
     "is_tracked",
     "keep_axes",
-    "numpy_function",
     "operand",
     "reduced_axes",
+    "replace",
     "reshaped_strides",
     "sensitivity",
     "sum_to",
@@ -73,12 +85,17 @@ __all__ = [
 
 # What checks need, and what some backends do: a namespace over NumPy needs none of it.
 _LATER = {
-    **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._bridges"),
+    "Call": "agnograd._graph.calls",
+    **dict.fromkeys(("as_ufunc", "backend_of"), "agnograd._arrays.domains"),
+    **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
+    "Protocol": "agnograd._plugins.protocols",
+    "replace": "agnograd._arrays.views",
+    **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._plugins.bridges"),
     **dict.fromkeys(("Sample", "array"), "agnograd.testing._samples"),
-    "Lock": "agnograd._locks",
-    "sensitivity": "agnograd._sensitivity",
-    "Uncopied": "agnograd._uncopied",
-    "with_keywords": "agnograd._keywords",
+    "Lock": "agnograd._util.locks",
+    "sensitivity": "agnograd._transforms.sensitivity",
+    "Uncopied": "agnograd._plugins.uncopied",
+    "with_keywords": "agnograd._plugins.keywords",
 }
 
 

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
-    from agnograd._backend import Backend
-    from agnograd._call import Call
-    from agnograd._variable import Variable
+    from agnograd._arrays.variable import Variable
+    from agnograd._graph.calls import Call
+    from agnograd._plugins.backend import Backend
 
 __all__ = ["BackendSpecs", "HookSpecs", "hookimpl", "hookspec"]
 

@@ -17,11 +17,11 @@ from typing import Any
 import click
 
 import agnograd as ag
-from agnograd._array_functions import TABLES
-from agnograd._backends import backend_named
-from agnograd._cli import main as main_command
+from agnograd._cli.main import main as main_command
+from agnograd._plugins.backends import backend_named
 from agnograd.extend import Capabilities
 from agnograd.testing import CONVENTIONS, Convention
+from agnograd_numpy_functions.functions import TABLES
 from agnograd_scipy.continuous import DISTRIBUTIONS as CONTINUOUS
 from agnograd_scipy.discrete import DISTRIBUTIONS as DISCRETE
 from agnograd_scipy.samples.conventions import ROWS as STATS_ROWS

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import agnograd as ag
-from agnograd._backends import backend_named
+from agnograd._plugins.backends import backend_named
 from agnograd.errors import PluginError
 from gaps import gaps
 

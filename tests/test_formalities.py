@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import agnograd
-from agnograd._registry import op_sets
+from agnograd._plugins.op_sets import op_sets
 
 ROOT = Path(__file__).parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

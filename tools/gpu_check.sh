@@ -132,7 +132,7 @@ report=$reports/$backend-$(echo "$name" | tr -cs '[:alnum:].' '-' | sed 's/-*$//
     echo "| --- | --- | --- |"
     printf '%s\n' "$rows"
     echo '```'
-    "$python" -c 'from agnograd._cli import main; main(["info"])'
+    "$python" -c 'from agnograd._cli.main import main; main(["info"])'
     "$python" --version
     nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null
     echo '```'

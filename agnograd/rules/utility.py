@@ -1,12 +1,12 @@
-"""Utility functions."""
+"""Utility functions, and those of data types: a cast is linear, all else is about dtypes."""
 
 from typing import Any
 
 from agnograd.extend import OpSet, device_of
 
-__all__ = ["ops"]
+__all__ = ["data_type", "utility"]
 
-ops = OpSet("utility", samples="agnograd.rules.samples.utility")
+utility = OpSet("utility", samples="agnograd.rules.samples.utility")
 
 
 def _zeros(g: Any, shape: tuple[int, ...], xp: Any) -> Any:
@@ -58,14 +58,27 @@ def _diff(backend: Any, x: Any, /, n: int = 1, **options: Any) -> Any:
 
 
 # The standard's n is keyword-only; NumPy's users give it by position.
-ops.linear(
+utility.linear(
     "diff(x, /, n=1, *, axis=-1, prepend=None, append=None)",
     forward=_diff,
     x=_x,
     prepend=_prepend,
     append=_append,
 )
-ops.constant(
+utility.constant(
     "all(x, /, *, axis=None, keepdims=False)",
     "any(x, /, *, axis=None, keepdims=False)",
+)
+
+data_type = OpSet("data_type", samples="agnograd.rules.samples.data_type")
+
+data_type.linear(
+    "astype(x, dtype, /, *, copy=True, device=None)", x=lambda g: g, options=("dtype",)
+)
+data_type.constant("can_cast(from_, to, /)", options=("to",))
+data_type.constant(
+    "finfo(type, /)",
+    "iinfo(type, /)",
+    "isdtype(dtype, kind)",
+    "result_type(*arrays_and_dtypes)",
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from agnograd._namespace import domain_named
-from agnograd._registry import registered
+from agnograd._arrays.domains import domain_named
+from agnograd._plugins.op_sets import registered
 from agnograd.testing._samples import Sample
 
 __all__ = ["Case", "arrays_in"]

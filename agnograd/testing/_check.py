@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agnograd._checks import callable_in, number_in
-from agnograd._transforms import vjp
-from agnograd._variable import Variable
+from agnograd._arrays.variable import Variable
+from agnograd._transforms.gradients import vjp
+from agnograd._util.checks import callable_in, number_in
 from agnograd.errors import ArgumentError, NoGradientError
 from agnograd.testing._differences import Problem, cotangents, difference, gradient, is_single
 

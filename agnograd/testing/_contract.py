@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agnograd._backends import backends as installed_backends
-from agnograd._namespace import namespace
+from agnograd._arrays.domains import namespace
+from agnograd._plugins.backends import backends as installed_backends
 from agnograd.errors import PluginError
 
 __all__ = ["plugin_contract"]
@@ -44,7 +44,7 @@ def plugin_contract(plugin: object, backends: Sequence[str] | None = None) -> li
     ['numpy']
     """
     # Imported here because it takes pluggy, which agnograd itself imports when it is needed.
-    from agnograd._activation import hooks
+    from agnograd._hooks.activation import hooks
     from agnograd.testing._trials import TRIALS
 
     hooks(plugin)  # one that there is not, or that does not load, is no matter of the contract

@@ -6,19 +6,19 @@ import random
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agnograd._mode import no_grad
-from agnograd._namespace import domain_of
-from agnograd._transforms import vjp
-from agnograd._trees import flatten, unflatten
-from agnograd._trees import leaves as tree_leaves
-from agnograd._trees import paths as tree_paths
-from agnograd._variable import Variable
+from agnograd._arrays.domains import domain_of
+from agnograd._arrays.variable import Variable
+from agnograd._hooks.entering import no_grad
+from agnograd._transforms.gradients import vjp
+from agnograd._util.trees import flatten, unflatten
+from agnograd._util.trees import leaves as tree_leaves
+from agnograd._util.trees import paths as tree_paths
 from agnograd.errors import UnsupportedArrayError
 from agnograd.testing._host import all_on_host, inner
 from agnograd.testing._samples import nested
 
 if TYPE_CHECKING:
-    from agnograd._domain import Domain
+    from agnograd._arrays.domain import Domain
 
 __all__ = [
     "Problem",

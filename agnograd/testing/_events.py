@@ -59,10 +59,10 @@ def record_events(plugins: Iterable[object], program: Callable[[], object]) -> l
     Event(hook='forward_preprocess', op='multiply', value=None, error=None)
     """
     # Imported here because it takes pluggy, which agnograd itself imports when it is needed.
-    from agnograd._activation import hooks
+    from agnograd._hooks.activation import hooks
     from agnograd.testing._recorder import Recorder
 
-    recorder = Recorder()
+    recorder = Recorder(Event)
     with hooks(*plugins, recorder):
         program()
     return recorder.events

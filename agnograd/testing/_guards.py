@@ -7,9 +7,9 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from agnograd._call import Call
-from agnograd._namespace import domain_of
-from agnograd._variable import Variable
+from agnograd._arrays.domains import domain_of
+from agnograd._arrays.variable import Variable
+from agnograd._graph.calls import Call
 from agnograd.hookspecs import hookimpl
 
 __all__ = ["TurnTaking", "Turns", "Unchanged"]

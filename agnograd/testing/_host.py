@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd._namespace import domain_named
-from agnograd._variable import Variable
+from agnograd._arrays.domains import domain_named
+from agnograd._arrays.variable import Variable
 
 __all__ = ["all_on_host", "assert_close", "copied", "inner", "on_host"]
 

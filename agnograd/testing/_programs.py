@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from agnograd import autodiff
-from agnograd._checkpoint import checkpoint
-from agnograd._function import Function
-from agnograd._variable import Variable
+from agnograd._arrays.variable import Variable
+from agnograd._transforms.checkpoint import checkpoint
+from agnograd._transforms.function import Function
 
 __all__ = ["PROGRAMS", "PlantedError", "gradient"]
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from agnograd._call import Call
+from collections.abc import Callable
+from typing import Any
+
+from agnograd._graph.calls import Call
 from agnograd.hookspecs import hookimpl
-from agnograd.testing._events import Event
 
 __all__ = ["Recorder"]
 
 
 class Recorder:
-    """Note every event in ``events``, before the plugins that were activated earlier get it."""
+    """Note every event in ``events``, before the plugins that were activated earlier get it.
 
-    def __init__(self) -> None:
-        self.events: list[Event] = []
+    Parameters
+    ----------
+    event : callable
+        Makes an event of a hook's name, an op's name, a value's name and a type of exception.
+    """
+
+    def __init__(self, event: Callable[..., Any]) -> None:
+        self.event = event
+        self.events: list[Any] = []
 
     def _note(
         self,
@@ -23,7 +32,7 @@ class Recorder:
         error: BaseException | None = None,
     ) -> None:
         failure = None if error is None else type(error)
-        self.events.append(Event(hook, None if op is None else op.name, value, failure))
+        self.events.append(self.event(hook, None if op is None else op.name, value, failure))
 
     @hookimpl(tryfirst=True)
     def forward_preprocess(self, op: Call) -> None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from agnograd._devices import device_of
+from agnograd._ops.rule_helpers import device_of
 
 __all__ = ["ArraySpec", "Sample", "all_samples", "array", "nested", "realized"]
 
@@ -212,7 +212,7 @@ class Sample:
         """Return a script that makes the call on a backend, and checks its derivatives."""
         from agnograd.testing._script import script
 
-        return script(self, backend, seed)
+        return script(self, backend, seed, all_samples())
 
     def __repr__(self) -> str:
         parts = [_short(arg) for arg in self.args]
@@ -224,7 +224,7 @@ class Sample:
 
 def all_samples() -> Iterator[tuple[str, int, Sample]]:
     """Yield the samples of all op sets, each with its module and its place in the list there."""
-    from agnograd._registry import op_sets
+    from agnograd._plugins.op_sets import op_sets
 
     for _, op_set in op_sets():
         if op_set.samples is not None:

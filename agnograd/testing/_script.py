@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
-from agnograd._backend import Backend
-from agnograd._backends import backend_named
-from agnograd.testing._samples import ArraySpec, Sample, all_samples
+from agnograd._plugins.backend import Backend
+from agnograd._plugins.backends import backend_named
+
+if TYPE_CHECKING:
+    from agnograd.testing._samples import ArraySpec, Sample
 
 __all__ = ["script"]
 
 
-def script(sample: Sample, backend: str, seed: int = 0) -> str:
+def script(
+    sample: Sample, backend: str, seed: int, every: Iterable[tuple[str, int, Sample]]
+) -> str:
     """Return a script that makes a sample's call on a backend, and checks its derivatives.
 
     Parameters
@@ -24,8 +28,10 @@ def script(sample: Sample, backend: str, seed: int = 0) -> str:
         The name of the backend.
     seed : int
         Which arrays are drawn; they are written out as numbers.
+    every : iterable of tuple
+        All samples, each with its module and its place in the list there.
     """
-    writer = _Writer(sample, seed)
+    writer = _Writer(sample, seed, every)
     args = [writer.written(arg) for arg in sample.args]
     options = [f"{name}={writer.written(arg)}" for name, arg in sample.kwargs.items()]
     function, after = "", sample.after
@@ -71,8 +77,9 @@ def _literal(value: Any) -> str:
 class _Writer:
     """Writes arguments; arrays become names, each with a line that makes it."""
 
-    def __init__(self, sample: Sample, seed: int) -> None:
+    def __init__(self, sample: Sample, seed: int, every: Iterable[tuple[str, int, Sample]]) -> None:
         self.sample = sample
+        self.every = every
         self.seed = 1000 * seed
         self.imports: list[str] = []
         self.lines: list[str] = []
@@ -80,7 +87,7 @@ class _Writer:
 
     def written(self, value: Any) -> str:
         """Return an argument as source."""
-        if isinstance(value, ArraySpec):
+        if hasattr(value, "in_memory"):  # it stands for an array
             return self._array(value)
         if isinstance(value, list):
             return f"[{', '.join(self.written(each) for each in value)}]"
@@ -121,7 +128,7 @@ class _Writer:
     def _of_the_sample(self, role: str) -> str:
         """Return the way to a function without a name: through the list of samples."""
         function = getattr(self.sample, role)
-        for module, index, sample in all_samples():
+        for module, index, sample in self.every:
             if getattr(sample, role) is function:
                 self._add(f"from {module} import samples\n")
                 return f"samples[{index}].{role}"

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from agnograd._activation import hooks
+from agnograd._hooks.activation import hooks
 from agnograd.testing._guards import Turns, TurnTaking, Unchanged
 from agnograd.testing._programs import PROGRAMS, PlantedError, gradient
 

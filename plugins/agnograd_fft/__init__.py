@@ -3,7 +3,22 @@
 ``register()`` makes the functions of ``scipy.fft`` take Variables.
 """
 
-import lazy_loader
+from typing import Any
 
-# Finding the op set imports no more than that.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from agnograd.extend import OpSet, later
+
+__all__ = ["ScipyFFT", "ops", "register"]
+
+ops = OpSet(
+    "fft",
+    samples="agnograd_fft.samples",
+    kernels={each: f"agnograd_fft.kernels.{each}" for each in ("cupy", "numpy")},
+    extension="fft",
+    modules=[f"agnograd_fft.{each}" for each in ("trigonometric", "several", "hankel")],
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("ScipyFFT", "register"):  # finding the op set imports no more than that
+        return later("agnograd_fft.dispatch", name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

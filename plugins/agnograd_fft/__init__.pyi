@@ -1,4 +1,7 @@
-from ._set import ops
+from agnograd.extend import OpSet
+
 from .dispatch import ScipyFFT, register
 
 __all__ = ["ScipyFFT", "ops", "register"]
+
+ops: OpSet

@@ -6,7 +6,7 @@ from typing import Any
 
 from agnograd.errors import MissingRuleError
 from agnograd.extend import device_of, is_tracked
-from agnograd_fft._set import ops
+from agnograd_fft import ops
 
 __all__: list[str] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agnograd_fft._set import ops
+from agnograd_fft import ops
 from agnograd_fft.trigonometric import INVERSES, OTHER
 
 __all__: list[str] = []

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agnograd.extend import device_of, is_complex
-from agnograd_fft._set import ops
+from agnograd_fft import ops
 
 __all__ = ["INVERSES", "OTHER", "formula"]
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from agnograd.extend import is_tracked
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 
 __all__ = ["balanced", "gelu", "log_softmax", "relu", "sigmoid", "silu", "softmax"]
 

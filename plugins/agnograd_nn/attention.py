@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from agnograd.extend import device_of
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 
 __all__ = ["scaled_dot_product_attention"]
 

@@ -7,7 +7,7 @@ import operator
 from typing import Any
 
 from agnograd.extend import Backend, device_of
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 from agnograd_nn.windows import Window, cropped, padded
 
 __all__ = ["sum_pooling", "sum_unpooling"]

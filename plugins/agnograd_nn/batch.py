@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agnograd.extend import device_of
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 from agnograd_nn.normalisation import narrowed, single, standardised, through_standardised
 
 __all__ = ["batch_norm"]

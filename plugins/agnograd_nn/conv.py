@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from agnograd.extend import conjugate_if_complex
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 from agnograd_nn.convolution import bias_gradient
 from agnograd_nn.windows import Sizes, Window, cropped, padded, per_axis, window_of
 

@@ -17,7 +17,7 @@ import math
 from typing import Any
 
 from agnograd.extend import Backend, conjugate_if_complex, device_of
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 from agnograd_nn.windows import Window, cropped, padded
 
 __all__ = ["bias_gradient", "convolution", "convolution_input", "convolution_weight"]

@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any
 
 from agnograd.extend import device_of
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 
 __all__ = ["dropout", "random_words", "threefry"]
 

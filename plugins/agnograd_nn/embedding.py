@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agnograd.extend import Backend, device_of
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 
 __all__ = ["embedding"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agnograd.extend import conjugate_if_complex
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 
 __all__ = ["linear"]
 

@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from agnograd.extend import device_of
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 from agnograd_nn.activations import balanced
 
 __all__ = ["cross_entropy"]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agnograd.extend import Backend, device_of
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 from agnograd_nn.windows import Window, cropped, padded
 
 __all__ = ["max_picking", "max_pooling", "max_unpooling"]

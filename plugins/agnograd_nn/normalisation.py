@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 
 __all__ = ["layer_norm", "narrowed", "single", "standardised", "through_standardised"]
 

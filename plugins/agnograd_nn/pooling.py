@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from agnograd.extend import device_of
-from agnograd_nn._ops import ops
+from agnograd_nn import ops
 from agnograd_nn.windows import Sizes, Window, per_axis, window_of
 
 __all__ = ["avg_pool", "max_pool"]

@@ -5,16 +5,9 @@ They are in the extensions that SciPy's packages give the names of: ``xp.signal`
 ``xp.linalg``, which has the standard's functions, too.
 """
 
-from agnograd_scipy._ops import (
-    integrate,
-    interpolate,
-    linalg,
-    ndimage,
-    optimize,
-    signal,
-    spatial,
-    stats,
-)
+from __future__ import annotations
+
+from agnograd.extend import OpSet
 
 __all__ = [
     "integrate",
@@ -26,3 +19,40 @@ __all__ = [
     "spatial",
     "stats",
 ]
+
+
+def _extension(name: str, *modules: str) -> OpSet:
+    return OpSet(
+        name,
+        samples=f"agnograd_scipy.samples.{name}",
+        kernels={each: f"agnograd_scipy.kernels.{each}" for each in ("dask", "numpy", "torch")},
+        extension=name,
+        modules=[f"agnograd_scipy.{module}" for module in modules],
+    )
+
+
+integrate = _extension("integrate", "equations", "integrals")
+interpolate = _extension("interpolate", "banded", "points")
+linalg = OpSet(
+    "scipy.linalg",
+    samples="agnograd_scipy.samples.linalg",
+    kernels={
+        "dask": "agnograd_scipy.kernels.matrices_dask",
+        "jax": "agnograd_scipy.kernels.matrices_jax",
+        "numpy": "agnograd_scipy.kernels.matrices",
+        "torch": "agnograd_scipy.kernels.matrices_torch",
+    },
+    extension="linalg",
+    modules=[
+        f"agnograd_scipy.{module}"
+        for module in (
+            *("factorisations", "matrix_equations", "matrix_functions"),
+            *("structured", "triangular"),
+        )
+    ],
+)
+ndimage = _extension("ndimage", "interpolation", "ndfilters", "splines")
+optimize = _extension("optimize", "implicit")
+signal = _extension("signal", "convolution", "filters")
+spatial = _extension("spatial", "distance")
+stats = _extension("stats", "continuous", "discrete", "multivariate")

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from agnograd.extend import conjugate_if_complex, device_of
+from agnograd_scipy import interpolate
 from agnograd_scipy._arrays import filled
-from agnograd_scipy._ops import interpolate
 
 __all__ = ["banded_system", "solve_banded"]
 

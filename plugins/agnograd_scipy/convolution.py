@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agnograd.extend import conjugate_if_complex, is_complex
+from agnograd_scipy import signal
 from agnograd_scipy._arrays import inexact, padded, sliced
-from agnograd_scipy._ops import signal
 
 __all__ = ["convolve", "result_block"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from agnograd_scipy._ops import stats
+from agnograd_scipy import stats
 from agnograd_scipy.distributions import Discrete, register
 from agnograd_scipy.tails import log_beta, log_gamma_above, log_gamma_below
 

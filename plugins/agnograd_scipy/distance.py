@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 from agnograd.extend import device_of, divide_or_zero, is_complex
+from agnograd_scipy import spatial
 from agnograd_scipy._arrays import inexact
-from agnograd_scipy._ops import spatial
 
 __all__ = ["METRICS", "cdist", "pdist"]
 

@@ -12,8 +12,8 @@ from inspect import Parameter, Signature
 from typing import Any, ClassVar, NamedTuple
 
 from agnograd.extend import is_complex
+from agnograd_scipy import stats
 from agnograd_scipy._arrays import inexact
-from agnograd_scipy._ops import stats
 
 __all__ = ["Continuous", "Discrete", "Symmetric", "Transformed", "register"]
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import agnograd as ag
 from agnograd.extend import device_of, is_tracked
+from agnograd_scipy import integrate
 from agnograd_scipy._arrays import given, inexact
 from agnograd_scipy._host import host_methods, on_host, to_host
-from agnograd_scipy._ops import integrate
 
 __all__ = ["Solution", "odeint", "solve_ivp"]
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from agnograd.extend import adjoint, device_of
+from agnograd_scipy import linalg
 from agnograd_scipy._arrays import inexact
 from agnograd_scipy._host import by_host
-from agnograd_scipy._ops import linalg
 from agnograd_scipy.triangular import by_columns, solve_triangular, square
 
 __all__: list[str] = []

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from agnograd.extend import conjugate_if_complex, device_of
+from agnograd_scipy import signal
 from agnograd_scipy._arrays import filled, inexact, padded
-from agnograd_scipy._ops import signal
 
 __all__ = ["all_pole"]
 

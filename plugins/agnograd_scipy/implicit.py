@@ -14,9 +14,9 @@ from typing import Any
 import agnograd as ag
 from agnograd.errors import LostGradientError
 from agnograd.extend import adjoint
+from agnograd_scipy import optimize
 from agnograd_scipy._arrays import arrays_in, given, inexact
 from agnograd_scipy._host import from_host, host_methods, on_host, to_host
-from agnograd_scipy._ops import optimize
 
 __all__ = ["fixed_point", "minimize", "root"]
 

@@ -15,9 +15,9 @@ from typing import Any
 import agnograd as ag
 from agnograd.errors import MissingRuleError
 from agnograd.extend import device_of, sensitivity
+from agnograd_scipy import integrate
 from agnograd_scipy._arrays import arrays_in, given, inexact
 from agnograd_scipy._host import host_methods, to_host
-from agnograd_scipy._ops import integrate
 
 __all__ = ["fixed_quad", "quad"]
 

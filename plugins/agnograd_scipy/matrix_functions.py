@@ -15,9 +15,9 @@ from typing import Any
 
 import agnograd as ag
 from agnograd.extend import adjoint
+from agnograd_scipy import linalg
 from agnograd_scipy._arrays import inexact
 from agnograd_scipy._host import by_host
-from agnograd_scipy._ops import linalg
 from agnograd_scipy.triangular import square
 
 __all__: list[str] = []

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from agnograd.extend import device_of
+from agnograd_scipy import stats
 from agnograd_scipy._arrays import inexact
-from agnograd_scipy._ops import stats
 
 __all__: list[str] = []
 

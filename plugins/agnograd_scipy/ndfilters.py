@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agnograd.extend import device_of
+from agnograd_scipy import ndimage
 from agnograd_scipy._arrays import inexact, real_like
-from agnograd_scipy._ops import ndimage
 from agnograd_scipy.boundaries import extended, modes_of
 
 __all__ = ["correlate", "correlate1d"]

@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from agnograd_scipy import interpolate
 from agnograd_scipy._arrays import inexact
-from agnograd_scipy._ops import interpolate
 from agnograd_scipy.banded import banded_system
 
 __all__ = ["Piecewise"]

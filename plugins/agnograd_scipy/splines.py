@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from agnograd.extend import device_of, is_complex
+from agnograd_scipy import ndimage
 from agnograd_scipy._arrays import inexact
-from agnograd_scipy._ops import ndimage
 
 __all__ = ["spline_filter", "spline_filter1d", "symmetry", "weights"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from agnograd.extend import device_of, operand
+from agnograd_scipy import linalg
 from agnograd_scipy._arrays import filled
-from agnograd_scipy._ops import linalg
 
 __all__: list[str] = []
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from agnograd.extend import adjoint, device_of, is_complex
+from agnograd_scipy import linalg
 from agnograd_scipy._arrays import inexact
-from agnograd_scipy._ops import linalg
 
 __all__ = ["by_columns", "hermitian", "square"]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd import _backends
-from agnograd._backends import backend_named
-from agnograd._devices import told
-from agnograd._domain import Domain
+from agnograd._arrays.domain import Domain
+from agnograd._ops.rule_helpers import told
+from agnograd._plugins import backends
+from agnograd._plugins.backends import backend_named
 from agnograd.errors import MixedBackendsError
 from agnograd.extend import Backend, Capabilities, device_of
 from agnograd.rules import manipulation
@@ -240,7 +240,7 @@ def test_a_backend_tells_the_device_of_arrays_that_do_not(backend):
 
 
 def test_the_default_scatter_works_in_blocks(monkeypatch):
-    monkeypatch.setattr("agnograd._selection._BLOCK", 8)
+    monkeypatch.setattr("agnograd._plugins.selection._BLOCK", 8)
     backend = backend_named("strict")
     xp = backend.namespace()
     indices = xp.asarray([9, 0, 9, 3])
@@ -448,12 +448,12 @@ def test_what_refuses_numpy_comes_through_dlpack_or_says_why_not():
 def test_two_threads_that_load_a_backend_first_get_one(monkeypatch):
     both = threading.Barrier(2)
 
-    def load(entry, load=_backends.load):
+    def load(entry, load=backends.load):
         both.wait(timeout=30)
         return load(entry)
 
-    monkeypatch.setattr(_backends, "load", load)
-    monkeypatch.setattr(_backends, "_loaded", {})
+    monkeypatch.setattr(backends, "load", load)
+    monkeypatch.setattr(backends, "_loaded", {})
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(backend_named, ["numpy", "numpy"])
     assert one is other is backend_named("numpy")

@@ -15,7 +15,7 @@ import pytest
 
 import agnograd as ag
 import agnograd_cupy
-from agnograd._backends import backend_named
+from agnograd._plugins.backends import backend_named
 from agnograd.errors import PluginError
 
 

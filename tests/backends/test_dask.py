@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._backends import backend_named
+from agnograd._plugins.backends import backend_named
 from agnograd.errors import MixedBackendsError, UnsupportedArrayError
 
 da = pytest.importorskip("dask.array", reason="Dask: pip install 'agnograd[dask]'")

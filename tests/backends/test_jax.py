@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._backends import backend_named
+from agnograd._plugins.backends import backend_named
 
 jax = pytest.importorskip("jax", reason="JAX: pip install 'agnograd[jax]'")
 

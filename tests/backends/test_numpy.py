@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._registry import registered_in
+from agnograd._plugins.op_sets import registered_in
 from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import Deferred
 from agnograd_numpy import NumpyBackend, _library

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._backends import backend_named
-from agnograd._domain import Domain
+from agnograd._arrays.domain import Domain
+from agnograd._plugins.backends import backend_named
 from agnograd.errors import MixedBackendsWarning
+from agnograd.extend import Backend
 from agnograd_offload import Offload
 
 strict = pytest.importorskip("array_api_strict", reason="pip install 'agnograd[strict]'")
@@ -53,7 +54,7 @@ def current(monkeypatch):
             devices.pop()
 
     monkeypatch.setattr(type(backend_named("strict")), "on_device", on_device)
-    monkeypatch.setattr(Domain, "switching", True)
+    monkeypatch.setattr(Backend, "switching", True)
     return devices
 
 
@@ -104,11 +105,11 @@ def test_backends_that_switch_devices_are_noticed(monkeypatch):
         def on_device(self, array):
             raise AssertionError
 
-    monkeypatch.setattr(Domain, "switching", False)
+    monkeypatch.setattr(Backend, "switching", False)
     Domain(backend_named("strict"))
-    assert not Domain.switching
+    assert not Backend.switching
     Domain(Switching())
-    assert Domain.switching
+    assert Backend.switching
 
 
 def test_the_current_device_is_as_it_was_when_a_rule_fails(current):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._backends import backend_named
+from agnograd._plugins.backends import backend_named
 from agnograd.errors import LostGradientError
 from tests.helpers.large import ELEMENTWISE, case_of, gradients, in_blocks_of_one, op_by_op
 

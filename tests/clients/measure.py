@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 import agnograd as ag
-from agnograd._backends import backend_named
-from agnograd._namespace import is_array
+from agnograd._plugins.backends import backend_named, is_array
 
 from .matrix import Call
 

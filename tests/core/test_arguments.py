@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._namespace import domain_named
+from agnograd._arrays.domains import domain_named
 from agnograd.errors import MixedBackendsError, NoGradientError, UnsupportedArrayError
 from agnograd.extend import is_plain_numpy, operand
 from arrays import leaf, values

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._array_functions import FUNCTIONS
 from agnograd.errors import (
     LostGradientError,
     MixedBackendsError,
     UnsupportedArrayError,
     UnsupportedFunctionError,
 )
+from agnograd_numpy_functions.functions import FUNCTIONS
 from arrays import host, leaf, values
 from numpys import CALLS, A, V
 
@@ -283,8 +283,10 @@ def test_nothing_is_loaded_before_numpy_asks():
         "print(*sys.modules, sep='\\n')"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "agnograd._protocols" in run.stdout.split()
-    assert not {"agnograd._ufuncs", "agnograd._array_functions"} & set(run.stdout.split())
+    assert "agnograd._arrays.protocols" in run.stdout.split()
+    assert not {"agnograd_numpy_functions.ufuncs", "agnograd_numpy_functions.functions"} & set(
+        run.stdout.split()
+    )
 
 
 def test_creation_from_a_variable_copies(xp):

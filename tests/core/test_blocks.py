@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd import _blocks
-from agnograd._compile import compile_op
-from agnograd._graph import OP
+from agnograd._codegen.deferring import compile_op
+from agnograd._engine import blocks
+from agnograd._graph.nodes import OP
 from agnograd.errors import FreedGraphError
 from agnograd.extend import OpSet, hookimpl
 from tests.helpers.large import (
@@ -28,14 +28,14 @@ DOMAIN = xp.asarray(0.0)._domain
 @pytest.fixture
 def runs(monkeypatch):
     """Return a list that gets the names of the ops that are run in blocks."""
-    found, step = [], _blocks._Step.run
+    found, step = [], blocks._Step.run
 
     def run(self, arrived, owned, part, ones):
         if part.start == 0:
             found.append(self.node[OP].name)
         return step(self, arrived, owned, part, ones)
 
-    monkeypatch.setattr(_blocks._Step, "run", run)
+    monkeypatch.setattr(blocks._Step, "run", run)
     return found
 
 
@@ -203,7 +203,7 @@ def test_the_newest_gradient_is_held_unless_it_is_very_large(monkeypatch):
     first, second = gradient(drawn(0)), gradient(drawn(1))
     assert first is not second
     assert DOMAIN.held is second
-    monkeypatch.setattr(_blocks, "_HELD", second.size - 1)
+    monkeypatch.setattr(blocks, "_HELD", second.size - 1)
     gradient(drawn(2))
     assert DOMAIN.held is second
 

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from agnograd._deferred import deferred_function
-from agnograd._signatures import prototype
+from agnograd._util.deferred import deferred_function
+from agnograd._util.signatures import prototype
 from agnograd.extend import Deferred
 
 

@@ -9,12 +9,12 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from agnograd._discovery import _GROUPS, BACKENDS, EntryPoint, _entry_points
+from agnograd._plugins.entry_points import _GROUPS, BACKENDS, EntryPoint, _entry_points
 
 PRINTED = """
 import sys
 {first}
-from agnograd._discovery import OPS, PLUGINS, installed, origin
+from agnograd._plugins.entry_points import OPS, PLUGINS, installed, origin
 for group in (OPS, PLUGINS):
     for name, entry in installed(group).items():
         if "agnograd" not in entry.distribution:

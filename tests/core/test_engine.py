@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._compile import compile_op
+from agnograd._codegen.deferring import compile_op
 from agnograd.errors import FreedGraphError, GradientError, MissingRuleError, NoGradientError
 from agnograd.extend import OpSet, hookimpl
 

@@ -13,7 +13,7 @@ def test_what_few_need_is_loaded_when_it_is_asked_for():
 import sys
 import agnograd.extend
 
-few = {"agnograd.testing._samples", "agnograd._bridges", "agnograd._keywords"}
+few = {"agnograd.testing._samples", "agnograd._plugins.bridges", "agnograd._plugins.keywords"}
 assert not few & set(sys.modules)
 assert dir(agnograd.extend) == sorted(agnograd.extend.__all__)
 from agnograd.extend import *

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd import _namespace, autodiff
+from agnograd._arrays import domains
+from agnograd._engine import commit
 from agnograd.extend import Lock
 from agnograd_memory import Memory
 from agnograd_offload import Offload
@@ -68,13 +69,13 @@ def gradient():
 
 
 def test_a_child_takes_gradients_while_the_parent_does():
-    with Held(autodiff._commits):
+    with Held(commit._commits):
         assert in_child(gradient)
     gradient()
 
 
 def test_a_child_builds_namespaces_while_the_parent_does():
-    with Held(_namespace.filling):
+    with Held(domains.filling):
         assert in_child(lambda: ag.namespace("strict").linalg.solve)
 
 

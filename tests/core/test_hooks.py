@@ -687,7 +687,7 @@ def python(code, **environment):
 def test_the_environment_activates_plugins_in_every_thread():
     code = """
 import threading, agnograd as ag
-from agnograd._mode import current_mode
+from agnograd._hooks.state import current_mode
 found = []
 def work():
     (timer,) = [p for p in current_mode().hooks.plugins.values() if type(p).__name__ == "Timer"]

@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from agnograd._hooks import ActiveHooks
+from agnograd._hooks.active import ActiveHooks
 from agnograd.errors import PluginError
 from agnograd.extend import hookimpl
 from agnograd.hookspecs import HookSpecs, hookspec

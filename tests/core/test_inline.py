@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._inline import written_out
+from agnograd._codegen.inline import written_out
 from agnograd.extend import inline
 
 FACTOR = 3

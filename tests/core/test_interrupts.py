@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._locks import _free_all
-from agnograd._mode import current_mode, set_mode
+from agnograd._hooks.state import current_mode, set_mode
+from agnograd._util.locks import _free_all
 from agnograd.extend import hookimpl
 
 xp = ag.namespace("numpy")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd import _signatures
+from agnograd._util import signatures
 from agnograd.errors import UnknownBackendError, UnsupportedArrayError
 
 
@@ -184,7 +184,7 @@ def test_extensions_are_made_when_they_are_looked_at():
 import threading
 import weakref
 import agnograd as ag
-from agnograd import _signatures
+from agnograd._util import signatures
 
 xp = ag.namespace("numpy")
 made = lambda: "det" in vars(xp.linalg)
@@ -271,5 +271,5 @@ def test_classes_names_and_signatures_are_not_known_for_ever():
         with pytest.raises(UnsupportedArrayError, match=f"no dtype 'float{index}x'"):
             ag.asarray([1.0], backend="numpy", dtype=f"float{index}x")
     assert len(domain._named) == names
-    for cached in (_signatures._function, _signatures.signature_of):
+    for cached in (signatures._function, signatures.signature_of):
         assert cached.cache_info().maxsize is not None

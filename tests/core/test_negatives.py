@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._backends import backend_named
+from agnograd._plugins.backends import backend_named
 
 LARGE = backend_named("numpy").large
 xp = ag.namespace("numpy")

@@ -5,9 +5,9 @@ import pytest
 
 import agnograd as ag
 from agnograd import autodiff
-from agnograd._ops import Op
-from agnograd._registry import registered
-from agnograd._traits import combines_two
+from agnograd._ops.op import Op
+from agnograd._ops.traits import combines_two
+from agnograd._plugins.op_sets import registered
 from agnograd.errors import FreedGraphError
 from agnograd.extend import hookimpl
 

@@ -7,7 +7,7 @@ import pytest
 
 import agnograd as ag
 from agnograd.errors import UnsupportedFunctionError
-from agnograd.extend import numpy_function
+from agnograd_numpy_functions import numpy_function
 
 
 def _values(array):

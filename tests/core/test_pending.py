@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd import _pending
+from agnograd._engine import pending
 from agnograd.extend import hookimpl
 from tests.helpers.memory import peak_of
 
@@ -158,17 +158,17 @@ def test_one_product_alone_is_computed_at_once():
 
 def test_large_products_do_not_wait(monkeypatch):
     # Of the states, that is: 29 of 30 are derived by, too.
-    monkeypatch.setattr(_pending, "_SMALL", 5 * 4 * 2 - 1)
+    monkeypatch.setattr(pending, "_SMALL", 5 * 4 * 2 - 1)
     _, products = profiled(lambda: gradient(recurrent, drawn(4, 4)), is_product)
     assert products == 29 + 30
-    monkeypatch.setattr(_pending, "_SMALL", 6 * 4 * 2)
+    monkeypatch.setattr(pending, "_SMALL", 6 * 4 * 2)
     _, products = profiled(lambda: gradient(recurrent, drawn(4, 4)), is_product)
     assert products == 29 + 2
 
 
 def test_what_waits_has_a_bound():
     w = ag.Variable(drawn(8, 8))
-    h, bound = drawn(16, 8), 8 * _pending._ENOUGH
+    h, bound = drawn(16, 8), 8 * pending._ENOUGH
     for _ in range(3000):
         h = xp.tanh(h @ w)
     loss = xp.sum(h)
@@ -213,7 +213,7 @@ def test_an_error_while_products_are_computed_leaves_gradients_alone(monkeypatch
     def fails(*_):
         raise MemoryError("no room for products")
 
-    monkeypatch.setattr(_pending.Products, "_stacked", fails)
+    monkeypatch.setattr(pending.Products, "_stacked", fails)
     with pytest.raises(MemoryError, match="no room"):
         loss.backward()
     assert w.grad is before

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._registry import op_sets
+from agnograd._plugins.op_sets import op_sets
 from agnograd.extend import hookimpl
 from arrays import leaf, outcome, values
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import agnograd as ag
-from agnograd._cli import main
+from agnograd._cli.main import main
 from distributions import install
 
 PROGRAM = Path(sys.executable).with_name("agnograd")

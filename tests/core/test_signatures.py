@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from agnograd._signatures import parameters_of, positional_only, prototype, signature_of
+from agnograd._util.signatures import parameters_of, positional_only, prototype, signature_of
 from agnograd.errors import RuleError
 
 TEXTS = [

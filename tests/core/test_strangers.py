@@ -422,7 +422,7 @@ def test_two_distributions_with_one_name_are_told(stranger, tmp_path):
     code = """
         import agnograd as ag
         from click.testing import CliRunner
-        from agnograd._cli import main
+        from agnograd._cli.main import main
 
         xp = ag.namespace("numpy")
         assert xp.first and xp.second  # entry points of ops may well have one name
@@ -621,7 +621,7 @@ def test_a_plugin_of_the_environment_that_raises_is_left_out(stranger, module):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             import agnograd as ag
-            from agnograd._mode import initial_mode
+            from agnograd._hooks.state import initial_mode
 
         assert float(ag.grad(lambda x: x * x)(3.0)) == 6.0
         (active,) = initial_mode.hooks.plugins.values()

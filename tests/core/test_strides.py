@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._axes import reshaped_strides
+from agnograd._ops.rule_helpers import reshaped_strides
 from agnograd.errors import UnsupportedFunctionError
 from arrays import leaf, values
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agnograd._discovery import PLUGINS, installed
+from agnograd._plugins.entry_points import PLUGINS, installed
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 LISTED = re.compile(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._namespace import domain_named
+from agnograd._arrays.domains import domain_named
 from agnograd.extend import hookimpl
 from agnograd_numpy import NumpyBackend
 from agnograd_timer import Timer

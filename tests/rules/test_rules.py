@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 
 import agnograd as ag
-from agnograd._registry import registered
+from agnograd._plugins.op_sets import registered
 from agnograd.extend import array
 from agnograd.testing._case import Case, arrays_in
 from agnograd.testing._samples import all_samples

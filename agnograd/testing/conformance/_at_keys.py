@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from agnograd import autodiff
-from agnograd._backend import Backend
-from agnograd._namespace import domain_named
+from agnograd._arrays.domains import domain_named
+from agnograd._plugins.backend import Backend
 
 __all__ = ["gradients", "put", "scatter_add", "set_"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agnograd._backends import backend_named
+from agnograd._plugins.backends import backend_named
 from agnograd.errors import AgnogradError
 from agnograd.testing.conformance._basics import BackendError
 from agnograd.testing.conformance._gaps import Gap, GapError, read_gaps
@@ -39,7 +39,7 @@ class Failures(Exception):  # noqa: N818 - several
 
 def selection_of(config: pytest.Config) -> Selection:
     """Return what the options select."""
-    from agnograd._backends import default_name
+    from agnograd._plugins.backends import default_name
 
     return Selection(
         config.getoption("agnograd_backend") or default_name(),

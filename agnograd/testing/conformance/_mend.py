@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from agnograd._registry import registered
+from agnograd._plugins.op_sets import registered
 from agnograd.testing.conformance._trial import NotApplicable, Trial
 
 __all__ = ["mend"]

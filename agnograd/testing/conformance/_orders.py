@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agnograd._transforms import vjp
-from agnograd._variable import Variable
+from agnograd._arrays.variable import Variable
+from agnograd._transforms.gradients import vjp
 from agnograd.testing._case import arrays_in
 from agnograd.testing._differences import Problem, constant, cotangents, gradient
 from agnograd.testing._host import all_on_host

@@ -9,9 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from agnograd._backends import backend_named
-from agnograd._info import library_of, versions
-from agnograd._registry import ops as known_ops
+from agnograd._plugins.backends import backend_named
+from agnograd._plugins.info import library_of, versions
+from agnograd._plugins.op_sets import ops as known_ops
 from agnograd.errors import AgnogradError
 from agnograd.testing.conformance._checks import CHECKS, summary
 from agnograd.testing.conformance._suite import Cell, Outcome, Selection, unsampled

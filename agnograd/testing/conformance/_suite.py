@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-from agnograd._backends import backend_named
-from agnograd._registry import ops as known_ops
+from agnograd._plugins.backends import backend_named
+from agnograd._plugins.op_sets import ops as known_ops
 from agnograd.testing._samples import Sample, all_samples
 from agnograd.testing.conformance._basics import check_basics
 from agnograd.testing.conformance._checks import CHECKS

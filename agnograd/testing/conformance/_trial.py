@@ -8,14 +8,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agnograd import autodiff
-from agnograd._namespace import domain_named
-from agnograd._variable import Variable
+from agnograd._arrays.domains import domain_named
+from agnograd._arrays.variable import Variable
 from agnograd.testing._case import Case, arrays_in
 from agnograd.testing._differences import Problem, cotangents
 from agnograd.testing._samples import ArraySpec, Sample
 
 if TYPE_CHECKING:
-    from agnograd._domain import Domain
+    from agnograd._arrays.domain import Domain
 
 __all__ = ["DOUBLE", "NotApplicable", "Recorded", "Trial", "precisions"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd._mode import no_grad
-from agnograd._ops import Rule
-from agnograd._transforms import jvp
-from agnograd._variable import Variable
+from agnograd._arrays.variable import Variable
+from agnograd._hooks.entering import no_grad
+from agnograd._ops.op import Rule
+from agnograd._transforms.gradients import jvp
 from agnograd.testing._case import arrays_in
 from agnograd.testing._check import check_grad
 from agnograd.testing._differences import Problem, cotangents, difference

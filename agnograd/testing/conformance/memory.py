@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
-from agnograd._inspection import GraphNode
+from agnograd._graph.inspection import GraphNode
 from agnograd.testing._case import arrays_in
 from agnograd.testing.conformance._trial import Recorded, Trial
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
-from agnograd._mode import is_grad_enabled
+from agnograd._hooks.state import is_grad_enabled
 from agnograd.errors import FreedGraphError, GradientError, MixedBackendsError, NoGradientError
 from agnograd.testing.conformance._trial import Recorded, Trial
 

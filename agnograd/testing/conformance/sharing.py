@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from agnograd import autodiff
-from agnograd._registry import registered
-from agnograd._variable import Variable
+from agnograd._arrays.variable import Variable
+from agnograd._plugins.op_sets import registered
 from agnograd.testing._differences import cotangents
 from agnograd.testing._host import assert_close, on_host
 from agnograd.testing.conformance._trial import NotApplicable, Trial

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 import agnograd as ag
-from agnograd._backends import backend_named
-from agnograd._cli import main
+from agnograd._cli.main import main
+from agnograd._plugins.backends import backend_named
 from agnograd.extend import Capabilities, Sample, array
 from agnograd.testing._samples import all_samples
 from agnograd.testing.conformance import CHECKS, NotApplicable, Trial

@@ -1,0 +1,1 @@
+"""Variables, and the namespaces whose functions take and return them."""

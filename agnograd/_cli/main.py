@@ -1,0 +1,154 @@
+"""The command ``agnograd``: what is installed, what is known of every op, and a start for more."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agnograd._cli.conformance import conformance, scoreboard
+from agnograd._cli.scaffold import create
+from agnograd._hooks.activation import PluginRow, active_plugins
+from agnograd._plugins.backends import backends as backend_names
+from agnograd._plugins.entry_points import BACKENDS, PLUGINS, conflicts, installed, origin
+from agnograd._plugins.hook_plugins import plugins as known_plugins
+from agnograd._plugins.info import BackendRow, backend_rows, versions
+from agnograd._plugins.op_sets import ops as known_ops
+
+__all__ = ["main"]
+
+_WIDE = 10_000  # characters, which no table needs
+
+
+_into = click.option(
+    "--into",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    help="Where to make the folder; here by default.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="agnograd")
+def main() -> None:
+    """Differentiate array-API code: what is installed, and a start for what is not."""
+
+
+main.add_command(conformance)
+main.add_command(scoreboard)
+
+
+@main.command()
+def info() -> None:
+    """Print versions, backends with their libraries and devices, and active plugins.
+
+    The libraries that are installed are imported.
+    """
+    _print(("", "version"), versions())
+    click.echo()
+    _print(_header(BackendRow), backend_rows())
+    click.echo()
+    active = list(active_plugins())
+    if active:
+        _print(_header(PluginRow), active)
+    else:
+        click.echo("No plugin is active: AGNOGRAD_PLUGINS names none.")
+
+
+@main.command()
+def backends() -> None:
+    """List the installed backends; none of them is imported."""
+    entries = installed(BACKENDS)
+    _print(("backend", "distribution"), ((name, origin(entries[name])) for name in backend_names()))
+    _print_conflicts(BACKENDS)
+
+
+@main.command()
+def plugins() -> None:
+    """List the installed hook plugins; none of them is imported."""
+    _print(
+        ("plugin", "distribution", "object", "found"),
+        (
+            (each.name, each.distribution, each.target, "yes" if each.importable else "no")
+            for each in known_plugins().values()
+        ),
+    )
+    _print_conflicts(PLUGINS)
+
+
+@main.command()
+@click.option("--missing", is_flag=True, help="Only ops whose derivative rule is missing.")
+def ops(missing: bool) -> None:
+    """List every op: its chapter, and whether it has a rule, no gradient by nature, or lacks one.
+
+    With --missing the exit status is 1 if there is such an op.
+    """
+    chosen = [op for op in known_ops().values() if op.status == "missing" or not missing]
+    _print(("op", "chapter", "derivative", "distribution"), chosen)
+    counts = dict.fromkeys(("rule", "no gradient", "missing"), 0)
+    for op in known_ops().values():
+        counts[op.status] += 1
+    click.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
+    if missing and chosen:
+        raise SystemExit(1)
+
+
+@main.command()
+@click.argument("name")
+@_into
+def new_plugin(name: str, into: Path) -> None:
+    """Write a distribution NAME with a hook plugin, and tests that pass."""
+    _created(create("plugin", name, into))
+
+
+@main.command()
+@click.argument("name")
+@_into
+@click.option(
+    "--library",
+    default="array_api_strict",
+    show_default=True,
+    help="The module that is an array library's namespace.",
+)
+def new_backend(name: str, into: Path, library: str) -> None:
+    """Write a distribution NAME with a backend for an array library, and tests that pass."""
+    _created(create("backend", name, into, library))
+
+
+@main.command()
+@click.argument("name")
+@_into
+def new_ops(name: str, into: Path) -> None:
+    """Write a distribution NAME with an op and its derivative, and tests that pass."""
+    _created(create("ops", name, into))
+
+
+def _print_conflicts(group: str) -> None:
+    for each in conflicts(group):
+        click.echo(f"Note: {each}.")
+
+
+def _created(folder: Path) -> None:
+    click.echo(f"{folder} is written. Install it, and run its tests:")
+    click.echo(f"    cd {shlex.quote(str(folder))} && pip install -e '.[test]' && pytest")
+
+
+def _header(row: type[BackendRow] | type[PluginRow]) -> tuple[str, ...]:
+    first, *others = (field.replace("_", " ") for field in row._fields)
+    return (row.__name__.removesuffix("Row").lower() if first == "name" else first, *others)
+
+
+def _print(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; into a pipe or a file without colours, and no line is broken or cut."""
+    console = Console()
+    table = Table(*header, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))  # square brackets are no markup in them
+    if not console.is_terminal:
+        console = Console(width=Console(width=_WIDE).measure(table).maximum)
+    console.print(table)

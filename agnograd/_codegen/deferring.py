@@ -1,0 +1,58 @@
+"""The functions that users call: each is generated when it is called first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import getdoc
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from agnograd._ops.op import Op
+from agnograd._util.deferred import deferred_function, now
+from agnograd._util.signatures import prototype
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+    from agnograd._codegen.forward import Form
+
+__all__ = [
+    "compile_op",
+]
+
+
+def compile_op(
+    op: Op, domain: Domain, kernel: Callable[..., Any], form: Form = "function"
+) -> FunctionType:
+    """Return the op's function on one backend.
+
+    Parameters
+    ----------
+    op : Op
+        The op.
+    domain : Domain
+        The backend's types and namespaces.
+    kernel : callable
+        What computes the op on raw arrays.
+    form : {"function", "operator", "reflected", "ufunc"}
+        How the op is called.
+    """
+
+    def make() -> FunctionType:
+        from agnograd._codegen.functions import (
+            generated,  # with all that it takes to write functions
+        )
+
+        return generated(op, domain, now(kernel), form)
+
+    function = deferred_function(
+        op.name.rpartition(".")[2],
+        {"__name__": f"agnograd.ops.{op.chapter}"},
+        make,
+        prototype(op.text),
+    )
+    function.__qualname__ = op.name
+    function.__module__ = domain.namespace.__package__
+    function.__doc__ = (op.forward and getdoc(op.forward)) or (
+        f"Compute ``{op.name}`` ({op.chapter}), recorded for differentiation."
+    )
+    return function

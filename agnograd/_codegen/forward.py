@@ -1,0 +1,318 @@
+"""The source of an op's function, written from its signature and from what its nodes save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from inspect import Parameter
+from textwrap import indent
+from typing import Literal
+
+from agnograd._ops.op import Op
+from agnograd._ops.saved import Saved, reads, saved_values
+from agnograd._ops.traits import broadcasts, is_product, may_cast
+
+__all__ = [
+    "Form",
+    "arguments",
+    "forward_source",
+    "indented",
+]
+
+# How an op is called: as a function of the namespace, or as an operator of arrays, where an
+# operand that is no array gets its chance to answer (Python's NotImplemented), also reflected; or
+# as a ufunc of NumPy's, where either operand may be such a one.
+Form = Literal["function", "operator", "reflected", "ufunc"]
+_OPERANDS: dict[Form, tuple[str, ...]] = {
+    "function": (),
+    "operator": ("x2",),
+    "reflected": ("x1",),
+    "ufunc": ("x1", "x2"),
+}
+
+# Options that are no numbers, which a result could depend on smoothly, nor positions.
+_STRUCTURE = frozenset(
+    {
+        *("copy", "device", "dtype", "indexing", "keepdims", "kind", "max_version", "mode"),
+        "stream",
+    }
+)
+
+# -- the forward function ------------------------------------------------------------------------
+
+
+def forward_source(op: Op, form: Form, computed: Sequence[str], numbers: bool) -> str:
+    """Write the function that users call.
+
+    ``computed`` are the lines that compute ``_out`` from the raw arrays, where no hook looks;
+    ``numbers`` says whether there is a form for numbers.
+    """
+    body = "\n".join(_forward_lines(op, form, computed, numbers))
+    name = op.name.rpartition(".")[2]
+    signature = op.text[op.text.index("(") :]
+    if form == "reflected":
+        signature = "(x2, x1, /)"
+    return f"def {name}{signature}:\n{indent(body, '    ')}\n"
+
+
+def _forward_lines(op: Op, form: Form, computed: Sequence[str], numbers: bool) -> Iterator[str]:
+    if op.view is not None:
+        yield f"_base = {op.sequence or 'x'}"
+    yield from _unwrapping(op, form)
+    if form in (
+        "reflected",
+        "ufunc",
+    ):  # complex takes NumPy's float64 for a float, and answers as Python
+        yield "if _type(x1) is complex:"
+        yield "    x2 = _array(x2)"
+    inputs = "".join(f"*{name}, " if name == op.sequence else f"{name}, " for name in op.arrays)
+    options = ", ".join(f"{name!r}: {name}" for name in op.options)
+    # The usual state first, and whole: every test of it that comes later costs each op something.
+    yield "if _mode() is None:"
+    yield from indented(computed)
+    yield from indented(_result(op, usual=True, numbers=numbers))
+    yield from _observed(op, arguments(op), inputs, options)
+    yield from _result(op, usual=False)
+
+
+def _result(op: Op, usual: bool, numbers: bool = False) -> Iterator[str]:
+    """Return the output as Variables: recorded, if the op can be."""
+    if op.differentiable:
+        yield from _recording(op, usual, numbers)
+    elif op.chapter in ("creation", "elementwise") and op.outputs == "one":
+        yield "_result = _next(_blank)"
+        yield "_result._raw = _out"
+        yield "_result._node = None"
+        yield "return _result"
+    else:
+        yield "return _wrap(_out)"
+
+
+def _observed(op: Op, given: str, inputs: str, options: str) -> Iterator[str]:
+    """Compute in a state of its own: between hooks, or without recording all inputs."""
+    yield "_state = _mode()"
+    yield "if _state.observers is None:"
+    yield "    _op = _call"
+    yield f"    _out = _kernel({given})"
+    yield "else:"
+    # What takes the inputs alone needs no function that binds options.
+    if given == inputs.removesuffix(", "):
+        yield f"    _inputs = ({inputs})"
+        yield "    _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})"
+    else:
+        yield "    _op, _out = _state.observers.forward("
+        yield f"        _call, _partial(_kernel, {given}), (), ({inputs}), {{{options}}}"
+        yield "    )"
+    if not op.differentiable:
+        return
+    nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
+    nothing = "()" if op.sequence else _tuple("None" for _ in op.differentiable)
+    yield "if not _state.recording:"
+    yield f"    {nodes} = {nothing}"
+    yield "elif _state.kept is not None:"
+    yield f"    {nodes} = _state.kept({'*_edges' if op.sequence else nodes.strip('()')})"
+
+
+def _unwrapping(op: Op, form: Form) -> Iterator[str]:
+    """Replace each Variable by its raw array, and remember the node that made it.
+
+    Operands of an operator that are no arrays leave the answer to their own types.
+    """
+    operands = _OPERANDS[form]
+    # What Python calls an operator of is a Variable of this backend, whatever the other one is.
+    own = {"operator": op.arrays[:1], "reflected": ("x2",)}.get(form, ())
+    # Two arrays that are promoted together; indices beside an array are not.
+    together = len(op.arrays) == 2 and len(op.differentiable) != 1
+    beside = dict(zip(op.arrays, reversed(op.arrays), strict=True)) if together else {}
+    for name in op.arrays:
+        if name == op.sequence:
+            yield f"{name}, _edges = _unwrap_each(_call, {name!r}, {name})"
+            continue
+        tracked = name in op.differentiable
+        taken = [f"_{name}_node = {name}._node"] * tracked + [f"{name} = {name}._raw"]
+        if name in own:
+            yield from taken
+            continue
+        yield f"if _type({name}) is _Variable:"
+        yield from indented(taken)
+        if tracked:
+            yield f"elif _type({name}) in _plain:"
+            yield f"    _{name}_node = None"
+            yield "else:"
+        else:
+            yield f"elif _type({name}) not in _plain:"
+        if name in operands:
+            if form == "ufunc":  # which takes lists for arrays
+                yield f"    if _type({name}) is list or _type({name}) is tuple:"
+                yield f"        {name} = _as_operand(_domain, {name})"
+            yield f"    if not _is_operand(_call, {name}):"
+            yield "        return NotImplemented"
+        node = f"_{name}_node" if tracked else "_"
+        other = f", {beside[name]}" if together else ""
+        yield f"    {name}, {node} = _unwrap(_call, {name!r}, {name}{other})"
+    for name in op.options:
+        if name == "key":
+            yield "if _type(key) is not int:"
+            yield "    key = _raw_key(key)"
+        elif name not in _STRUCTURE:
+            yield f"if _type({name}) not in _OPTIONS:"
+            yield f"    {name} = _option(_call, {name!r}, {name})"
+
+
+def arguments(op: Op) -> str:
+    """Write the arguments of a kernel's call."""
+    parts, optional = [], []
+    for name, parameter in op.signature.parameters.items():
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            parts.append(f"*{name}")
+        elif parameter.kind is not Parameter.KEYWORD_ONLY:
+            parts.append(name)
+        elif name in op.arrays and parameter.default is None:
+            optional.append(f"{name}={name}")
+        else:
+            parts.append(f"{name}={name}")
+    if optional:  # the standard's None is not always the libraries'
+        parts.append(f"**_given({', '.join(optional)})")
+    return ", ".join(parts)
+
+
+def _recording(op: Op, usual: bool, numbers: bool) -> Iterator[str]:
+    """Wrap the output; make a node if an input has one."""
+    several = op.outputs != "one"
+    if not several:
+        yield "_result = _next(_blank)"
+        yield "_result._raw = _out"
+    yield f"if not ({_constant(op)}):"
+    yield from indented(_new_node(op, usual, numbers))
+    yield "else:"
+    yield "    _result = _wrap(_out)" if several else "    _result._node = None"
+    if op.view is None:
+        yield "return _result"
+        return
+    options = ", ".join(f"{name!r}: {name}" for name in op.options)
+    view = f"_view(_result, _base, {{{options}}})"
+    # One element of an array is a view only where the library does not make a scalar of it.
+    only = " if _type(_out) in _viewable else _result" if "key" in op.options else ""
+    yield f"return {view}{only}"
+
+
+def _constant(op: Op) -> str:
+    """Return the expression of whether nothing is recorded."""
+    if op.sequence:
+        constant = "not any(_edges)"
+    else:
+        constant = " and ".join(f"_{name}_node is None" for name in op.differentiable)
+    if may_cast(op):  # a result that is cast to integers has no gradient
+        constant = f"{constant} or _out.dtype not in _inexact"
+    return constant
+
+
+def _new_node(op: Op, usual: bool, numbers: bool) -> Iterator[str]:
+    """Make the node of the output, and connect what is returned to it."""
+    call = "_op"
+    if usual and is_product(op):
+        yield "_op = _call"
+    elif usual:
+        call = "_call"
+    if broadcasts(op):
+        yield from _matching(op, numbers)
+    if reads(op):
+        if usual:
+            yield from _reading_node(op)
+        else:
+            yield "if _op is _call and _type(_out) in _scalars:"
+            yield "    _op = _reading"
+    several = op.outputs != "one"
+    place = "_node" if several else "_result._node" if usual else "_node = _result._node"
+    yield from _placed(op, call, place)
+    if not usual:
+        yield "if _state.watches:"
+        yield "    _state.recorded(_node, _out)"
+    if several:
+        yield "_result = _wrap_outputs(_out, _node)"
+
+
+def _placed(op: Op, call: str, place: str) -> Iterator[str]:
+    """Make a node. What depends on which of two inputs is tracked is asked once."""
+    if len(op.differentiable) != 2 or not any(saved.users for saved in saved_values(op)):
+        yield f"{place} = {_node(op, call)}"
+        return
+    one, other = op.differentiable
+    yield f"if _{other}_node is None:"
+    yield f"    {place} = {_node(op, call, (one,))}"
+    yield f"elif _{one}_node is None:"
+    yield f"    {place} = {_node(op, call, (other,))}"
+    yield "else:"
+    yield f"    {place} = {_node(op, call, (one, other))}"
+
+
+def _node(op: Op, call: str, tracked: tuple[str, ...] | None = None) -> str:
+    """Write a node; ``tracked`` are the inputs that are, if that is known."""
+    values = [_kept(saved, tracked) for saved in saved_values(op)]
+    inputs = op.differentiable if tracked is None else tracked
+    edges = [f"_{name}_node" if name in inputs else "None" for name in op.differentiable]
+    parts = ["_next(_ranks)", "None", call, *values, *(["*_edges"] if op.sequence else edges)]
+    return f"[{', '.join(parts)}]"
+
+
+def _kept(saved: Saved, tracked: tuple[str, ...] | None) -> str:
+    """Write what is saved of a value, unless no input is tracked that uses it."""
+    if not saved.users:
+        return saved.expression
+    if tracked is not None:
+        return saved.expression if set(saved.users) & set(tracked) else "None"
+    used = " or ".join(f"_{user}_node is not None" for user in saved.users)
+    return f"({saved.expression} if {used} else None)"
+
+
+def _reading_node(op: Op) -> Iterator[str]:
+    """Make the node of one element, which is no view; a leaf keeps its shape and dtype itself."""
+    yield "if _type(_out) is _Number or _type(_out) in _scalars:"
+    yield "    if _type(_x_node) is _Leaf:"
+    yield "        if _x_node.facts is None:"
+    yield "            _x_node.facts = x.shape, x.dtype"
+    yield "        _result._node = [_next(_ranks), None, _reading_leaf, key, _x_node]"
+    yield "        return _result"
+    yield f"    _result._node = {_node(op, '_reading')}"
+    yield "    return _result"
+
+
+def _matching(op: Op, numbers: bool) -> Iterator[str]:
+    """Find out whether gradients have to be summed over broadcast axes, or cast."""
+    mismatch = f"_mismatch(_out, {', '.join(op.differentiable)})"
+    if len(op.arrays) != 2:
+        yield f"_match = {mismatch}"
+        return
+    one, other = op.arrays
+    yield f"_kind = _type({one})"
+    yield f"if _kind is _type({other}):"
+    if numbers:
+        yield "    if _kind is _Number is _type(_out):"
+        yield f"        _result._node = {_node(op._replace(of_numbers=True), '_of_numbers')}"
+        yield "        return _result"
+    alike = f"{one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
+    if is_product(op):  # often of an array with itself
+        alike = f"{one} is {other} or ({alike})"
+    yield f"    if {alike}:"
+    yield "        _match = None"
+    if is_product(op):
+        yield "        if _large is not None and _count(_out) >= _large:"
+        yield f"            _op, {one}, {other} = _lean("
+        yield f"                _op, {one}, {other}, _{one}_node, _{other}_node"
+        yield "            )"
+    yield "    else:"
+    yield f"        _match = {mismatch}"
+    # With a real scalar, the result is as the other one.
+    yield f"elif _type({other}) in _SCALARS or _kind in _SCALARS:"
+    yield "    _match = None"
+    yield "else:"
+    yield f"    _match = {mismatch}"
+
+
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """Indent lines of source by one level."""
+    for line in lines:
+        yield f"    {line}"
+
+
+def _tuple(values: Iterable[str]) -> str:
+    return "(" + "".join(f"{value}, " for value in values) + ")"

@@ -1,0 +1,285 @@
+"""The functions that users call and the engine runs: one pair for each op and backend.
+
+An op's function does no look-up by name, no re-packing of arguments and no inspection: its source
+is written here, from the op's signature and from what its rules name, when it is called first, and
+compiled once for all ops and backends that share it. ``inspect.getsource(xp.multiply)`` shows the
+result then.
+
+This module, and what writes the source, is imported when an op is first called.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from heapq import heappush
+from inspect import signature
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from agnograd._codegen.backward import Manner, backward_source, multiplies, step_source, works
+from agnograd._codegen.forward import Form, arguments, forward_source, indented
+from agnograd._codegen.inline import written_out
+from agnograd._engine.guards import guarded
+from agnograd._engine.negatives import lean, reference
+from agnograd._engine.pending import Products, Shared
+from agnograd._graph.calls import SharedCall
+from agnograd._graph.nodes import FIRST, UNWATCHED, Leaf, Node, ranks
+from agnograd._hooks.state import current_mode
+from agnograd._ops.fitting import SCALAR_TYPES, fit, fit_each, mismatch
+from agnograd._ops.op import Op
+from agnograd._ops.rule_helpers import conjugate, device_of
+from agnograd._ops.saved import reads, saved_values, values_named
+from agnograd._ops.traits import combines_two, negates
+from agnograd.errors import MissingRuleError, PluginError
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+
+__all__ = ["generated"]
+
+_SCALARS = frozenset({bool, int, float})
+# What options most often are: that they are no Variables need not be asked.
+_OPTIONS = frozenset({bool, int, float, str, tuple, type(None)})
+
+
+def _given(**arguments: Any) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+_SHARED = {
+    "_Leaf": Leaf,
+    "_UNWATCHED": UNWATCHED,
+    "_OPTIONS": _OPTIONS,
+    "_SCALARS": _SCALARS,
+    "_device": device_of,
+    "_conjugate": conjugate,
+    "_fit": fit,
+    "_given": _given,
+    "_fit_each": fit_each,
+    "_lean": lean,
+    "_mismatch": mismatch,
+    "_mode": current_mode,
+    "_next": next,
+    "_partial": partial,
+    "_push": heappush,
+    "_ranks": ranks,
+    "_reference": reference,
+    "_scalars": SCALAR_TYPES,
+    "_type": type,
+}
+
+
+def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> FunctionType:
+    """Return the op's function: see ``agnograd._codegen.deferring.compile_op``."""
+    scope = (
+        _SHARED
+        | dict(domain.scope)
+        | {
+            "__name__": f"agnograd.ops.{op.chapter}",
+            "_Number": domain.number_type,
+            "_Variable": domain.Variable,
+            "_array": domain.backend.array,
+            "_blank": domain.blank,
+            "_complex": domain.complex_dtypes,
+            "_count": domain.count,
+            "_domain": domain,
+            "_float64": domain.dtype_or_none("float64"),
+            "_guarded": partial(guarded, domain.raw),
+            "_inexact": domain.inexact_dtypes,
+            "_kernel": kernel,
+            "_large": domain.large,
+            "_plain": domain.plain_types,
+            "_quiet": domain.backend.quiet,
+            "_raw": domain.raw,
+            "_viewable": domain.viewable_types,
+            "_view": partial(domain.view if op.outputs == "one" else domain.views, op),
+            "_wrap": domain.wrap,
+            "_wrap_outputs": domain.wrap_outputs,
+        }
+    )
+    scope |= {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
+    numbers = domain.number_type is not None and combines_two(op)
+    if numbers:
+        scope["_of_numbers"] = _call(op._replace(of_numbers=True), domain, dict(scope))
+    call = _call(op, domain, scope)
+    if reads(op):
+        scope |= {"_reading": call.reading(), "_reading_leaf": call.reading_leaf()}
+    computed = written_out(kernel, arguments(op), "_out", "_kernel", scope)
+    return _function(forward_source(op, form, computed, numbers), scope)
+
+
+def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> SharedCall:
+    """Return what nodes know of an op, whose functions are compiled in this scope."""
+    call = scope["_call"] = SharedCall(op.name, op.chapter, domain)
+    call.optional = op.outputs == "optional"
+    call.negates = negates(op)
+    call.works = works(op)
+    if op.status == "missing":
+        call.backward = call.guarded = _missing(op, domain)
+    elif op.rules:
+        saved = saved_values(op)
+        call.saves([each.name for each in saved], [each.source for each in saved])
+        _compile_when_called(call, op, scope)
+        if op.accumulate is not None:
+            call.add = _bound(op.accumulate, domain, call.saved_names)
+        if op.overwrite is not None:
+            call.overwrite = _bound(op.overwrite, domain, call.saved_names)
+        if op.masks:
+            call.masks = _masks(op, call.saved_names)
+    if op.differentiable:
+        call.freed = call.when_freed()
+        scope["_freed"] = call.freed[0]
+    return call
+
+
+def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> None:
+    """Give a call its backward functions, each of which is compiled when it is called first."""
+
+    def put(attribute: str, source: Callable[[], str]) -> None:
+        @cache
+        def compiled() -> Callable[..., Any]:
+            function = _function(source(), scope)
+            function.__defaults__ = (call.domain.raw,)
+            call.becomes(attribute, function)
+            return function
+
+        setattr(call, attribute, lambda *arguments: compiled()(*arguments))
+
+    own = _pullbacks(op, call, scope)
+    # Backends know raw arrays alone; under `create_graph` there are others.
+    called = {name: partial(_called, name, given) for name, given in own.items()}
+    guarded: Manner = "guarded" if multiplies(op) else "plain"
+    put("backward", lambda: backward_source(op, "plain", called))
+    put("guarded", lambda: backward_source(op, guarded, {}))
+    if call.works is not None:
+        put("of_ones", lambda: backward_source(op, "ones", called))
+    if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
+        put("step", lambda: _step_source(op, "plain", own, call, scope))
+        put("guarded_step", lambda: _step_source(op, "guarded", {}, call, scope))
+
+
+def _step_source(
+    op: Op, manner: Manner, own: Mapping[str, str], call: SharedCall, scope: dict[str, Any]
+) -> str:
+    scope["xp"] = call.domain.raw
+    scope |= {f"_{name}_shared": _shared(op, name, call.saved_names) for name in op.stacks}
+    # A small cotangent may become a large gradient. That of a product of small matrices may, too,
+    # but they are too fast to look at what they give.
+    kinds = {rule.kind for rule in op.rules.values()}
+    looks = call.domain.large is not None and bool(kinds & {"linear", "vjp"})
+    scope["_Products"] = Products
+    pullbacks = {name: partial(_written, scope, name, given) for name, given in own.items()}
+    return step_source(op, manner, pullbacks, looks)
+
+
+def _called(name: str, given: str, otherwise: list[str]) -> list[str]:
+    """Call a backend's function for the gradient with respect to an input."""
+    result = f"_{name}_grad"
+    return [
+        f"{result} = _pullback_{name}({given}) if xp is _raw else NotImplemented",
+        f"if {result} is NotImplemented:",
+        *indented(otherwise),
+    ]
+
+
+def _written(scope: dict[str, Any], name: str, given: str, otherwise: list[str]) -> list[str]:
+    """Write it out, or call it, for raw arrays alone."""
+    function = f"_pullback_{name}"
+    return written_out(scope[function], given, f"_{name}_grad", function, scope, otherwise)
+
+
+def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:
+    """Return what says how calls that share an input are computed together."""
+    number = op.differentiable.index(name)
+    place = FIRST + saved_names.index(op.differentiable[1 - number])
+    return Shared(op.name, number, place, op.stacks[name])
+
+
+def _pullbacks(op: Op, call: SharedCall, scope: dict[str, Any]) -> dict[str, str]:
+    """Put a backend's own functions for rules into the scope; return their arguments by input."""
+    backend = call.domain.backend
+    functions, found = backend.pullbacks().get(op.name, {}), {}
+    if not isinstance(functions, Mapping):
+        raise PluginError(
+            f"backend {backend.name!r} gives {functions!r} as pullbacks of {op.name}; give a "
+            "function for each input that has one, by the input's name"
+        )
+    inputs = [name for name in op.rules if name != op.sequence]
+    for name, function in functions.items():
+        given = f"backend {backend.name!r} gives a pullback of {op.name} for {name!r}"
+        if name not in inputs:
+            single = ", ".join(map(repr, inputs)) or "none"
+            raise PluginError(f"{given}; single arrays with a rule are {single}")
+        parameters = signature(function).parameters
+        found[name] = ", ".join(parameters)
+        known = ("g", *values_named(op, name))
+        if not set(parameters) <= set(known):
+            raise PluginError(
+                f"{given} with the parameters {found[name]}; they have to be some of: "
+                f"{', '.join(known)}"
+            )
+        scope[f"_pullback_{name}"] = function
+    return found
+
+
+@cache
+def _code(source: str) -> tuple[CodeType, CodeType, int]:
+    """Compile a function's source; all whose source is the same but for their name share it."""
+    module = compile(source, "<agnograd>", "exec")
+    code = next(each for each in module.co_consts if isinstance(each, CodeType))
+    return module, code, _code.cache_info().currsize
+
+
+def _function(source: str, scope: dict[str, Any]) -> FunctionType:
+    head, _, rest = source.partition("(")
+    name = head.removeprefix("def ")
+    module, code, number = _code(f"def function({rest}")
+    filename = f"<agnograd {name} {number}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    # Its globals are what it names and no more: the garbage collector visits them all, each time.
+    own = {name: scope[name] for name in ("__name__", *code.co_names) if name in scope}
+    exec(module, own)
+    function: FunctionType = own.pop(code.co_name)
+    function.__code__ = code.replace(co_name=name, co_qualname=name, co_filename=filename)
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _bound(
+    function: Callable[..., Any], domain: Domain, saved_names: tuple[str, ...]
+) -> Callable[..., Any]:
+    """Return ``(g, node, into=None) -> array`` from an op's function that changes arrays."""
+    given = {"into": "into", "g": "g", "xp": "xp", "backend": "backend"}
+    given |= {name: f"node[{place}]" for place, name in enumerate(saved_names, FIRST)}
+    arguments = ", ".join(given[name] for name in signature(function).parameters)
+    scope = {"function": function, "backend": domain.backend, "xp": domain.raw}
+    bound: Callable[..., Any] = eval(f"lambda g, node, into=None: function({arguments})", scope)
+    return bound
+
+
+def _masks(op: Op, saved_names: tuple[str, ...]) -> Callable[[Node], bool]:
+    """Return whether a call masks, from its node's saved values."""
+    if not callable(op.masks):
+        return lambda _: True
+    places = [saved_names.index(name) + FIRST for name in signature(op.masks).parameters]
+    arguments = ", ".join(f"node[{place}]" for place in places)
+    masks: Callable[..., bool] = eval(f"lambda node: masks({arguments})", {"masks": op.masks})
+    return masks
+
+
+def _missing(op: Op, domain: Domain) -> Callable[..., Any]:
+    def backward(*_: Any) -> Any:
+        array = op.differentiable[0] if op.differentiable else "x"
+        raise MissingRuleError(
+            f"{op.name} ({op.chapter}) has no derivative rule, on any backend "
+            f"(here: {domain.backend.name}). To register one, put into a module of yours\n"
+            "    from agnograd.extend import OpSet\n"
+            f"    ops = OpSet({op.chapter!r})\n"
+            f"    ops.vjp({op.text!r}, {array}=lambda g, {array}, out, xp: ...)\n"
+            "and name its `ops` as an entry point in the group agnograd.ops; or use "
+            f"ag.stop_gradient on the input of {op.name}, if no gradient shall flow through it."
+        )
+
+    return backward

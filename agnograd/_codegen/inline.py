@@ -1,0 +1,221 @@
+"""Short functions, written out where they are called: that spares the call.
+
+Between kernels that take a few microseconds and use all of the nearest cache, a call from Python to
+Python takes a tenth as long as they do. The functions of backends for ops and for derivatives are
+often no more than a condition and a method: those can be written into the function of the op.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from textwrap import dedent
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from agnograd._util.deferred import marked
+
+__all__ = ["written_out"]
+
+
+# What may be in a function that is written out: nothing that has names, or a frame, of its own.
+_STATEMENTS = (ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.Return)
+_EXPRESSIONS = (
+    *(ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.IfExp),
+    *(ast.Name, ast.Subscript, ast.Tuple, ast.UnaryOp, ast.keyword),
+    *(ast.boolop, ast.cmpop, ast.expr_context, ast.operator, ast.unaryop),
+)
+NOT_IMPLEMENTED = "NotImplemented"
+_MOST = 120  # nodes of a syntax tree: some ten lines
+_CONSTANTS = (bool, int, float, str, type(None))
+
+_OPERATORS: dict[Any, str] = {
+    operator.add: "{} + {}",
+    operator.getitem: "{}[{}]",
+    operator.matmul: "{} @ {}",
+    operator.mul: "{} * {}",
+    operator.neg: "-{}",
+    operator.sub: "{} - {}",
+    operator.truediv: "{} / {}",
+}
+
+
+class _NotWritableError(Exception):
+    """The function has to be called."""
+
+
+def written_out(
+    function: Callable[..., Any],
+    arguments: str,
+    result: str,
+    prefix: str,
+    scope: dict[str, Any],
+    otherwise: Sequence[str] = (),
+) -> list[str]:
+    """Return statements that do what a call does, or the call itself if that is all that can be.
+
+    Parameters
+    ----------
+    function : callable
+        What is called; it is ``prefix`` in the scope.
+    arguments : str
+        The arguments of the call, as source: names and constants.
+    result : str
+        The name of the variable that is given the result.
+    prefix : str
+        What the names of the function's own variables, and of what it finds in its module, begin
+        with.
+    scope : dict
+        Is given what it finds in its module.
+    otherwise : sequence of str, optional
+        The statements that give the result where the function returns ``NotImplemented``.
+    """
+    if function in _OPERATORS:
+        return [f"{result} = {_OPERATORS[function].format(*arguments.split(', '))}"]
+    called = ast.parse(f"{result} = {prefix}({arguments})")
+    try:
+        definition = _definition(function)
+        renamed = _Renamed(function, prefix, _bound(function, called.body[0].value))  # type: ignore[attr-defined]
+        body = [renamed.visit(each) for each in _without_docstring(definition.body)]
+        giving = _giving(body, result, ast.parse("\n".join(otherwise)).body, renamed.found)
+        lines = [ast.unparse(ast.fix_missing_locations(each)) for each in giving]
+    except _NotWritableError:
+        lines = [ast.unparse(called)]
+        if otherwise:
+            lines += [f"if {result} is NotImplemented:", *(f"    {each}" for each in otherwise)]
+        return lines
+    scope |= renamed.found
+    return [line for each in lines for line in each.splitlines()]
+
+
+def _definition(function: Callable[..., Any]) -> ast.FunctionDef:
+    """Return the syntax tree of a short, plain function whose source is known."""
+    if type(function) is not FunctionType or function not in marked:
+        raise _NotWritableError
+    try:
+        source = dedent(inspect.getsource(function.__code__))
+        definition = ast.parse(source).body[0]
+    except (OSError, SyntaxError):  # there is none, or it is that of a part of a line
+        raise _NotWritableError from None
+    if type(definition) is not ast.FunctionDef or not _is_source(source, function):
+        raise _NotWritableError
+    nodes = [node for each in _without_docstring(definition.body) for node in ast.walk(each)]
+    if len(nodes) > _MOST or not all(isinstance(n, (*_STATEMENTS, *_EXPRESSIONS)) for n in nodes):
+        raise _NotWritableError
+    return definition
+
+
+def _is_source(source: str, function: FunctionType) -> bool:
+    """Return whether a function was compiled from this: its file may have changed since."""
+    # What is called of a module that a file imports has an instruction of its own.
+    names = function.__code__.co_names
+    modules = [n for n in names if isinstance(function.__globals__.get(n), ModuleType)]
+    imports = "".join(f"import {name}\n" for name in modules)
+    constants = compile(imports + source, "", "exec", dont_inherit=True).co_consts
+    code = next(each for each in constants if isinstance(each, CodeType))
+    return _facts(code) == _facts(function.__code__)
+
+
+def _facts(code: CodeType) -> tuple[Any, ...]:
+    return code.co_code, code.co_consts, code.co_names, code.co_varnames, code.co_freevars
+
+
+def _without_docstring(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+    first = body[0]
+    is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return body[1:] if is_text else body
+
+
+def _bound(function: Callable[..., Any], call: ast.Call) -> dict[str, ast.expr]:
+    """Return what each parameter stands for: a name, or a constant."""
+    if any(each.arg is None for each in call.keywords):
+        raise _NotWritableError
+    options = {each.arg: each.value for each in call.keywords}
+    try:
+        bound = inspect.signature(function, follow_wrapped=False).bind(*call.args, **options)  # type: ignore[arg-type]
+    except TypeError:
+        raise _NotWritableError from None
+    given = set(bound.arguments)
+    bound.apply_defaults()
+    found: dict[str, ast.expr] = {}
+    for name, value in bound.arguments.items():
+        known = value if name in given else ast.Constant(value)
+        simple = isinstance(known, ast.Name | ast.Constant)
+        if not simple or (name not in given and not isinstance(value, _CONSTANTS)):
+            raise _NotWritableError
+        found[name] = known
+    return found
+
+
+class _Renamed(ast.NodeTransformer):
+    """Gives the names of a function a meaning where it is called.
+
+    Attributes
+    ----------
+    found : dict
+        What it finds in its module, by the new names.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], prefix: str, arguments: Mapping[str, ast.expr]
+    ) -> None:
+        self.function, self.prefix, self.arguments = function, prefix, arguments
+        self.found: dict[str, Any] = {}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Replace a parameter by its argument, and call all else by another name."""
+        name, new = node.id, f"{self.prefix}__{node.id}"
+        if name == NOT_IMPLEMENTED:
+            return node
+        if name in self.arguments:
+            if not isinstance(node.ctx, ast.Load):  # the argument's own variable would change
+                raise _NotWritableError
+            return self.arguments[name]
+        if name not in self.function.__code__.co_varnames:
+            known = self.function.__globals__
+            if name not in known and not hasattr(builtins, name):
+                raise _NotWritableError
+            self.found[new] = known[name] if name in known else getattr(builtins, name)
+        return ast.Name(new, node.ctx)
+
+
+def _giving(
+    body: Sequence[ast.stmt], result: str, otherwise: Sequence[ast.stmt], found: Mapping[str, Any]
+) -> Iterator[ast.stmt]:
+    """Yield statements that assign what others return, or find it otherwise."""
+    for place, each in enumerate(body):
+        if isinstance(each, ast.Return):
+            if otherwise and isinstance(each.value, ast.Name) and each.value.id == NOT_IMPLEMENTED:
+                yield from otherwise
+                return
+            yield ast.Assign([ast.Name(result, ast.Store())], each.value or ast.Constant(None))
+            if otherwise and not _is_value(each.value, found):
+                missing = ast.parse(f"{result} is {NOT_IMPLEMENTED}", mode="eval").body
+                yield ast.If(missing, list(otherwise), [])
+            return
+        if isinstance(each, ast.If) and any(isinstance(n, ast.Return) for n in ast.walk(each)):
+            rest = [*each.orelse, *body[place + 1 :]]
+            ways = [list(_giving(way, result, otherwise, found)) for way in (each.body, rest)]
+            yield ast.If(each.test, *ways)
+            return
+        yield each
+    raise _NotWritableError  # it ends without a return
+
+
+def _is_value(expression: ast.expr | None, found: Mapping[str, Any]) -> bool:
+    """Return whether an expression is never ``NotImplemented``: an operator's, or a method's.
+
+    Python's own methods, and functions of what the module has ``found``, may well give it.
+    """
+    if isinstance(expression, ast.Call):
+        method = expression.func
+        if not isinstance(method, ast.Attribute) or method.attr.startswith("__"):
+            return False
+        owner = method.value
+        while isinstance(owner, ast.Attribute):
+            owner = owner.value
+        return isinstance(owner, ast.Name) and owner.id not in found
+    return isinstance(expression, ast.BinOp | ast.UnaryOp)

@@ -1,0 +1,1 @@
+"""The reverse pass: it knows nodes, calls and raw arrays, and no Variables."""

@@ -1,0 +1,225 @@
+"""Gradients on their way: what has arrived at nodes that are yet to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappush
+from math import inf
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any
+
+from agnograd._engine.pending import Elements, Pending, Products, Shared
+from agnograd._graph.calls import Call, Pairs
+from agnograd._graph.nodes import FIRST, OP, RANK, ByNode, Edge, Leaf, Node, Output, edges_of
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+
+__all__ = ["Arrivals", "are_different", "completed"]
+
+
+def _references_to_what_arrived() -> int:
+    gradients = {0: object()}
+    total = gradients.get(0)
+    return getrefcount(total)
+
+
+# Those of a gradient that nothing refers to but the dictionary, seen as in `add`.
+_ALONE = _references_to_what_arrived()
+
+
+class Arrivals:
+    """What has arrived at nodes that are yet to run. Nodes are known by their ranks.
+
+    Attributes
+    ----------
+    gradients : dict
+        The gradients.
+    elements : dict
+        Those gradients to which elements are added one by one.
+    owned : set
+        The nodes whose gradient was made here: it is changed in place. All other gradients are
+        kept as the rules gave them, and may be shared.
+    queue : heap of nodes
+        The nodes, newest first.
+    leaves : list
+        Leaves that need no place in the queue: nobody looks at their gradients in this pass, and
+        they are given them at its end.
+    final : ByNode
+        The gradients that are asked for, as they become complete.
+    masked : set
+        Nodes that a gradient reaches through an op that leaves elements out, such as ``where``:
+        there a zero may mean that nothing is asked, and an infinite derivative is none of its
+        business. Empty for programs without such ops, which pay nothing for it.
+    in_place : bool
+        Whether there are such gradients: Variables are never changed.
+    special : bool
+        Whether nodes have to be looked at before they take a step: some may be masked, and some
+        gradients large, or come element by element to the result of an op.
+    tried : float
+        The rank of the oldest node that was found not worth to be run in blocks with newer ones.
+    """
+
+    tried = -inf
+
+    def __init__(self, in_place: bool) -> None:
+        self.gradients: dict[int, Any] = {}
+        self.elements: dict[int, Elements] = {}
+        self.queue: list[Edge] = []
+        self.leaves: list[Leaf] = []
+        self.owned: set[int] = set()
+        self.masked: set[int] = set()
+        self.final: ByNode[Any] = ByNode()
+        self.in_place = in_place
+        self.special = False
+
+    def add(self, node: Edge, g: Any, domain: Domain | None = None) -> None:
+        """Add a gradient to what has arrived at a node: in place, if its domain says how."""
+        rank = node[RANK]
+        total = self.gradients.get(rank)
+        if total is None:
+            self.gradients[rank] = g
+            heappush(self.queue, node)
+        elif rank in self.owned:
+            total += g
+            self.gradients[rank] = total
+        elif not self.in_place:
+            self.gradients[rank] = total + g
+        else:
+            self.owned.add(rank)
+            # As Domain.is_large, without a call: a graph may have many such sums of small arrays.
+            if (
+                domain is not None
+                and domain.large
+                and type(total) in domain.viewable_types
+                and domain.count(total) >= domain.large
+            ):
+                self.special = True
+                if getrefcount(total) == _ALONE and domain.backend.alone(total):
+                    total += g
+                    return
+            self.gradients[rank] = total + g
+
+    def mask(self, node: Node) -> None:
+        """Let what goes on from a node be masked, instead of what arrives there."""
+        self.masked.discard(node[RANK])
+        for edge in edges_of(node):
+            if edge is not None:
+                self.masked.add(edge[RANK])
+                if edge[OP].reads:  # its cotangent may go on without a turn of its own
+                    self.masked.add(edge[-1][RANK])
+
+    def own(self, node: Edge, g: Any) -> None:
+        """Put a gradient that may be changed in place where a node's gradient is."""
+        rank = node[RANK]
+        if rank not in self.gradients:
+            heappush(self.queue, node)
+        self.gradients[rank] = g
+        self.elements.pop(rank, None)
+        self.owned.add(rank)
+
+    def buffer(self, node: Edge, domain: Domain) -> Any:
+        """Return what has arrived at a node as an array that may be changed, or None."""
+        total = self.gradients.get(node[RANK])
+        if isinstance(total, Pending):
+            return total.gathered()
+        if total is None or node[RANK] in self.owned:
+            return total
+        alone = getrefcount(total) == _ALONE and domain.backend.alone(total)
+        return total if alone else domain.copy(total)
+
+    def read(self, reading: Node, g: Any) -> None:
+        """Take the cotangent of an element that a node reads: the node needs no turn of its own."""
+        elements = self.elements.get(reading[-1][RANK]) or self.begin_elements(reading)
+        elements.keys.append(reading[FIRST])
+        elements.cotangents.append(g)
+
+    def begin_elements(self, reading: Node) -> Elements:
+        """Let elements arrive one by one at what a node reads."""
+        node = reading[-1]
+        rank = node[RANK]
+        total, owned = self.gradients.get(rank), rank in self.owned
+        if isinstance(total, Pending):
+            total = total.gathered()
+        elements = Elements(reading, total, owned)
+        if type(node) is not Leaf:
+            self.special = True
+        elif rank not in self.gradients:
+            self.leaves.append(node)
+            self.gradients[rank] = elements
+        self.own(node, elements)
+        self.elements[rank] = elements
+        return elements
+
+    def join(self, edge: Edge, node: Node, shared: Shared, other: Any, g: Any) -> bool:
+        """Let a product of small arrays be the first that waits for others, if it can.
+
+        A gradient has arrived at the input that they share: what is used once has no others.
+        """
+        rank = edge[RANK]
+        total = self.gradients[rank]
+        if isinstance(total, Pending) or g.ndim > 2:
+            return False
+        products = Products(node, total, rank in self.owned, shared, g.ndim)
+        if not products.take(shared, other, g):
+            return False
+        self.special = self.special or type(edge) is not Leaf
+        self.own(edge, products)
+        return True
+
+    def gather(self, op: Call, node: Node, g: Any) -> None:
+        """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
+        assert op.add is not None
+        edge = node[op.first]
+        self.own(edge, op.add(g, node, self.buffer(edge, op.domain)))
+
+    def overwrite(self, op: Call, node: Node, taken: Node, g: Any, owned: bool) -> Pairs:
+        """Let an op change its cotangent into the gradient of its first input.
+
+        That spares a full-size array for each of many writes to an array.
+        """
+        assert op.overwrite is not None
+        first, *others = taken[op.first :]
+        pairs = []
+        if any(others):
+            arrays = op.domain.viewable_types
+            for edge, part in op.backward(g, [*node[: op.first], None, *others]):
+                # It may be a view of what is about to change.
+                pairs.append((edge, op.domain.copy(part) if type(part) in arrays else part))
+        if first is not None:
+            g = op.overwrite(g if owned else op.domain.copy(g), node)
+            if first[RANK] in self.gradients:
+                self.add(first, g)
+            else:
+                self.own(first, g)
+        return pairs
+
+    def accumulate(self, op: Call, node: Node, g: Any) -> None:
+        """Let a function add its gradients to the buffers of all of its inputs."""
+        assert op.accumulate is not None
+        edges = node[op.first :]
+        into = [None if edge is None else self.buffer(edge, op.domain) for edge in edges]
+        for edge, total in zip(edges, op.accumulate(into, g, node), strict=True):
+            if edge is not None and total is not None:
+                self.own(edge, total)
+
+
+def are_different(edges: Sequence[Edge | None]) -> bool:
+    """Return whether no node is there twice."""
+    ranks = [edge[RANK] for edge in edges if edge is not None]
+    return len(set(ranks)) == len(ranks)
+
+
+def completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:
+    """Return one cotangent for each output of an op; zeros, or None, for unused ones."""
+    op = node[OP]
+    xp = op.domain.namespace if create_graph else op.domain.raw
+    output, like = next(iter(arrived.values()))
+    return [
+        arrived[index][1]
+        if index in arrived
+        else None
+        if op.optional
+        else xp.zeros(shape, dtype=dtype, device=op.domain.device(like))
+        for index, (shape, dtype) in enumerate(output.siblings)
+    ]

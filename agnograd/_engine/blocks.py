@@ -1,0 +1,232 @@
+"""Large cotangents on their way through element-wise ops: block by block, not op by op.
+
+Op by op, each product and each sum of a rule reads and writes as much memory as its arrays have.
+Where ops are element-wise, a block of elements can go through the rules of all of them at once:
+from the cotangent of the newest to the gradients of what the oldest were computed from, without
+leaving the processor's cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from agnograd._engine import negatives
+from agnograd._engine.arrivals import Arrivals
+from agnograd._engine.negatives import RESTORING
+from agnograd._engine.pending import Pending
+from agnograd._graph.calls import Call, note
+from agnograd._graph.nodes import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edges_of, forget
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+
+__all__ = ["in_blocks"]
+
+# Up to how many elements a gradient is held until the next one is made. It was the last of many
+# arrays, and all of the others are free when it is given out. If nobody keeps it, C libraries hand
+# all that memory back to the system, and the next program waits for each page of it again. Above
+# 32 MiB, at eight bytes, they never let arrays share the memory that they may keep.
+_HELD = 2**22
+
+
+def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
+    """Carry a large cotangent through a stretch of element-wise ops, if there is one at a node.
+
+    Parameters
+    ----------
+    arrivals : Arrivals
+        Where the gradients of the stretch's ends go.
+    start : node
+        The newest node that is left. What it saved is not freed here.
+    g : array
+        Its cotangent.
+    keep : bool
+        Whether the other nodes are to keep what they saved.
+
+    Returns
+    -------
+    bool
+        Whether it was done; otherwise nothing has changed.
+    """
+    op: Call = start[OP]
+    backend = op.domain.backend
+    whole = None if start[RANK] <= arrivals.tried else backend.flat(g)
+    if whole is None:
+        return False
+    steps, ends = _stretch(start, g.shape, arrivals.queue)
+    if not _pays(steps, ends, arrivals):
+        if steps:
+            arrivals.tried = steps[-1].node[RANK]
+        return False
+    totals = [_Total(end, g, op.domain, arrivals) for end in ends]
+    # The gradient of a sum, which most programs end with: a product with it changes nothing.
+    ones = backend.uniform(whole) == 1 and g.dtype not in op.domain.complex_dtypes
+    block = backend.block * max(1, 5 - len(steps))  # few steps have few arrays for the cache
+    if ones and len(steps) == 1:  # or none
+        block *= 4
+    for first in range(0, whole.shape[0], block):
+        part = slice(first, first + block)
+        cotangent = whole[part]
+        arrived, owned = {start[RANK]: cotangent}, set[int]()
+        for step in steps:
+            step.run(arrived, owned, part, cotangent if ones else None)
+        for total in totals:
+            total.add(arrived, part)
+    for total in totals:
+        total.arrive()
+    if not keep:
+        for step in steps[1:]:
+            forget(step.node)
+    return True
+
+
+class _Step:
+    """A node of a stretch.
+
+    ``flat`` is as the node, with flat views of the arrays that it saved; ``places`` is where they
+    are.
+    """
+
+    __slots__ = ("backward", "flat", "node", "of_ones", "places")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.flat = node.copy()
+        self.places: list[int] = []
+        self.backward = node[OP].backward
+        self.of_ones = node[OP].of_ones
+
+    @staticmethod
+    def of(node: Node, shape: tuple[int, ...]) -> _Step | None:
+        """Return the step of a node, or None if it cannot be one."""
+        op: Call = node[OP]
+        if op.works is None or op.hooks not in (None, RESTORING):
+            return None
+        step, arrays, view = _Step(node), op.domain.viewable_types, op.domain.backend.flat
+        if op.hooks is RESTORING:
+            step.backward = step.of_ones = negatives.backward
+        for place in range(FIRST, op.first):
+            value = node[place]
+            if type(value) in arrays:
+                if value.shape != shape or (value := view(value)) is None:
+                    return None
+                step.flat[place] = value
+                step.places.append(place)
+            elif type(value) is tuple:  # the shapes and dtypes that gradients have to fit
+                return None
+        return step
+
+    @property
+    def works(self) -> bool:
+        """Whether its rules compute anything, and do not pass the cotangent on as it is."""
+        used = zip(self.node[OP].works, edges_of(self.node), strict=True)
+        return any(works for works, edge in used if edge is not None)
+
+    def run(self, arrived: dict[int, Any], owned: set[int], part: slice, ones: Any) -> None:
+        """Take the cotangent of a block from what has arrived, and add what its rules make.
+
+        Sums are made here, and are changed in place. ``ones`` is the block of ones that the pass
+        of the block begins with, if it does.
+        """
+        flat = self.flat
+        g = arrived.pop(flat[RANK], None)
+        if g is None:
+            return
+        block = flat.copy()
+        for place in self.places:
+            block[place] = flat[place][part]
+        try:
+            for edge, gradient in (self.of_ones if g is ones else self.backward)(g, block):
+                if gradient is None:
+                    continue
+                rank = edge[RANK]
+                if rank not in arrived:
+                    arrived[rank] = gradient
+                elif rank in owned:
+                    arrived[rank] += gradient
+                else:
+                    arrived[rank] = arrived[rank] + gradient
+                    owned.add(rank)
+        except BaseException as error:
+            note(error, flat[OP])
+            raise
+
+
+def _stretch(
+    start: Node, shape: tuple[int, ...], queue: Sequence[Edge]
+) -> tuple[list[_Step], list[Edge]]:
+    """Return the steps of the stretch that begins at a node, newest first, and what it ends at.
+
+    All consumers of a step are steps: a node that another one may yet send a gradient to is an end.
+    """
+    steps, ends, reached, seen = [], [], [start], {start[RANK]}
+    newest = queue[0][RANK] if queue else inf  # of the nodes that run before the older ones
+    while reached:
+        node: Any = heappop(reached)
+        passes = node is start or (node[RANK] < newest and node[WATCH] is None)
+        step = _Step.of(node, shape) if passes else None
+        if step is None:
+            ends.append(node)
+            if type(node) is not Leaf:
+                newest = min(newest, node[RANK])
+            continue
+        steps.append(step)
+        for edge in edges_of(node):
+            if edge is not None and edge[RANK] not in seen:
+                seen.add(edge[RANK])
+                heappush(reached, edge)
+    return steps, ends
+
+
+def _pays(steps: Sequence[_Step], ends: Sequence[Edge], arrivals: Arrivals) -> bool:
+    """Return whether arrays of intermediate results are spared."""
+    working = sum(step.works for step in steps)
+    adds = any(end[RANK] in arrivals.gradients for end in ends)
+    return working > 1 or (working == 1 and adds)
+
+
+class _Total:
+    """The gradient of an end: what has arrived there before, if it has, and what is added here."""
+
+    def __init__(self, end: Edge, g: Any, domain: Domain, arrivals: Arrivals) -> None:
+        self.end, self.g, self.domain, self.arrivals = end, g, domain, arrivals
+        self.total: Any = None
+        self.flat: Any = None
+        self.new = True
+
+    def add(self, arrived: dict[int, Any], part: slice) -> None:
+        """Add the gradient of a block, if there is one."""
+        gradient = arrived.get(self.end[RANK])
+        if gradient is None:
+            return
+        if self.flat is None:
+            self._begin(gradient.dtype)
+        if self.new:
+            self.flat[part] = gradient
+        else:
+            self.flat[part] += gradient
+
+    def _begin(self, dtype: Any) -> None:
+        flat, before = self.domain.backend.flat, self.arrivals.gradients.get(self.end[RANK])
+        fits = before is not None and not isinstance(before, Pending) and before.dtype == dtype
+        del before  # it is changed in place if nothing else refers to it
+        if fits:
+            self.total = self.arrivals.buffer(self.end, self.domain)
+            self.flat = flat(self.total)
+        self.new = self.flat is None
+        if self.new:
+            device = self.domain.device(self.g)
+            self.total = self.domain.library.empty(self.g.shape, dtype=dtype, device=device)
+            self.flat = flat(self.total)
+
+    def arrive(self) -> None:
+        """Let the gradient arrive at the end."""
+        if self.new and self.end[RANK] in self.arrivals.gradients:
+            self.arrivals.add(self.end, self.total)
+        elif self.total is not None:
+            self.arrivals.own(self.end, self.total)
+        if self.domain.count(self.g) <= _HELD:
+            self.domain.held = self.total

@@ -1,0 +1,198 @@
+"""The two ends of a pass: cotangents that users hand in, gradients that they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agnograd._graph.nodes import Edge, is_variable
+from agnograd.errors import ArgumentError, GradientError, NoGradientError
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+    from agnograd._arrays.variable import Variable
+
+__all__ = [
+    "Seeds",
+    "given_by",
+    "listed",
+    "nodes_of",
+    "owned",
+    "pairs_of",
+    "raw_seed",
+    "seed_of",
+    "seeds_of",
+]
+
+# Where a pass starts, and with which cotangents.
+Seeds = Sequence[tuple[Edge, Any]]
+
+
+def pairs_of(outputs: Sequence[Variable], cotangents: Any) -> list[tuple[Variable, Any]]:
+    """Return each output with its cotangent, or None."""
+    if cotangents is None:
+        return [(output, None) for output in outputs]
+    found = list(cotangents) if isinstance(cotangents, list | tuple) else [cotangents]
+    if len(found) != len(outputs):
+        raise GradientError(
+            f"{len(found)} cotangents were given for {len(outputs)} outputs; give one for each, "
+            "or None for a real value of one element"
+        )
+    return list(zip(outputs, found, strict=True))
+
+
+def nodes_of(variables: Sequence[Variable], what: str) -> list[Edge]:
+    """Return the nodes that made Variables; all of them must have one."""
+    nodes: list[Edge] = []
+    for index, variable in enumerate(variables):
+        if variable._node is None:
+            raise NoGradientError(
+                f"{what}[{index}] requires no gradient: "
+                + (
+                    "set requires_grad before computing with it"
+                    if variable._domain.is_inexact(variable.dtype)
+                    else f"it is of {variable.dtype}, and a conversion to that (astype), a "
+                    "comparison or a count ends gradients; differentiate what it was computed from"
+                )
+            )
+        nodes.append(variable._node)
+    return nodes
+
+
+def seeds_of(
+    pairs: Sequence[tuple[Variable, Any]], create_graph: bool, loss_scale: float | None = None
+) -> list[tuple[Edge, Any]]:
+    """Return where a pass starts: the outputs' nodes and their checked cotangents."""
+    seeds: list[tuple[Any, Any]] = []
+    checked = seed_of if create_graph else raw_seed
+    for output, cotangent in pairs:
+        node = output._node
+        if node is None:
+            nodes_of([output for output, _ in pairs], "outputs")  # an error: which one it is
+        g = checked(output, cotangent)
+        seeds.append((node, g if loss_scale is None else g * loss_scale))
+    return seeds
+
+
+def seed_of(output: Variable, cotangent: Any) -> Variable:
+    """Return the cotangent of an output as a Variable, one by default."""
+    domain = output._domain
+    raw = raw_seed(output, cotangent)
+    if isinstance(cotangent, domain.Variable):
+        given: Variable = cotangent
+        return given
+    made: Variable = domain.Variable._make(raw, None)
+    return made
+
+
+def raw_seed(output: Variable, cotangent: Any) -> Any:
+    """Return the cotangent of an output as a raw array, as results are, for speed."""
+    domain, value = output._domain, output._raw
+    if type(cotangent) is domain.Variable:
+        raw = cotangent._raw
+        if type(raw) is domain.number_type is type(value):
+            return raw
+    elif cotangent is None:
+        raw = _implied(output)
+    elif isinstance(cotangent, bool | int | float | complex | list | tuple):
+        try:
+            raw = domain.library.asarray(cotangent, dtype=value.dtype, device=output.device)
+        except (TypeError, ValueError) as error:
+            raise GradientError(
+                f"a cotangent of numbers is needed, of shape {value.shape}, not a list that makes "
+                f"no array: {error}"
+            ) from error
+    else:
+        raw = domain.to_raw(cotangent)
+    if raw.shape != value.shape or (raw.dtype is not value.dtype and raw.dtype != value.dtype):
+        raise GradientError(
+            f"a cotangent of shape {raw.shape} and dtype {raw.dtype} does not fit a value of shape "
+            f"{value.shape} and dtype {value.dtype}; it must have the value's"
+        )
+    if type(raw) is domain.number_type or raw.shape:
+        return raw
+    return domain.backend.scalar(raw)
+
+
+def _implied(output: Variable) -> Any:
+    """Return the cotangent of an output for which none is given: one."""
+    value = output._raw
+    if value.shape and output.size != 1:
+        raise NoGradientError(
+            f"a gradient is implied only for values of one element, not of shape "
+            f"{value.shape}: pass the gradient, with that shape, or reduce the value with "
+            "xp.sum or xp.mean"
+        )
+    if output._domain.is_complex(value.dtype):
+        raise NoGradientError(
+            "a complex value has no implied gradient: pass one, or differentiate its real or "
+            "imaginary part, or its absolute value"
+        )
+    return output._domain.ones(value)
+
+
+def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Variable:
+    """Return a gradient as users get it: a Variable that shares memory with nothing else.
+
+    Parameters
+    ----------
+    g : array or Variable
+        A raw gradient, which is copied if it is a view, or given out already, as the cotangents are
+        that users handed in. One that is a Variable stays connected.
+    domain : Domain
+        Its backend's.
+    given : dict
+        What is given out already, by its identity: see ``given_by``. The gradient is added.
+    x : array, optional
+        The raw array as which the gradient is laid out.
+    """
+    # Asked of its type first, since it takes half of the time.
+    if type(g) not in domain.viewable_types and isinstance(g, domain.Variable):
+        raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
+        connected: Variable = g if raw is g._raw else domain.Variable._make(raw, g._node)
+        return connected
+    own = g if x is None else domain.backend.laid_out(g, x)
+    key = id(own)
+    if key in given:
+        own = domain.copy(own)
+    else:
+        given[key] = own
+        own = domain.backend.own(own)
+    # As Domain.wrap, without a call: a loop has many small passes.
+    variable: Variable = next(domain.blank)
+    variable._raw, variable._node = own, None
+    return variable
+
+
+def given_by(seeds: Seeds) -> dict[int, Any]:
+    """Return the cotangents that a pass began with, by their identity."""
+    given = {}
+    for _, g in seeds:
+        given[id(g)] = g
+    return given
+
+
+def listed(variables: Any, what: str) -> list[Variable]:
+    """Return Variables as a list.
+
+    Raises
+    ------
+    ArgumentError
+        If ``variables`` is neither a Variable nor a sequence.
+    NoGradientError
+        If something in the sequence is not a Variable.
+    """
+    if is_variable(variables):
+        return [variables]
+    if isinstance(variables, str | bytes | Mapping) or not isinstance(variables, Iterable):
+        raise ArgumentError(
+            f"{what} is a {type(variables).__qualname__}; it must be a Variable, or a list of them"
+        )
+    found = list(variables)
+    for index, variable in enumerate(found):
+        if not is_variable(variable):
+            raise NoGradientError(
+                f"{what}[{index}] is a {type(variable).__name__}, not a Variable: wrap arrays in "
+                "ag.Variable before they are computed with"
+            )
+    return found

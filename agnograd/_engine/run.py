@@ -1,0 +1,394 @@
+"""The reverse pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
+from heapq import heapify, heappop, heappush, heapreplace
+from typing import TYPE_CHECKING, Any
+
+from agnograd._engine.arrivals import Arrivals, are_different, completed
+from agnograd._engine.blocks import in_blocks
+from agnograd._engine.pending import PENDING, Pending
+from agnograd._engine.watching import announce, watched
+from agnograd._graph.calls import Backward, Call, Pairs, note
+from agnograd._graph.nodes import (
+    FIRST,
+    OP,
+    RANK,
+    WATCH,
+    ByNode,
+    Edge,
+    Leaf,
+    Node,
+    Output,
+    domain_at,
+    edges_of,
+    forget,
+    maker_of,
+    raw_gradient,
+)
+from agnograd._graph.paths import on_path, uses, within
+from agnograd._hooks.entering import enable_grad
+from agnograd._hooks.state import Mode, current_mode, set_mode
+from agnograd._plugins.backend import Backend
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+    from agnograd._arrays.variable import Variable
+    from agnograd._hooks.active import ActiveHooks
+
+__all__ = ["Callback", "run_pass"]
+
+Callback = Callable[[Any], Any]
+
+
+def run_pass(
+    seeds: Sequence[tuple[Edge, Any]],
+    *,
+    starts: Sequence[tuple[Variable, Any]] = (),
+    targets: Iterable[Edge] | None = None,
+    create_graph: bool = False,
+    retain_graph: bool = False,
+    retain_grads: bool = False,
+    callbacks: ByNode[Callback] | None = None,
+    beyond: bool = True,
+) -> ByNode[Any]:
+    """Carry cotangents from the outputs of a graph back to where it starts.
+
+    Nothing but the graph's saved values changes: gradients are returned, not stored.
+
+    Parameters
+    ----------
+    seeds : sequence of (node, cotangent)
+        Where the pass starts: raw arrays, or Variables under ``create_graph``.
+    starts : sequence of (Variable, cotangent)
+        The values that the pass starts from, as they were given, for the hooks of plugins.
+    targets : iterable of nodes, optional
+        The values whose gradients are asked for; by default all leaves. Only nodes on a path to
+        a target are visited.
+    create_graph : bool
+        Call rules with Variables, so that the gradients can be differentiated.
+    retain_graph : bool
+        Keep the values that nodes saved.
+    retain_grads : bool
+        Return the gradient of every visited value.
+    callbacks : mapping, optional
+        What to call, for each of some targets, with its gradient as soon as that is final; what it
+        returns replaces the gradient.
+    beyond : bool
+        Whether gradients go on from one target to another. If not, this pass is a part of another
+        one, which will: then no hook on a target hears of its part.
+
+    Returns
+    -------
+    ByNode
+        The gradients by node: raw arrays, or Variables under ``create_graph``.
+    """
+    this, mode = Pass(not create_graph), current_mode()
+    for node, g in seeds:
+        this.add(node, g)
+        if g.shape and domain_at(node).is_large(g):
+            this.special = True
+    if mode is not None or create_graph or retain_graph or retain_grads:
+        this.ask(mode, create_graph, retain_graph, retain_grads)
+    if targets is not None:
+        this.aim([node for node, _ in seeds], list(targets), beyond)
+    if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
+        this.callbacks = callbacks or this.callbacks
+        this.awaited = uses([node for node, _ in seeds], this.path)
+        this.plain = False
+    try:
+        if this.hooks is None and not create_graph:
+            this.run()
+            return this.final
+        with ExitStack() as around:
+            if create_graph:  # whatever the state is outside
+                around.enter_context(enable_grad())
+            if this.hooks is not None:
+                raw = tuple(output._raw for output, _ in starts)
+                around.enter_context(this.hooks.around_pass(raw))
+            this.run()
+        return this.final
+    finally:
+        set_mode(mode)  # which it is, unless an interrupt kept something from restoring it
+
+
+class Pass(Arrivals):
+    """One reverse pass: what is asked of it, and the gradients that are on their way.
+
+    Most often nothing is asked but the gradients of all leaves, as the class has it: what is looked
+    up there is no attribute that each pass has to set.
+
+    Attributes
+    ----------
+    awaited : dict or None
+        Where someone waits for the gradients of leaves: how many uses of each are yet to run. When
+        none is left, the leaf need not wait for its turn.
+    noticing : bool
+        Whether gradients of values in the middle of the graph are asked for.
+    plain : bool
+        Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
+    """
+
+    targets: Set[int] = frozenset()
+    ends: Set[int] = frozenset()
+    path: set[int] | None = None
+    callbacks: ByNode[Callback] = ByNode()  # of which nobody changes one
+    awaited: dict[int, int] | None = None
+    hooks: ActiveHooks | None = None
+    observers: ActiveHooks | None = None
+    create_graph = retain_graph = retain_grads = noticing = False
+    plain = True
+
+    def ask(
+        self, mode: Mode | None, create_graph: bool, retain_graph: bool, retain_grads: bool
+    ) -> None:
+        """Say what is asked in a state: see ``run_pass``."""
+        self.create_graph, self.retain_graph = create_graph, retain_graph
+        self.retain_grads = self.noticing = retain_grads
+        self.plain = not (create_graph or retain_grads)
+        if mode is None:
+            return
+        if mode.tape is not None:  # forward mode outside of this pass needs the values
+            self.retain_graph = True
+        self.hooks = mode.hooks
+        if self.hooks is not None and self.hooks.observe_rules:
+            self.observers = self.hooks
+            self.special = True
+
+    def aim(self, starts: Sequence[Edge], targets: Sequence[Edge], beyond: bool) -> None:
+        """Ask for the gradients of some nodes alone: see ``run_pass``."""
+        self.targets = {node[RANK] for node in targets}
+        self.noticing = self.retain_grads or not all(isinstance(node, Leaf) for node in targets)
+        self.path = on_path(starts, targets)
+        self.ends = frozenset() if beyond else self.targets
+        if self.noticing or self.path is not None:
+            self.plain = False
+
+    def run(self) -> None:
+        """Visit every node that a gradient reaches, the newest one first."""
+        gradients, queue, keep = self.gradients, self.queue, self.retain_graph
+        if Backend.switching or not self.plain:  # then no node takes a step
+            self.special = True
+        if not queue:
+            return
+        node: Any = heappop(queue)
+        try:
+            while True:
+                # The consumers of the newest node are newer still and have run: its gradient is
+                # whole.
+                g, step = gradients.pop(node[RANK]), node[OP].step
+                if self.special:
+                    reached = self.look(node, g)
+                elif step is None:
+                    reached = self.visit(node, g)
+                else:
+                    reached = step(g, node, gradients, self, keep)
+                # Most often the node that is reached is the newest of all.
+                if reached is None:
+                    if not queue:
+                        break
+                    node = heappop(queue)
+                elif queue and queue[0][RANK] < reached[RANK]:
+                    node = heapreplace(queue, reached)
+                else:
+                    node = reached
+            final = self.final
+            for node in self.leaves:
+                g = gradients[rank := node[RANK]]
+                if node[WATCH] is not None or type(g) in PENDING:
+                    self.visit(node, g)
+                else:  # most often
+                    final[rank] = node, g
+        except BaseException as error:
+            note(error, node[OP])
+            raise
+
+    def look(self, node: Edge, g: Any) -> Edge | None:
+        """Take a step if the op and its gradient are plain ones; visit the node otherwise."""
+        op = node[OP]
+        if op.step is None or not self.plain or Backend.switching:
+            return self.visit(node, g)
+        masked = node[RANK] in self.masked
+        if self.observers is not None and not masked:
+            return self.observe(self.observers, node, g)
+        if self.observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
+            return self.visit(node, g)
+        step = op.step
+        if masked:
+            self.mask(node)
+            step = op.guarded_step
+        reached: Edge | None = step(g, node, self.gradients, self, self.retain_graph)
+        return reached
+
+    def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
+        """Take a step between the hooks of plugins."""
+        op: Call = node[OP]
+        pairs = observers.backward(partial(op.backward, g, node), node, g)
+        if not self.retain_graph:
+            node[OP : op.first] = op.freed or op.when_freed()
+        return self.hand_on(pairs, op.domain)
+
+    def visit(self, node: Edge, g: Any) -> Edge | None:
+        """Visit a node that is no plain op, or in a pass of which more is asked."""
+        if Backend.switching:
+            with _on_device(node, g):
+                pairs = self.pairs(node, g)
+        else:
+            pairs = self.pairs(node, g)
+        if pairs is None:
+            return None
+        reached = self.hand_on(pairs, node[OP].domain)
+        if self.awaited is None:
+            return reached
+        if reached is not None:
+            heappush(self.queue, reached)
+        self.settle(self.awaited, node)
+        return None
+
+    def hand_on(self, pairs: Pairs, domain: Domain) -> Edge | None:
+        """Let gradients arrive; return the first edge that is reached: the queue still lacks it."""
+        gradients, reached = self.gradients, None
+        reading = self.plain and self.observers is None
+        for edge, part in pairs:
+            if part is None:
+                continue
+            if edge[RANK] in gradients:
+                if Backend.switching:
+                    with _on_device(edge, part):
+                        self.add(edge, part, domain)
+                else:
+                    self.add(edge, part, domain)
+            elif reading and edge[OP].reads:
+                self.read(edge, part)
+            else:
+                gradients[edge[RANK]] = part
+                if reached is None:
+                    reached = edge
+                else:
+                    heappush(self.queue, edge)
+        return reached
+
+    def pairs(self, node: Edge, g: Any) -> Pairs | None:
+        """Return the gradients that go on from a node, or None if nothing does."""
+        op = node[OP]
+        if isinstance(g, Pending):
+            g = g.gathered()
+        if self.noticing or node[WATCH] is not None or not isinstance(op, Call):
+            g = self.meet(node, g)
+        taken = node if self.path is None else within(self.path, node)
+        if g is None or taken is None:
+            return None
+        pairs = self.differentiate(node, taken, g)
+        if not self.retain_graph:
+            forget(node)
+        return pairs
+
+    def settle(self, awaited: dict[int, int], node: Node) -> None:
+        """Let leaves arrive whose last use has run."""
+        for edge in edges_of(node):
+            if edge is None or edge[RANK] not in awaited:
+                continue
+            awaited[edge[RANK]] -= 1
+            if awaited[edge[RANK]] == 0 and edge[RANK] in self.gradients:
+                self.queue.remove(edge)
+                heapify(self.queue)
+                self.meet(edge, self.gradients.pop(edge[RANK]))
+
+    def meet(self, node: Edge, g: Any) -> Any:
+        """Show a gradient to those who asked; return it, or None if it ends here or at a leaf."""
+        g = self.notice(node, g)
+        if node[RANK] in self.ends:
+            return None
+        if isinstance(node[OP], Call):
+            return g
+        self.arrive(node, g)
+        return None
+
+    def notice(self, node: Edge, g: Any) -> Any:
+        """Keep a gradient that is asked for, after the hooks on its value have seen it."""
+        watch = node[WATCH] if node[RANK] not in self.ends else None
+        if watch is not None:
+            g = watched(node, watch, g, self.create_graph)
+        callback = self.callbacks.of(node)
+        if callback is not None:
+            g = callback(g)
+        asked = self.retain_grads or node[RANK] in self.targets
+        if asked or (watch is not None and watch.retained):
+            self.final.put(node, g)
+        return g
+
+    def arrive(self, node: Edge, g: Any) -> None:
+        """End at a leaf; from one of an op's several outputs go on to the op."""
+        if isinstance(node, Leaf):
+            self.final.put(node, g)
+            if self.hooks is not None:
+                announce(node, g, self.hooks)
+            return
+        assert isinstance(node, Output)
+        maker = maker_of(node)
+        if node[RANK] in self.masked:
+            self.masked.remove(node[RANK])
+            self.masked.add(maker[RANK])
+        if maker[RANK] not in self.gradients:
+            self.gradients[maker[RANK]] = {}
+            heappush(self.queue, maker)
+        arrived = self.gradients[maker[RANK]]
+        if node.number in arrived:  # from the Output that the user has, and from one of a rule
+            g = arrived[node.number][1] + g
+        arrived[node.number] = node, g
+
+    def differentiate(self, node: Node, taken: Node, g: Any) -> Pairs:
+        """Run a node's rule in any other than the plain case; return the inputs' gradients.
+
+        ``taken`` is the node with those of its edges alone that the pass will take.
+        """
+        op: Call = node[OP]
+        plain = self.plain and not self.masked and self.observers is None and op.works is not None
+        if plain and op.domain.is_large(g) and in_blocks(self, node, g, self.retain_graph):
+            return ()
+        if op.hooks is not None:
+            node = [*node[:FIRST], *op.hooks.restore(node[FIRST : op.first]), *node[op.first :]]
+            taken = [*node[: op.first], *taken[op.first :]]
+        masked = node[RANK] in self.masked
+        if masked or (op.masks is not None and op.masks(node)):
+            self.mask(node)
+            self.special = True
+        if self.in_place and self.observers is None:
+            if op.add is not None:
+                self.gather(op, node, g)
+                return ()
+            if op.overwrite is not None:
+                owned = node[RANK] in self.owned and not self.final.has(node)
+                return self.overwrite(op, node, taken, g, owned)
+        if isinstance(g, dict):
+            g = completed(node, g, self.create_graph)
+        if not masked:
+            return self.apply(op.backward, node, taken, g)
+        with op.domain.backend.quiet():
+            return self.apply(op.guarded, node, taken, g)
+
+    def apply(self, backward: Backward, node: Node, taken: Node, g: Any) -> Pairs:
+        """Call a backward function on raw arrays or Variables, observed or not."""
+        op: Call = node[OP]
+        saved, edges = node[FIRST : op.first], taken[op.first :]
+        if self.create_graph:
+            values = op.domain.connected(node, saved)
+            compute = partial(backward, g, [*node[:FIRST], *values, *edges], op.domain.namespace)
+        elif op.accumulate is not None and self.observers is None and are_different(edges):
+            self.accumulate(op, taken, g)
+            return ()
+        else:
+            compute = partial(backward, g, taken)
+        if self.observers is None:
+            return compute()
+        return self.observers.backward(compute, node, g)
+
+
+def _on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
+    """Return a context in which work goes to the device of a node's gradient."""
+    if isinstance(g, dict):
+        _, g = next(iter(g.values()))  # of one of several outputs
+    return domain_at(node).backend.on_device(raw_gradient(g))

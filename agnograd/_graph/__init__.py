@@ -1,0 +1,1 @@
+"""What is recorded: nodes, and the calls that they stand for."""

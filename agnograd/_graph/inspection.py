@@ -1,0 +1,167 @@
+"""Looking at a graph: one node after the other, or all of it as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from agnograd._graph.calls import in_full
+from agnograd._graph.nodes import OP, RANK, Edge, Leaf, Node, Output, edges_of, maker_of, saved_of
+
+if TYPE_CHECKING:
+    from agnograd._arrays.variable import Variable
+    from agnograd._graph.calls import Call
+
+__all__ = ["Graph", "GraphEdge", "GraphNode", "NodeInfo", "SavedInfo", "graph_of"]
+
+
+class GraphNode:
+    """What made a value: an op, or a leaf. Two are equal if they stand for the same node."""
+
+    __slots__ = ("_edge",)
+
+    def __init__(self, edge: Edge) -> None:
+        self._edge = edge
+
+    @property
+    def op(self) -> Call | None:
+        """The op, with its ``name``, ``chapter`` and ``parameters``; None for a leaf."""
+        node = maker_of(self._edge)
+        if isinstance(node, Leaf):
+            return None
+        op: Call = node[OP]
+        return op.origin or op
+
+    @property
+    def index(self) -> int | None:
+        """Which of the op's results this is, if it has several."""
+        return self._edge.number if isinstance(self._edge, Output) else None
+
+    @property
+    def inputs(self) -> tuple[GraphNode | None, ...]:
+        """What made each differentiable input; None for constants."""
+        return tuple(
+            None if edge is None else GraphNode(edge) for edge in edges_of(maker_of(self._edge))
+        )
+
+    @property
+    def saved(self) -> MappingProxyType[str, Any] | None:
+        """The raw values that the op's rules need, by name; None once a pass has freed them."""
+        node = maker_of(self._edge)
+        if isinstance(node, Leaf):
+            return MappingProxyType({})
+        node = in_full(node)
+        saved = saved_of(node)
+        if saved is None:
+            return None
+        values = zip(node[OP].saved_names, node[OP].unpack(saved), strict=True)
+        return MappingProxyType({name: value for name, value in values if name[0] != "_"})
+
+    @property
+    def variable(self) -> Variable | None:
+        """The Variable of a leaf, if it is still there; None for an op."""
+        return self._edge.variable() if isinstance(self._edge, Leaf) else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GraphNode) and other._edge is self._edge
+
+    def __hash__(self) -> int:
+        return hash(self._edge[RANK])
+
+    def __repr__(self) -> str:
+        if self.op is None:
+            return "<leaf>"
+        result = "" if self.index is None else f", result {self.index}"
+        return f"<node of {self.op.name}{result}>"
+
+
+class SavedInfo(NamedTuple):
+    """An array that a node keeps: its name in the rules, shape, dtype and size in bytes."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    nbytes: int | None
+
+
+class NodeInfo(NamedTuple):
+    """One node of a graph; ``shape`` and ``dtype`` are those of a leaf that is still there."""
+
+    id: int
+    kind: Literal["op", "leaf"]
+    name: str
+    chapter: str
+    shape: tuple[int, ...] | None
+    dtype: str | None
+    saved: tuple[SavedInfo, ...] | None
+
+
+class GraphEdge(NamedTuple):
+    """The value that node ``source`` made is input number ``place`` of node ``target``."""
+
+    source: int
+    target: int
+    place: int
+
+
+class Graph(NamedTuple):
+    """All that values depend on: nodes, the oldest first, and edges between their ids."""
+
+    nodes: tuple[NodeInfo, ...]
+    edges: tuple[GraphEdge, ...]
+    outputs: tuple[int | None, ...]
+
+
+def graph_of(variables: Sequence[Variable]) -> Graph:
+    """Return the graph that values depend on, as plain data that holds no node and no array."""
+    roots = []
+    for variable in variables:
+        roots.append(None if variable._node is None else maker_of(variable._node))
+    stack = [root for root in roots if root is not None]
+    seen = {node[RANK]: node for node in stack}
+    while stack:
+        for edge in edges_of(stack.pop()):
+            node = None if edge is None else maker_of(edge)
+            if node is not None and node[RANK] not in seen:
+                seen[node[RANK]] = node
+                stack.append(node)
+    ordered = sorted(seen.values(), reverse=True)
+    number = {node[RANK]: index for index, node in enumerate(ordered)}
+    edges = tuple(
+        GraphEdge(number[maker_of(edge)[RANK]], number[node[RANK]], place)
+        for node in ordered
+        for place, edge in enumerate(edges_of(node))
+        if edge is not None
+    )
+    return Graph(
+        tuple(_info(index, node) for index, node in enumerate(ordered)),
+        edges,
+        tuple(None if root is None else number[root[RANK]] for root in roots),
+    )
+
+
+def _info(index: int, node: Node) -> NodeInfo:
+    if isinstance(node, Leaf):
+        variable = node.variable()
+        if variable is None:
+            return NodeInfo(index, "leaf", "leaf", "", None, None, ())
+        return NodeInfo(index, "leaf", "leaf", "", variable.shape, str(variable.dtype), ())
+    op = node[OP]
+    values = saved_of(node)
+    saved = None if values is None else tuple(_saved(op, op.unpack(values)))
+    return NodeInfo(index, "op", op.name, op.chapter, None, None, saved)
+
+
+def _saved(op: Call, values: Sequence[Any]) -> list[SavedInfo]:
+    found = []
+    for name, value in zip(op.saved_names, values, strict=True):
+        parts: Any = value if isinstance(value, tuple | list) else [value]
+        for part in parts:
+            if isinstance(part, op.domain.array_types):
+                found.append(_saved_info(name, part))
+    return found
+
+
+def _saved_info(name: str, array: Any) -> SavedInfo:
+    return SavedInfo(name, tuple(array.shape), str(array.dtype), getattr(array, "nbytes", None))

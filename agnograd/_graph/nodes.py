@@ -1,0 +1,235 @@
+"""The recorded graph: nodes, and the values that they saved.
+
+A node is a plain list::
+
+    [rank, watch, op, *saved, *edges]
+
+Python makes a list in a quarter of the time that it takes for an object with named attributes, and
+the garbage collector, which visits every node again and again while a graph grows, finds one
+object where it would find three. An op of a microsecond notices both.
+
+``rank`` is the node's number: newer nodes rank lower, so that the smallest of some nodes is the
+newest one, and no two have the same. ``watch`` is what a user asked to see of the gradient, or
+None. ``op`` is the call that was recorded; it knows how many values were saved. ``saved`` are
+exactly the values that the op's rules name, and ``edges``, for each differentiable input, the node
+that made it (None for constants). Nodes never point at Variables, or at nodes that come after
+them: there are no cycles.
+
+Where a graph starts there are leaves, and between an op with several results and those who use one
+of them there are outputs: lists of the same form, with attributes, and with no op to run.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+    from agnograd._arrays.variable import Variable
+
+__all__ = [
+    "FIRST",
+    "OP",
+    "RANK",
+    "UNWATCHED",
+    "WATCH",
+    "ByNode",
+    "Edge",
+    "HookHandle",
+    "Leaf",
+    "Node",
+    "Output",
+    "Watch",
+    "domain_at",
+    "edges_of",
+    "forget",
+    "is_variable",
+    "maker_of",
+    "next_rank",
+    "ranks",
+    "raw_gradient",
+    "saved_of",
+    "watch",
+]
+
+T = TypeVar("T")
+Node = list[Any]
+Edge = list[Any]
+
+RANK, WATCH, OP, FIRST = range(4)
+
+
+class NoOp:
+    """What leaves and outputs have for an op: there is nothing to run.
+
+    That of a leaf whose gradient nobody watches is ``UNWATCHED``.
+    """
+
+    name = "leaf"
+    reads = negates = False
+    turn = True
+    step = works = None
+    first = FIRST
+
+    def watched(self) -> NoOp:
+        """Return what stands for it where someone watches."""
+        return _NO_OP
+
+
+_NO_OP, UNWATCHED = NoOp(), NoOp()
+UNWATCHED.turn = False
+
+# Taking the next number of a range is one C call, hence atomic: threads never share a rank. (That
+# of an itertools.count takes longer, if it counts down.) The ops do it themselves: to call `next`
+# takes three quarters of calling a method of it.
+ranks = iter(range(0, -(2**62), -1))
+next_rank = ranks.__next__
+
+
+class Leaf(list[Any]):
+    """The start of a graph: an array that requires a gradient, and that gradient."""
+
+    __slots__ = ("__weakref__", "accumulated", "argument", "domain", "facts", "grad", "variable")
+
+    # There if the array is an argument of a function that is being differentiated.
+    argument: bool
+    domain: Domain
+    # The shape and dtype, which what is written to the array later keeps, once elements were read.
+    facts: tuple[tuple[int, ...], Any] | None
+    grad: Variable | None
+    variable: weakref.ref[Variable]
+    accumulated: dict[int, Callable[[Any], Any]] | None
+
+    @classmethod
+    def of(cls, variable: Variable) -> Leaf:
+        """Return a leaf for a Variable: in half of the time that an ``__init__`` takes."""
+        leaf = cls((next(ranks), None, UNWATCHED))
+        leaf.grad = leaf.accumulated = leaf.facts = None
+        leaf.domain = variable._domain
+        leaf.variable = weakref.ref(variable)
+        return leaf
+
+    @classmethod
+    def of_argument(cls, variable: Variable) -> Leaf:
+        """Return a leaf for an argument of a function that is being differentiated."""
+        leaf = cls.of(variable)
+        leaf.argument = True
+        return leaf
+
+
+class Output(list[Any]):
+    """One output of an op that has several; its gradient joins those of its siblings."""
+
+    __slots__ = ("domain", "number", "siblings")
+
+    def __init__(
+        self,
+        node: Node,
+        number: int,
+        siblings: Sequence[tuple[tuple[int, ...], Any]],
+        domain: Domain,
+    ) -> None:
+        super().__init__((next_rank(), None, _NO_OP, node))
+        self.domain = domain
+        self.number = number
+        self.siblings = siblings  # the shape and dtype of every output
+
+
+def edges_of(node: Edge) -> Sequence[Edge | None]:
+    """Return the nodes that made an op's inputs, None for constants; of an output, its op."""
+    return node[node[OP].first :]
+
+
+def saved_of(node: Node) -> list[Any] | None:
+    """Return the values that a node saved, or None if they were freed."""
+    op = node[OP]
+    return node[FIRST : op.first] if op.origin is None else None
+
+
+def forget(node: Node) -> None:
+    """Free what a node saved: its op becomes one whose derivative is an error."""
+    op = node[OP]
+    if op.origin is None:
+        node[OP : op.first] = op.when_freed()
+
+
+def maker_of(edge: Edge) -> Edge:
+    """Return the op's own node for one of its outputs; any other node as it is."""
+    maker: Edge = edge[FIRST] if isinstance(edge, Output) else edge
+    return maker
+
+
+def domain_at(node: Edge) -> Domain:
+    """Return the domain of the value that a node made."""
+    domain: Domain = node.domain if isinstance(node, (Leaf, Output)) else node[OP].domain
+    return domain
+
+
+class ByNode(dict[int, tuple[Edge, T]]):
+    """What belongs to nodes, which are lists and have no hash: each node with it, by rank.
+
+    A pass has one, and spares itself the call of an ``__init__``, and one for each leaf.
+    """
+
+    __slots__ = ()
+
+    def put(self, node: Edge, it: T) -> None:
+        """Let something belong to a node."""
+        self[node[RANK]] = node, it
+
+    def of(self, node: Edge) -> T | None:
+        """Return what belongs to a node, or None."""
+        return self.get(node[RANK], (node, None))[1]
+
+    def has(self, node: Edge | None) -> bool:
+        """Return whether anything belongs to a node."""
+        return node is not None and node[RANK] in self
+
+
+class Watch:
+    """What a user asked to see of one value's gradient: hooks, and whether to retain it."""
+
+    __slots__ = ("grad", "hooks", "retained")
+
+    def __init__(self) -> None:
+        self.hooks: dict[int, Callable[[Any], Any]] = {}
+        self.retained = False
+        self.grad: Variable | None = None
+
+
+def watch(node: Edge) -> Watch:
+    """Return the node's watch, made on first use: from then on it is no plain op."""
+    if node[WATCH] is None:
+        node[WATCH] = Watch()
+        node[OP] = node[OP].watched()
+    found: Watch = node[WATCH]
+    return found
+
+
+def is_variable(x: object) -> bool:
+    """Return whether an object is a Variable: this layer knows no more of them."""
+    return hasattr(type(x), "_domain")
+
+
+def raw_gradient(g: Any) -> Any:
+    """Return a gradient as hooks see it, a raw array; under ``create_graph`` it is a Variable."""
+    return g._raw if is_variable(g) else g
+
+
+class HookHandle:
+    """A registered gradient hook; ``remove()`` removes it."""
+
+    __slots__ = ("_hooks", "_key")
+
+    def __init__(self, hooks: dict[int, Callable[[Any], Any]], key: int) -> None:
+        self._hooks = hooks
+        self._key = key
+
+    def __repr__(self) -> str:
+        return f"<hook on a gradient, {'active' if self._key in self._hooks else 'removed'}>"
+
+    def remove(self) -> None:
+        """Remove the hook; removing it twice does nothing."""
+        self._hooks.pop(self._key, None)

@@ -1,0 +1,116 @@
+"""Which nodes a pass will visit: found before it starts, without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+
+from agnograd._graph.nodes import OP, RANK, Edge, Leaf, edges_of
+
+__all__ = ["newer", "older", "on_path", "uses", "within", "within_reach"]
+
+
+def on_path(roots: Iterable[Edge], targets: Iterable[Edge]) -> set[int] | None:
+    """Return the ranks of the nodes from which a target can be reached, the targets' among them.
+
+    It is None if that is so for all nodes that the roots depend on.
+    """
+    wanted = {target[RANK] for target in targets}
+    # Newer nodes rank lower: from what is older than all targets none can be reached.
+    oldest = max(wanted, default=0)
+    reached = {root[RANK]: root for root in roots}
+    stack = list(reached.values())
+    everything = True
+    while stack:
+        node = stack.pop()
+        ends = True
+        for edge in node[node[OP].first :]:  # as edges_of, without a call
+            if edge is None:
+                continue
+            ends = False
+            rank = edge[RANK]
+            if rank > oldest:
+                everything = False
+            elif rank not in reached:
+                reached[rank] = edge
+                stack.append(edge)
+        if ends and node[RANK] not in wanted:
+            everything = False
+    if everything:  # all ways end at targets
+        return None
+    path = wanted & reached.keys()
+    # Oldest first: a node's edges are decided before the node is.
+    for rank in sorted(reached, reverse=True):
+        for edge in edges_of(reached[rank]):
+            if edge is not None and edge[RANK] in path:
+                path.add(rank)
+                break
+    return path
+
+
+def within(path: set[int], node: Edge) -> Edge | None:
+    """Return a node without its edges to nodes that are not on the path; None if no other is."""
+    edges = edges_of(node)
+    kept = [edge if edge is not None and edge[RANK] in path else None for edge in edges]
+    if not any(kept):
+        return None
+    return node[: len(node) - len(edges)] + kept
+
+
+def uses(roots: Iterable[Edge], path: set[int] | None) -> dict[int, int]:
+    """Return how many times each leaf is an input of a node that a pass will visit."""
+    counts: dict[int, int] = {}
+    stack = list(roots)
+    reached = {root[RANK] for root in stack}
+    while stack:
+        for edge in edges_of(stack.pop()):
+            if edge is None or (path is not None and edge[RANK] not in path):
+                continue
+            rank = edge[RANK]
+            if isinstance(edge, Leaf):
+                counts[rank] = counts.get(rank, 0) + 1
+            elif rank not in reached:
+                reached.add(rank)
+                stack.append(edge)
+    return counts
+
+
+def older(nodes: Iterable[Edge | None], start: int) -> Iterator[Edge]:
+    """Yield the nodes from before a start, a rank, that others depend on; none is searched."""
+    stack = [node for node in nodes if node is not None]
+    seen = {node[RANK] for node in stack}
+    while stack:
+        node = stack.pop()
+        if node[RANK] > start:  # newer nodes rank lower
+            yield node
+            continue
+        for edge in edges_of(node):
+            if edge is not None and edge[RANK] not in seen:
+                seen.add(edge[RANK])
+                stack.append(edge)
+
+
+def newer(nodes: Iterable[Edge], start: int, ends: Set[int]) -> Iterator[Edge]:
+    """Yield nodes and what they depend on, as far as a start, a rank, and some ends."""
+    stack = list(nodes)
+    seen = {node[RANK] for node in stack}
+    while stack:
+        node = stack.pop()
+        if node[RANK] > start or node[RANK] in ends:  # newer nodes rank lower
+            continue
+        yield node
+        for edge in edges_of(node):
+            if edge is not None and edge[RANK] not in seen:
+                seen.add(edge[RANK])
+                stack.append(edge)
+
+
+def within_reach(nodes: Iterable[Edge | None]) -> set[int]:
+    """Return the ranks of nodes and of all that they depend on."""
+    stack = [node for node in nodes if node is not None]
+    reached = {node[RANK] for node in stack}
+    while stack:
+        for edge in edges_of(stack.pop()):
+            if edge is not None and edge[RANK] not in reached:
+                reached.add(edge[RANK])
+                stack.append(edge)
+    return reached

@@ -1,0 +1,1 @@
+"""A thread's state, and the plugins that are active in it."""

@@ -1,0 +1,165 @@
+"""Activating plugins: for a block of code, or for the whole process."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agnograd._hooks.entering import entered
+from agnograd._hooks.state import PROCESS_PLUGINS, current_mode, initial_mode, set_mode
+from agnograd._plugins.entry_points import PLUGINS, installed, origin
+from agnograd._plugins.hook_plugins import plugin_named
+from agnograd.errors import AgnogradError, PluginError, PluginWarning
+
+if TYPE_CHECKING:
+    from agnograd._hooks.active import ActiveHooks
+
+__all__ = [
+    "PluginRow",
+    "activate_process_plugins",
+    "active_plugins",
+    "hooks",
+]
+
+
+class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
+    """Activate plugins: a context manager (and decorator), per thread and asyncio task.
+
+    Parameters
+    ----------
+    *plugins : str or object
+        Names of installed plugins, or your own plugins: objects with methods marked ``@hookimpl``.
+        A name gives a new instance of that plugin. A plugin that is a context manager is entered
+        and left together with the block.
+
+    Returns
+    -------
+    tuple
+        What ``with`` returns: the plugins, in the order in which you passed them.
+
+    Raises
+    ------
+    UnknownPluginError
+        If no installed plugin has one of the names.
+    PluginError
+        If a plugin fails to load, or implements a hook that does not exist.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> with ag.hooks("timer") as (timer,):
+    ...     gradient = ag.grad(lambda x: x * x)(3.0)
+    >>> sorted(timer.to_dict()["forward"])
+    ['multiply']
+    """
+
+    __slots__ = ("plugins",)
+
+    def __init__(self, *plugins: object) -> None:
+        self.plugins = tuple(_instance(plugin) for plugin in plugins)
+        super().__init__(hooks=self._together)
+
+    def __enter__(self) -> tuple[Any, ...]:
+        outer, stack = current_mode(), ExitStack()
+        try:
+            for plugin in self.plugins:
+                if hasattr(plugin, "__enter__"):
+                    stack.enter_context(plugin)  # type: ignore[arg-type]
+            level = self._level(outer)
+            level.closing = stack
+            set_mode(level)
+            return self.plugins
+        except BaseException as error:
+            set_mode(outer)
+            stack.__exit__(type(error), error, error.__traceback__)
+            raise
+
+    def __repr__(self) -> str:
+        return f"ag.hooks({', '.join(map(repr, self.plugins))})"
+
+    def _together(self) -> ActiveHooks:
+        """Return the hooks that were active already together with these."""
+        from agnograd._hooks.active import ActiveHooks
+
+        mode = current_mode()
+        active = dict(mode.hooks.plugins) if mode is not None and mode.hooks is not None else {}
+        for plugin in self.plugins:
+            if not any(plugin is other for other in active.values()):
+                active[_free_name(plugin, active)] = plugin
+        return ActiveHooks(active)
+
+
+def _instance(plugin: object) -> object:
+    if isinstance(plugin, str):
+        plugin = plugin_named(plugin)
+    hooked = any(
+        hasattr(getattr(type(plugin), n, None), "agnograd_impl") for n in dir(type(plugin))
+    )
+    if type(plugin).__hash__ is None and not hooked:
+        raise PluginError(
+            f"a {type(plugin).__qualname__} is not a plugin: pass ag.hooks the names of installed "
+            "plugins, or objects with methods marked @hookimpl, each as a separate argument"
+        )
+    return plugin() if isinstance(plugin, type) else plugin
+
+
+def _free_name(plugin: object, taken: Mapping[str, object]) -> str:
+    kind = plugin if hasattr(plugin, "__name__") else type(plugin)
+    base = f"{getattr(kind, '__module__', '')}.{getattr(kind, '__name__', kind)}".lstrip(".")
+    names = (base if count == 0 else f"{base}#{count + 1}" for count in range(len(taken) + 1))
+    return next(name for name in names if name not in taken)
+
+
+def activate_process_plugins() -> None:
+    """Activate what ``AGNOGRAD_PLUGINS`` names, in every thread; a failure warns."""
+    if not PROCESS_PLUGINS:
+        return
+    from agnograd._hooks.active import ActiveHooks
+
+    for name in PROCESS_PLUGINS:
+        assert initial_mode is not None
+        active = dict(initial_mode.hooks.plugins) if initial_mode.hooks is not None else {}
+        try:
+            plugin = _instance(name)
+            together = ActiveHooks({**active, _free_name(plugin, active): plugin})
+            if hasattr(plugin, "__enter__"):
+                plugin.__enter__()
+        except (Exception, SystemExit) as error:  # whatever it is: the program does not need it
+            told = isinstance(error, AgnogradError) and repr(name) in str(error)
+            reason = str(error) if told else f"{name!r} raised {type(error).__name__}: {error}"
+            warnings.warn(
+                f"AGNOGRAD: a plugin that AGNOGRAD_PLUGINS names is left out: {reason}. Change the "
+                "variable, or unset it",
+                PluginWarning,
+                stacklevel=2,
+            )
+        else:
+            initial_mode.activate(together)
+
+
+class PluginRow(NamedTuple):
+    """An active plugin: its distribution, what activated it, and whether that has worked."""
+
+    name: str
+    distribution: str
+    activated_by: str
+    state: str
+
+
+def active_plugins() -> Iterator[PluginRow]:
+    """Give the plugins that are active in the whole process, and those that failed to be."""
+    hooks = initial_mode.hooks if initial_mode is not None else None
+    active = list(hooks.plugins.values()) if hooks is not None else []
+    for name in PROCESS_PLUGINS:
+        entry = installed(PLUGINS).get(name)
+        source = origin(entry) if entry is not None else ""
+        try:
+            kind = plugin_named(name)
+        except AgnogradError as error:
+            state = str(error)
+        else:
+            found = any(plugin is kind or type(plugin) is kind for plugin in active)
+            state = "active" if found else "failed to start"
+        yield PluginRow(name, source, "AGNOGRAD_PLUGINS", state)

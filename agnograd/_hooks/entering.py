@@ -1,0 +1,235 @@
+"""Entering a state, for a block of code or as a decorator: ``no_grad`` and the like."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Set
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agnograd._hooks.state import Kept, Mode, Recorder, current_mode, set_mode
+from agnograd._util.deferred import later
+
+if TYPE_CHECKING:
+    from agnograd._graph.nodes import Node
+    from agnograd._hooks.active import ActiveHooks
+
+__all__ = [
+    "enable_grad",
+    "entered",
+    "is_inside",
+    "no_grad",
+    "recording_since",
+    "set_grad_enabled",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class entered:  # noqa: N801 - used as a statement: with entered(...)
+    """Enter a state: a context manager that leaves everything that it is not given as it is."""
+
+    __slots__ = ("_hooks", "_inside", "_kept", "_recording", "_tape")
+
+    def __init__(
+        self,
+        recording: bool | None = None,
+        hooks: Callable[[], ActiveHooks | None] | None = None,
+        kept: Kept | None = None,
+        tape: Recorder | None = None,
+        inside: bool = False,
+    ) -> None:
+        self._recording = recording
+        self._hooks = hooks
+        self._kept = kept
+        self._tape = tape
+        self._inside = inside
+
+    # The state that is restored lives in the Mode that was entered, not here: one object can
+    # be entered many times, nested, and in many threads.
+    # An interrupt may come between any two calls, so that a block is never entered, or not left:
+    # what is restored does not depend on the state that is found.
+    def __enter__(self) -> Any:
+        outer = current_mode()
+        level = self._level(outer)
+        try:
+            set_mode(level)
+        except BaseException:
+            set_mode(outer)
+            raise
+
+    def _level(self, outer: Mode | None) -> Mode:
+        """Return a new level inside of another one."""
+        recording = self._recording
+        if outer is None:
+            hooks = None if self._hooks is None else self._hooks()
+            return Mode(
+                recording is not False, hooks, None, self._kept, self._tape, self._inside, self
+            )
+        return Mode(
+            outer.recording if recording is None else recording,
+            outer.hooks if self._hooks is None else self._hooks(),
+            outer,
+            self._kept or outer.kept,
+            self._tape or outer.tape,
+            self._inside or outer.inside,
+            self,
+        )
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        found, mode = False, None
+        try:
+            inner = mode = current_mode()
+            found = True
+            while mode is not None and mode.owner is not self:
+                mode = mode.outer  # what is inside was not left
+            if mode is None:
+                return  # it was left already, or entered in another context, as by a generator
+            set_mode(mode.outer)
+            if inner is not mode or mode.closing is not None:
+                _close(inner, mode.outer, (kind, error, traceback))
+        except BaseException:
+            if not found or current_mode() is inner:  # an interrupt came first
+                self.__exit__(kind, error, traceback)
+            elif mode is not None:
+                _close(inner, mode.outer, (kind, error, traceback))  # what was not closed
+            raise
+
+    def __call__(self, function: F) -> F:
+        """Decorate: every call of a function, coroutine or generator runs in this state."""
+        decorated: F = later("agnograd._hooks.decorating", "decorated")(self, function)
+        return decorated
+
+
+def _close(inner: Mode | None, outer: Mode | None, error: tuple[Any, Any, Any]) -> None:
+    """End what is to end with some levels, the innermost first, whatever one of them raises."""
+    with ExitStack() as stack:
+        levels = []
+        while inner is not outer and inner is not None:
+            levels.append(inner)
+            inner = inner.outer
+        for level in reversed(levels):
+            if level.closing is not None:
+                stack.push(level.closing)
+        stack.pop_all().__exit__(*error)
+
+
+def recording_since(
+    start: int,
+    tape: Recorder | None = None,
+    also: Iterable[Node | None] = (),
+    inside: bool = False,
+) -> entered:
+    """Return a state that records; gradient managers outside of it let its own nodes pass.
+
+    Its own are those that were made since ``start``, a rank: newer nodes rank lower. ``also`` are
+    others that pass.
+    """
+    mode = current_mode()
+    outer = mode.kept if mode is not None else None
+    if outer is None:
+        return entered(recording=True, tape=tape, inside=inside)
+    ranks = frozenset(node[0] for node in also if node is not None)
+    kept = functools.partial(_kept_or_newer, outer, start, ranks)
+    return entered(recording=True, kept=kept, tape=tape, inside=inside)
+
+
+def is_inside() -> bool:
+    """Return whether a function runs that is being transformed.
+
+    There everything is a Variable: what a nested transformation of raw arrays returns may depend
+    on the outer one's arguments, and must stay connected to them.
+    """
+    mode = current_mode()
+    return mode is not None and mode.inside
+
+
+def _kept_or_newer(
+    outer: Kept, start: int, also: Set[int], *nodes: Node | None
+) -> tuple[Node | None, ...]:
+    others = outer(*nodes)
+    return tuple(
+        node
+        if other is not None or (node is not None and (node[0] < start or node[0] in also))
+        else None
+        for node, other in zip(nodes, others, strict=True)
+    )
+
+
+class _Switch(entered):
+    """A state that also decorates without parentheses: ``@no_grad``."""
+
+    __slots__ = ()
+    _flag: bool
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        switch = super().__new__(cls)
+        entered.__init__(switch, recording=cls._flag)
+        if function is None:
+            return switch
+        callable_in = later("agnograd._util.checks", "callable_in")
+        name = f"ag.{cls.__name__}"
+        callable_in(name, function, f"@{name} before a def, or with {name}(): around a block")
+        return switch(function)
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        """Take the function to decorate, if the class itself is the decorator."""
+
+    def __repr__(self) -> str:
+        return f"ag.{type(self).__name__}()"
+
+
+class no_grad(_Switch):  # noqa: N801 - PyTorch's name
+    """Record nothing: a context manager and decorator, with or without parentheses.
+
+    It affects only the current thread or asyncio task. On leaving, it always restores the previous
+    state.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> x = ag.Variable(2.0)
+    >>> with ag.no_grad():
+    ...     (x * x).requires_grad
+    False
+    >>> @ag.no_grad
+    ... def square(x):
+    ...     return x * x
+    >>> square(x).requires_grad
+    False
+    """
+
+    __slots__ = ()
+    _flag = False
+
+
+class enable_grad(_Switch):  # noqa: N801 - PyTorch's name
+    """Record again inside ``no_grad``: a context manager and decorator like it."""
+
+    __slots__ = ()
+    _flag = True
+
+
+class set_grad_enabled(entered):  # noqa: N801 - PyTorch's name
+    """Turn recording on or off by a flag: a context manager and decorator.
+
+    Parameters
+    ----------
+    flag : bool
+        Whether ops are recorded.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, flag: bool) -> None:
+        flag_in = later("agnograd._util.checks", "flag_in")
+        super().__init__(recording=flag_in("ag.set_grad_enabled: flag", flag))
+
+    def __repr__(self) -> str:
+        return f"ag.set_grad_enabled({self._recording})"

@@ -1,0 +1,120 @@
+"""The state of a thread or task: whether ops are recorded, and which hooks are active."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from agnograd._graph.nodes import Node
+    from agnograd._hooks.active import ActiveHooks
+
+__all__ = [
+    "PROCESS_PLUGINS",
+    "QUIET",
+    "Kept",
+    "Mode",
+    "Recorder",
+    "current_mode",
+    "initial_mode",
+    "is_grad_enabled",
+    "set_mode",
+]
+
+Kept = Callable[..., tuple[Any, ...]]
+
+
+class Recorder(Protocol):
+    """What hears of every node: ``append`` says whether others shall hear of it, too.
+
+    ``guard`` tells it that a node is a product, of a cotangent and a derivative, in which what is
+    infinite is none of the cotangent's business where that is 0.
+    """
+
+    def append(self, node: Node, out: Any, /) -> bool: ...
+
+    def guard(self, node: Node, /) -> None: ...
+
+
+class Mode:
+    """One level of state; leaving it restores ``outer``, the level that it was entered on.
+
+    ``owner`` is what entered it, and leaves it: an interrupt may keep others from leaving theirs,
+    which then end with it. ``hooks`` are the active plugins, and ``observers`` the same if one of
+    them looks at ops. ``kept``, while gradient managers are active, replaces by None the nodes of
+    inputs that depend on nothing that a manager attached. ``tape`` hears of every node. ``watches``
+    says whether anyone needs to be told of nodes at all. ``inside`` says whether a function that is
+    being transformed runs. ``closing`` is what ends with the level.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "closing",
+        "hooks",
+        "inside",
+        "kept",
+        "observers",
+        "outer",
+        "owner",
+        "recording",
+        "tape",
+        "watches",
+    )
+
+    def __init__(
+        self,
+        recording: bool,
+        hooks: ActiveHooks | None,
+        outer: Mode | None,
+        kept: Kept | None = None,
+        tape: Recorder | None = None,
+        inside: bool = False,
+        owner: object = None,
+    ) -> None:
+        self.recording = recording
+        self.outer = outer
+        self.kept = kept
+        self.tape = tape
+        self.inside = inside
+        self.owner = owner
+        self.closing: ExitStack | None = None
+        self.activate(hooks)
+
+    def activate(self, hooks: ActiveHooks | None) -> None:
+        """Set which plugins are active."""
+        self.hooks = hooks
+        self.observers = hooks if hooks is not None and hooks.observe_ops else None
+        packs = hooks is not None and hooks.has("save_value")
+        self.watches = packs or self.tape is not None
+
+    def recorded(self, node: Node, out: Any) -> None:
+        """Tell those who watch of a node, and of its raw result."""
+        if self.tape is not None and not self.tape.append(node, out):
+            return
+        if self.hooks is not None and self.hooks.has("save_value"):
+            self.hooks.save(node)
+
+
+# None is the usual state (recording, no hooks), so that an op pays for one test alone. A process
+# with AGNOGRAD_PLUGINS starts in a state of its own, whose hooks
+# agnograd._hooks.activation fills in.
+PROCESS_PLUGINS = [
+    n.strip() for n in os.environ.get("AGNOGRAD_PLUGINS", "").split(",") if n.strip()
+]
+initial_mode = Mode(True, None, None) if PROCESS_PLUGINS else None
+_MODE: ContextVar[Mode | None] = ContextVar("agnograd_mode", default=initial_mode)
+current_mode = _MODE.get
+
+
+# What a hook itself computes is neither recorded nor observed.
+QUIET = Mode(False, None, None)
+set_mode = _MODE.set
+
+
+def is_grad_enabled() -> bool:
+    """Return whether this thread and task records ops that have a tracked input."""
+    mode = current_mode()
+    return mode is None or mode.recording

@@ -1,0 +1,101 @@
+"""Gradients that fit their inputs: shape and dtype, after broadcasting and promotion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agnograd._ops.rule_helpers import is_complex
+from agnograd.errors import RuleError
+
+__all__ = [
+    "SCALAR_TYPES",
+    "fit",
+    "fit_each",
+    "mismatch",
+    "sum_to",
+]
+
+Shape = tuple[int, ...]
+# The types of 0-d results that libraries do not give as arrays; backends add theirs.
+SCALAR_TYPES: set[type] = set()
+
+
+def mismatch(out: Any, *inputs: Any) -> tuple[tuple[Shape, Any], ...] | None:
+    """Return the inputs' shapes and dtypes, or None where all are those of the output."""
+    kind = type(out)
+    if kind in SCALAR_TYPES:  # of one type, hence of one dtype, and without axes
+        for x in inputs:
+            if type(x) is not kind:
+                break
+        else:
+            return None
+    shape, dtype = out.shape, out.dtype
+    for x in inputs:
+        if getattr(x, "shape", ()) != shape or getattr(x, "dtype", dtype) != dtype:
+            return tuple((getattr(x, "shape", ()), getattr(x, "dtype", dtype)) for x in inputs)
+    return None
+
+
+def fit(g: Any, shape: Shape, dtype: Any, xp: Any) -> Any:
+    """Return a gradient with its input's shape and dtype.
+
+    Broadcast axes are summed over; the gradient of a real input is the real part, and that of
+    a narrower dtype is cast.
+
+    Raises
+    ------
+    RuleError
+        If the shape is not one that ``shape`` broadcasts to.
+    """
+    if g is None:
+        return None
+    if g.shape != shape:
+        g = sum_to(g, shape, xp)
+    if g.dtype is not dtype and g.dtype != dtype:
+        if is_complex(g.dtype, xp) and not is_complex(dtype, xp):
+            g = xp.real(g)
+        g = xp.astype(g, dtype)
+    return g
+
+
+def sum_to(g: Any, shape: Shape, xp: Any) -> Any:
+    """Sum ``g`` over the axes along which ``shape`` was broadcast to the shape of ``g``.
+
+    Raises
+    ------
+    RuleError
+        If ``shape`` does not broadcast to the shape of ``g``.
+    """
+    extra = g.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(
+        axis
+        for axis, (size, full) in enumerate(
+            zip(shape, g.shape[max(extra, 0) :], strict=False), extra
+        )
+        if size == 1 and full != 1
+    )
+    if axes:
+        g = xp.sum(g, axis=axes, keepdims=True)
+    if extra > 0:
+        g = xp.reshape(g, g.shape[extra:])
+    if g.shape != shape:
+        raise RuleError(
+            f"a derivative rule returned a gradient of shape {g.shape} for an input of shape "
+            f"{shape}; return one of the input's shape, or of a shape that it broadcasts to"
+        )
+    return g
+
+
+def fit_each(
+    gradients: Iterable[Any],
+    edges: Sequence[Any],
+    shapes: Sequence[Shape],
+    dtypes: Sequence[Any],
+    xp: Any,
+) -> tuple[Any, ...]:
+    """Fit one gradient for each of the arrays that an op took as a sequence."""
+    return tuple(
+        None if edge is None else fit(g, shape, dtype, xp)
+        for g, edge, shape, dtype in zip(gradients, edges, shapes, dtypes, strict=True)
+    )

@@ -1,0 +1,222 @@
+"""What rules compute with: axes, strides, conjugates, devices, and what a dtype or a value is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agnograd._util.deferred import later
+from agnograd.errors import UnsupportedArrayError
+
+__all__ = [
+    "adjoint",
+    "conjugate",
+    "conjugate_if_complex",
+    "device_of",
+    "divide_or_zero",
+    "inverse_permutation",
+    "is_complex",
+    "is_python_scalar",
+    "keep_axes",
+    "known_size",
+    "reduced_axes",
+    "reshaped_strides",
+    "row_strides",
+    "told",
+]
+
+Shape = tuple[int, ...]
+
+
+def reduced_axes(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Return the axes that a reduction's ``axis`` names, counted from the front.
+
+    Examples
+    --------
+    >>> reduced_axes((-1, 0), rank=3)
+    (2, 0)
+    >>> reduced_axes(None, rank=3)
+    (0, 1, 2)
+
+    A 0-d array has no axes to reduce: libraries take ``axis=0`` for it, and ignore it.
+
+    >>> reduced_axes(0, rank=0)
+    ()
+    """
+    if axis is None or not rank:
+        return tuple(range(rank))
+    return tuple(each % rank for each in ((axis,) if isinstance(axis, int) else axis))
+
+
+def keep_axes(reduced: Any, x_shape: Shape, axis: int | Sequence[int] | None, xp: Any) -> Any:
+    """Return a reduction's result with each reduced axis restored as an axis of length one.
+
+    A cotangent of ``sum(x, axis=axis)`` then broadcasts to ``x_shape``, whether or not the axes
+    were kept.
+    """
+    axes = reduced_axes(axis, len(x_shape))
+    shape = tuple(1 if i in axes else length for i, length in enumerate(x_shape))
+    return reduced if reduced.shape == shape else xp.reshape(reduced, shape)
+
+
+def known_size(shape: tuple[int | None, ...]) -> int:
+    """Return the number of elements.
+
+    Raises
+    ------
+    UnsupportedArrayError
+        If a length is not known before the library computes it, as that of ``x[mask]`` in Dask.
+    """
+    # The standard says None for a length that is not known, and Dask NaN.
+    known = [length for length in shape if length is not None and length == length]
+    if len(known) < len(shape):
+        raise UnsupportedArrayError(
+            f"this derivative needs the size of each value, and one has the shape {shape}, which "
+            "its library has not computed yet: have it computed first, or use "
+            "xp.where(mask, x, 0.0) in place of x[mask]"
+        )
+    return math.prod(known)
+
+
+def inverse_permutation(axes: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the permutation of axes that undoes the given one; a number is one axis.
+
+    Examples
+    --------
+    >>> inverse_permutation((2, 0, 1))
+    (1, 2, 0)
+    """
+    axes = (axes,) if isinstance(axes, int) else axes
+    count = len(axes)
+    return tuple(sorted(range(count), key=lambda axis: axes[axis] % count))
+
+
+def row_strides(shape: Shape) -> Shape:
+    """Return how many elements apart neighbours along each axis are, in row-major order.
+
+    Examples
+    --------
+    >>> row_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= length
+    return tuple(reversed(strides))
+
+
+def reshaped_strides(shape: Shape, strides: Shape, new_shape: Shape) -> Shape | None:
+    """Return the strides of elements in another shape, or None if this shape is impossible.
+
+    The elements keep their places in memory, and their row-major order by ``shape`` and
+    ``strides``. So axes can be merged only if their elements lie as in one row; one axis can always
+    be split.
+
+    Examples
+    --------
+    >>> reshaped_strides((2, 3), (6, 2), (6,))
+    (2,)
+    >>> reshaped_strides((3, 2), (1, 3), (6,)) is None
+    True
+    """
+    if 0 in shape:
+        return row_strides(new_shape)
+    blocks: list[
+        list[int]
+    ] = []  # of elements that are equally far apart: their number, and how far
+    for length, stride in zip(shape, strides, strict=True):
+        if blocks and blocks[-1][1] == length * stride:
+            blocks[-1] = [blocks[-1][0] * length, stride]
+        elif length != 1:
+            blocks.append([length, stride])
+    found: list[int] = []
+    left, stride = 1, 1
+    for length in reversed(new_shape):
+        if length != 1 and left == 1:
+            left, stride = blocks.pop()
+        if left % length:
+            return None
+        found.append(stride)
+        left, stride = left // length, stride * length
+    return tuple(reversed(found))
+
+
+def conjugate(x: Any, xp: Any) -> Any:
+    """Return the complex conjugate of an array or a Python scalar."""
+    if is_python_scalar(x):
+        return x.conjugate()
+    return xp.conj(x)
+
+
+def is_python_scalar(x: Any) -> bool:
+    """Return whether x is one of Python's own numbers; NumPy's float64 is a subclass of float."""
+    return type(x) in _PYTHON_SCALARS
+
+
+_PYTHON_SCALARS = frozenset({bool, int, float, complex})
+
+
+class _IsComplex(dict[Any, bool]):
+    """Whether dtypes of one namespace are complex: what its ``isdtype`` says, once for each."""
+
+    __slots__ = ("_xp",)
+
+    def __init__(self, xp: Any) -> None:
+        self._xp = xp
+
+    def __missing__(self, dtype: Any) -> bool:
+        answer = self[dtype] = bool(self._xp.isdtype(dtype, "complex floating"))
+        return answer
+
+
+class _Namespaces(dict[Any, _IsComplex]):
+    """The same by the namespace: to compare the dtypes of two libraries is a warning in some."""
+
+    __slots__ = ()
+
+    def __missing__(self, xp: Any) -> _IsComplex:
+        answers = self[xp] = _IsComplex(xp)
+        return answers
+
+
+_is_complex = _Namespaces()
+
+
+def is_complex(dtype: Any, xp: Any) -> bool:
+    """Return whether a dtype is complex."""
+    return _is_complex[xp][dtype]
+
+
+def conjugate_if_complex(x: Any, xp: Any) -> Any:
+    """Return the complex conjugate of an array; a real array is returned without a copy."""
+    return xp.conj(x) if _is_complex[xp][x.dtype] else x
+
+
+def divide_or_zero(x1: Any, x2: Any, xp: Any) -> Any:
+    """Return ``x1 / x2``, and by convention 0 where ``x2`` is 0, with derivatives of 0."""
+    zero = x2 == 0
+    return xp.where(zero, 0.0, x1 / xp.where(zero, 1.0, x2))
+
+
+def adjoint(x: Any, xp: Any) -> Any:
+    """Return the conjugate transpose of each matrix; for real matrices a view, the transpose.
+
+    ``x`` has the shape (..., m, n), and the result (..., n, m).
+    """
+    transposed = xp.matrix_transpose(x)
+    return xp.conj(transposed) if _is_complex[xp][x.dtype] else transposed
+
+
+# What gives the device of arrays of a type whose backend tells it: ``Backend.device``.
+told: dict[type, Callable[[Any], Any]] = {}
+
+
+def device_of(x: Any) -> Any:
+    """Return an array's device, from its backend or from array-api-compat.
+
+    The latter is imported when it is first needed.
+    """
+    known = told.get(type(x))
+    return later("array_api_compat", "device")(x) if known is None else known(x)

@@ -1,0 +1,94 @@
+"""What a node of an op saves: the values that its rules name."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from agnograd._ops.op import Op
+from agnograd._ops.traits import broadcasts, negates
+
+__all__ = ["Saved", "reads", "saved_values", "values_named"]
+
+
+class Saved(NamedTuple):
+    """A value that nodes of an op save.
+
+    Attributes
+    ----------
+    name : str
+        The name that rules know it by.
+    expression : str
+        What it is where the op is called.
+    source : int, str or None
+        What it is connected to under ``create_graph``: see ``agnograd._graph.calls.Source``.
+    users : tuple of str
+        The inputs whose rules name it: it is saved if one of those is tracked. None stands for all.
+    """
+
+    name: str
+    expression: str
+    source: int | str | None = None
+    users: tuple[str, ...] = ()
+
+
+def saved_values(op: Op) -> list[Saved]:
+    """Return what a node of this op saves."""
+    if not op.rules:
+        return []
+    wanted: dict[str, list[str]] = {}
+    for name in op.rules:
+        for value in values_named(op, name):
+            users = wanted.setdefault(value, [])
+            if name not in users:
+                users.append(name)
+    saved = []
+    for value, users in wanted.items():
+        expression, source = _expression(op, value)
+        all_use = len(users) == len(op.differentiable) or value in op.options or op.of_numbers
+        saved.append(Saved(value, expression, source, () if all_use else tuple(users)))
+    if broadcasts(op):
+        saved.append(Saved("match", "_match"))
+    if negates(op):
+        large = "_large is not None and _count(_out) >= _large"
+        saved.append(Saved("_origin", f"(_reference(x) if {large} else None)"))
+    return saved
+
+
+def values_named(op: Op, name: str) -> list[str]:
+    """Return what is saved for the gradient with respect to one input, by name."""
+    rule = op.rules[name]
+    names = [n for n in rule.names if n not in ("g", "xp")]
+    facts = [] if rule.kind == "elementwise" else [f"{name}_shape", f"{name}_dtype"]
+    return [*names, *facts]
+
+
+def _expression(op: Op, value: str) -> tuple[str, int | str | None]:
+    array, _, what = value.rpartition("_")
+    if value == "out":
+        return "_out", "out"
+    if value == op.sequence:
+        return value, "each"
+    if value in op.differentiable:
+        return value, op.differentiable.index(value)
+    if value in op.arrays:
+        return value, "constant"
+    if value in op.options:
+        return value, None
+    if array == op.sequence:
+        return f"[{_fact('_each', what)} for _each in {array}]", None
+    if array == "out":
+        return _fact("_out", what), None
+    if op.signature.parameters[array].default is None:  # an input that may be left out
+        return f"(None if {array} is None else {_fact(array, what)})", None
+    return _fact(array, what), None
+
+
+def _fact(array: str, what: str) -> str:
+    return f"_device({array})" if what == "device" else f"{array}.{what}"
+
+
+def reads(op: Op) -> bool:
+    """Return whether an op reads an array at a key, and its rule needs the array's facts alone."""
+    if op.accumulate is None or op.arrays != ("x",):
+        return False
+    return [saved.name for saved in saved_values(op)] == ["key", "x_shape", "x_dtype"]

@@ -1,0 +1,1 @@
+"""The contracts of plugins, and what is installed."""

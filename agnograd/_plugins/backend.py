@@ -1,0 +1,356 @@
+"""A backend: what an array library has to tell agnograd."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from math import prod
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agnograd._plugins.capabilities import Capabilities
+from agnograd.errors import UnsupportedArrayError
+
+if TYPE_CHECKING:
+    from agnograd._plugins.bridges import Bridge
+
+__all__ = ["Backend"]
+
+
+_HERE = nullcontext()
+_CPU = 1  # DLPack's kDLCPU
+
+
+class Backend:
+    """One array library, as agnograd sees it.
+
+    A subclass provides ``name``, ``modules``, ``namespace()`` and ``array_types()``. It overrides
+    what its library does faster than the defaults, which use only the standard. The module of a
+    backend must not import its library before one of these methods is called.
+
+    Attributes
+    ----------
+    name : str
+        The name of its entry point.
+    modules : tuple of str
+        The top-level modules that the library's array types come from. With these, agnograd finds
+        the backend of an array without importing any library.
+    extra : str
+        The optional dependency of agnograd, or the requirement, that installs the library.
+    capabilities : Capabilities
+        What the library can and cannot do.
+    ops : tuple of str or None
+        The ops that the conformance suite checks, as names and patterns such as ``linalg.*``; by
+        default all. An unfinished backend lists the ops that it has.
+    known_as : str or None
+        The ``__name__`` of the namespace, by default ``agnograd.`` and the name. Some programs
+        recognise a library by this name and avoid what it lacks: set it for those. Do not set it if
+        they then call the library's own functions, which take no Variables.
+    taken_over : tuple of str
+        The names beyond the standard that the namespace takes unchanged from the library's own.
+    large : int or None
+        The number of elements from which on the rules of element-wise ops get ``block`` elements at
+        a time, where arrays are ``flat``, and nodes do not keep an array that is the negative of
+        another; None for never. The library's arrays must then be writable and weakly referable.
+    """
+
+    name: str
+    modules: tuple[str, ...]
+    extra: str = ""
+    capabilities: Capabilities = Capabilities()
+    ops: tuple[str, ...] | None = None
+    known_as: str | None = None
+    taken_over: tuple[str, ...] = ()
+    large: int | None = None
+    # Whether any backend of the process computes on a current device: see ``on_device``.
+    switching: ClassVar[bool] = False
+    # Gives NumPy's backend; ``agnograd._plugins.backends`` sets it.
+    _host: ClassVar[Callable[..., Backend]]
+
+    def __repr__(self) -> str:
+        return f"<backend {getattr(self, 'name', None)!r}: {type(self).__name__}>"
+
+    def namespace(self) -> ModuleType:
+        """Return the library's array-API namespace (array-api-compat's, where it has one)."""
+        raise NotImplementedError(f"{type(self).__name__} must override namespace()")
+
+    def array_types(self) -> tuple[type, ...]:
+        """Return the types of the library's arrays."""
+        raise NotImplementedError(f"{type(self).__name__} must override array_types()")
+
+    def kernels(self) -> Mapping[str, Callable[..., Any]]:
+        """Return functions that compute ops faster than those of the namespace, by op name.
+
+        They take and return what the standard says. Any callable will do.
+        """
+        return {}
+
+    def pullbacks(self) -> Mapping[str, Mapping[str, Callable[..., Any]]]:
+        """Return functions that do what rules do in fewer calls, by op name and by input.
+
+        Each takes the cotangent ``g`` and what the op's rule for that input names, and changes
+        neither. For an element-wise op it returns the product of ``g`` and the conjugate of the
+        derivative (``lambda g, out: ...`` for ``tanh``). For other ops it returns the gradient,
+        with the input's shape and dtype (``lambda g, x2, x1_dtype: ...`` for ``matmul``). If it
+        returns NotImplemented, the rule is used. Passes under ``create_graph`` use the rules.
+        """
+        return {}
+
+    def dtype(self, name: str) -> Any:
+        """Return the dtype of this name as arrays have it, or None if the library has none.
+
+        A library's names for dtypes may be objects of another kind.
+        """
+        xp = self.namespace()
+        named = getattr(xp, name, None)
+        return None if named is None else xp.empty((0,), dtype=named).dtype
+
+    def scalar_types(self) -> tuple[type, ...]:
+        """Return the types of 0-d results that the library does not return as arrays.
+
+        agnograd uses them like arrays internally; ``array`` turns them into arrays for users.
+        """
+        return ()
+
+    def array(self, value: Any) -> Any:
+        """Return ``value``, an array or one of the scalar types, as an array.
+
+        In a backend with scalar types, this is called only for these. One without scalar types may
+        refuse arrays here.
+        """
+        return value
+
+    def scalar(self, array: Any) -> Any:
+        """Return a 0-d array in the form of the library's own results: some return scalars."""
+        return array
+
+    def accepts(self, value: object) -> bool:
+        """Return whether the library's operators take this operand, which is not its own array.
+
+        ``constant`` turns another library's arrays into constants. Operators handle all else.
+        """
+        return False
+
+    def constant(self, value: Any, beside: Any = None) -> Any:
+        """Return another library's array, which ``accepts`` allows, as one of this library.
+
+        ``beside`` is the other operand, if there is just one: an array, which has a dtype, or a
+        scalar.
+        """
+        return self.namespace().asarray(value)
+
+    def device(self, array: Any) -> Any:
+        """Return an array's device; by default its ``device``, or what array-api-compat knows.
+
+        If the library's arrays do not know their device, return what its creation functions take
+        as ``device``.
+        """
+        import array_api_compat
+
+        return array_api_compat.device(array)
+
+    def own(self, array: Any) -> Any:
+        """Return the array if nothing else shares memory with it, and otherwise a copy.
+
+        Gradients pass through here before users get them.
+        """
+        return self.namespace().asarray(array, copy=True)
+
+    def laid_out(self, gradient: Any, x: Any) -> Any:
+        """Return a gradient with the same layout as its input ``x``, such as the same chunks.
+
+        Gradients pass through here before users get them.
+        """
+        return gradient
+
+    def set(self, x: Any, key: Any, value: Any) -> Any:
+        """Return a copy of ``x`` with ``value`` at ``key``.
+
+        The default writes to a copy. If arrays are immutable, or the library has no boolean
+        indexing, it selects each element from ``x`` or ``value``.
+        """
+        able = self.capabilities
+        if able.immutable or not able.boolean_indexing:
+            from agnograd._plugins.scatter import set_at
+
+            return set_at(self, x, key, value)
+        out: Any = self.namespace().asarray(x, copy=True)
+        out[key] = value
+        return out
+
+    def put(self, x: Any, key: Any, value: Any) -> Any:
+        """Write ``value`` into ``x`` at ``key``, in place; return ``x``.
+
+        Where the library cannot, the default returns what ``set`` does.
+        """
+        able = self.capabilities
+        if able.immutable or not able.boolean_indexing:
+            from agnograd._plugins.scatter import put_at
+
+            return put_at(self, x, key, value)
+        x[key] = value
+        return x
+
+    def alone(self, x: Any) -> bool:
+        """Return whether memory is shared with ``x`` only by objects that refer to ``x`` itself.
+
+        The number of references to such an array then says whether anything else may see a write.
+        """
+        return False
+
+    def fingerprint(self, x: Any) -> Any:
+        """Return a value that compares unequal once ``x`` was written to, or None if impossible.
+
+        With this, agnograd notices if a user's function writes to its arguments. It must be fast.
+        """
+        return None
+
+    def counter(self) -> Callable[[Any], int]:
+        """Return a fast function that returns the number of an array's elements."""
+        return lambda x: prod(x.shape)
+
+    @property
+    def block(self) -> int:
+        """The number of elements up to which a few arrays stay in the caches of the processors."""
+        return 2**14
+
+    def flat(self, x: Any) -> Any:
+        """Return a one-dimensional view of an array's elements in row-major order, or None.
+
+        This is called only for arrays of ``large`` elements or more.
+        """
+        return None
+
+    def uniform(self, x: Any) -> Any:
+        """Return the scalar that all elements of an array equal, if its layout says so, or None.
+
+        This is called only for arrays that ``flat`` has a view of.
+        """
+        return None
+
+    def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
+        """Add ``values`` to ``into`` at ``key``; repeated positions add up.
+
+        This may change ``into`` in place, and returns the result. The default takes basic keys, a
+        boolean mask, and integers and integer arrays as in the standard. If arrays are immutable,
+        it selects what belongs to each element.
+        """
+        from agnograd._plugins.scatter import scatter_add
+
+        return scatter_add(self, into, key, values)
+
+    def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
+        """Add slices of ``values`` to those of ``into`` that one-dimensional ``indices`` name.
+
+        Repeated indices add up. This may change ``into`` in place, and returns the result.
+        """
+        from agnograd._plugins.scatter import scatter_add_axis
+
+        return scatter_add_axis(self.namespace(), into, indices, values, axis)
+
+    def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that computes a Python operator (of module ``operator``) on raw arrays.
+
+        ``operator.getitem``, which reads at a key, is one of these operators.
+        """
+        return function
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return a context in which the library does not warn of infinite and undefined results."""
+        return nullcontext()
+
+    def from_dlpack(self, x: Any, **options: Any) -> Any:
+        """Return an array over what an array of any library exports through DLPack.
+
+        ``options`` are the standard's ``device`` and ``copy``, if the caller passed them.
+        """
+        return self.namespace().from_dlpack(x, **options)
+
+    def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return what NumPy's ``__array__`` protocol expects of the array.
+
+        NumPy converts the arrays that it knows. All others, and those that refuse NumPy, go through
+        DLPack, which every array of the standard has.
+        """
+        host = self._host()
+        refusal: Exception | None = None
+        if hasattr(array, "__array__"):  # without it NumPy would take the array for one object
+            try:
+                return host.to_host(array, dtype=dtype, copy=copy)
+            except Exception as error:
+                if not hasattr(array, "__dlpack__"):
+                    raise
+                refusal = error
+        try:
+            return host.to_host(_exported(array, host), dtype=dtype, copy=copy)
+        except Exception as error:
+            if refusal is None:
+                raise
+            refusal.add_note(f"nor does DLPack give the array: {type(error).__name__}: {error}")
+            raise refusal from error
+
+    def item(self, array: Any) -> Any:
+        """Return a 0-d array as a Python scalar."""
+        xp = self.namespace()
+        for kind, convert in (
+            ("bool", bool),
+            ("integral", int),
+            ("real floating", float),
+            ("complex floating", complex),
+        ):
+            if xp.isdtype(array.dtype, kind):
+                return convert(array)
+        raise UnsupportedArrayError(f"dtype {array.dtype} has no Python scalar")
+
+    def bridge(self) -> Bridge | None:
+        """Return how functions cross to the library, if it computes derivatives itself."""
+        return None
+
+    def on_device(self, array: Any) -> AbstractContextManager[Any]:
+        """Return a context in which work goes to the array's device; leaving restores the device.
+
+        It is for libraries that compute on a current device, not where their arrays are. If it is
+        overridden, every rule runs, and gradients are added, on the device of the cotangent.
+        """
+        return _HERE
+
+    def synchronize(self, array: Any = None) -> None:
+        """Wait until the device has computed the array, or everything; by default do not wait."""
+
+    def mark(self) -> Any:
+        """Return a mark in time, on the device if the library has device timers.
+
+        A float is a time by the host's clock, ``time.perf_counter``.
+        """
+        return time.perf_counter()
+
+    def elapsed(self, start: Any, stop: Any) -> float:
+        """Return the seconds between two marks; it may wait for the device."""
+        seconds: float = stop - start
+        return seconds
+
+    def memory(self) -> dict[str, int]:
+        """Return figures of device memory in bytes by name; empty if nothing is known."""
+        return {}
+
+    def counting_waits(self) -> AbstractContextManager[Callable[[], int]] | None:
+        """Return a context that counts how often values are waited for, or None if it cannot.
+
+        Entering the context gives a function that returns the number so far. A lazy library counts
+        how often it computes.
+        """
+        return None
+
+    def conformance(self) -> AbstractContextManager[Any]:
+        """Return a context with the settings in which the conformance suite runs.
+
+        These are settings that programs make when they start, such as enabling 64-bit numbers.
+        """
+        return nullcontext()
+
+
+def _exported(array: Any, host: Backend) -> Any:
+    """Return a NumPy array of what a library exports through DLPack, from a device by a copy."""
+    kind = getattr(array, "__dlpack_device__", lambda: (_CPU, 0))()[0]
+    return host.from_dlpack(array) if kind == _CPU else host.from_dlpack(array, device="cpu")

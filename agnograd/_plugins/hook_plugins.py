@@ -1,0 +1,73 @@
+"""Installed hook plugins: listed without loading, loaded by name."""
+
+from typing import NamedTuple
+
+from agnograd._plugins.entry_points import PLUGINS, chosen, installed, load, origin, unknown
+from agnograd.errors import UnknownPluginError
+
+__all__ = ["PluginInfo", "plugin_named", "plugins"]
+
+
+class PluginInfo(NamedTuple):
+    """What is known of an installed plugin without importing it.
+
+    Attributes
+    ----------
+    name : str
+        The name of its entry point.
+    distribution : str
+        The distribution, and its version, that it came from.
+    target : str
+        The object that the entry point names.
+    importable : bool
+        Whether its module can be found.
+    """
+
+    name: str
+    distribution: str
+    target: str
+    importable: bool
+
+
+def plugins() -> dict[str, PluginInfo]:
+    """Return the installed plugins by name, without importing any of them.
+
+    Returns
+    -------
+    dict
+        For each plugin a named tuple: its ``name``, the ``distribution`` and version that it comes
+        from, the ``target`` that its entry point names, and whether the target is ``importable``.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> ag.plugins()["timer"].target
+    'agnograd_timer:Timer'
+    """
+    return {
+        name: PluginInfo(name, origin(entry), entry.value, _is_found(entry.module))
+        for name, entry in installed(PLUGINS).items()
+    }
+
+
+def _is_found(module: str) -> bool:
+    from importlib.util import find_spec
+
+    # The top-level package alone: looking for a submodule would import its parents.
+    return find_spec(module.partition(".")[0]) is not None
+
+
+def plugin_named(name: str) -> object:
+    """Return what the entry point of a plugin names: a class, a module, or an instance.
+
+    Raises
+    ------
+    UnknownPluginError
+        If no installed plugin has this name; the message lists those that there are.
+    PluginError
+        If it fails to load.
+    """
+    entry = chosen(PLUGINS, name)
+    if entry is None:
+        raise UnknownPluginError(unknown("plugin", name, PLUGINS))
+    return load(entry)

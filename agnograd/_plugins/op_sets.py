@@ -1,0 +1,166 @@
+"""All registered ops: the op sets of every installed distribution, loaded on first use."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from agnograd._plugins.entry_points import OPS, every, load, origin
+from agnograd._util.signatures import NO_OPS
+from agnograd.errors import PluginError, PluginWarning
+
+if TYPE_CHECKING:
+    from agnograd._ops.op import Op, OpSet, Status
+
+__all__ = ["OpInfo", "extensions", "op_sets", "ops", "registered", "registered_in"]
+
+
+@cache
+def op_sets() -> tuple[tuple[str, OpSet], ...]:
+    """Return every op set that loads, with the distribution that it came from.
+
+    One that does not is left out with a warning that says why.
+    """
+    from agnograd._ops.op import OpSet
+
+    found = []
+    for entry in every(OPS):  # two may have one name
+        try:
+            ops = load(entry)
+            if not isinstance(ops, OpSet):
+                raise PluginError(
+                    f"{entry.group} entry point {entry.name!r} of {origin(entry)} ({entry.value}) "
+                    f"is no OpSet but {type(ops).__name__}: the entry point must name an OpSet"
+                )
+        except PluginError as error:
+            warnings.warn(
+                f"AGNOGRAD: an op set is left out: {error}. Update or uninstall its distribution",
+                PluginWarning,
+                stacklevel=2,
+            )
+        else:
+            found.append((origin(entry), ops))
+    return tuple(found)
+
+
+def extensions() -> tuple[str, ...]:
+    """Return the extensions that op sets name as theirs, and "" for the sets that name none."""
+    return tuple({"": None} | {op_set.extension: None for _, op_set in op_sets()})
+
+
+@cache
+def registered_in(extension: str) -> dict[str, tuple[Op, str]]:
+    """Return the ops of an extension that op sets name as theirs, and who registered each.
+
+    With "", those of no such extension. An op set may bring the rule that an earlier one lacks; it
+    may not replace a rule.
+    """
+    known = extensions()
+    found: dict[str, tuple[Op, str]] = {}
+    before: dict[str, str] = {}  # the extensions of the sets so far
+    for source, op_set in op_sets():
+        before.setdefault(op_set.extension, source)
+        if not _contains(op_set.extension, extension):  # it need not be loaded
+            continue
+        for name, op in _ops_of(op_set, source).items():
+            if _home(name, known) != extension:
+                continue
+            earlier = found.get(name)
+            if name in before or name in NO_OPS:
+                what = f"an extension of {before[name]}" if name in before else "the standard's own"
+                warnings.warn(
+                    f"AGNOGRAD: {source} registers {name!r}, which is {what} and no op; it is left "
+                    "out. Rename its op, or uninstall it",
+                    PluginWarning,
+                    stacklevel=2,
+                )
+            elif earlier is not None and earlier[0].status != "missing":
+                warnings.warn(
+                    f"AGNOGRAD: {source} registers {name!r}, which {earlier[1]} has registered "
+                    "already; the first one stands. Uninstall one of the two, or rename its op",
+                    PluginWarning,
+                    stacklevel=2,
+                )
+            else:
+                found[name] = (op, source)
+    return found
+
+
+def _contains(outer: str, inner: str) -> bool:
+    """Return whether an extension is another one, or has it in it, as ``stats`` ``stats.norm``."""
+    return outer in ("", inner) or inner.startswith(f"{outer}.")
+
+
+def _home(name: str, known: tuple[str, ...]) -> str:
+    """Return the innermost extension that an op is in, of those that op sets name as theirs."""
+    part = name.rpartition(".")[0]
+    while part not in known:
+        part = part.rpartition(".")[0]
+    return part
+
+
+@cache
+def _ops_of(op_set: OpSet, source: str) -> dict[str, Op]:
+    try:
+        return op_set.ops
+    except Exception as error:
+        warnings.warn(
+            f"AGNOGRAD: an op set is left out: {op_set.chapter!r} of {source} failed to load: "
+            f"{type(error).__name__}: {error}. Update or uninstall its distribution",
+            PluginWarning,
+            stacklevel=3,
+        )
+        return {}
+
+
+@cache
+def registered() -> dict[str, tuple[Op, str]]:
+    """Return every op by name, with the distribution that registered it."""
+    found: dict[str, tuple[Op, str]] = {}
+    for extension in extensions():
+        found |= registered_in(extension)
+    return found
+
+
+class OpInfo(NamedTuple):
+    """What is known of one op.
+
+    Attributes
+    ----------
+    name : str
+        The op's name, ``linalg.det`` for one in an extension.
+    chapter : str
+        The chapter of the standard, or the name of the op set.
+    status : {"rule", "no gradient", "missing"}
+        Whether the op has derivative rules, none by nature, or lacks them.
+    distribution : str
+        The distribution, and its version, that registered the op.
+    """
+
+    name: str
+    chapter: str
+    status: Status
+    distribution: str
+
+
+def ops() -> dict[str, OpInfo]:
+    """Return information about every op.
+
+    Returns
+    -------
+    dict
+        For each op, by name, a named tuple: its ``name``, such as ``linalg.det``; its ``chapter``
+        of the standard, or its op set; its ``status``, which is "rule", "no gradient" (it has none
+        by nature) or "missing"; and the ``distribution`` and version that registered it.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> ag.ops()["linalg.det"].status
+    'rule'
+    """
+    return {
+        name: OpInfo(name, op.chapter, op.status, source)
+        for name, (op, source) in sorted(registered().items())
+    }

@@ -1,0 +1,1 @@
+"""Functions of functions: gradients, Jacobians, checkpoints, functions with rules of their own."""

@@ -1,0 +1,320 @@
+"""Functions with a derivative of their own."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from agnograd._arrays.conversions import unwrap
+from agnograd._arrays.domains import domain_named, domain_of
+from agnograd._arrays.reconnect import home_of
+from agnograd._arrays.variable import Variable
+from agnograd._graph.calls import Pairs, SharedCall, Source
+from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
+from agnograd._hooks.state import current_mode
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._plugins.backends import is_array
+from agnograd._transforms.purity import (
+    attributes_since,
+    held_by,
+    refuse_attributes,
+    slots_of,
+    without_writes,
+)
+from agnograd.errors import NoGradientError, RuleError, UnsupportedArrayError
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+
+__all__ = ["Function"]
+
+
+class Function:
+    """A function with its own derivative: subclass it, and call an instance.
+
+    ``forward(self, xp, *args, **options)`` gets the raw namespace and raw arrays, and returns an
+    array or a tuple of arrays. It passes the arrays that ``backward`` needs to ``self.save(...)``;
+    ``self.saved`` then has them. You may keep anything else as an attribute, but a second
+    derivative through an array that is kept this way, be it in an object or a function or in the
+    class, raises an error. No method may write to the arrays that it gets. Where the backend can
+    tell, such a write raises an error, too.
+
+    ``backward(self, xp, *grads)`` gets the cotangent of each output (zeros for an output that
+    nothing depends on). For each array argument it returns None, or the gradient with the
+    argument's shape, dtype and device. In a first-order pass it gets raw arrays. Under
+    ``create_graph`` it gets Variables and the differentiable namespace, and the inputs and outputs
+    that were saved are connected to the graph.
+
+    ``accumulate(self, xp, g, into)`` is optional. It adds the gradients to ``into`` and returns the
+    sums. ``into`` is a list with the sum so far for each array argument: an array that may be
+    changed, or None. ``g`` is the cotangent, or a list of cotangents. This saves full-size arrays
+    in first-order passes.
+
+    If the results are on a different backend than the arguments, set the attribute ``backend`` to
+    the name of the results' backend. ``backward`` then gets the namespace and cotangents of that
+    backend, and returns gradients on the backend of the arguments.
+
+    Arguments that are not arrays are passed on unchanged and have no gradient; neither do arrays in
+    keyword arguments. You can call one instance many times: each call has its own copy.
+
+    Raises
+    ------
+    RuleError
+        If ``forward`` does not return arrays, or ``backward`` does not return gradients that fit,
+        or either of them writes to an array that it got.
+    GradientError
+        In a pass under ``create_graph``, if ``backward`` reads an array with a gradient that
+        ``forward`` kept as an attribute.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> class Square(ag.Function):
+    ...     def forward(self, xp, x):
+    ...         self.save(x)
+    ...         return x * x
+    ...
+    ...     def backward(self, xp, g):
+    ...         (x,) = self.saved
+    ...         return 2 * x * g
+    >>> float(ag.grad(Square())(3.0))
+    6.0
+    """
+
+    accumulate: Callable[..., Any] | None = None
+    backend: str | None = None
+    _saved: tuple[Any, ...] = ()
+    _slots: tuple[str, ...] = ()
+    # Whether backward takes what forward kept in attributes for what it is: no constant.
+    _knows_attributes = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._slots = slots_of(cls)
+
+    def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
+        """Compute the function on raw arrays."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method forward(self, xp, ...): define it"
+        )
+
+    def backward(self, xp: Any, *grads: Any) -> Any:
+        """Compute the gradients of the array arguments."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method backward(self, xp, g): define it, or call the "
+            "function under ag.no_grad() or with x.detach()"
+        )
+
+    def save(self, *values: Any) -> None:
+        """Keep values for ``backward``, until a pass frees them."""
+        self._saved = values
+
+    @property
+    def saved(self) -> tuple[Any, ...]:
+        """The values that ``save`` was given."""
+        return self._saved
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call the function; what it returns is recorded as one op."""
+        return _applied(copy.copy(self), args, options)
+
+
+def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Run a function's forward, and record the call if an argument is tracked."""
+    name = type(function).__name__
+    domain = _common_domain(args, name)
+    call = SharedCall(name, "function", domain, single=True)
+    found = [unwrap(call, f"argument {i}", x) if is_array(x) else None for i, x in enumerate(args)]
+    found = _told_apart(found, domain)
+    there = call.domain = domain if function.backend is None else domain_named(function.backend)
+    raw = [x if pair is None else pair[0] for x, pair in zip(args, found, strict=True)]
+    inputs = [pair[0] for pair in found if pair is not None]
+    edges = tuple(pair[1] for pair in found if pair is not None)
+    options = {key: _constant(name, key, value) for key, value in options.items()}
+    knows = function._knows_attributes
+    held = {} if knows else held_by(function)
+    compute = partial(
+        without_writes,
+        partial(function.forward, domain.raw, *raw, **options),
+        f"{name}.forward",
+        args=raw,
+    )
+    state = current_mode()
+    if state is None or state.observers is None:
+        out = compute()
+    else:
+        call, out = state.observers.forward(call, compute, (), tuple(inputs), options)
+    outputs = out if isinstance(out, tuple | list) else (out,)
+    _check_outputs(outputs, name, there)
+    if state is not None and state.kept is not None:
+        edges = state.kept(*edges)
+    if not any(edges) or not (state is None or state.recording):
+        return there.wrap(out)
+    kept = () if knows else attributes_since(held, function)
+    node = _recorded(function, call, domain, inputs, edges, out, kept)
+    if state is not None and state.watches:
+        state.recorded(node, out)
+    if outputs is out:
+        return there.wrap_outputs(out, node)
+    return there.Variable._make(out, node if there.is_inexact(out.dtype) else None)
+
+
+def _told_apart(found: list[Any], domain: Domain) -> list[Any]:
+    """Copy an array that two arguments share, so that a saved one is known by its identity."""
+    known: dict[int, Any] = {}
+    for place, pair in enumerate(found):
+        if pair is not None and known.setdefault(id(pair[0]), pair)[1] is not pair[1]:
+            found[place] = domain.copy(pair[0]), pair[1]
+    return found
+
+
+def _recorded(
+    function: Function,
+    call: SharedCall,
+    domain: Domain,
+    inputs: Sequence[Any],
+    edges: tuple[Edge | None, ...],
+    out: Any,
+    kept: tuple[str, ...],
+) -> Node:
+    """Return the node of a call: its saved values, and how its gradients are computed."""
+    saved = function.saved
+    function._saved = ()  # the node keeps them, and frees them
+    rule = Rule(function, domain, inputs, isinstance(out, tuple | list), kept)
+    names = [f"saved[{index}]" for index in range(len(saved))]
+    sources = [_source(value, inputs, out, call.domain) for value in saved]
+    if kept:  # only what is saved knows whether it is needed as a Variable
+        saved, names, sources = (*saved, kept), [*names, "attributes"], [*sources, "attributes"]
+    call.saves(names, sources)
+    call.backward = call.guarded = rule.backward
+    if function.accumulate is not None and call.domain is domain:
+        call.accumulate = rule.accumulate
+    return [next_rank(), None, call, *saved, *edges]
+
+
+def _source(value: Any, inputs: Sequence[Any], out: Any, domain: Domain) -> Source:
+    """Return what a saved value is connected to, when it is needed as a Variable."""
+    home = None if is_python_scalar(value) else home_of(value, domain)
+    if home is None:
+        return None
+    for index, x in enumerate(inputs):
+        if value is x:
+            return index
+    if value is out:
+        return "out"
+    if isinstance(out, tuple | list):
+        siblings = tuple((each.shape, each.dtype) for each in out)
+        for index, each in enumerate(out):
+            if value is each:
+                return "out", index, siblings
+    return "unknown" if home.is_inexact(value.dtype) else "constant"
+
+
+class Rule:
+    """How the gradients of one call are computed, and what they must look like."""
+
+    def __init__(
+        self,
+        function: Function,
+        domain: Domain,
+        inputs: Sequence[Any],
+        several: bool,
+        kept: tuple[str, ...],
+    ) -> None:
+        self.function = function
+        self.domain = domain
+        self.several = several
+        self.kept = kept
+        self.facts = [(x.shape, x.dtype, domain.device(x)) for x in inputs]
+
+    def backward(self, g: Any, node: Node, xp: Any = None) -> Pairs:
+        """Return the gradients of the array arguments."""
+        names = node[OP].domain.raw if xp is None else xp
+        grads = g if self.several else (g,)
+        function = self._running(node)
+        compute = partial(function.backward, names, *grads)
+        if xp is None:
+            what = f"{type(self.function).__name__}.backward"
+            compute = partial(without_writes, compute, what, grads=grads, saved=function.saved)
+        found = self._checked("backward", compute())
+        if xp is not None:
+            found = tuple(self.domain.wrap(each) for each in found)
+        edges = node[node[OP].first :]
+        return [
+            (edge, None if edge is None else each) for edge, each in zip(edges, found, strict=True)
+        ]
+
+    def accumulate(self, into: list[Any], g: Any, node: Node) -> tuple[Any, ...]:
+        """Return the sums of gradients."""
+        function = self._running(node)
+        assert function.accumulate is not None
+        sums = function.accumulate(self.domain.raw, g, into)
+        return self._checked("accumulate", into if sums is None else sums)
+
+    def _running(self, node: Node) -> Function:
+        function = copy.copy(self.function)
+        saved = node[FIRST : node[OP].first]
+        if self.kept and saved.pop() is None:
+            refuse_attributes(function, self.kept)
+        function._saved = tuple(saved)
+        return function
+
+    def _checked(self, method: str, found: Any) -> tuple[Any, ...]:
+        gradients = tuple(found) if isinstance(found, tuple | list) else (found,)
+        where = f"{type(self.function).__name__}.{method}"
+        if len(gradients) != len(self.facts):
+            raise RuleError(
+                f"{where} returned {len(gradients)} gradients for {len(self.facts)} array "
+                "arguments; return one for each, in their order, or None"
+            )
+        for place, (gradient, fact) in enumerate(zip(gradients, self.facts, strict=True)):
+            if gradient is not None:
+                self._check(gradient, fact, f"{where}: gradient {place}")
+        return gradients
+
+    def _check(self, gradient: Any, fact: tuple[Any, ...], where: str) -> None:
+        raw: Any = gradient._raw if isinstance(gradient, self.domain.Variable) else gradient
+        if not isinstance(raw, self.domain.array_types):
+            raise RuleError(
+                f"{where} is {type(gradient).__name__}, not an array of backend "
+                f"{self.domain.backend.name!r}; return an array for each array argument, or None"
+            )
+        array: Any = raw
+        found = array.shape, array.dtype, self.domain.device(array)
+        for what, one, wanted in zip(("shape", "dtype", "device"), found, fact, strict=True):
+            if one != wanted:
+                raise RuleError(
+                    f"{where} has {what} {one}, but its argument has {wanted}: a gradient must "
+                    "have its argument's"
+                )
+
+
+def _constant(name: str, key: str, value: Any) -> Any:
+    if isinstance(value, Variable) and value.requires_grad:
+        raise NoGradientError(
+            f"{name}: keyword argument {key!r} requires a gradient, but only positional arguments "
+            "have one; pass it by position, or pass x.detach()"
+        )
+    return value.data if isinstance(value, Variable) else value
+
+
+def _check_outputs(outputs: Sequence[Any], name: str, domain: Domain) -> None:
+    for each in outputs:
+        if not isinstance(each, domain.array_types):
+            raise RuleError(
+                f"{name}.forward returned {type(each).__name__}; it must return an array of "
+                f"backend {domain.backend.name!r}, or a tuple of such arrays"
+            )
+
+
+def _common_domain(args: Sequence[Any], name: str) -> Domain:
+    """Return the domain of the first Variable, or else of the first raw array."""
+    variables = [arg for arg in args if isinstance(arg, Variable)]
+    for arg in (*variables, *filter(is_array, args)):
+        domain: Domain = domain_of(arg)
+        return domain
+    raise UnsupportedArrayError(
+        f"{name} was called without any array: pass at least one by position"
+    )

@@ -1,0 +1,328 @@
+"""Functions to functions: gradients, vector-Jacobian products, Jacobians, Hessians."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from agnograd._arrays.domains import domain_of
+from agnograd._arrays.variable import Variable
+from agnograd._engine.ends import seed_of
+from agnograd._transforms.forward import Tape
+from agnograd._transforms.jacobian import jacobian
+from agnograd._transforms.trace import ArgNums, Function, Trace, differentiable, outputs_of
+from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
+from agnograd._util.trees import flatten, map_leaves, unflatten
+from agnograd.errors import GradientError, NoGradientError
+
+__all__ = ["grad", "hessian", "hvp", "jvp", "stop_gradient", "value_and_grad", "vjp"]
+
+
+def _scalar(value: Any, what: str) -> Variable:
+    if not isinstance(value, Variable):
+        value = domain_of(value).Variable._make(domain_of(value).to_raw(value), None)
+    if value.shape != () or value._domain.is_complex(value.dtype):
+        raise NoGradientError(
+            f"{what} needs a function that returns a real 0-d array, not one of shape "
+            f"{value.shape} and dtype {value.dtype}; use ag.jacobian or ag.vjp"
+        )
+    differentiable([value], what)
+    scalar: Variable = value
+    return scalar
+
+
+def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
+    """Return a function that computes the value of ``f`` and its gradient.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays that returns a real 0-d array. It gets Variables.
+    argnums : int or sequence of int
+        The positions of the arguments to differentiate, each an array or a pytree of arrays.
+    has_aux : bool
+        Whether ``f`` returns a pair. Its second element is then returned undifferentiated.
+
+    Returns
+    -------
+    callable
+        Takes what ``f`` takes, and returns ``(value, gradient)``, or ``((value, aux), gradient)``.
+        The gradient has the structure of the argument. Each array in it has the shape, dtype and
+        device of the corresponding array in the argument. If ``argnums`` is a sequence, the
+        gradient is a tuple. If you pass raw arrays, you get raw arrays. If you pass Variables, you
+        get Variables that are connected to what was tracked before. Inside a function that is
+        itself being transformed, results are always Variables.
+
+    Raises
+    ------
+    NoGradientError
+        If ``f`` does not return a real 0-d array of floating-point dtype.
+    UnsupportedArrayError
+        If an argument to differentiate is not an array of floating-point or complex dtype.
+    ArgumentError
+        If ``f`` is not a function, or does not return a pair although ``has_aux`` is set.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> value, gradient = ag.value_and_grad(lambda x: x**3)(2.0)
+    >>> float(value), float(gradient)
+    (8.0, 12.0)
+    """
+    return _value_and_grad("value_and_grad", f, argnums, has_aux)
+
+
+def _value_and_grad(what: str, f: Function, argnums: ArgNums, has_aux: bool) -> Function:
+    callable_in(f"ag.{what}", f, f"ag.{what}(f)(x), where f(x) returns a real 0-d array")
+    positions, with_aux = argnums_in(f"ag.{what}", argnums), flag_in(f"ag.{what}: has_aux", has_aux)
+
+    @functools.wraps(f)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        trace = Trace(f, args, kwargs, positions)
+        value, aux = pair_from(f"ag.{what}", trace.result) if with_aux else (trace.result, None)
+        value = _scalar(value, f"ag.{what}")
+        gradients = trace.pull([value], [None], retain=False)
+        gradient = gradients[0] if isinstance(positions, int) else gradients
+        return trace.out((value, aux) if with_aux else value), gradient
+
+    return value_and_gradient
+
+
+def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
+    """Return a function that computes the gradient of ``f``.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays that returns a real 0-d array. It gets Variables.
+    argnums : int or sequence of int
+        The positions of the arguments to differentiate, each an array or a pytree of arrays.
+    has_aux : bool
+        Whether ``f`` returns a pair. Its second element is then returned undifferentiated.
+
+    Returns
+    -------
+    callable
+        Takes what ``f`` takes, and returns the gradient in the same form as ``value_and_grad``, or
+        ``(gradient, aux)``.
+
+    Raises
+    ------
+    NoGradientError, UnsupportedArrayError, ArgumentError
+        As for ``value_and_grad``.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> float(ag.grad(ag.grad(lambda x: x**3))(2.0))
+    12.0
+    """
+    return _gradient_of("grad", f, argnums, has_aux)
+
+
+def _gradient_of(what: str, f: Function, argnums: ArgNums, has_aux: bool = False) -> Function:
+    both = _value_and_grad(what, f, argnums, has_aux)
+
+    @functools.wraps(f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, g = both(*args, **kwargs)
+        return (g, value[1]) if has_aux else g
+
+    return gradient
+
+
+def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
+    """Return the value of ``f`` at ``args``, and the pullback of cotangents.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays that returns an array or a pytree of arrays. It gets Variables.
+    *args
+        Arrays or pytrees of arrays.
+
+    Returns
+    -------
+    value : array or pytree
+        ``f(*args)``.
+    pullback : callable
+        Takes a cotangent with the value's structure, shapes and dtypes, and returns a tuple with
+        the gradient for each argument. You can call it many times. It is differentiable: if you
+        pass Variables you get Variables, even if ``args`` are raw. If at least one result has a
+        floating-point or complex dtype, the cotangents of other results are ignored.
+
+    Raises
+    ------
+    NoGradientError
+        If no result of ``f`` has a floating-point or complex dtype.
+    GradientError
+        When you call the pullback, if a cotangent does not fit the value.
+    UnsupportedArrayError
+        If an argument is not an array of floating-point or complex dtype.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> value, pullback = ag.vjp(lambda x, y: x * y, 2.0, 5.0)
+    >>> [float(gradient) for gradient in pullback(1.0)]
+    [5.0, 2.0]
+    """
+    callable_in("ag.vjp", f, "ag.vjp(f, x), with the arguments of f after it")
+    trace = Trace(f, args, {}, tuple(range(len(args))))
+    outputs, tree = outputs_of(trace.result)
+    differentiable(outputs, "ag.vjp")
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        cotangents, given = flatten(cotangent)
+        if given != tree:
+            raise GradientError(
+                f"a cotangent of structure {given} does not fit a value of structure {tree}; it "
+                "must have the value's"
+            )
+        return trace.pull(outputs, cotangents, retain=True)
+
+    return trace.out(trace.result), pullback
+
+
+def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
+    """Return the value of ``f`` at ``args``, and its derivative along ``tangents``.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays that returns an array or a pytree of arrays. It gets Variables.
+    args : array or tuple
+        The arguments of ``f``: arrays or pytrees of arrays.
+    tangents : array or tuple
+        The same structure, shapes and dtypes as ``args``.
+
+    Returns
+    -------
+    value : array or pytree
+        ``f(*args)``.
+    tangent : array or pytree
+        The derivative, with the value's structure, shapes and dtypes.
+
+    Raises
+    ------
+    NoGradientError
+        If no result of ``f`` has a floating-point or complex dtype. If at least one does, the
+        tangents of other results are zeros.
+    GradientError
+        If the tangents do not fit the arguments.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> value, tangent = ag.jvp(lambda x: x**3, 2.0, 10.0)
+    >>> float(value), float(tangent)
+    (8.0, 120.0)
+    """
+    callable_in("ag.jvp", f, "ag.jvp(f, x, tangent), or ag.jvp(f, (x, y), (tangent, other))")
+    args, tangents = tuple_in("ag.jvp", args, tangents, "tangents")
+    tape = Tape()
+    trace = Trace(f, args, {}, tuple(range(len(args))), tape, tangents)
+    leaves, tree = flatten(tangents)
+    if tree != flatten(args)[1]:
+        raise GradientError(
+            f"tangents of structure {tree} do not fit arguments of structure {flatten(args)[1]}; "
+            "they must have the arguments'"
+        )
+    inputs = [each for group in trace.inputs for each in group]
+    given = [seed_of(each.variable, leaf) for each, leaf in zip(inputs, leaves, strict=True)]
+    outputs, tree = outputs_of(trace.result)
+    differentiable(outputs, "ag.jvp")
+    trace.check(tape, outputs)
+    pushed = trace.push(tape, given, outputs)
+    return trace.out(trace.result), unflatten(tree, pushed)
+
+
+def hessian(f: Function, argnums: ArgNums = 0) -> Function:
+    """Return a function that computes the second derivatives of ``f``.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays that returns a real 0-d array. It gets Variables.
+    argnums : int or sequence of int
+        The positions of the arguments to differentiate.
+
+    Returns
+    -------
+    callable
+        Takes what ``f`` takes. For an argument of shape ``I`` it returns an array of shape
+        ``I + I``. For pytrees, or if ``argnums`` is a sequence, it returns what ``jacobian`` of the
+        gradient returns.
+
+    Raises
+    ------
+    NoGradientError
+        If ``f`` does not return a real 0-d array, or an argument is complex.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> float(ag.hessian(lambda x: x**3)(2.0))
+    12.0
+    """
+    return jacobian(_gradient_of("hessian", f, argnums), argnums)
+
+
+def hvp(f: Function, args: Any, vectors: Any) -> Any:
+    """Return the product of the Hessian of ``f`` with vectors, without forming the Hessian.
+
+    Parameters
+    ----------
+    f : callable
+        A function that returns a real 0-d array.
+    args : array or tuple
+        The arguments of ``f``.
+    vectors : array or tuple
+        The same structure, shapes and dtypes as ``args``.
+
+    Returns
+    -------
+    array or tuple
+        The product, with the structure, shapes and dtypes of ``args``.
+
+    Raises
+    ------
+    NoGradientError
+        If ``f`` does not return a real 0-d array.
+    GradientError
+        If the vectors do not fit the arguments.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> float(ag.hvp(lambda x: x**3, 2.0, 10.0))
+    120.0
+    """
+    single = not isinstance(args, tuple)
+    args, vectors = tuple_in("ag.hvp", args, vectors, "vectors")
+    gradient = _gradient_of("hvp", f, tuple(range(len(args))))
+    # The Hessian is symmetric: the pullback of the gradient is its product.
+    products = vjp(gradient, *args)[1](vectors)
+    return products[0] if single else products
+
+
+def stop_gradient(x: Any) -> Any:
+    """Return the same values, cut off from the graph: constants without a gradient.
+
+    Parameters
+    ----------
+    x : array or pytree
+        What to cut off. Raw arrays, and anything that is not an array, are returned unchanged.
+
+    Returns
+    -------
+    array or pytree
+        The same structure and values, without a copy.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> float(ag.grad(lambda x: x * ag.stop_gradient(x))(3.0))
+    3.0
+    """
+    return map_leaves(lambda leaf: leaf.detach() if isinstance(leaf, Variable) else leaf, x)

@@ -1,0 +1,137 @@
+"""What the methods of a Function leave alone: arrays that they are given, and attributes.
+
+An array that a method writes to is the user's own, or one that a graph has saved. And an array that
+``forward`` keeps as an attribute is a constant to the graph, whatever it was computed from: the
+derivative of ``backward`` would lack a part.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from types import CellType, FunctionType, ModuleType
+from typing import Any, NoReturn
+
+from agnograd._arrays.domains import owner_of
+from agnograd._arrays.variable import owners
+from agnograd.errors import GradientError, RuleError
+
+__all__ = ["attributes_since", "held_by", "refuse_attributes", "slots_of", "without_writes"]
+
+_DEPTH = 4  # of lists in lists, and in objects, that are looked through
+_EMPTY = CellType()
+# What classes have beside the values that a method may have put there.
+_PARTS_OF_CLASSES = (str, tuple, type(None), FunctionType, classmethod, staticmethod, property)
+
+
+def without_writes(compute: Callable[[], Any], what: str, **given: Sequence[Any]) -> Any:
+    """Call a method, and check that the raw arrays that it was given are as they were.
+
+    Raises
+    ------
+    RuleError
+        If one is not, as far as its backend can tell: see ``Backend.fingerprint``.
+    """
+    known = [
+        (name, place, value, _fingerprint(value))
+        for name, values in given.items()
+        for place, value in enumerate(values)
+    ]
+    out = compute()
+    for name, place, value, before in known:
+        if before is not None and _fingerprint(value) != before:
+            raise RuleError(
+                f"{what} wrote to {name}[{place}], an array that its caller or a graph needs as it "
+                "was: let it compute a new array, or write to a copy, xp.asarray(x, copy=True)"
+            )
+    return out
+
+
+def _fingerprint(value: Any) -> Any:
+    domain = owners.get(type(value)) or owner_of(value)
+    return None if domain is None else domain.backend.fingerprint(value)
+
+
+def held_by(function: object) -> dict[str, list[Any]]:
+    """Return which arrays with derivatives a function has in attributes."""
+    found = {}
+    for name, value in _attributes(function):
+        if name == "_saved":  # what it is for
+            continue
+        if arrays := list(_arrays_in(value, _DEPTH)):
+            found[name] = arrays
+    return found
+
+
+def attributes_since(before: dict[str, list[Any]], function: object) -> tuple[str, ...]:
+    """Return the names of attributes with arrays that were in none of them before."""
+    known = {id(each) for arrays in before.values() for each in arrays}
+    return tuple(
+        name for name, arrays in held_by(function).items() if not known.issuperset(map(id, arrays))
+    )
+
+
+def refuse_attributes(function: Any, names: Sequence[str]) -> None:
+    """Let an attribute of a function be an error from now on: the function is a copy."""
+    kind = type(function)
+    body = {name: property(partial(_refuse, kind, name)) for name in names}
+    function.__class__ = type(kind.__name__, (kind,), {"__slots__": (), **body})
+
+
+def _refuse(kind: type, name: str, function: object) -> NoReturn:
+    raise GradientError(
+        f"{kind.__name__}.backward reads self.{name}, an array that forward kept as an attribute: "
+        "the graph takes it for a constant, and the derivative of backward would be wrong. Keep "
+        "arrays by self.save(...), which gives them back in self.saved, and compute in backward "
+        "what is neither an argument nor a result"
+    )
+
+
+def _attributes(function: object) -> Iterator[tuple[str, Any]]:
+    yield from vars(function).items()
+    for name in getattr(function, "_slots", ()):
+        if hasattr(function, name):
+            yield name, getattr(function, name)
+    for kind in type(function).__mro__:
+        if kind.__module__.partition(".")[0] == "agnograd":
+            return
+        for name, value in tuple(vars(kind).items()):
+            if not isinstance(value, _PARTS_OF_CLASSES):
+                yield name, value
+
+
+def slots_of(kind: type) -> tuple[str, ...]:
+    """Return the names of the slots that instances of a class have."""
+    found: list[str] = []
+    for each in kind.__mro__[:-1]:
+        slots = vars(each).get("__slots__", ())
+        found.extend((slots,) if isinstance(slots, str) else slots)
+    return tuple(found)
+
+
+def _arrays_in(value: Any, depth: int) -> Iterator[Any]:
+    """Yield the arrays of floating-point or complex dtype in a value, or in what it holds."""
+    if (domain := owner_of(value)) is not None:
+        if domain.is_inexact(value.dtype):
+            yield value
+    elif depth:
+        for each in _parts_of(value):
+            yield from _arrays_in(each, depth - 1)
+
+
+def _parts_of(value: Any) -> Sequence[Any]:
+    """Return what a container, a function or an object of the user's holds."""
+    if isinstance(value, list | tuple | set | deque):
+        return tuple(value)
+    if isinstance(value, dict):
+        return tuple(value.values())
+    if isinstance(value, FunctionType):
+        return tuple(cell.cell_contents for cell in value.__closure__ or () if cell != _EMPTY)
+    if isinstance(value, partial):
+        return (*value.args, *value.keywords.values())
+    kind = type(value)
+    if isinstance(value, type | ModuleType) or kind.__module__.partition(".")[0] == "agnograd":
+        return ()
+    held = (getattr(value, name, None) for name in slots_of(kind))
+    return (*getattr(value, "__dict__", {}).values(), *held)

@@ -1,0 +1,192 @@
+"""Functions that are looked up, compiled, or written out when they are called first."""
+
+from __future__ import annotations
+
+import _imp
+import contextlib
+import importlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from types import FunctionType
+from typing import Any, TypeVar
+from weakref import WeakSet
+
+__all__ = [
+    "Deferred",
+    "deferred_function",
+    "inline",
+    "later",
+    "marked",
+    "now",
+]
+
+
+class Deferred:
+    """A function that ``load`` returns when it is first called.
+
+    A backend's namespace may have a ``Deferred`` in place of a function whose module takes long to
+    import. Ops call the loaded function directly.
+
+    Parameters
+    ----------
+    load : callable
+        A callable without arguments that returns the function.
+    """
+
+    __slots__ = ("_function", "_load")
+
+    def __init__(self, load: Callable[[], Callable[..., Any]]) -> None:
+        self._load = load
+        self._function: Callable[..., Any] | None = None
+
+    def loaded(self) -> Callable[..., Any]:
+        """Return the function itself."""
+        if self._function is None:
+            self._function = self._load()
+        return self._function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.loaded()(*args, **kwargs)
+
+
+def now(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that a deferred one stands for, and any other one as it is."""
+    return function.loaded() if isinstance(function, Deferred) else function
+
+
+@cache
+def later(module: str, name: str) -> Any:
+    """Return what is in a module that imports the one that asks, or takes long to import.
+
+    In a function that is called often: an import statement costs each call half a microsecond.
+    """
+    return getattr(import_module(module), name)
+
+
+def deferred_function(
+    name: str, scope: dict[str, Any], make: Callable[[], FunctionType], prototype: FunctionType
+) -> FunctionType:
+    """Return a plain function that becomes the one that ``make`` returns when it is called first.
+
+    Parameters
+    ----------
+    name : str
+        The function's name.
+    scope : dict
+        Its globals, to which those of the other one are added.
+    make : callable
+        Returns a function without free variables, of any name.
+    prototype : function
+        One with the parameters of that function, for those who ask for them before it is called.
+    """
+    # Two threads may call it first: the one that comes late finds it made.
+    left = [make]
+
+    def become() -> Any:
+        for each in left:
+            _replace(function, scope, each())
+        left.clear()
+        return function
+
+    scope["_become"] = become
+    function = FunctionType(_CODE.replace(co_name=name, co_qualname=name), scope, name)
+    function.__wrapped__ = prototype  # type: ignore[attr-defined]
+    return function
+
+
+def _replace(function: Any, scope: dict[str, Any], made: FunctionType) -> None:
+    scope.update((key, value) for key, value in made.__globals__.items() if key not in scope)
+    # The code comes last: another thread may call the function at any time.
+    function.__defaults__ = made.__defaults__
+    function.__kwdefaults__ = made.__kwdefaults__
+    function.__code__ = made.__code__
+    vars(function).pop("__wrapped__", None)
+
+
+_CODE = (lambda *args, **kwargs: _become()(*args, **kwargs)).__code__  # type: ignore[name-defined] # noqa: F821
+
+
+# -- forks: the children of a process one of whose threads imports --------------------------------
+
+# Many modules are imported when they are first needed. A thread of the parent that does so has
+# locks of Python's, which no thread of a child would ever release: so a fork lets it finish first.
+# It waits for these modules alone: an import of a program's own may take as long as the program.
+_LATE = ("agnograd", "array_api_compat", "optree", "pluggy")
+_python: Any = importlib._bootstrap
+
+
+def _imported_by_others() -> Iterator[str]:
+    """Yield which of the modules that agnograd imports late other threads import now."""
+    this = threading.get_ident()
+    for name, known in tuple(getattr(_python, "_module_locks", {}).items()):
+        lock = known()
+        if name.startswith(_LATE) and getattr(lock, "owner", None) not in (None, this):
+            yield name
+
+
+def _finish_imports() -> None:
+    """Wait until no other thread imports such a module, and let none begin."""
+    waited: set[str] = set()
+    while True:
+        _imp.acquire_lock()  # under which Python looks for the lock of a module
+        name = next((each for each in _imported_by_others() if each not in waited), None)
+        if name is None:
+            return
+        _imp.release_lock()
+        waited.add(name)  # once: Python gives up where each of two threads waits for the other
+        _python._lock_unlock_module(name)
+
+
+def _let_imports_begin() -> None:
+    with contextlib.suppress(RuntimeError):  # an interrupt came before there was a lock
+        _imp.release_lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
+    os.register_at_fork(
+        before=_finish_imports,
+        after_in_parent=_let_imports_begin,
+        after_in_child=_let_imports_begin,
+    )
+
+
+def inline(function: F) -> F:
+    """Let agnograd write a backend's short function into the ops that call it.
+
+    This is a decorator of kernels and pullbacks, for small arrays: it saves a Python call. Global
+    names are looked up when an op is compiled, at its first call. So do not use it for a function
+    whose global names change their values later.
+
+    agnograd writes the function out if it is a plain function of a few lines whose source can be
+    read, and if it consists of assignments, conditions, expressions and returns (no loops,
+    ``with``, ``try``, inner functions, or assignments to parameters). Otherwise the function is
+    called, as it would be without the decorator. ``NotImplemented`` means the same as in a call.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+
+    Returns
+    -------
+    callable
+        The same function.
+
+    Examples
+    --------
+    >>> from agnograd.extend import inline
+    >>> @inline
+    ... def total(x, /, *, axis=None, dtype=None, keepdims=False):
+    ...     return x.sum(axis, dtype, keepdims=keepdims)
+    """
+    marked.add(function)
+    return function
+
+
+marked: WeakSet[Any] = WeakSet()
+
+
+F = TypeVar("F", bound=Callable[..., Any])
