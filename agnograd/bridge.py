@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.domains import domain_named
 from agnograd._arrays.variable import Variable
 from agnograd._plugins.backends import backend_named, is_array
-from agnograd._transforms.adopted import Adopted
-from agnograd._transforms.exported import Exported
+from agnograd._transforms.bridged import Adopted, Exported
 from agnograd._transforms.moving import asarray
 from agnograd._util.checks import callable_in, name_in
 from agnograd._util.trees import flatten, unflatten

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from agnograd._arrays.views import replace
     from agnograd._graph.calls import Call
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
+    from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.keywords import with_keywords
     from agnograd._plugins.protocols import Protocol
-    from agnograd._plugins.uncopied import Uncopied
     from agnograd._transforms.sensitivity import sensitivity
     from agnograd._util.locks import Lock
     from agnograd.testing._samples import Sample, array
@@ -94,7 +94,7 @@ _LATER = {
     **dict.fromkeys(("Sample", "array"), "agnograd.testing._samples"),
     "Lock": "agnograd._util.locks",
     "sensitivity": "agnograd._transforms.sensitivity",
-    "Uncopied": "agnograd._plugins.uncopied",
+    "Uncopied": "agnograd._plugins.hook_plugins",
     "with_keywords": "agnograd._plugins.keywords",
 }
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agnograd._plugins.backend import Backend
 
 __all__ = [
+    "SCOPE",
     "as_integer",
     "as_operand",
     "holds_variable",
@@ -323,3 +324,14 @@ def is_plain_numpy(value: Any) -> bool:
     """
     is_numpy_array: Callable[[Any], bool] = later("array_api_compat", "is_numpy_array")
     return is_numpy_array(value) and bool(value.__array_priority__ <= 0.0)
+
+
+# By the names that the functions of ops have for them.
+SCOPE = {
+    "_as_operand": as_operand,
+    "_is_operand": is_operand,
+    "_option": option,
+    "_raw_key": raw_key,
+    "_unwrap": unwrap,
+    "_unwrap_each": unwrap_each,
+}

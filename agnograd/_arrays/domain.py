@@ -11,14 +11,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 from weakref import getweakrefcount
 
-from agnograd._arrays.conversions import (
-    as_operand,
-    is_operand,
-    option,
-    raw_key,
-    unwrap,
-    unwrap_each,
-)
+from agnograd._arrays.conversions import SCOPE
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View, replace, view_of
 from agnograd._graph.nodes import Node, Output
@@ -94,14 +87,7 @@ class Domain:
     raw: Any
     namespace: Any
     # What the functions of ops know by name of this layer.
-    scope: ClassVar[Mapping[str, Any]] = {
-        "_as_operand": as_operand,
-        "_is_operand": is_operand,
-        "_option": option,
-        "_raw_key": raw_key,
-        "_unwrap": unwrap,
-        "_unwrap_each": unwrap_each,
-    }
+    scope: ClassVar[Mapping[str, Any]] = SCOPE
     convert: Callable[..., Variable]
     put_later: Callable[..., Variable]
     held: Any = None
@@ -299,7 +285,7 @@ class Domain:
 
         It is written in place, when the result takes the place of ``x``, if ``x`` is all that
         refers to its array: then neither the graph, nor a view, nor the user needs it as it was,
-        and none may come to need it (``agnograd._engine.negatives``).
+        and none may come to need it (``agnograd._engine.products``).
         A hook may yet fail, and let the write have no effect: then it is a copy, too.
         """
         mode = current_mode()

@@ -7,6 +7,7 @@ from inspect import getdoc
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from agnograd._hooks.state import REFERENCE
 from agnograd._ops.op import Op
 from agnograd._util.deferred import deferred_function, now
 from agnograd._util.signatures import prototype
@@ -22,7 +23,7 @@ __all__ = [
 
 def compile_op(
     op: Op, domain: Domain, kernel: Callable[..., Any], form: Form = "function"
-) -> FunctionType:
+) -> Callable[..., Any]:
     """Return the op's function on one backend.
 
     Parameters
@@ -36,6 +37,10 @@ def compile_op(
     form : {"function", "operator", "reflected", "ufunc"}
         How the op is called.
     """
+    if REFERENCE:
+        from agnograd._codegen.plain import plain  # few processes need it
+
+        return plain(op, domain, kernel, form)
 
     def make() -> FunctionType:
         from agnograd._codegen.functions import (

@@ -12,6 +12,8 @@ from agnograd._ops.saved import Saved, reads, saved_values
 from agnograd._ops.traits import broadcasts, is_product, may_cast
 
 __all__ = [
+    "OPERANDS",
+    "STRUCTURE",
     "Form",
     "arguments",
     "forward_source",
@@ -22,7 +24,7 @@ __all__ = [
 # operand that is no array gets its chance to answer (Python's NotImplemented), also reflected; or
 # as a ufunc of NumPy's, where either operand may be such a one.
 Form = Literal["function", "operator", "reflected", "ufunc"]
-_OPERANDS: dict[Form, tuple[str, ...]] = {
+OPERANDS: dict[Form, tuple[str, ...]] = {
     "function": (),
     "operator": ("x2",),
     "reflected": ("x1",),
@@ -30,7 +32,7 @@ _OPERANDS: dict[Form, tuple[str, ...]] = {
 }
 
 # Options that are no numbers, which a result could depend on smoothly, nor positions.
-_STRUCTURE = frozenset(
+STRUCTURE = frozenset(
     {
         *("copy", "device", "dtype", "indexing", "keepdims", "kind", "max_version", "mode"),
         "stream",
@@ -117,7 +119,7 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
 
     Operands of an operator that are no arrays leave the answer to their own types.
     """
-    operands = _OPERANDS[form]
+    operands = OPERANDS[form]
     # What Python calls an operator of is a Variable of this backend, whatever the other one is.
     own = {"operator": op.arrays[:1], "reflected": ("x2",)}.get(form, ())
     # Two arrays that are promoted together; indices beside an array are not.
@@ -153,7 +155,7 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
         if name == "key":
             yield "if _type(key) is not int:"
             yield "    key = _raw_key(key)"
-        elif name not in _STRUCTURE:
+        elif name not in STRUCTURE:
             yield f"if _type({name}) not in _OPTIONS:"
             yield f"    {name} = _option(_call, {name!r}, {name})"
 

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any
 from agnograd._codegen.backward import Manner, backward_source, multiplies, step_source, works
 from agnograd._codegen.forward import Form, arguments, forward_source, indented
 from agnograd._codegen.inline import written_out
-from agnograd._engine.guards import guarded
-from agnograd._engine.negatives import lean, reference
 from agnograd._engine.pending import Products, Shared
+from agnograd._engine.products import guarded, lean, reference
 from agnograd._graph.calls import SharedCall
 from agnograd._graph.nodes import FIRST, UNWATCHED, Leaf, Node, ranks
 from agnograd._hooks.state import current_mode
@@ -37,7 +36,7 @@ from agnograd.errors import MissingRuleError, PluginError
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["generated"]
+__all__ = ["generated", "missing"]
 
 _SCALARS = frozenset({bool, int, float})
 # What options most often are: that they are no Variables need not be asked.
@@ -117,7 +116,7 @@ def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> SharedCall:
     call.negates = negates(op)
     call.works = works(op)
     if op.status == "missing":
-        call.backward = call.guarded = _missing(op, domain)
+        call.backward = call.guarded = missing(op, domain)
     elif op.rules:
         saved = saved_values(op)
         call.saves([each.name for each in saved], [each.source for each in saved])
@@ -269,7 +268,7 @@ def _masks(op: Op, saved_names: tuple[str, ...]) -> Callable[[Node], bool]:
     return masks
 
 
-def _missing(op: Op, domain: Domain) -> Callable[..., Any]:
+def missing(op: Op, domain: Domain) -> Callable[..., Any]:
     def backward(*_: Any) -> Any:
         array = op.differentiable[0] if op.differentiable else "x"
         raise MissingRuleError(

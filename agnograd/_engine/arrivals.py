@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from heapq import heappush
 from math import inf
 from sys import getrefcount
@@ -10,12 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._engine.pending import Elements, Pending, Products, Shared
 from agnograd._graph.calls import Call, Pairs
-from agnograd._graph.nodes import FIRST, OP, RANK, ByNode, Edge, Leaf, Node, Output, edges_of
+from agnograd._graph.nodes import (
+    FIRST,
+    OP,
+    RANK,
+    ByNode,
+    Edge,
+    Leaf,
+    Node,
+    Output,
+    domain_at,
+    edges_of,
+    raw_gradient,
+)
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["Arrivals", "are_different", "completed"]
+__all__ = ["Arrivals", "are_different", "completed", "on_device"]
 
 
 def _references_to_what_arrived() -> int:
@@ -223,3 +236,10 @@ def completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: 
         else xp.zeros(shape, dtype=dtype, device=op.domain.device(like))
         for index, (shape, dtype) in enumerate(output.siblings)
     ]
+
+
+def on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
+    """Return a context in which work goes to the device of a node's gradient."""
+    if isinstance(g, dict):
+        _, g = next(iter(g.values()))  # of one of several outputs
+    return domain_at(node).backend.on_device(raw_gradient(g))

@@ -13,10 +13,10 @@ from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine import negatives
+from agnograd._engine import products
 from agnograd._engine.arrivals import Arrivals
-from agnograd._engine.negatives import RESTORING
 from agnograd._engine.pending import Pending
+from agnograd._engine.products import RESTORING
 from agnograd._graph.calls import Call, note
 from agnograd._graph.nodes import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edges_of, forget
 
@@ -107,7 +107,7 @@ class _Step:
             return None
         step, arrays, view = _Step(node), op.domain.viewable_types, op.domain.backend.flat
         if op.hooks is RESTORING:
-            step.backward = step.of_ones = negatives.backward
+            step.backward = step.of_ones = products.backward
         for place in range(FIRST, op.first):
             value = node[place]
             if type(value) in arrays:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import Arrivals, are_different, completed
+from agnograd._engine.arrivals import Arrivals, are_different, completed, on_device
 from agnograd._engine.blocks import in_blocks
 from agnograd._engine.pending import PENDING, Pending
 from agnograd._engine.watching import announce, watched
@@ -27,12 +27,12 @@ from agnograd._graph.nodes import (
     edges_of,
     forget,
     maker_of,
-    raw_gradient,
 )
 from agnograd._graph.paths import on_path, uses, within
 from agnograd._hooks.entering import enable_grad
-from agnograd._hooks.state import Mode, current_mode, set_mode
+from agnograd._hooks.state import REFERENCE, Mode, current_mode, set_mode
 from agnograd._plugins.backend import Backend
+from agnograd._util.deferred import later
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -86,6 +86,17 @@ def run_pass(
     ByNode
         The gradients by node: raw arrays, or Variables under ``create_graph``.
     """
+    if REFERENCE:
+        return later("agnograd._engine.reference", "reference_pass")(  # type: ignore[no-any-return]
+            seeds,
+            starts=starts,
+            targets=targets,
+            create_graph=create_graph,
+            retain_graph=retain_graph,
+            retain_grads=retain_grads,
+            callbacks=callbacks,
+            beyond=beyond,
+        )
     this, mode = Pass(not create_graph), current_mode()
     for node, g in seeds:
         this.add(node, g)
@@ -234,7 +245,7 @@ class Pass(Arrivals):
     def visit(self, node: Edge, g: Any) -> Edge | None:
         """Visit a node that is no plain op, or in a pass of which more is asked."""
         if Backend.switching:
-            with _on_device(node, g):
+            with on_device(node, g):
                 pairs = self.pairs(node, g)
         else:
             pairs = self.pairs(node, g)
@@ -257,7 +268,7 @@ class Pass(Arrivals):
                 continue
             if edge[RANK] in gradients:
                 if Backend.switching:
-                    with _on_device(edge, part):
+                    with on_device(edge, part):
                         self.add(edge, part, domain)
                 else:
                     self.add(edge, part, domain)
@@ -385,10 +396,3 @@ class Pass(Arrivals):
         if self.observers is None:
             return compute()
         return self.observers.backward(compute, node, g)
-
-
-def _on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
-    """Return a context in which work goes to the device of a node's gradient."""
-    if isinstance(g, dict):
-        _, g = next(iter(g.values()))  # of one of several outputs
-    return domain_at(node).backend.on_device(raw_gradient(g))

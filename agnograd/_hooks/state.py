@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PROCESS_PLUGINS",
     "QUIET",
+    "REFERENCE",
     "Kept",
     "Mode",
     "Recorder",
@@ -97,6 +98,10 @@ class Mode:
         if self.hooks is not None and self.hooks.has("save_value"):
             self.hooks.save(node)
 
+
+# Whether this process computes in the simple way that the fast one is held against: see
+# ``agnograd._engine.reference``.
+REFERENCE = os.environ.get("AGNOGRAD_REFERENCE", "0") not in ("", "0")
 
 # None is the usual state (recording, no hooks), so that an op pays for one test alone. A process
 # with AGNOGRAD_PLUGINS starts in a state of its own, whose hooks

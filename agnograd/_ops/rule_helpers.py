@@ -171,7 +171,7 @@ class _IsComplex(dict[Any, bool]):
         return answer
 
 
-class _Namespaces(dict[Any, _IsComplex]):
+class _IsComplexIn(dict[Any, _IsComplex]):
     """The same by the namespace: to compare the dtypes of two libraries is a warning in some."""
 
     __slots__ = ()
@@ -181,7 +181,7 @@ class _Namespaces(dict[Any, _IsComplex]):
         return answers
 
 
-_is_complex = _Namespaces()
+_is_complex = _IsComplexIn()
 
 
 def is_complex(dtype: Any, xp: Any) -> bool:

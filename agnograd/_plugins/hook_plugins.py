@@ -1,11 +1,11 @@
 """Installed hook plugins: listed without loading, loaded by name."""
 
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn, SupportsIndex
 
 from agnograd._plugins.entry_points import PLUGINS, chosen, installed, load, origin, unknown
-from agnograd.errors import UnknownPluginError
+from agnograd.errors import ArgumentError, UnknownPluginError
 
-__all__ = ["PluginInfo", "plugin_named", "plugins"]
+__all__ = ["PluginInfo", "Uncopied", "plugin_named", "plugins"]
 
 
 class PluginInfo(NamedTuple):
@@ -71,3 +71,19 @@ def plugin_named(name: str) -> object:
     if entry is None:
         raise UnknownPluginError(unknown("plugin", name, PLUGINS))
     return load(entry)
+
+
+class Uncopied:
+    """A plugin that raises an error when it is copied or pickled.
+
+    Its state belongs to running threads or to existing graphs, and a copy would not be notified of
+    either.
+    """
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        kind = type(self)
+        raise ArgumentError(
+            f"this {kind.__module__}.{kind.__qualname__} cannot be copied or pickled: its state "
+            "belongs to the threads and graphs that it watches; make a new one with the same "
+            "options where you need it"
+        )

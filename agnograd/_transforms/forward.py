@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.reconnect import connected, home_of
 from agnograd._arrays.variable import Variable
-from agnograd._engine.guards import guarded
+from agnograd._engine.products import guarded
 from agnograd._engine.run import run_pass
 from agnograd._graph.calls import Call, was_freed
 from agnograd._graph.nodes import (

@@ -182,7 +182,7 @@ def _recorded(
     """Return the node of a call: its saved values, and how its gradients are computed."""
     saved = function.saved
     function._saved = ()  # the node keeps them, and frees them
-    rule = Rule(function, domain, inputs, isinstance(out, tuple | list), kept)
+    rule = FunctionRule(function, domain, inputs, isinstance(out, tuple | list), kept)
     names = [f"saved[{index}]" for index in range(len(saved))]
     sources = [_source(value, inputs, out, call.domain) for value in saved]
     if kept:  # only what is saved knows whether it is needed as a Variable
@@ -212,7 +212,7 @@ def _source(value: Any, inputs: Sequence[Any], out: Any, domain: Domain) -> Sour
     return "unknown" if home.is_inexact(value.dtype) else "constant"
 
 
-class Rule:
+class FunctionRule:
     """How the gradients of one call are computed, and what they must look like."""
 
     def __init__(

@@ -13,7 +13,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.function import Function
 from agnograd._transforms.moving import asarray
-from agnograd._transforms.wrapped import Call, brought_back, called, on_host
+from agnograd._transforms.wrapped import WrappedCall, brought_back, called, on_host
 from agnograd._util.checks import flag_in
 from agnograd.errors import AgnogradError, ArgumentError, LostGradientError, RuleError
 
@@ -147,7 +147,7 @@ class Wrapped:
 class Forward(Function):
     """The op of one call."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: WrappedCall) -> None:
         self.call = call
         self.host = call.wrapped.host
 
@@ -205,7 +205,7 @@ class Pullback(Function):
     The inputs are arguments, too, so that to ask for a derivative by them can be an error.
     """
 
-    def __init__(self, call: Call, outputs: Sequence[Any], tracked: bool) -> None:
+    def __init__(self, call: WrappedCall, outputs: Sequence[Any], tracked: bool) -> None:
         self.call, self.outputs, self.tracked = call, outputs, tracked
         self.given: list[bool] = []  # which inputs have a cotangent; shared by all copies
 
@@ -242,7 +242,7 @@ class Pullback(Function):
         return (*found, *(None for _ in inputs))
 
 
-def _pull(call: Call, grads: Any, inputs: Any, outputs: Any) -> Any:
+def _pull(call: WrappedCall, grads: Any, inputs: Any, outputs: Any) -> Any:
     """Return the cotangents of raw inputs, raw, on their own backend."""
     domain, lists = domain_of(inputs[0]), [grads, inputs, outputs]
     if call.wrapped.host:

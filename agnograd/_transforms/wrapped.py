@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._transforms.wrap import Wrapped
 
-__all__ = ["Call", "brought_back", "called", "on_host"]
+__all__ = ["WrappedCall", "brought_back", "called", "on_host"]
 
 _CPU = (1, 3, 11, 13)  # DLPack's devices whose memory the host can read: kDLCPU, and pinned memory
 
 ARRAY: Any = object()  # stands for an array among leaves
 
 
-def called(wrapped: Wrapped, args: tuple[Any, ...]) -> tuple[Call, list[Any]]:
+def called(wrapped: Wrapped, args: tuple[Any, ...]) -> tuple[WrappedCall, list[Any]]:
     """Return a call, which keeps no array alive, and the arrays among its arguments."""
     leaves, tree = flatten(args)
     places = [place for place, leaf in enumerate(leaves) if is_array(leaf)]
@@ -35,10 +35,10 @@ def called(wrapped: Wrapped, args: tuple[Any, ...]) -> tuple[Call, list[Any]]:
     for place in places:
         leaves[place] = ARRAY
     asked = [isinstance(array, Variable) and array.requires_grad for array in arrays]
-    return Call(wrapped, leaves, tree, places, asked), arrays
+    return WrappedCall(wrapped, leaves, tree, places, asked), arrays
 
 
-class Call:
+class WrappedCall:
     """One call: how its arrays belong to its arguments and results.
 
     Attributes
@@ -229,7 +229,7 @@ def _host() -> Domain:
     return domain_named("numpy")
 
 
-def on_host(x: Any, call: Call) -> Any:
+def on_host(x: Any, call: WrappedCall) -> Any:
     """Return a raw array as NumPy's.
 
     Raises

@@ -1,9 +1,4 @@
-"""Large products of an array and its negative, as in ``-x * x``: their nodes keep the array alone.
-
-What a rule names is kept for the backward pass. The negative of an array that is kept, too, is
-cheaper made again: a large one costs as much memory as all that the node of ``exp(-x * x)`` needs
-besides.
-"""
+"""Products that need care: of an array and its negative, and of zeros and infinite derivatives."""
 
 from __future__ import annotations
 
@@ -13,8 +8,16 @@ from typing import Any
 
 from agnograd._graph.calls import Call, Pairs, SharedCall
 from agnograd._graph.nodes import FIRST, OP, Edge, Node
+from agnograd._hooks.state import current_mode
+from agnograd._ops.rule_helpers import is_python_scalar
 
-__all__ = ["RESTORING", "backward", "lean", "reference"]
+__all__ = [
+    "RESTORING",
+    "backward",
+    "guarded",
+    "lean",
+    "reference",
+]
 
 
 class Negative:
@@ -78,3 +81,29 @@ def _is_negative(node: Edge | None, x: Any) -> bool:
         and node[FIRST] is not None
         and bool(node[FIRST]() is x)
     )
+
+
+def guarded(raw: Any, g: Any, partial: Any, xp: Any) -> Any:
+    """Return ``g * partial``, but 0 where g is 0 and the partial derivative is not finite.
+
+    It is the derivative that is replaced, not the product, which stays linear in g: where a
+    cotangent happens to be 0, its own derivative is as before. Raw arrays, whose namespace is
+    ``raw``, have none: there any derivative may be replaced where g is 0. A product that is
+    recorded leaves elements out itself, and forward mode is told of it: what its derivatives make
+    of these elements is guarded alike.
+    """
+    if is_python_scalar(partial):
+        if partial - partial == 0:  # it is finite
+            return g * partial
+        partial = xp.full_like(g, partial)
+    if xp is raw:
+        return g * xp.where(g == 0, 0.0, partial)
+    idle = xp.logical_and(g == 0, xp.logical_not(xp.isfinite(partial)))
+    product = g * xp.where(idle, 0.0, partial)
+    node = product._node
+    if node is not None:
+        node[2] = node[2].masking()  # its op: the module that names the place imports this one
+        mode = current_mode()
+        if mode is not None and mode.tape is not None:
+            mode.tape.guard(node)
+    return product
