@@ -100,7 +100,7 @@ def _unwrap(op: Op, call: SharedCall, values: dict[str, Any], name: str) -> Sequ
     names = call.domain.scope
     if name == op.sequence:
         values[name], nodes = names["_unwrap_each"](call, name, values[name])
-        return list(nodes)
+        return nodes if name in op.differentiable else ()
     together = len(op.arrays) == 2 and len(op.differentiable) != 1
     beside = [values[other] for other in op.arrays if other != name] if together else []
     values[name], node = names["_unwrap"](call, name, values[name], *beside)

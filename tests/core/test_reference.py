@@ -1,0 +1,114 @@
+"""The reference pass and ops without generated code: the usual way agrees with them."""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HELPERS = Path(__file__).parents[1] / "helpers"
+PROGRAMS = 100
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """Return what a usual process and one in reference mode compute, side by side."""
+    folder, running = tmp_path_factory.mktemp("both"), []
+    for mode in ("0", "1"):
+        command = [sys.executable, HELPERS / "both_ways.py", folder / mode, str(PROGRAMS)]
+        environment = os.environ | {"AGNOGRAD_REFERENCE": mode, "PYTHONPATH": str(HELPERS)}
+        running.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE))
+    errors = [each.communicate()[1].decode() for each in running]
+    assert [each.returncode for each in running] == [0, 0], "\n".join(errors)
+    usual, reference = (pickle.loads((folder / mode).read_bytes()) for mode in ("0", "1"))
+    assert (usual["reference"], reference["reference"]) == (False, True)
+    return usual, reference
+
+
+def agree(usual, reference, name):
+    """Compare nested lists of arrays: within rounding, where parts may be summed in one go."""
+    if isinstance(usual, list):
+        assert len(usual) == len(reference), name
+        for one, other in zip(usual, reference, strict=True):
+            agree(one, other, name)
+    elif isinstance(usual, np.ndarray | np.generic):
+        assert usual.dtype == reference.dtype, name
+        rounding = 2e-14 if usual.dtype in ("float64", "complex128") else 2e-5
+        scale = np.max(np.abs(usual), initial=0.0, where=np.isfinite(usual))
+        np.testing.assert_allclose(
+            usual, reference, rtol=0, atol=rounding * (1 + scale), err_msg=name
+        )
+    else:
+        assert usual == reference, name
+
+
+def test_every_sample_agrees(both):
+    usual, reference = (each["samples"] for each in both)
+    assert usual.keys() == reference.keys()
+    assert len(usual) > 1000
+    for name, found in usual.items():
+        agree(found, reference[name], name)
+
+
+def test_random_programs_agree(both):
+    usual, reference = (each["programs"] for each in both)
+    assert len(usual) == len(reference) == PROGRAMS
+    for (source, found), (again, other) in zip(usual, reference, strict=True):
+        assert source == again
+        agree(found, other, source)
+
+
+PROGRAM = """
+import agnograd as ag
+from agnograd.extend import hookimpl
+
+assert ag.hooks("timer")
+xp = ag.namespace("numpy")
+events = []
+
+class Seen:
+    @hookimpl
+    def forward_postprocess(self, op, outputs):
+        events.append(("forward", op.name, len(outputs)))
+    @hookimpl
+    def backward_postprocess(self, op, grad_inputs):
+        events.append(("backward", op.name, len(grad_inputs)))
+    @hookimpl
+    def gradient_ready(self, variable, grad):
+        events.append(("leaf", variable.shape))
+
+x = ag.Variable(xp.asarray([1.0, 2.0]).data)
+y = ag.Variable(xp.asarray([3.0, 4.0]).data)
+with ag.hooks(Seen()):
+    z = x * y
+    z.register_hook(lambda g: g * 2)
+    z.retain_grad()
+    first, second = xp.unstack(z)
+    total = first * 2.0 + second
+    total.backward()
+events.append(x.grad.data.tolist())
+events.append(z.grad.data.tolist())
+try:
+    total.backward()
+except ag.errors.FreedGraphError as error:
+    events.append(str(error))
+print(events)
+"""
+
+
+def test_hooks_see_the_same():
+    printed = [
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", PROGRAM],
+            env=os.environ | {"AGNOGRAD_REFERENCE": mode},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for mode in ("", "1")
+    ]
+    assert "backward" in printed[0]
+    assert printed[0] == printed[1]
