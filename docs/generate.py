@@ -328,7 +328,8 @@ COMMAND = """\
 This page shows what `--help` prints. Four environment variables affect the command as they affect
 every program: `AGNOGRAD_BACKEND` names the default backend, `AGNOGRAD_PLUGINS` names plugins for
 the whole process, `AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD=1` makes agnograd load only built-in plugins,
-and `AGNOGRAD_REFERENCE=1` computes in the [simple way](concepts.md#the-pass-in-forty-lines). `python docs/generate.py` writes this page.
+and `AGNOGRAD_REFERENCE=1` computes in the [simple way](concepts.md#the-pass-in-forty-lines).
+`python docs/generate.py` writes this page.
 """
 
 

@@ -86,22 +86,13 @@ def run_pass(
     ByNode
         The gradients by node: raw arrays, or Variables under ``create_graph``.
     """
-    if REFERENCE:
-        return later("agnograd._engine.reference", "reference_pass")(  # type: ignore[no-any-return]
-            seeds,
-            starts=starts,
-            targets=targets,
-            create_graph=create_graph,
-            retain_graph=retain_graph,
-            retain_grads=retain_grads,
-            callbacks=callbacks,
-            beyond=beyond,
-        )
-    this, mode = Pass(not create_graph), current_mode()
+    mode = current_mode()
+    this, arrivals = Pass(), Arrivals(not create_graph)
+    this.arrivals = arrivals
     for node, g in seeds:
-        this.add(node, g)
+        arrivals.add(node, g)
         if g.shape and domain_at(node).is_large(g):
-            this.special = True
+            arrivals.special = True
     if mode is not None or create_graph or retain_graph or retain_grads:
         this.ask(mode, create_graph, retain_graph, retain_grads)
     if targets is not None:
@@ -113,7 +104,7 @@ def run_pass(
     try:
         if this.hooks is None and not create_graph:
             this.run()
-            return this.final
+            return arrivals.final
         with ExitStack() as around:
             if create_graph:  # whatever the state is outside
                 around.enter_context(enable_grad())
@@ -121,12 +112,16 @@ def run_pass(
                 raw = tuple(output._raw for output, _ in starts)
                 around.enter_context(this.hooks.around_pass(raw))
             this.run()
-        return this.final
+        return arrivals.final
     finally:
         set_mode(mode)  # which it is, unless an interrupt kept something from restoring it
 
 
-class Pass(Arrivals):
+if REFERENCE:
+    run_pass = later("agnograd._engine.reference", "reference_pass")
+
+
+class Pass:
     """One reverse pass: what is asked of it, and the gradients that are on their way.
 
     Most often nothing is asked but the gradients of all leaves, as the class has it: what is looked
@@ -134,6 +129,8 @@ class Pass(Arrivals):
 
     Attributes
     ----------
+    arrivals : Arrivals
+        What has arrived at nodes that are yet to run.
     awaited : dict or None
         Where someone waits for the gradients of leaves: how many uses of each are yet to run. When
         none is left, the leaf need not wait for its turn.
@@ -143,6 +140,7 @@ class Pass(Arrivals):
         Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     """
 
+    arrivals: Arrivals
     targets: Set[int] = frozenset()
     ends: Set[int] = frozenset()
     path: set[int] | None = None
@@ -167,7 +165,7 @@ class Pass(Arrivals):
         self.hooks = mode.hooks
         if self.hooks is not None and self.hooks.observe_rules:
             self.observers = self.hooks
-            self.special = True
+            self.arrivals.special = True
 
     def aim(self, starts: Sequence[Edge], targets: Sequence[Edge], beyond: bool) -> None:
         """Ask for the gradients of some nodes alone: see ``run_pass``."""
@@ -180,9 +178,10 @@ class Pass(Arrivals):
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
-        gradients, queue, keep = self.gradients, self.queue, self.retain_graph
+        arrivals, keep = self.arrivals, self.retain_graph
+        gradients, queue = arrivals.gradients, arrivals.queue
         if Backend.switching or not self.plain:  # then no node takes a step
-            self.special = True
+            arrivals.special = True
         if not queue:
             return
         node: Any = heappop(queue)
@@ -191,12 +190,12 @@ class Pass(Arrivals):
                 # The consumers of the newest node are newer still and have run: its gradient is
                 # whole.
                 g, step = gradients.pop(node[RANK]), node[OP].step
-                if self.special:
+                if arrivals.special:
                     reached = self.look(node, g)
                 elif step is None:
                     reached = self.visit(node, g)
                 else:
-                    reached = step(g, node, gradients, self, keep)
+                    reached = step(g, node, gradients, arrivals, keep)
                 # Most often the node that is reached is the newest of all.
                 if reached is None:
                     if not queue:
@@ -206,8 +205,8 @@ class Pass(Arrivals):
                     node = heapreplace(queue, reached)
                 else:
                     node = reached
-            final = self.final
-            for node in self.leaves:
+            final = arrivals.final
+            for node in arrivals.leaves:
                 g = gradients[rank := node[RANK]]
                 if node[WATCH] is not None or type(g) in PENDING:
                     self.visit(node, g)
@@ -222,16 +221,18 @@ class Pass(Arrivals):
         op = node[OP]
         if op.step is None or not self.plain or Backend.switching:
             return self.visit(node, g)
-        masked = node[RANK] in self.masked
+        masked = node[RANK] in self.arrivals.masked
         if self.observers is not None and not masked:
             return self.observe(self.observers, node, g)
         if self.observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
             return self.visit(node, g)
         step = op.step
         if masked:
-            self.mask(node)
+            self.arrivals.mask(node)
             step = op.guarded_step
-        reached: Edge | None = step(g, node, self.gradients, self, self.retain_graph)
+        reached: Edge | None = step(
+            g, node, self.arrivals.gradients, self.arrivals, self.retain_graph
+        )
         return reached
 
     def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
@@ -255,13 +256,14 @@ class Pass(Arrivals):
         if self.awaited is None:
             return reached
         if reached is not None:
-            heappush(self.queue, reached)
+            heappush(self.arrivals.queue, reached)
         self.settle(self.awaited, node)
         return None
 
     def hand_on(self, pairs: Pairs, domain: Domain) -> Edge | None:
         """Let gradients arrive; return the first edge that is reached: the queue still lacks it."""
-        gradients, reached = self.gradients, None
+        arrivals, reached = self.arrivals, None
+        gradients = arrivals.gradients
         reading = self.plain and self.observers is None
         for edge, part in pairs:
             if part is None:
@@ -269,17 +271,17 @@ class Pass(Arrivals):
             if edge[RANK] in gradients:
                 if Backend.switching:
                     with on_device(edge, part):
-                        self.add(edge, part, domain)
+                        arrivals.add(edge, part, domain)
                 else:
-                    self.add(edge, part, domain)
+                    arrivals.add(edge, part, domain)
             elif reading and edge[OP].reads:
-                self.read(edge, part)
+                arrivals.read(edge, part)
             else:
                 gradients[edge[RANK]] = part
                 if reached is None:
                     reached = edge
                 else:
-                    heappush(self.queue, edge)
+                    heappush(arrivals.queue, edge)
         return reached
 
     def pairs(self, node: Edge, g: Any) -> Pairs | None:
@@ -303,10 +305,10 @@ class Pass(Arrivals):
             if edge is None or edge[RANK] not in awaited:
                 continue
             awaited[edge[RANK]] -= 1
-            if awaited[edge[RANK]] == 0 and edge[RANK] in self.gradients:
-                self.queue.remove(edge)
-                heapify(self.queue)
-                self.meet(edge, self.gradients.pop(edge[RANK]))
+            if awaited[edge[RANK]] == 0 and edge[RANK] in self.arrivals.gradients:
+                self.arrivals.queue.remove(edge)
+                heapify(self.arrivals.queue)
+                self.meet(edge, self.arrivals.gradients.pop(edge[RANK]))
 
     def meet(self, node: Edge, g: Any) -> Any:
         """Show a gradient to those who asked; return it, or None if it ends here or at a leaf."""
@@ -328,25 +330,26 @@ class Pass(Arrivals):
             g = callback(g)
         asked = self.retain_grads or node[RANK] in self.targets
         if asked or (watch is not None and watch.retained):
-            self.final.put(node, g)
+            self.arrivals.final.put(node, g)
         return g
 
     def arrive(self, node: Edge, g: Any) -> None:
         """End at a leaf; from one of an op's several outputs go on to the op."""
+        arrivals = self.arrivals
         if isinstance(node, Leaf):
-            self.final.put(node, g)
+            arrivals.final.put(node, g)
             if self.hooks is not None:
                 announce(node, g, self.hooks)
             return
         assert isinstance(node, Output)
         maker = maker_of(node)
-        if node[RANK] in self.masked:
-            self.masked.remove(node[RANK])
-            self.masked.add(maker[RANK])
-        if maker[RANK] not in self.gradients:
-            self.gradients[maker[RANK]] = {}
-            heappush(self.queue, maker)
-        arrived = self.gradients[maker[RANK]]
+        if node[RANK] in arrivals.masked:
+            arrivals.masked.remove(node[RANK])
+            arrivals.masked.add(maker[RANK])
+        if maker[RANK] not in arrivals.gradients:
+            arrivals.gradients[maker[RANK]] = {}
+            heappush(arrivals.queue, maker)
+        arrived = arrivals.gradients[maker[RANK]]
         if node.number in arrived:  # from the Output that the user has, and from one of a rule
             g = arrived[node.number][1] + g
         arrived[node.number] = node, g
@@ -357,23 +360,24 @@ class Pass(Arrivals):
         ``taken`` is the node with those of its edges alone that the pass will take.
         """
         op: Call = node[OP]
-        plain = self.plain and not self.masked and self.observers is None and op.works is not None
-        if plain and op.domain.is_large(g) and in_blocks(self, node, g, self.retain_graph):
+        arrivals = self.arrivals
+        plain = self.plain and self.observers is None and op.works and not arrivals.masked
+        if plain and op.domain.is_large(g) and in_blocks(arrivals, node, g, self.retain_graph):
             return ()
         if op.hooks is not None:
             node = [*node[:FIRST], *op.hooks.restore(node[FIRST : op.first]), *node[op.first :]]
             taken = [*node[: op.first], *taken[op.first :]]
-        masked = node[RANK] in self.masked
+        masked = node[RANK] in arrivals.masked
         if masked or (op.masks is not None and op.masks(node)):
-            self.mask(node)
-            self.special = True
-        if self.in_place and self.observers is None:
+            arrivals.mask(node)
+            arrivals.special = True
+        if arrivals.in_place and self.observers is None:
             if op.add is not None:
-                self.gather(op, node, g)
+                arrivals.gather(op, node, g)
                 return ()
             if op.overwrite is not None:
-                owned = node[RANK] in self.owned and not self.final.has(node)
-                return self.overwrite(op, node, taken, g, owned)
+                owned = node[RANK] in arrivals.owned and not arrivals.final.has(node)
+                return arrivals.overwrite(op, node, taken, g, owned)
         if isinstance(g, dict):
             g = completed(node, g, self.create_graph)
         if not masked:
@@ -389,7 +393,7 @@ class Pass(Arrivals):
             values = op.domain.connected(node, saved)
             compute = partial(backward, g, [*node[:FIRST], *values, *edges], op.domain.namespace)
         elif op.accumulate is not None and self.observers is None and are_different(edges):
-            self.accumulate(op, taken, g)
+            self.arrivals.accumulate(op, taken, g)
             return ()
         else:
             compute = partial(backward, g, taken)
