@@ -218,21 +218,19 @@ class Pass:
 
     def look(self, node: Edge, g: Any) -> Edge | None:
         """Take a step if the op and its gradient are plain ones; visit the node otherwise."""
-        op = node[OP]
+        op, arrivals = node[OP], self.arrivals
         if op.step is None or not self.plain or Backend.switching:
             return self.visit(node, g)
-        masked = node[RANK] in self.arrivals.masked
+        masked = node[RANK] in arrivals.masked
         if self.observers is not None and not masked:
             return self.observe(self.observers, node, g)
         if self.observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
             return self.visit(node, g)
         step = op.step
         if masked:
-            self.arrivals.mask(node)
+            arrivals.mask(node)
             step = op.guarded_step
-        reached: Edge | None = step(
-            g, node, self.arrivals.gradients, self.arrivals, self.retain_graph
-        )
+        reached: Edge | None = step(g, node, arrivals.gradients, arrivals, self.retain_graph)
         return reached
 
     def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
