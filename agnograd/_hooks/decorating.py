@@ -65,7 +65,7 @@ def _call(
         set_mode(outer)
 
 
-def _leave(own: entered) -> None:
+def _leave(own: State) -> None:
     """Leave a state that an interrupt kept from being left; otherwise this does nothing.
 
     What waits may be closed in another context, as by the garbage collector. There the state was
