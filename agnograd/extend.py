@@ -26,7 +26,7 @@ from agnograd._util.deferred import Deferred, inline, later
 from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domains import as_ufunc, backend_of
+    from agnograd._arrays.domains import as_ufunc, backend_of, operands
     from agnograd._arrays.strides import every_element, is_in_rows
     from agnograd._arrays.views import replace
     from agnograd._graph.calls import Call
@@ -73,6 +73,7 @@ __all__ = [
     "is_tracked",
     "keep_axes",
     "operand",
+    "operands",
     "reduced_axes",
     "replace",
     "reshaped_strides",
@@ -86,7 +87,7 @@ __all__ = [
 # What checks need, and what some backends do: a namespace over NumPy needs none of it.
 _LATER = {
     "Call": "agnograd._graph.calls",
-    **dict.fromkeys(("as_ufunc", "backend_of"), "agnograd._arrays.domains"),
+    **dict.fromkeys(("as_ufunc", "backend_of", "operands"), "agnograd._arrays.domains"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
     "Protocol": "agnograd._plugins.protocols",
     "replace": "agnograd._arrays.views",

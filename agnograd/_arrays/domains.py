@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from inspect import getattr_static
 from operator import attrgetter
 from types import ModuleType
@@ -31,6 +31,7 @@ __all__ = [
     "domain_of",
     "namespace",
     "operand",
+    "operands",
     "owner_of",
 ]
 
@@ -181,6 +182,39 @@ def operand(xp: Any, value: Any) -> Any:
     domain = domain_named(xp.__package__.removeprefix("agnograd."))
     found = as_operand(domain, value)
     return found.data if xp is domain.raw and isinstance(found, Variable) else found
+
+
+def operands(xp: Any, values: Iterable[Any]) -> list[Any]:
+    """Return all arguments of a function as arrays that can meet in its ops.
+
+    They are what ``operand`` returns, but Python scalars, too, become arrays: of the dtype that all
+    arguments have together, on the device of the first array.
+
+    Parameters
+    ----------
+    xp : namespace
+        The namespace of Variables.
+    values : iterable
+        Arrays, nested lists and Python scalars. One of them at least is not a scalar.
+
+    Returns
+    -------
+    list of Variable
+        One for each argument.
+
+    Raises
+    ------
+    MixedBackendsError
+        If one is another backend's Variable, or an array that the backend does not accept.
+    """
+    found = [operand(xp, value) for value in values]
+    first = next(each for each in found if not is_python_scalar(each))
+    dtype = None
+    for k, each in enumerate(found):
+        if is_python_scalar(each):
+            dtype = xp.result_type(*found) if dtype is None else dtype
+            found[k] = xp.asarray(each, dtype=dtype, device=first.device)
+    return found
 
 
 @overload

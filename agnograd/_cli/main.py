@@ -15,7 +15,15 @@ from agnograd._cli.conformance import conformance, scoreboard
 from agnograd._cli.scaffold import create
 from agnograd._hooks.activation import PluginRow, active_plugins
 from agnograd._plugins.backends import backends as backend_names
-from agnograd._plugins.entry_points import BACKENDS, PLUGINS, conflicts, installed, origin
+from agnograd._plugins.entry_points import (
+    BACKENDS,
+    PLUGINS,
+    PROTOCOLS,
+    conflicts,
+    every,
+    installed,
+    origin,
+)
 from agnograd._plugins.hook_plugins import plugins as known_plugins
 from agnograd._plugins.info import BackendRow, backend_rows, versions
 from agnograd._plugins.op_sets import ops as known_ops
@@ -79,6 +87,13 @@ def plugins() -> None:
         ),
     )
     _print_conflicts(PLUGINS)
+
+
+@main.command()
+def protocols() -> None:
+    """List what answers for other libraries' functions; none of it is imported."""
+    rows = ((each.name, origin(each), each.value) for each in every(PROTOCOLS))
+    _print(("protocol", "distribution", "object"), rows)
 
 
 @main.command()

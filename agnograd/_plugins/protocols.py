@@ -1,17 +1,17 @@
-"""Protocols: plugins that answer for another library's functions where they are given Variables.
+"""Protocols: plugins that answer for another library's functions when these get Variables.
 
-Libraries ask the arrays that they are given, by ``__array_ufunc__`` and ``__array_function__``, or
-call methods. Plugins decide what Variables answer; agnograd's own one answers for NumPy.
+A library asks the arrays that it gets, through ``__array_ufunc__`` and ``__array_function__``, or
+calls their methods. Plugins decide what Variables answer; agnograd's own one answers for NumPy.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agnograd._plugins.entry_points import PROTOCOLS, every, load, origin
+from agnograd._plugins.entry_points import PROTOCOLS, EntryPoint, every, load, origin
 from agnograd.errors import PluginError, PluginWarning, UnsupportedFunctionError
 
 if TYPE_CHECKING:
@@ -20,17 +20,39 @@ if TYPE_CHECKING:
 __all__ = ["Protocol", "function_for", "instead", "method_named", "ufunc_for"]
 
 Function = Callable[..., Any]
+Answer = Callable[[Any, Any, Any], Any]
+
+_KEPT = 1024  # functions whose answer is remembered: more than NumPy and SciPy have together
 
 
 class Protocol:
-    """What a plugin in the group ``agnograd.protocols`` overrides: what it has an answer for.
+    """Answers for the functions of another library when these get Variables.
 
-    Each method may return None: then the next plugin is asked. ``xp`` is the namespace of the
-    Variables' backend, whose functions take and return Variables.
+    Override the methods for what you have an answer to. Each gives None by default, which means
+    that the next protocol is asked. An entry point in the group ``agnograd.protocols`` names an
+    instance of the subclass.
+
+    agnograd remembers the answers, so they must depend only on what the methods are given. If two
+    protocols answer for the same function, a warning says which one is used: agnograd's own, or
+    else the one whose entry point is first in alphabetical order.
     """
 
     def ufunc(self, xp: Any, ufunc: Any) -> Function | None:
-        """Return what a ufunc is on Variables: a function of its inputs."""
+        """Return what computes a ufunc on Variables, or None.
+
+        Parameters
+        ----------
+        xp : namespace
+            The namespace of the Variables' backend. Its functions take and return Variables.
+        ufunc : callable
+            The ufunc that got a Variable. Compare it with ``is``: names are not unique.
+
+        Returns
+        -------
+        callable or None
+            Called with the ufunc's inputs. At least one is a Variable; the others may be raw
+            arrays, lists or numbers. ``agnograd.extend.operands(xp, inputs)`` makes arrays of all.
+        """
         return None
 
     def call_ufunc(
@@ -42,30 +64,108 @@ class Protocol:
         inputs: tuple[Any, ...],
         options: dict[str, Any],
     ) -> Any:
-        """Call one of a ufunc's methods, or the ufunc with options.
+        """Call a method of a ufunc, such as ``reduce``, or call the ufunc with options.
 
-        ``function`` is what ``ufunc`` has returned; the rest is what ``__array_ufunc__`` is given.
+        Only the protocol whose ``ufunc`` has answered is called. By default this is an error that
+        names the method and the options.
+
+        Parameters
+        ----------
+        xp : namespace
+            The namespace of the Variables' backend.
+        ufunc : callable
+            The ufunc.
+        function : callable
+            The answer of ``ufunc``.
+        method : str
+            ``__call__``, ``reduce``, ``accumulate``, ``outer``, ``at`` or ``reduceat``.
+        inputs : tuple
+            The positional arguments.
+        options : dict
+            The keyword arguments, such as ``out`` (always a tuple), ``where`` and ``dtype``.
+
+        Raises
+        ------
+        UnsupportedFunctionError
+            If the protocol does not support the method, or one of the options.
         """
-        return NotImplemented
+        called = "" if method == "__call__" else f".{method}"
+        given = f" with {', '.join(f'{name}=' for name in options)}" if options else ""
+        raise UnsupportedFunctionError(
+            f"the ufunc {_name(ufunc)}{called}{given} has no counterpart on Variables (namespace "
+            f"{xp.__package__}): call {_name(ufunc)}(...) with arrays only, or pass v.detach(), an "
+            "array without a gradient"
+        )
 
-    def function(self, function: Function) -> Callable[[Any, Any, Any], Any] | None:
-        """Return ``(xp, args, kwargs) -> result`` for a function that was given a Variable."""
+    def function(self, function: Function) -> Answer | None:
+        """Return what computes a function on Variables, or None.
+
+        Parameters
+        ----------
+        function : callable
+            A function that asked a Variable through ``__array_function__``.
+
+        Returns
+        -------
+        callable or None
+            Called as ``answer(xp, args, kwargs)``, with the namespace of the Variables' backend and
+            the arguments that the function got.
+        """
         return None
 
-    def method(self, name: str) -> Callable[[Any, Any, Any], Any] | None:
-        """Return ``(xp, args, kwargs) -> result`` for a method; ``args`` begins with the array."""
+    def method(self, name: str) -> Answer | None:
+        """Return what computes a method of NumPy arrays that the standard does not have, or None.
+
+        Parameters
+        ----------
+        name : str
+            The method's name, such as ``cumsum``. Only methods that Variables declare are asked
+            for. A name starts with ``ndarray.`` if the method differs from NumPy's function.
+
+        Returns
+        -------
+        callable or None
+            Called as ``answer(xp, args, kwargs)``; ``args`` begins with the Variable.
+        """
         return None
 
     def instead(self, variable: Variable, protocol: str) -> str:
         """Return who asked for the memory of a tracked array, and what to write instead.
 
-        ``protocol`` is ``__array__`` or ``__dlpack__``. It is a part of an error's message.
+        Parameters
+        ----------
+        variable : Variable
+            The tracked array.
+        protocol : str
+            ``__array__`` or ``__dlpack__``.
+
+        Returns
+        -------
+        str
+            A part of the error's message. If it is empty, the next protocol is asked.
         """
         return ""
 
 
+class _Installed(NamedTuple):
+    """A protocol, and the entry point that it came from."""
+
+    entry: EntryPoint
+    protocol: Protocol
+
+    def __str__(self) -> str:
+        return f"{self.entry.name!r} of {origin(self.entry)}"
+
+
+class _Found(NamedTuple):
+    """A protocol's answer."""
+
+    installed: _Installed
+    answer: Any
+
+
 @cache
-def protocols() -> tuple[Protocol, ...]:
+def _protocols() -> tuple[_Installed, ...]:
     """Return every installed protocol that loads; one that does not is left out with a warning."""
     found = []
     for entry in every(PROTOCOLS):
@@ -84,10 +184,47 @@ def protocols() -> tuple[Protocol, ...]:
                 stacklevel=2,
             )
         else:
-            found.append(protocol)
+            found.append(_Installed(entry, protocol))
     return tuple(found)
 
 
+def _asked(what: str, ask: Callable[[Protocol], Any]) -> Iterator[_Found]:
+    """Ask the protocols in order, and give the answers; an exception names the protocol."""
+    for each in _protocols():
+        try:
+            answer = ask(each.protocol)
+        except Exception as error:
+            error.add_note(f"agnograd: raised by protocol {each}, asked for {what}")
+            raise
+        if answer is not None and answer != "":
+            yield _Found(each, answer)
+
+
+def _answer(what: str, ask: Callable[[Protocol], Any]) -> _Found | None:
+    """Return the first answer to a request for a function, and warn if there are several."""
+    found = list(_asked(what, ask))
+    for each in found:
+        if not callable(each.answer):
+            raise PluginError(
+                f"protocol {each.installed} answers for {what} with a "
+                f"{type(each.answer).__name__}: it must return a function, or None"
+            )
+    if len(found) > 1:
+        used, *others = (str(each.installed) for each in found)
+        warnings.warn(
+            f"AGNOGRAD: several protocols answer for {what}: {used} is used, and not "
+            f"{', '.join(others)}. Update or uninstall one of the distributions",
+            PluginWarning,
+            stacklevel=3,
+        )
+    return found[0] if found else None
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+@lru_cache(_KEPT)
 def ufunc_for(xp: Any, ufunc: Any) -> tuple[Protocol, Function]:
     """Return what a ufunc is on Variables of a namespace, and the protocol that says so.
 
@@ -96,18 +233,18 @@ def ufunc_for(xp: Any, ufunc: Any) -> tuple[Protocol, Function]:
     UnsupportedFunctionError
         If no protocol has an answer.
     """
-    for protocol in protocols():
-        function = protocol.ufunc(xp, ufunc)
-        if function is not None:
-            return protocol, function
-    name = getattr(ufunc, "__name__", type(ufunc).__name__)
-    raise UnsupportedFunctionError(
-        f"the ufunc {name!r} has no counterpart on Variables (namespace {xp.__package__}): ag.wrap "
-        "gives a function a derivative of your own, and v.detach() is an array without a gradient"
-    )
+    what = f"the ufunc {_name(ufunc)!r}"
+    found = _answer(what, lambda protocol: protocol.ufunc(xp, ufunc))
+    if found is None:
+        raise UnsupportedFunctionError(
+            f"{what} has no counterpart on Variables (namespace {xp.__package__}): ag.wrap gives a "
+            "function a derivative of your own, and v.detach() is an array without a gradient"
+        )
+    return found.installed.protocol, found.answer
 
 
-def function_for(xp: Any, function: Function) -> Callable[[Any, Any, Any], Any]:
+@lru_cache(_KEPT)
+def function_for(xp: Any, function: Function) -> Answer:
     """Return what answers for a function that was given a Variable.
 
     Raises
@@ -115,20 +252,21 @@ def function_for(xp: Any, function: Function) -> Callable[[Any, Any, Any], Any]:
     UnsupportedFunctionError
         If no protocol has an answer.
     """
-    for protocol in protocols():
-        answer = protocol.function(function)
-        if answer is not None:
-            return answer
-    name = f"{function.__module__}.{function.__name__}".replace("numpy.", "np.", 1)
-    raise UnsupportedFunctionError(
-        f"{name} has no counterpart on Variables (namespace {xp.__package__}): write it with other "
-        "functions, give it a derivative of your own by ag.wrap, or pass v.detach(), an array "
-        "without a gradient"
-    )
+    module = getattr(function, "__module__", None) or "?"
+    what = f"{module}.{_name(function)}".replace("numpy.", "np.", 1)
+    found = _answer(what, lambda protocol: protocol.function(function))
+    if found is None:
+        raise UnsupportedFunctionError(
+            f"{what} has no counterpart on Variables (namespace {xp.__package__}): write it with "
+            "other functions, give it a derivative of your own by ag.wrap, or pass v.detach(), an "
+            "array without a gradient"
+        )
+    answer: Answer = found.answer
+    return answer
 
 
 @cache
-def method_named(name: str) -> Callable[[Any, Any, Any], Any]:
+def method_named(name: str) -> Answer:
     """Return what answers for a method of Variables that the standard does not have.
 
     Raises
@@ -136,18 +274,19 @@ def method_named(name: str) -> Callable[[Any, Any, Any], Any]:
     UnsupportedFunctionError
         If no protocol has an answer.
     """
-    for protocol in protocols():
-        answer = protocol.method(name)
-        if answer is not None:
-            return answer
-    raise UnsupportedFunctionError(
-        f"no installed protocol answers for the method {name.removeprefix('ndarray.')!r} of "
-        "Variables: use the function of x.__array_namespace__(), or install agnograd again, whose "
-        "agnograd_numpy_functions has NumPy's methods"
-    )
+    what = f"the method {name.removeprefix('ndarray.')!r}"
+    found = _answer(what, lambda protocol: protocol.method(name))
+    if found is None:
+        raise UnsupportedFunctionError(
+            f"no installed protocol answers for {what} of Variables: use the function of "
+            "x.__array_namespace__(), or reinstall agnograd, whose agnograd_numpy_functions has "
+            "NumPy's methods"
+        )
+    answer: Answer = found.answer
+    return answer
 
 
 def instead(variable: Variable, protocol: str) -> str:
     """Return what the first protocol that knows says of a request for a tracked array's memory."""
-    texts = (each.instead(variable, protocol) for each in protocols())
-    return next((text for text in texts if text), "")
+    found = next(_asked(protocol, lambda each: each.instead(variable, protocol)), None)
+    return "" if found is None else str(found.answer)

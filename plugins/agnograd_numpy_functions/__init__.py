@@ -68,7 +68,7 @@ def _answer(name: str) -> Callable[..., Any]:
 
     program = FUNCTIONS.get(name)
     if program is None:
-        raise UnsupportedFunctionError(f"np.{name} has no program on Variables")
+        raise UnsupportedFunctionError(f"np.{name} has no counterpart on Variables")
     return program
 
 

@@ -61,6 +61,12 @@ def test_backends_and_plugins_are_listed(command, listed):
     assert [row.split()[0] for row in rows] == list(listed())
 
 
+def test_protocols_are_listed():
+    header, row = agnograd("protocols")
+    assert header.split() == ["protocol", "distribution", "object"]
+    assert row.split()[0::3] == ["numpy_functions", "agnograd_numpy_functions.protocol:protocol"]
+
+
 def test_info_tells_versions_backends_and_active_plugins():
     out = "\n".join(agnograd("info"))
     assert re.search(rf"^Python +{re.escape(platform.python_version())} on ", out, re.MULTILINE)

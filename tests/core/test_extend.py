@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+import agnograd as ag
 from agnograd import extend
 
 
@@ -26,3 +27,14 @@ assert all(name in globals() for name in agnograd.extend.__all__)
 def test_a_name_that_there_is_not_is_an_error():
     with pytest.raises(AttributeError, match=r"'agnograd\.extend' has no attribute 'Smaple'"):
         extend.Smaple  # noqa: B018
+
+
+def test_operands_become_arrays_that_meet(xp):
+    x = xp.asarray([1.5, 2.5], dtype=xp.float64)
+    for given in ([x, 0.1, [1.0, 2.0]], [0.1, x.data, 3]):
+        found = extend.operands(xp, given)
+        assert all(isinstance(each, ag.Variable) for each in found)
+        assert all(each.dtype == xp.float64 and each.device == x.device for each in found[:2])
+        assert 0.1 in [each.item() for each in found if not each.shape]
+    variable = ag.Variable(x.data, requires_grad=True)
+    assert extend.operands(xp, [variable, 2])[0] is variable

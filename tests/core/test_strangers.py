@@ -767,3 +767,118 @@ def test_a_checkpoint_stays_on_a_backend_that_shares_its_library(stranger):
         assert x.grad.__array_namespace__() is xp
     """
     stranger(module, "[agnograd.backends]\ntwin = stranger\n", code)
+
+
+PROTOCOL = "[agnograd.protocols]\nstranger = stranger:protocol\n"
+ANSWERS = """
+    import numpy as np
+    from agnograd.extend import Protocol
+
+    class Poly(Protocol):
+        def ufunc(self, xp, ufunc):
+            return (lambda x: x * x) if ufunc is np.spacing else None
+
+        def function(self, function):
+            if function is np.poly:
+                return lambda xp, args, kwargs: xp.prod(args[0], **kwargs)
+
+    protocol = Poly()
+"""
+
+
+def test_a_protocol_answers_for_ufuncs_and_functions(stranger):
+    code = """
+        import numpy as np
+        import agnograd as ag
+        from agnograd.errors import UnsupportedFunctionError
+
+        x = np.asarray([2.0, 5.0])
+        assert ag.grad(np.poly)(x).tolist() == [5.0, 2.0]
+        assert ag.grad(lambda x: np.spacing(x).sum())(x).tolist() == [4.0, 10.0]
+        v = ag.Variable(x)
+        for call, said in (
+            (lambda: np.spacing(v, where=v > 3.0, out=v), "spacing with where=, out= has no"),
+            (lambda: np.spacing.at(v, 0), "the ufunc spacing.at has no"),
+        ):
+            try:
+                call()
+            except UnsupportedFunctionError as error:
+                assert said in str(error), error
+            else:
+                raise AssertionError("no error")
+    """
+    assert stranger(ANSWERS, PROTOCOL, code).stderr == ""
+
+
+def test_two_protocols_with_an_answer_are_told(stranger):
+    code = """
+        import warnings
+        import numpy as np
+        import agnograd as ag
+
+        v = ag.Variable(np.asarray([2.0, 5.0]))
+        for call, what in ((np.poly, "np.poly"), (np.spacing, "the ufunc 'spacing'")):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                call(v), call(v)
+            (warning,) = caught
+            assert str(warning.message) == (
+                f"AGNOGRAD: several protocols answer for {what}: 'another' of stranger-pack 1.2.3 "
+                "is used, and not 'stranger' of stranger-pack 1.2.3. Update or uninstall one of "
+                "the distributions"
+            ), warning.message
+    """
+    stranger(ANSWERS, PROTOCOL + "another = stranger:protocol\n", code)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "said"),
+    [
+        (
+            "raise ValueError('planted')",
+            "ValueError",
+            "raised by protocol 'stranger' of stranger-p",
+        ),
+        ("return 5", "PluginError", "protocol 'stranger' of stranger-pack 1.2.3 answers for"),
+    ],
+)
+def test_a_protocol_that_fails_is_named(stranger, body, kind, said):
+    module = f"""
+        from agnograd.extend import Protocol
+
+        class Broken(Protocol):
+            def function(self, *_):
+                {body}
+
+            ufunc = function
+
+        protocol = Broken()
+    """
+    code = f"""
+        import numpy as np
+        import agnograd as ag
+
+        v = ag.Variable(np.asarray([2.0, 5.0]))
+        for call in (np.poly, np.spacing):
+            try:
+                call(v)
+            except Exception as error:
+                assert type(error).__name__ == {kind!r}
+                assert {said!r} in " ".join([str(error), *getattr(error, "__notes__", ())])
+            else:
+                raise AssertionError("no error")
+    """
+    stranger(module, PROTOCOL, code)
+
+
+@pytest.mark.parametrize("module", ["import absent", "protocol = 5", "raise SystemExit(3)"])
+def test_a_broken_protocol_is_left_out_with_a_warning(stranger, module):
+    code = """
+        import numpy as np
+        import agnograd as ag
+
+        assert ag.grad(lambda x: np.sum(x * x))(np.asarray([3.0])).tolist() == [6.0]
+    """
+    errors = stranger(module, PROTOCOL, code).stderr
+    assert errors.count("PluginWarning: AGNOGRAD: a protocol is left out: ") == 1
+    assert "'stranger' of stranger-pack 1.2.3 (stranger:protocol)" in errors

@@ -13,11 +13,11 @@ from distributions import install
 
 FOLDER = Path(__file__).parents[2] / "examples" / "third_party"
 BACKENDS = FOLDER.parent / "backends"
-PUBLIC = {"agnograd", "agnograd.extend", "agnograd.testing"}
+PUBLIC = {"agnograd", "agnograd.errors", "agnograd.extend", "agnograd.testing"}
 
 
 def test_its_tests_pass(tmp_path):
-    for name in ("array_api_strict", "scipy"):
+    for name in ("array_api_strict", "erfa", "scipy"):
         pytest.importorskip(name, reason="pip install 'agnograd[strict,examples]'")
     install(FOLDER, tmp_path)
     done = subprocess.run(

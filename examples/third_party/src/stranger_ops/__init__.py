@@ -1,3 +1,3 @@
-"""A hook, ops and a backend for agnograd, which finds them by their entry points."""
+"""A hook, ops, a backend and a protocol for agnograd, which finds them by their entry points."""
 
 __all__: list[str] = []
