@@ -211,7 +211,7 @@ def adopt(f: Function, library: str) -> Function:
 
 def _bridge(library: str) -> Bridge:
     name_in("bridge: library", library, "'torch'")
-    domain_named(library)  # a missing library is an error that says what to install
+    domain_named(library)  # if the library is missing, this raises
     bridge = backend_named(library).bridge()
     if bridge is None:
         raise PluginError(

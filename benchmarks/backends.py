@@ -13,7 +13,7 @@ PAIRS = {"torch": "agnograd_torch", "jax": "agnograd_jax"}
 
 
 def rows(comparison: Comparison) -> Iterator[list[str]]:
-    """Yield, for each workload, the time of each library, and the ratio of agnograd's to it."""
+    """Yield, for each workload, the time of each library, and the ratio to it."""
     for workload, runs in comparison.runs.items():
         row = [workload]
         for library, ours in PAIRS.items():

@@ -100,7 +100,7 @@ class Measured:
 
 def main() -> None:
     """Answer requests until there are no more."""
-    # What a library prints is no answer: it goes to the standard error.
+    # What a library prints is not an answer: it goes to the standard error.
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)
         measured = Measured(sys.argv[1])

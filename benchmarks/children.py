@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 THREADS = ("BLIS_NUM", "MKL_NUM", "NUMEXPR_NUM", "OMP_NUM", "OPENBLAS_NUM", "VECLIB_MAXIMUM")
 ONE_THREAD = {"NPROC": "1", **{f"{name}_THREADS": "1" for name in THREADS}}  # NPROC is XLA's
 # So that glibc keeps what is freed. By default it gives memory at the end of its heap back, which
-# is then cleared anew, page by page, or does not: what happens to lie there decides.
+# is then cleared again, page by page, or does not: what happens to lie there decides.
 KEEPING = {f"MALLOC_{name}_THRESHOLD_": str(4 * 10**9) for name in ("MMAP", "TRIM")}
 
 

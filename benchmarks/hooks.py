@@ -14,7 +14,7 @@ __all__ = ["PLUGINS", "hooks"]
 
 
 class Pass:
-    """Hears of passes alone."""
+    """Asks only for passes."""
 
     @hookimpl
     def backward_start(self) -> None:
@@ -22,7 +22,7 @@ class Pass:
 
 
 class Rule:
-    """Hears of rules."""
+    """Asks for rules."""
 
     @hookimpl
     def backward_postprocess(self) -> None:
@@ -30,7 +30,7 @@ class Rule:
 
 
 class RuleAndOp:
-    """Hears of rules, and asks which op it is and for the gradients."""
+    """Asks for rules, and asks which op it is and for the gradients."""
 
     @hookimpl
     def backward_postprocess(self, op: object, grad_inputs: object) -> None:
@@ -38,7 +38,7 @@ class RuleAndOp:
 
 
 class Op:
-    """Hears of ops."""
+    """Asks for ops."""
 
     @hookimpl
     def forward_postprocess(self) -> None:
@@ -46,7 +46,7 @@ class Op:
 
 
 class All(Op, Rule):
-    """Hears of ops and rules, before and after."""
+    """Asks for ops and rules, before and after."""
 
     @hookimpl
     def forward_preprocess(self) -> None:

@@ -1,9 +1,9 @@
 """What recording nodes in Python costs: a bare tape, with one promise after the other.
 
 The workload is a loop over the elements of an array (``index``), where nothing but Python counts.
-The tape knows the three ops of that loop alone. What it is given of a promise of agnograd's is the
+The tape knows only the three ops of that loop. What it is given of agnograd's promise is the
 question that has to be asked of every op, in as few words as it takes, and never the answer: where
-that is another one than here, the tape gives up.
+that is not as here, the tape gives up.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["PROMISES", "least", "tape"]
 
 # What the lines of the tape are named after, in the order in which they join it.
 PROMISES = {
-    "constants": "what depends on constants alone is not recorded",
+    "constants": "what depends only on constants is not recorded",
     "operands": "operands may be arrays, scalars and views, and keys all that the library takes",
     "state": "each thread has hooks of its own, and its no_grad",
     "broadcasting": "gradients are summed over broadcast axes, and cast",
@@ -200,7 +200,7 @@ def tape(kept: Sequence[str]) -> Callable[[Callable[[Any], Any], Any], Any]:
         made.raw, made.node = raw, [next(ranks), op, None, None, None]
         return made
 
-    # The first sum alone has a scalar that is none of NumPy's.
+    # Only the first sum has a scalar that is not NumPy's.
     Variable.__radd__ = lambda self, other: self if other == 0 else NotImplemented
 
     def gradient(function: Callable[[Any], Any], x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What one op costs on a small array: recorded, not recorded, backward, and in NumPy alone."""
+"""What one op costs on a small array: recorded, not recorded, backward, and in NumPy itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How the site is built: ``python -m sphinx -n -W --keep-going -b html docs build/docs``.
 
-Nothing here needs the network. Types in docstrings are names of agnograd's own, terms of the
+Nothing here needs the network. Types in docstrings are agnograd's own names, terms of the
 glossary, or those of Python and other libraries, which are left without a link.
 """
 
@@ -92,7 +92,7 @@ ARRAY = re.compile(r"^( *)((?:[\w, ]+ : )?array), (?!optional)(.+?)(, optional)?
 def prepare(
     app: Sphinx, what: str, name: str, member: object, options: object, lines: list[str]
 ) -> None:
-    """Put the shapes of arrays into the text, since a type is made of words alone."""
+    """Put the shapes of arrays into the text, since a type is made only of words."""
     if what == "property":  # what is before a colon would be taken for its type
         lines[:1] = [f": {line}" for line in lines[:1]]
     for index in range(len(lines) - 1, -1, -1):

@@ -173,14 +173,14 @@ and so for what SciPy computes with them.
 | others | a formula; else SciPy, for arrays on the host |
 
 A formula is a program of the standard's functions, on any device. Where there is neither a function
-of the library nor a formula, and the arrays lie on another device than the host, the call is an
-error that says so: no array is copied to the host without a word. Results have the dtype of the
-arrays, where SciPy gives double precision because an argument is a Python number.
+of the library nor a formula, and the arrays lie on a device other than the host, the call raises
+an error: no array is silently copied to the host. Results have the dtype of the arrays, where SciPy
+gives double precision because an argument is a Python number.
 
 ## Functions
 
 Each with the inputs that it has a derivative for. Derivatives have derivatives themselves, to any
-order. To ask for one that there is not is an error, raised in the backward pass, that says why. The
+order. Asking for one that does not exist raises an error in the backward pass, which says why. The
 two columns at the end say where the library has the function itself; *formula* where it is computed
 by the standard's functions.
 
@@ -363,7 +363,7 @@ def backends() -> str:
 
 
 def numpy() -> str:
-    """Return the page of NumPy's functions, with those that there are between two marks."""
+    """Return the page of NumPy's functions, with the existing ones between two marks."""
     text = (FOLDER / "numpy.md").read_text()
     before, rest = text.split(MADE_BEGIN)
     after = rest.split(MADE_END)[1]

@@ -28,7 +28,7 @@ def parser(purpose: str) -> argparse.ArgumentParser:
 
 
 def namespace(backend: str) -> Any:
-    """Return a backend's namespace; that there is none ends the program with a line."""
+    """Return a backend's namespace; if there is none, the program ends with a line."""
     os.environ.setdefault("JAX_ENABLE_X64", "1")  # solvers need double precision
     try:
         return ag.namespace(backend)

@@ -98,7 +98,7 @@ class Counter:
 
 
 def run(f: Callable[[Any], Any], start: Any, method: str, exact: bool) -> Run:
-    """Minimise by a method of SciPy's, with exact derivatives or finite differences."""
+    """Minimise by a SciPy method, with exact derivatives or finite differences."""
     counted = Counter()
     path = [(1, float(f(start)))]
 

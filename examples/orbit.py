@@ -7,7 +7,7 @@ error goes back through all of them; ``ag.hessian`` gives the standard errors of
 first positions are fitted first, then twice as many, then all: a guess that is wrong soon loses the
 planet, and a solver with it.
 
-With ``--checkpoint N`` the graph keeps the planet's state at every N-th step alone: the backward
+With ``--checkpoint N`` the graph keeps the planet's state only at every N-th step: the backward
 pass computes what lies between them again.
 
 Units: astronomical units (AU), years, and masses of the Sun.

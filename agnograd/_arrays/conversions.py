@@ -47,7 +47,7 @@ def make_asarray(domain: Domain) -> Callable[..., Variable]:
         """Return ``obj`` as a Variable.
 
         A Variable of this backend comes back as it is, still connected, unless a copy, another
-        dtype or another device is asked for. Variables inside of nested lists stay connected.
+        dtype or another device is asked for. Variables inside nested lists stay connected.
         """
         xp = domain.namespace
         if isinstance(obj, Variable):
@@ -151,7 +151,7 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
 
     Views are brought up to date, scalars of another library become Python scalars, lists with
     Variables in them are stacked, and arrays of another library constants ``beside`` the only other
-    one if the backend accepts them; what is no array at all is left to the backend to judge.
+    one if the backend accepts them; what is not an array at all is left to the backend to judge.
 
     Raises
     ------
@@ -220,8 +220,8 @@ def option(call: Call, name: str, value: Any) -> Any:
         return as_integer(value)
     if value.requires_grad and is_grad_enabled():
         raise NoGradientError(
-            f"{call.name}: {name!r} requires a gradient, and is no input that has one: pass "
-            f"{name}={name}.item(), or detach() what is no single number"
+            f"{call.name}: {name!r} requires a gradient, and is not an input that has one: pass "
+            f"{name}={name}.item(), or detach() what is not a single number"
         )
     return value.data if value.shape else value.item()
 
@@ -237,9 +237,9 @@ def as_integer(value: Any) -> Any:
 def _answering(call: Call, name: str, kind: type) -> UnsupportedArrayError:
     return UnsupportedArrayError(
         f"{call.name}: argument {name!r} is a {kind.__module__}.{kind.__qualname__}, which answers "
-        f"NumPy's functions and is no array of backend {call.domain.backend.name!r}: call NumPy's "
-        "function instead of the namespace's (xarray does with skipna=False), or pass the array "
-        "that it holds"
+        f"NumPy's functions and is not an array of backend {call.domain.backend.name!r}: call "
+        "NumPy's function instead of the namespace's (xarray does with skipna=False), or pass the "
+        "array that it holds"
     )
 
 

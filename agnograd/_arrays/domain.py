@@ -182,8 +182,8 @@ class Domain:
             f"ag.asarray(x, backend={here!r}), would compute and load all of it"
         )
 
-    def of_numbers(self, made: Any, why: object = "its elements are no numbers") -> Any:
-        """Return what was made of a list; that it is no array of numbers is an error."""
+    def of_numbers(self, made: Any, why: object = "its elements are not numbers") -> Any:
+        """Return what was made of a list; it raises if that is not an array of numbers."""
         if made is not None and self.library.isdtype(made.dtype, ("bool", "numeric")):
             return made
         raise UnsupportedArrayError(
@@ -327,7 +327,7 @@ class Domain:
         return self._named[name]
 
     def dtype_named(self, name: str) -> Any:
-        """Return the dtype of this name; that there is none is an error."""
+        """Return the dtype of this name; it raises if there is none."""
         dtype = self.dtype_or_none(name)
         if dtype is None:
             raise UnsupportedArrayError(

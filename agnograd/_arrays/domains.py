@@ -116,7 +116,7 @@ def domain_of(value: object) -> Domain:
         return domain_named(default_name())
     kind = type(value)
     raise UnsupportedArrayError(
-        f"{kind.__module__}.{kind.__qualname__} is no array of an installed backend "
+        f"{kind.__module__}.{kind.__qualname__} is not an array of an installed backend "
         f"({', '.join(backends())}); {_inside(value)}pass an array of one of these, a number or a "
         "nested list"
     )
@@ -130,7 +130,7 @@ def _inside(value: object) -> str:
         if array is not None and (isinstance(array, Variable) or owner_of(array) is not None):
             kind = type(value).__name__
             return (
-                f"it holds one: differentiate by x.{name}, and make the {kind} of it inside of the "
+                f"it holds one: differentiate by x.{name}, and make the {kind} of it inside the "
                 f"function, as ag.grad(lambda a: f({kind}(a, ...)))(x.{name}); or "
             )
     return ""

@@ -181,7 +181,7 @@ class Protocols(Operators):
         return int(self._raw)
 
     def __index__(self) -> int:
-        # CuPy's arrays are no indices of Python's; the numbers in them are.
+        # Python takes no CuPy array for an index, but the number in it.
         value: Any = self._raw if hasattr(self._raw, "__index__") else self.item()
         return operator.index(value)
 

@@ -26,7 +26,7 @@ __all__ = ["connected", "home_of"]
 def connected(node: Node, values: Sequence[Any]) -> list[Any]:
     """Return the values that a node saved as Variables that are connected to the graph.
 
-    A node saves raw arrays alone; together with its edges they are the Variables that a rule
+    A node saves only raw arrays; together with its edges they are the Variables that a rule
     needs under ``create_graph``. What a gradient manager, or a pullback, takes for constants is
     connected to nothing.
     """
@@ -72,9 +72,9 @@ def _connect(value: Any, source: Source, node: Node) -> Any:
 
 
 def home_of(value: Any, domain: Domain) -> Domain | None:
-    """Return the domain of a saved value, None if it is no array: its op's, or another one.
+    """Return the domain of a saved value, None if it is not an array: its op's, or another one.
 
-    An op that moves arrays saves some of another backend than that of its results.
+    An op that moves arrays saves some of a different backend from that of its results.
     """
     if isinstance(value, domain.array_types):
         return domain

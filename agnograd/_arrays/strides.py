@@ -1,6 +1,6 @@
 """Where the elements of views lie among their bases', which says what can be a view of a view.
 
-What is no view is taken to be laid out in rows, on every backend: some libraries have no memory
+What is not a view is taken to be laid out in rows, on every backend: some libraries have no memory
 that a program could see, and a program has one value on all of them.
 """
 

@@ -196,7 +196,7 @@ class Variable(Methods):
             return
         if not self.is_leaf:
             raise NoGradientError(
-                "requires_grad can be changed on leaves alone; use x.detach() for a value that is "
+                "requires_grad can be changed only on leaves; use x.detach() for a value that is "
                 "cut from the graph"
             )
         if not flag:

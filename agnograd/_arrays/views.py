@@ -18,6 +18,7 @@ from weakref import ref
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import WATCH, Edge, Leaf, Watch, watch
 from agnograd._hooks.state import current_mode, is_grad_enabled, set_mode
+from agnograd._util.deferred import later
 from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ __all__ = ["InPlace", "View", "replace", "retaken", "view_of"]
 class Storage:
     """What a base and its views share: a clock that every write moves on.
 
-    ``tape`` is a weak reference to what heard of nodes when the last write was recorded, or None.
+    ``tape`` is a weak reference to what was notified of nodes when the last write was recorded, or
+    None.
     """
 
     __slots__ = ("tape", "writes")
@@ -136,7 +138,7 @@ def retaken(view: View, base: Variable) -> Variable:
     """Take a view once more, of its base or of another one like it.
 
     It is recorded if it was the first time, whatever the state is where it is used next, and
-    whoever heard of the write hears of it: it shows what was written then.
+    whoever was notified of the write is notified of it: it shows what was written then.
     """
     tape, outer = view._storage.tape, current_mode()
     try:
@@ -157,7 +159,7 @@ def replace(variable: Variable, new: Variable, recorded: bool = True) -> None:
     """Give a Variable, and all that share its elements, a new value.
 
     While ops are recorded the Variable comes to stand for ``new``, gradient and all; under
-    ``no_grad`` its value alone changes, so that a leaf stays a leaf.
+    ``no_grad`` only its value changes, so that a leaf stays a leaf.
 
     Raises
     ------

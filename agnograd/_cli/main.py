@@ -163,7 +163,7 @@ def _print(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console = Console()
     table = Table(*header, box=None, pad_edge=False)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))  # square brackets are no markup in them
+        table.add_row(*(Text(cell) for cell in row))  # square brackets in them are not markup
     if not console.is_terminal:
         console = Console(width=Console(width=_WIDE).measure(table).maximum)
     console.print(table)

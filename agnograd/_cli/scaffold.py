@@ -90,7 +90,7 @@ def create(kind: Kind, name: str, into: Path, library: str = "array_api_strict")
     root = library.partition(".")[0]
     if not all(map(_is_module, library.split("."))):
         raise click.ClickException(
-            f"{library!r} is no name of a Python module, such as 'torch' or 'mlx.core'"
+            f"{library!r} is not a name of a Python module, such as 'torch' or 'mlx.core'"
         )
     fields = {"entry": names.entry, "module": names.module, "library": library, "root": root}
     fields |= {"Class": names.camel, "distribution": name, "group": GROUPS[kind]}
@@ -131,8 +131,8 @@ def _names(name: str) -> Names:
     if not re.fullmatch(r"[a-z0-9]|[a-z0-9][a-z0-9._-]*[a-z0-9]", name, re.ASCII | re.IGNORECASE):
         close = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("._-")
         raise click.ClickException(
-            f"{name!r} is no valid name of a distribution: it takes letters and digits, with '-', "
-            "'_' or '.' between them" + (f"; try {close!r}" if close else "")
+            f"{name!r} is not a valid name of a distribution: it takes letters and digits, with "
+            "'-', '_' or '.' between them" + (f"; try {close!r}" if close else "")
         )
     module = re.sub(r"[-_.]+", "_", name).lower()
     entry = module.removeprefix("agnograd_")
@@ -170,7 +170,7 @@ def _check_free(kind: Kind, names: Names) -> None:
     else:
         _check_own(names)
         return
-    raise click.ClickException(f"{what} already; choose another name than {names.distribution!r}")
+    raise click.ClickException(f"{what} already; choose a name other than {names.distribution!r}")
 
 
 def _check_own(names: Names) -> None:
@@ -180,7 +180,7 @@ def _check_own(names: Names) -> None:
     if known is not None:
         raise click.ClickException(
             f"{names.distribution!r} would make a module {names.module!r} and a class "
-            f"{names.camel!r}, and {known!r} is a name of Python's, or of what is written there, "
+            f"{names.camel!r}, and {known!r} is a Python name, or a name of what is written there, "
             "already; choose another name"
         )
 

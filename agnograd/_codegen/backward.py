@@ -40,7 +40,7 @@ def backward_source(op: Op, manner: Manner, pullbacks: Pullbacks) -> str:
 def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> str:
     """Write ``(g, node, gradients, arrivals, keep) -> edge or None``.
 
-    The gradients go to where the edges' gradients arrive, of raw arrays alone. The first edge that
+    The gradients go to where the edges' gradients arrive, only of raw arrays. The first edge that
     is reached is returned: the queue still lacks it. What the node saved is freed unless ``keep``.
     ``looks`` says whether a gradient may be large where the cotangent is not.
     """
@@ -115,7 +115,7 @@ def _square(op: Op, manner: Manner) -> Iterator[str]:
 def _freeing(op: Op) -> Iterator[str]:
     """Free what the node saved: as ``agnograd._graph.nodes.forget``, for a known op.
 
-    Numbers, shapes, dtypes and the like stay: nobody reads them, and they are no arrays.
+    Numbers, shapes, dtypes and the like stay: nobody reads them, and they are not arrays.
     """
     yield "if not keep:"
     if op.of_numbers:

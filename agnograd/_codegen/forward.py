@@ -21,8 +21,8 @@ __all__ = [
 ]
 
 # How an op is called: as a function of the namespace, or as an operator of arrays, where an
-# operand that is no array gets its chance to answer (Python's NotImplemented), also reflected; or
-# as a ufunc of NumPy's, where either operand may be such a one.
+# operand that is not an array gets its chance to answer (Python's NotImplemented), also reflected;
+# or as a NumPy ufunc, where either operand may be such a one.
 Form = Literal["function", "operator", "reflected", "ufunc"]
 OPERANDS: dict[Form, tuple[str, ...]] = {
     "function": (),
@@ -31,7 +31,7 @@ OPERANDS: dict[Form, tuple[str, ...]] = {
     "ufunc": ("x1", "x2"),
 }
 
-# Options that are no numbers, which a result could depend on smoothly, nor positions.
+# Options that are neither positions nor numbers that a result could depend on smoothly.
 STRUCTURE = frozenset(
     {
         *("copy", "device", "dtype", "indexing", "keepdims", "kind", "max_version", "mode"),
@@ -96,7 +96,7 @@ def _observed(op: Op, given: str, inputs: str, options: str) -> Iterator[str]:
     yield "    _op = _call"
     yield f"    _out = _kernel({given})"
     yield "else:"
-    # What takes the inputs alone needs no function that binds options.
+    # What takes only the inputs needs no function that binds options.
     if given == inputs.removesuffix(", "):
         yield f"    _inputs = ({inputs})"
         yield "    _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})"
@@ -117,7 +117,7 @@ def _observed(op: Op, given: str, inputs: str, options: str) -> Iterator[str]:
 def _unwrapping(op: Op, form: Form) -> Iterator[str]:
     """Replace each Variable by its raw array, and remember the node that made it.
 
-    Operands of an operator that are no arrays leave the answer to their own types.
+    Operands of an operator that are not arrays leave the answer to their own types.
     """
     operands = OPERANDS[form]
     # What Python calls an operator of is a Variable of this backend, whatever the other one is.
@@ -267,7 +267,7 @@ def _kept(saved: Saved, tracked: tuple[str, ...] | None) -> str:
 
 
 def _reading_node(op: Op) -> Iterator[str]:
-    """Make the node of one element, which is no view; a leaf keeps its shape and dtype itself."""
+    """Make the node of one element, which is not a view; a leaf keeps shape and dtype itself."""
     yield "if _type(_out) is _Number or _type(_out) in _scalars:"
     yield "    if _type(_x_node) is _Leaf:"
     yield "        if _x_node.facts is None:"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["generated", "missing"]
 
 _SCALARS = frozenset({bool, int, float})
-# What options most often are: that they are no Variables need not be asked.
+# What options most often are: that they are not Variables need not be asked.
 _OPTIONS = frozenset({bool, int, float, str, tuple, type(None)})
 
 
@@ -147,7 +147,7 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
         setattr(call, attribute, lambda *arguments: compiled()(*arguments))
 
     own = _pullbacks(op, call, scope)
-    # Backends know raw arrays alone; under `create_graph` there are others.
+    # Backends know only raw arrays; under `create_graph` there are others.
     called = {name: partial(_called, name, given) for name, given in own.items()}
     guarded: Manner = "guarded" if multiplies(op) else "plain"
     put("backward", lambda: backward_source(op, "plain", called))
@@ -184,7 +184,7 @@ def _called(name: str, given: str, otherwise: list[str]) -> list[str]:
 
 
 def _written(scope: dict[str, Any], name: str, given: str, otherwise: list[str]) -> list[str]:
-    """Write it out, or call it, for raw arrays alone."""
+    """Write it out, or call it, only for raw arrays."""
     function = f"_pullback_{name}"
     return written_out(scope[function], given, f"_{name}_grad", function, scope, otherwise)
 

@@ -89,8 +89,8 @@ def guarded(raw: Any, g: Any, partial: Any, xp: Any) -> Any:
     It is the derivative that is replaced, not the product, which stays linear in g: where a
     cotangent happens to be 0, its own derivative is as before. Raw arrays, whose namespace is
     ``raw``, have none: there any derivative may be replaced where g is 0. A product that is
-    recorded leaves elements out itself, and forward mode is told of it: what its derivatives make
-    of these elements is guarded alike.
+    recorded leaves elements out itself, and forward mode is told: what its derivatives make of
+    these elements is guarded alike.
     """
     if is_python_scalar(partial):
         if partial - partial == 0:  # it is finite

@@ -79,7 +79,7 @@ def run_pass(
         returns replaces the gradient.
     beyond : bool
         Whether gradients go on from one target to another. If not, this pass is a part of another
-        one, which will: then no hook on a target hears of its part.
+        one, which will: then no hook on a target is called with its part.
 
     Returns
     -------
@@ -168,7 +168,7 @@ class Pass:
             self.arrivals.special = True
 
     def aim(self, starts: Sequence[Edge], targets: Sequence[Edge], beyond: bool) -> None:
-        """Ask for the gradients of some nodes alone: see ``run_pass``."""
+        """Ask only for the gradients of some nodes: see ``run_pass``."""
         self.targets = {node[RANK] for node in targets}
         self.noticing = self.retain_grads or not all(isinstance(node, Leaf) for node in targets)
         self.path = on_path(starts, targets)
@@ -242,7 +242,7 @@ class Pass:
         return self.hand_on(pairs, op.domain)
 
     def visit(self, node: Edge, g: Any) -> Edge | None:
-        """Visit a node that is no plain op, or in a pass of which more is asked."""
+        """Visit a node that is not a plain op, or in a pass of which more is asked."""
         if Backend.switching:
             with on_device(node, g):
                 pairs = self.pairs(node, g)
@@ -355,7 +355,7 @@ class Pass:
     def differentiate(self, node: Node, taken: Node, g: Any) -> Pairs:
         """Run a node's rule in any other than the plain case; return the inputs' gradients.
 
-        ``taken`` is the node with those of its edges alone that the pass will take.
+        ``taken`` is the node with only those of its edges that the pass will take.
         """
         op: Call = node[OP]
         arrivals = self.arrivals

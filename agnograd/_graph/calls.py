@@ -23,7 +23,7 @@ Pairs = Sequence[tuple[Any, Any]]
 Backward = Callable[..., Pairs]
 # What a saved value is: the input of this number, "out" (or which of several outputs), "each" of a
 # sequence of inputs, an array that is "constant" or of "unknown" origin, the names of "attributes";
-# None for what is no array.
+# None for what is not an array.
 Source = int | str | tuple[Any, ...] | None
 
 
@@ -245,7 +245,7 @@ class SharedCall(Call):
         return self._variant("reading", reads=True, turn=False)
 
     def reading_leaf(self) -> SharedCall:
-        """Return what stands for calls that read one element of a leaf: nodes keep the key alone.
+        """Return what stands for calls that read one element of a leaf: nodes keep only the key.
 
         The leaf, to which their edge goes, knows its shape and dtype.
         """
@@ -321,13 +321,13 @@ class ObservedCall(Call):
         self.__class__ = self._packed_kind
 
     def watched(self) -> ObservedCall:
-        """Become a call that takes no step of its own: it is in one node alone."""
+        """Become a call that takes no step of its own: it is in only one node."""
         if self.step is not None:
             self.__class__ = self._packed_kind
         return self
 
     def when_freed(self) -> tuple[Any, ...]:
-        """Become a call whose derivative is an error: it is in one node alone."""
+        """Become a call whose derivative is an error: it is in only one node."""
         self.__class__ = self._freed_kind
         return self, *self._nothing
 

@@ -200,7 +200,7 @@ class Watch:
 
 
 def watch(node: Edge) -> Watch:
-    """Return the node's watch, made on first use: from then on it is no plain op."""
+    """Return the node's watch, made on first use: from then on it is not a plain op."""
     if node[WATCH] is None:
         node[WATCH] = Watch()
         node[OP] = node[OP].watched()

@@ -60,7 +60,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
             raise
 
     def _level(self, outer: Mode | None) -> Mode:
-        """Return a new level inside of another one."""
+        """Return a new level inside another one."""
         recording = self._recording
         if outer is None:
             hooks = None if self._hooks is None else self._hooks()

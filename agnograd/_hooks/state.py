@@ -29,7 +29,7 @@ Kept = Callable[..., tuple[Any, ...]]
 
 
 class Recorder(Protocol):
-    """What hears of every node: ``append`` says whether others shall hear of it, too.
+    """What is notified of every node: ``append`` says whether others are notified, too.
 
     ``guard`` tells it that a node is a product, of a cotangent and a derivative, in which what is
     infinite is none of the cotangent's business where that is 0.
@@ -46,9 +46,9 @@ class Mode:
     ``owner`` is what entered it, and leaves it: an interrupt may keep others from leaving theirs,
     which then end with it. ``hooks`` are the active plugins, and ``observers`` the same if one of
     them looks at ops. ``kept``, while gradient managers are active, replaces by None the nodes of
-    inputs that depend on nothing that a manager attached. ``tape`` hears of every node. ``watches``
-    says whether anyone needs to be told of nodes at all. ``inside`` says whether a function that is
-    being transformed runs. ``closing`` is what ends with the level.
+    inputs that depend on nothing that a manager attached. ``tape`` is notified of every node.
+    ``watches`` says whether anyone needs to be notified of nodes at all. ``inside`` says whether a
+    function that is being transformed runs. ``closing`` is what ends with the level.
     """
 
     __slots__ = (
@@ -103,7 +103,7 @@ class Mode:
 # ``agnograd._engine.reference``.
 REFERENCE = os.environ.get("AGNOGRAD_REFERENCE", "0") not in ("", "0")
 
-# None is the usual state (recording, no hooks), so that an op pays for one test alone. A process
+# None is the usual state (recording, no hooks), so that an op pays for only one test. A process
 # with AGNOGRAD_PLUGINS starts in a state of its own, whose hooks
 # agnograd._hooks.activation fills in.
 PROCESS_PLUGINS = [

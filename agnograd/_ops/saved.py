@@ -88,7 +88,7 @@ def _fact(array: str, what: str) -> str:
 
 
 def reads(op: Op) -> bool:
-    """Return whether an op reads an array at a key, and its rule needs the array's facts alone."""
+    """Return whether an op reads an array at a key, and its rule needs only the array's facts."""
     if op.accumulate is None or op.arrays != ("x",):
         return False
     return [saved.name for saved in saved_values(op)] == ["key", "x_shape", "x_dtype"]

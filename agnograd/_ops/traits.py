@@ -49,7 +49,7 @@ def combines_two(op: Op) -> bool:
 
 
 def may_cast(op: Op) -> bool:
-    """Return whether a result may have another dtype than what its inputs are promoted to.
+    """Return whether a result may have a dtype other than what its inputs are promoted to.
 
     It is the one that was asked for, or that of the array which something is written into.
     """

@@ -69,7 +69,7 @@ def _from_plugin(name: str) -> Backend:
         manager.check_pending()
     except pluggy.PluginValidationError as error:
         raise PluginError(
-            f"backend {name!r} of {origin(entry)} is no valid plugin: {error}"
+            f"backend {name!r} of {origin(entry)} is not a valid plugin: {error}"
         ) from error
     backend = manager.hook.backend()
     if not isinstance(backend, Backend) or backend.name != name:

@@ -221,7 +221,7 @@ def installed(group: str) -> dict[str, EntryPoint]:
 
 
 def chosen(group: str, name: str) -> EntryPoint | None:
-    """Return the entry point of a name, if there is one; that there are several warns."""
+    """Return the entry point of a name, if there is one; it warns if there are several."""
     found = [entry for entry in every(group) if entry.name == name]
     if len(found) > 1:
         import warnings
@@ -254,12 +254,12 @@ def origin(entry: EntryPoint) -> str:
 
 
 def unknown(kind: str, name: str, group: str) -> str:
-    """Say that nothing in a group has a name, what there is, and what may have been meant."""
+    """Say that nothing in a group has a name, what is installed, and what may have been meant."""
     import difflib
 
     names = list(installed(group))
     if not names:
-        return f"no {kind} is named {name!r}, and none is installed: install agnograd anew"
+        return f"no {kind} is named {name!r}, and none is installed: reinstall agnograd"
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"no {kind} is named {name!r}; installed: {', '.join(names)}{hint}"

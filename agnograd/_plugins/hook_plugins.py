@@ -53,7 +53,7 @@ def plugins() -> dict[str, PluginInfo]:
 def _is_found(module: str) -> bool:
     from importlib.util import find_spec
 
-    # The top-level package alone: looking for a submodule would import its parents.
+    # Only the top-level package: looking for a submodule would import its parents.
     return find_spec(module.partition(".")[0]) is not None
 
 
@@ -63,7 +63,7 @@ def plugin_named(name: str) -> object:
     Raises
     ------
     UnknownPluginError
-        If no installed plugin has this name; the message lists those that there are.
+        If no installed plugin has this name; the message lists the installed ones.
     PluginError
         If it fails to load.
     """

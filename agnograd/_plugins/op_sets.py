@@ -31,7 +31,7 @@ def op_sets() -> tuple[tuple[str, OpSet], ...]:
             if not isinstance(ops, OpSet):
                 raise PluginError(
                     f"{entry.group} entry point {entry.name!r} of {origin(entry)} ({entry.value}) "
-                    f"is no OpSet but {type(ops).__name__}: the entry point must name an OpSet"
+                    f"is not an OpSet but {type(ops).__name__}: the entry point must name an OpSet"
                 )
         except PluginError as error:
             warnings.warn(

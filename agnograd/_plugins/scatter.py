@@ -1,4 +1,4 @@
-"""Adding at an index, in the standard alone: the default for libraries that have no such thing."""
+"""Adding at an index, only in the standard: the default for libraries that have no such thing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adding and writing at an index by selection, in the standard alone.
+"""Adding and writing at an index by selection, only in the standard.
 
 No array is written to, and nothing depends on the values of an index: each place of the result
 selects what belongs there. It serves libraries whose arrays are immutable, or which do not read by

@@ -88,7 +88,7 @@ class Forgetful:
     """A recorder that lets every node forget what it saved."""
 
     def append(self, node: Node, out: Any) -> bool:
-        """Free what a node has just saved; nobody else needs to hear of it."""
+        """Free what a node has just saved; nobody else needs to be notified."""
         forget(node)
         return False
 

@@ -26,7 +26,7 @@ OnReady = Callable[[Variable, Variable], Variable | None]
 
 
 class Attachment(NamedTuple):
-    """An attached Variable, and who is to hear of its gradient."""
+    """An attached Variable, and who is called with its gradient."""
 
     variable: Variable
     callbacks: list[OnReady]

@@ -53,7 +53,7 @@ class Trace:
     argnums : int or sequence of int
         The positions of the arguments to differentiate.
     tape : Tape, optional
-        What hears of every node that the run records.
+        What is notified of every node that the run records.
     tangents
         What is given besides the arguments.
     """
@@ -97,7 +97,7 @@ class Trace:
                 self.result = f(*lifted, **map_leaves(_constant, kwargs))
                 for leaf in leaves(self.result):
                     if isinstance(leaf, View):
-                        leaf.refresh()  # while the tape hears of it
+                        leaf.refresh()  # while the tape is notified of it
         finally:
             set_mode(outer)  # as it is already, unless an interrupt came at the end of the block
 
@@ -205,7 +205,7 @@ class Trace:
     def _depends_on_outside(self, variables: Iterable[Variable]) -> bool:
         """Whether values depend on anything tracked that was there before this run.
 
-        What depends on this run's own inputs alone is cut loose: otherwise every result would
+        What depends only on this run's own inputs is cut loose: otherwise every result would
         hold the graph that made it, and so would all that is computed from it.
         """
         return any(older([variable._node for variable in variables], self.start))
@@ -252,7 +252,7 @@ def _position(argnum: int, count: int) -> int:
 
 
 def _differentiated(leaf: Any, position: int) -> Input:
-    """Return a Variable of its own for an input: its gradient is that of this place alone."""
+    """Return a Variable of its own for an input: its gradient is only that of this place."""
     domain: Domain = domain_of(leaf)
     if isinstance(leaf, Variable):
         data, tracked = leaf._raw, leaf._node is not None and is_grad_enabled()

@@ -202,7 +202,7 @@ class Forward(Function):
 class Pullback(Function):
     """The pullback of a call as a function of the cotangents, whose transpose is a push.
 
-    The inputs are arguments, too, so that to ask for a derivative by them can be an error.
+    The inputs are arguments, too, so that asking for a derivative by them can raise.
     """
 
     def __init__(self, call: WrappedCall, outputs: Sequence[Any], tracked: bool) -> None:
@@ -210,7 +210,7 @@ class Pullback(Function):
         self.given: list[bool] = []  # which inputs have a cotangent; shared by all copies
 
     def forward(self, xp: Any, *arrays: Any) -> Any:
-        """Return the cotangents that there are."""
+        """Return the existing cotangents."""
         count = len(self.outputs)
         inputs = arrays[count:]
         self.save(*inputs)

@@ -81,7 +81,7 @@ def flags_in(what: str, **flags: Any) -> None:
     Raises
     ------
     ArgumentError
-        If one of them is no flag.
+        If one of them is not a flag.
     """
     for name, flag in flags.items():
         if flag is not None:
@@ -94,7 +94,7 @@ def name_in(what: str, name: Any, example: str) -> None:
     Raises
     ------
     ArgumentError
-        If it is no text.
+        If it is not a str.
     """
     if not isinstance(name, str):
         raise ArgumentError(f"{what} is {_named(name)}; it must be a name, {example} say")
@@ -141,7 +141,7 @@ def pair_from(what: str, result: Any) -> tuple[Any, Any]:
     Raises
     ------
     ArgumentError
-        If it is no pair.
+        If it is not a pair.
     """
     if isinstance(result, tuple | list) and len(result) == 2:
         value, aux = result

@@ -1,4 +1,4 @@
-"""Locks that are free in a forked child: who held one is a thread of the parent alone."""
+"""Locks that are free in a forked child: its holder is a thread of the parent."""
 
 from __future__ import annotations
 

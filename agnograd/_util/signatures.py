@@ -47,12 +47,12 @@ def prototype(text: str) -> FunctionType:
     Raises
     ------
     RuleError
-        If the text is no such signature.
+        If the text is not such a signature.
     """
     try:
         return _function(text.partition("(")[2])
     except (SyntaxError, NameError) as error:
-        raise RuleError(f"{text!r} is no signature such as 'sum(x, /, *, axis=None)'") from error
+        raise RuleError(f"{text!r} is not a signature such as 'sum(x, /, *, axis=None)'") from error
 
 
 # Ops have some hundred signatures; programs may make others for ever.
@@ -72,10 +72,10 @@ def signature_of(text: str) -> inspect.Signature:
 
 
 def check_name(chapter: str, name: str) -> None:
-    """Raise if an op cannot have a name: it is no name in Python, or a namespace's own."""
+    """Raise if an op cannot have a name: it is not a name in Python, or a namespace's own."""
     *_, last = parts = name.split(".")
     if not all(part.isidentifier() and not iskeyword(part) for part in parts):
-        raise RuleError(f"{chapter}: {name!r} is no name of a function; name the op otherwise")
+        raise RuleError(f"{chapter}: {name!r} is not a name of a function; name the op otherwise")
     if last.startswith("_") and name not in _SPECIAL:
         raise RuleError(
             f"{chapter}: {name!r} begins with an underscore, as what a namespace has for itself "

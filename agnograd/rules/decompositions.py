@@ -108,7 +108,7 @@ def _qr_vjp(g: Any, out: Any, x_shape: Shape, xp: Any) -> Any:
 def _tall_qr(gq: Any, gr: Any, q: Any, r: Any, xp: Any) -> Any:
     """Differentiate where the result depends on independent columns only.
 
-    A column that depends on those before it gives a column of Q that rounding alone chooses. If the
+    A column that depends on those before it gives a column of Q that only rounding chooses. If the
     cotangent asks for that one, beyond rounding, the matrix has NaN, and its batch goes on.
     """
     size, eps = xp.linalg.vector_norm(r, axis=-2), xp.finfo(r.dtype).eps

@@ -63,7 +63,7 @@ def _to_half(g: Any, axis: int, norm: str, xp: Any) -> Any:
 def _from_half(g: Any, n: int, axis: int, norm: str, xp: Any) -> Any:
     """Return the adjoint of the real forward transform.
 
-    It is the real part of the sum over the half that there is, and the real inverse transform is
+    It is the real part of the sum over the half that is stored, and the real inverse transform is
     that over all frequencies, the left out ones being the conjugates.
     """
     return xp.fft.irfft(_weighted(g, n, axis, 0.5, xp), n=n, axis=axis, norm=_OTHER[norm])

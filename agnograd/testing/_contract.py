@@ -47,7 +47,7 @@ def plugin_contract(plugin: object, backends: Sequence[str] | None = None) -> li
     from agnograd._hooks.activation import hooks
     from agnograd.testing._trials import TRIALS
 
-    hooks(plugin)  # one that there is not, or that does not load, is no matter of the contract
+    hooks(plugin)  # whether it exists and loads is not a matter of the contract
     checked = []
     for backend in installed_backends() if backends is None else backends:
         try:

@@ -16,11 +16,11 @@ class Event(NamedTuple):
     hook : str
         The hook's name.
     op : str or None
-        The name of the op; None for hooks that are told of none.
+        The name of the op; None for hooks that do not get one.
     value : str or None
         For ``save_value``: the name that the op's rule knows the saved array by.
     error : type or None
-        For the hooks that are told of failures: the type of the exception.
+        For the hooks that get failures: the type of the exception.
     """
 
     hook: str

@@ -44,7 +44,7 @@ def _scopes_nest(plugin: object, xp: Any) -> None:
     expected = gradient(xp)
     with hooks(plugin) as (outer,):
         with hooks(plugin, outer) as (inner, _):
-            _compare("inside of both", gradient(xp), expected)
+            _compare("inside both", gradient(xp), expected)
         _compare("after the inner one", gradient(xp), expected)
         with hooks(inner):
             _fail(xp, "backward")

@@ -28,7 +28,7 @@ class CupyBackend(Backend):
     capabilities = Capabilities(devices=("cuda",))
 
     def namespace(self) -> ModuleType:
-        """Return ``array_api_compat.cupy``; that there is no device is an error."""
+        """Return ``array_api_compat.cupy``; it raises if there is no device."""
         import array_api_compat.cupy as xp
 
         _check_device()
@@ -184,9 +184,9 @@ def _own_memory() -> tuple[type, ...]:
 
 
 def _owns(x: Any) -> bool:
-    """Return whether an array has memory of CuPy's to itself, and views of it refer to it.
+    """Return whether an array has CuPy memory to itself, and views of it refer to it.
 
-    Views by strides, and arrays that are made over a pointer, refer to the memory alone.
+    Views by strides, and arrays that are made over a pointer, refer only to the memory.
     """
     if x.base is not None:
         return False

@@ -149,7 +149,7 @@ class DaskBackend(Backend):
 
     @contextmanager
     def conformance(self) -> Iterator[None]:
-        """Compute in this thread; NumPy warns there and then, not in a context of agnograd's."""
+        """Compute in this thread; NumPy warns there and then, not in an agnograd context."""
         import dask
 
         with dask.config.set(scheduler="synchronous"), warnings.catch_warnings():

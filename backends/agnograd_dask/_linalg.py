@@ -63,7 +63,7 @@ def _each(
     place: Any = (),
     **options: Any,
 ) -> Any:
-    """Apply a function of NumPy's to each matrix; a matrix becomes one chunk."""
+    """Apply a NumPy function to each matrix; a matrix becomes one chunk."""
     function: Callable[..., Any] = getattr(np.linalg if name in _NUMPYS else by_numpy, name)
     inputs, _, outputs = signature.partition("->")
     several = outputs.count(")") > 1

@@ -1,4 +1,4 @@
-"""The JAX backend of agnograd: immutable arrays, and tracers inside of ``jax.jit``."""
+"""The JAX backend of agnograd: immutable arrays, and tracers inside ``jax.jit``."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class JaxBackend(Backend):
         return JaxBridge()
 
     def synchronize(self, array: Any = None) -> None:
-        """Wait for the array, or for all arrays that there are."""
+        """Wait for the array, or for all existing arrays."""
         import jax
 
         alive = (each for each in jax.live_arrays() if not each.is_deleted())

@@ -113,7 +113,7 @@ def _exported(program: Any, results: Callable[[Sequence[Any]], Sequence[Any]]) -
 
     def compute(*xs: Any) -> tuple[Any, ...]:
         if program.backend == "jax" or not any(isinstance(x, jax.core.Tracer) for x in xs):
-            # What JAX hands over may be an array of NumPy's, or of a kind of its own.
+            # What JAX hands over may be a NumPy array, or of a kind of its own.
             return tuple(program.outputs([jnp.asarray(x) for x in xs]))
         facts = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in results(xs))
         found = jax.pure_callback(on_host, facts, *xs, vmap_method="sequential")
@@ -146,7 +146,7 @@ def _results_of(program: Program) -> Callable[[Sequence[Any]], Sequence[Any]]:
                 found = program.outputs([np.ones(x.shape, x.dtype) for x in xs])
             except Exception as error:
                 error.add_note(
-                    "agnograd: in a trace of JAX's, the function was run on arrays of ones, to see "
+                    "agnograd: in a JAX trace, the function was run on arrays of ones, to see "
                     "the shapes and dtypes of its results; tell them by bridge.jax(f, results=...)"
                 )
                 raise

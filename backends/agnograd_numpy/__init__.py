@@ -17,7 +17,7 @@ __all__ = ["NumpyBackend", "backend"]
 class NumpyBackend(Backend):
     """NumPy's arrays, through the namespace of array-api-compat.
 
-    NumPy gives 0-d results as scalars; inside of agnograd they stay scalars, whose arithmetic
+    NumPy gives 0-d results as scalars; inside agnograd they stay scalars, whose arithmetic
     is ten times as fast as that of 0-d arrays.
     """
 

@@ -13,7 +13,7 @@ from agnograd.extend import inline
 
 __all__ = ["KERNELS", "filled", "matmul"]
 
-# A name of this module is found faster than an attribute of NumPy's.
+# A name of this module is found faster than a NumPy attribute.
 _ndarray, _empty, _matmul, _number = np.ndarray, np.empty, np.matmul, np.float64
 _add: Any = np.add.reduce
 _ONE, _ZERO = np.float64(1), np.float64(0)

@@ -1,6 +1,6 @@
 """The array-api-strict backend of agnograd: it has the standard and nothing else.
 
-What runs here uses the standard alone. array-api-strict computes with NumPy, and rejects all that
+What runs here uses only the standard. array-api-strict computes with NumPy, and rejects all that
 NumPy allows beyond the standard.
 """
 
@@ -41,7 +41,7 @@ class StrictBackend(Backend):
         return self.to_host(x).tobytes()
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        """Return what is checked on the first array alone, and what reads the other triangle."""
+        """Return what is checked only on the first array, and what reads the other triangle."""
         xp = self.namespace()
 
         def cholesky(x: Any, /, *, upper: bool = False) -> Any:

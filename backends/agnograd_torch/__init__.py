@@ -24,7 +24,7 @@ __all__ = ["TorchBackend", "backend"]
 class TorchBackend(Backend):
     """PyTorch's tensors, through the namespace of array-api-compat.
 
-    Tensors that require a gradient of PyTorch's are refused: two engines would each hold a part of
+    Tensors that require a PyTorch gradient are refused: two engines would each hold a part of
     the graph, and a gradient would be lost between them.
     """
 
@@ -47,7 +47,7 @@ class TorchBackend(Backend):
         return (torch.Tensor,)
 
     def array(self, value: Any) -> Any:
-        """Return a tensor as it is; one that requires a gradient of PyTorch's is an error."""
+        """Return a tensor as it is; one that requires a PyTorch gradient raises."""
         if value.requires_grad:
             raise LostGradientError(
                 "a tensor that requires a gradient of PyTorch's cannot be differentiated by "

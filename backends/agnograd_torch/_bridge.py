@@ -89,7 +89,7 @@ class TorchRecord:
 
 
 class _Exported(torch.autograd.Function):  # type: ignore[misc]
-    """A record of agnograd's in PyTorch's graph; its gradient is another one."""
+    """An agnograd record in PyTorch's graph; its gradient is another one."""
 
     @staticmethod
     def forward(ctx: Any, record: Callable[[Sequence[Any]], Record], *inputs: Any) -> Any:
@@ -126,7 +126,7 @@ def _start(x: torch.Tensor) -> torch.Tensor:
 
 
 def _check_closed(results: Iterable[Any], starts: Sequence[Any]) -> None:
-    """Raise if results depend on tensors that require a gradient and are no start."""
+    """Raise if results depend on tensors that require a gradient and are not inputs."""
     known = {id(start) for start in starts}
     leaves = [each for each in results if each.requires_grad and each.grad_fn is None]
     stack = [each.grad_fn for each in results if each.grad_fn is not None]

@@ -27,7 +27,7 @@ def as_index(part: Any) -> Any:
         return part
     import torch
 
-    if isinstance(part, Integral):  # a scalar of NumPy's, which is no array
+    if isinstance(part, Integral):  # a NumPy scalar, which is not an array
         return int(part)
     found = torch.as_tensor(part)
     inexact = found.dtype.is_floating_point or found.dtype.is_complex

@@ -9,7 +9,7 @@ __all__ = ["forward_steps"]
 
 
 def forward_steps(key: Any, shape: Sequence[int]) -> tuple[Any, tuple[int, ...]]:
-    """Return a basic key with positive steps alone, and the axes of its result to flip.
+    """Return a basic key with only positive steps, and the axes of its result to flip.
 
     Parameters
     ----------

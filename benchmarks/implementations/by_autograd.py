@@ -26,7 +26,7 @@ def namespace() -> Any:
     """Return autograd's functions, by the names of the array API standard."""
 
     def diagonal(a: Any) -> Any:
-        return anp.diagonal(a, axis1=-1, axis2=-2)  # its derivative knows these axes alone
+        return anp.diagonal(a, axis1=-1, axis2=-2)  # its derivative knows only these axes
 
     linalg = SimpleNamespace(
         cholesky=anp.linalg.cholesky, solve=anp.linalg.solve, diagonal=diagonal

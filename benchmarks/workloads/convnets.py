@@ -1,4 +1,4 @@
-"""The networks of the example ``convnets.py``, which are compared with peers' alone."""
+"""The networks of the example ``convnets.py``, which are compared only with peers'."""
 
 from __future__ import annotations
 

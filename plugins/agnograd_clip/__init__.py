@@ -101,7 +101,7 @@ class Clip(Uncopied):
         leaves = [leaf for leaf in chosen if leaf.grad is not None]
         if not leaves:
             raise ValueError(
-                "there is no gradient to clip: run a backward pass inside of `with ag.hooks(...)`, "
+                "there is no gradient to clip: run a backward pass inside `with ag.hooks(...)`, "
                 "or pass the parameters that have a grad"
             )
         return leaves, [leaf.grad.data for leaf in leaves if leaf.grad is not None]

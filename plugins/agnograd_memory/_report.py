@@ -29,7 +29,7 @@ def table(facts: dict[str, Any]) -> Table:
         row = saved.get(holder, nothing)
         sizes = decimal(at_peak.get(holder, 0)), decimal(row["bytes"])
         row_of = holder.op, holder.name, *sizes, str(row["values"]), holder.location or ""
-        made.add_row(*map(Text, row_of))  # square brackets are no markup in them
+        made.add_row(*map(Text, row_of))  # square brackets in them are not markup
     made.add_row("peak", "", decimal(facts["peak"]), style="bold")
     made.add_row("now", "", decimal(facts["held"]), style="bold")
     for backend, figures in facts["device"].items():

@@ -37,7 +37,7 @@ class NaN(Uncopied):
     backward : bool
         Check the gradients that rules compute, and those of leaves.
     inf : bool
-        Look for infinities too, not for NaN alone.
+        Look for infinities too, not only for NaN.
     action : {"raise", "warn"}
         Raise ``NaNError``; or warn with ``NaNWarning``: in each step at the first finding, and
         at every op that makes such values from others.
@@ -84,7 +84,7 @@ class NaN(Uncopied):
         """Check an op's outputs."""
         if self.backward:
             _ = op.location  # reading it keeps it for the backward pass
-        # What a rule computes on its way is no finding: rules mask what they do not use.
+        # What a rule computes on its way is not a finding: rules mask what they do not use.
         if self.forward and not self._local.rules and op.name not in _UNINITIALISED:
             self._check(op, "forward", outputs, {"inputs": inputs})
 

@@ -107,7 +107,7 @@ def _is_never_bad(value: Any, inf: bool) -> bool:
 
 
 def facts_of(value: Any) -> dict[str, Any]:
-    """Return what there is to say of an array that has a NaN or an infinity."""
+    """Return what to say about an array that has a NaN or an infinity."""
     xp = array_api_compat.array_namespace(value)
     bad, kind = xp.isnan(value), "NaN"
     if not xp.any(bad):

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, which keeps its arguments alone.
+"""Scaled dot-product attention, which keeps only its arguments.
 
 The matrix of weights has an element for each pair of a query and a key. It is not kept: each rule
 computes it again.
@@ -56,7 +56,7 @@ def scaled_dot_product_attention(
         Boolean: whether a query may attend to a key. Of floating point: added to the scores. A
         query that may attend to nothing gets zeros.
     is_causal : bool
-        Whether a query may attend to the keys up to its own place alone.
+        Whether a query may attend only to the keys up to its own place.
     scale : float, optional
         What scores are multiplied with; by default one over the square root of the width.
 

@@ -1,4 +1,4 @@
-"""The functions ``conv1d`` to ``conv_transpose3d``, with the options of PyTorch's."""
+"""The functions ``conv1d`` to ``conv_transpose3d``, with PyTorch's options."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def dropout(xp: Any, x: Any, key: Any, p: float = 0.5, *, training: bool = True)
     Raises
     ------
     ValueError
-        If p is no probability, or the key none of these.
+        If p is not a probability, or the key none of these.
     """
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"p is a probability, not {p!r}")

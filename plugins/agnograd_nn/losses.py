@@ -94,7 +94,7 @@ def cross_entropy(
         Scores.
     target : array
         The indices of the right classes, shape (batch, ...) or (); or the probabilities of
-        classes, of the shape of x. An index that is no class makes a loss of NaN.
+        classes, of the shape of x. An index that is not a class makes a loss of NaN.
     weight : array, shape (classes,), optional
         The weights of classes.
     ignore_index : int

@@ -1,4 +1,4 @@
-"""The functions ``max_pool1d`` to ``avg_pool3d``, with the options of PyTorch's."""
+"""The functions ``max_pool1d`` to ``avg_pool3d``, with PyTorch's options."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _window(
 ) -> Window:
     """Return the window of a pooling; with ``ceil`` the last one may begin near the end.
 
-    It is one more window along an axis, if it begins inside of the array or its first padding.
+    It is one more window along an axis, if it begins inside the array or its first padding.
     """
     lengths = x_shape[2:]
     kernel = per_axis(kernel_size, len(lengths), "kernel_size")

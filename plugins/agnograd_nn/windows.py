@@ -73,7 +73,7 @@ class Window:
         return (slice(None), slice(None), *slices)
 
     def keys_along(self, counts: Sequence[int]) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield, for each spatial axis, what reads each element of windows along it alone."""
+        """Yield, for each spatial axis, what reads each element of windows only along it."""
         for axis, (size, count) in enumerate(zip(self.kernel, counts, strict=True)):
             step, space = self.stride[axis], self.dilation[axis]
             starts = [place * space for place in range(size)]

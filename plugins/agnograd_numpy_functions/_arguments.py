@@ -123,7 +123,7 @@ def _kind(xp: Any, dtype: Any) -> int:
 
 
 def check_cast(xp: Any, dtype: Any, to: Any, casting: str = "same_kind") -> None:
-    """Refuse what NumPy refuses: to lose the imaginary part, or the fraction, without a word."""
+    """Refuse what NumPy refuses: to lose the imaginary part, or the fraction, silently."""
     if casting != "unsafe" and _kind(xp, dtype) > _kind(xp, to):
         raise TypeError(
             f"a result of dtype {dtype} is not written as {to} with casting={casting!r}, which "

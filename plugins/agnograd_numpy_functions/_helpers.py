@@ -64,7 +64,7 @@ def mask_of(xp: Any, where: Any, shape: tuple[int, ...]) -> Array:
     Raises
     ------
     TypeError
-        If it is no array of booleans: NumPy takes no numbers for a mask.
+        If it is not an array of booleans: NumPy takes no numbers for a mask.
     """
     mask = xp.asarray(where)
     if not is_bool(xp, mask):

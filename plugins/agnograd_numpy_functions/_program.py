@@ -29,7 +29,7 @@ Array = Any  # an array: a Variable of the backend
 Operand = Any  # an array, or a Python scalar, which takes the dtype of the arrays that it meets
 Arrays = Any  # several arrays, or one with a leading axis: a list of Variables
 Operands = Any  # the same, with Python scalars as they are
-DType = Any  # a dtype of NumPy's: one of the backend
+DType = Any  # a NumPy dtype: one of the backend
 Out = Any  # where the result is written: None, when the program is called
 Into = Any  # an array that is written to: a Variable, which a raw array is written from afterwards
 
@@ -67,7 +67,7 @@ def _is_plain(value: Any) -> bool:
 
 
 class Program:
-    """One function of NumPy's, written in the standard's functions.
+    """One NumPy function, written in the standard's functions.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Program:
 
 
 class Table(dict[str, Program]):
-    """Functions of NumPy's, by name."""
+    """NumPy functions, by name."""
 
     def add(self, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Register a program under NumPy's names for it."""

@@ -287,7 +287,7 @@ def _result_type(xp: Any, *arrays_and_dtypes: Any) -> Any:
 @table.add("can_cast")
 def _can_cast(xp: Any, from_: Any, to: DType, casting: str = "safe") -> bool:
     if casting != "safe":
-        raise UnsupportedFunctionError("np.can_cast of Variables answers for casting='safe' alone")
+        raise UnsupportedFunctionError("np.can_cast of Variables answers only for casting='safe'")
     answer: bool = xp.can_cast(getattr(from_, "dtype", from_), to)
     return answer
 

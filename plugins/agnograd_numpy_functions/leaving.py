@@ -1,4 +1,4 @@
-"""Who asked for NumPy's memory of a tracked array, and what there is instead: an error's text."""
+"""Who asked for NumPy's memory of a tracked array, and what to use instead: an error's text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SKLEARN = (
 
 
 def asked(variable: Variable, protocol: str) -> str:
-    """Return who asked for the memory of a tracked array, and what there is instead."""
+    """Return who asked for the memory of a tracked array, and what to use instead."""
     frames = list(_outside(currentframe()))
     user = next((frame for frame in frames if not _is_installed(frame)), None)
     source = "" if user is None else _source(user)
@@ -177,7 +177,7 @@ def _instead_of_numpys(function: str, called: Any) -> str:
     if function not in FUNCTIONS and not hasattr(called, "nin"):
         return ""
     return (
-        f"NumPy looks for Variables among the main arguments of np.{function}, and never inside of "
+        f"NumPy looks for Variables among the main arguments of np.{function}, and never inside "
         "lists: make these arguments Variables by xp.asarray(list), of "
         "xp = x.__array_namespace__(); "
     )

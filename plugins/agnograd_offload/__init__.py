@@ -179,7 +179,7 @@ class Offload(Uncopied):
 
 
 def _check_numbers(above: Any, level: Any) -> None:
-    """Raise if an option is no number, or not one of those that it takes."""
+    """Raise if an option is not a number, or not one of those that it takes."""
     if not isinstance(above, Real) or isinstance(above, bool):
         raise TypeError(f"offload: above must be a number of bytes, not {above!r}")
     if not isinstance(level, Integral) or isinstance(level, bool):

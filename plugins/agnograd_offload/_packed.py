@@ -66,7 +66,7 @@ class Packed:
         self._halves = False
 
     def to_host(self, backend: Backend, value: Any) -> Any:
-        """Return an array of NumPy's for one of the backend, of as many bytes if it can.
+        """Return a NumPy array for one of the backend, of as many bytes if it can.
 
         NumPy has no ``bfloat16``: it is the upper half of the bits of ``float32``. The dtypes of
         eight bits, which it lacks, too, are parts of ``float16``.

@@ -67,7 +67,7 @@ class Progress(Uncopied):
 
     @hookimpl
     def backward_start(self) -> None:
-        """Show a bar; passes inside of a pass are a part of one of its ops."""
+        """Show a bar; passes inside a pass are a part of one of its ops."""
         local = self._local
         if local.depth == 0:
             local.bar = self._tqdm(total=local.expected, **self._options)

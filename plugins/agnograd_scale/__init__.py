@@ -117,8 +117,8 @@ class Scale(Uncopied):
             passes.listening = False
         if len(passes.finite) == heard:
             raise RuntimeError(
-                "the scaler heard of no gradient: activate it with `with ag.hooks(scaler):`, and "
-                "make the loss depend on leaves"
+                "the scaler has not seen any gradient: activate it with `with ag.hooks(scaler):`, "
+                "and make the loss depend on leaves"
             )
         passes.factor = factor
         passes.count += 1

@@ -1,4 +1,4 @@
-"""Functions of SciPy's in every namespace, with derivatives.
+"""SciPy functions in every namespace, with derivatives.
 
 They are in the extensions that SciPy's packages give the names of: ``xp.signal``, ``xp.ndimage``,
 ``xp.spatial``, ``xp.stats``, ``xp.interpolate``, ``xp.integrate``, ``xp.optimize``, and

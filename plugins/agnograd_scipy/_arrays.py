@@ -13,7 +13,7 @@ __all__ = ["arrays_in", "filled", "given", "inexact", "padded", "real_like", "sl
 def inexact(xp: Any, *values: Any) -> list[Any]:
     """Return arrays, numbers and nested lists as arrays of one floating-point or complex dtype.
 
-    Arrays alone decide on the precision; without one of floating-point dtype it is the default.
+    Only arrays decide on the precision; without one of floating-point dtype it is the default.
     """
     found = [operand(xp, each) if hasattr(each, "dtype") else each for each in values]
     arrays = [each for each in found if hasattr(each, "dtype")]

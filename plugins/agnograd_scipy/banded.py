@@ -1,8 +1,8 @@
 """Linear systems with a banded matrix, ``scipy.linalg.solve_banded``.
 
 The gradient by the right hand side is the solution w of the adjoint system, which is banded, too;
-that by the matrix is minus the outer product of w and the solution, of which the bands are what
-there is (Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+that by the matrix is minus the outer product of w and the solution, of which only the
+bands exist (Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
 differentiation", 2008, section 2.2.3).
 """
 

@@ -1,6 +1,6 @@
 """What distributions are, and how their functions of location and scale are made of the standard's.
 
-A distribution gives functions of arrays that lie inside of its support, as programs of the
+A distribution gives functions of arrays that lie inside its support, as programs of the
 namespace. Support, parameters that are none, location and scale are the same for all of them.
 """
 
@@ -58,7 +58,7 @@ def _log(xp: Any, value: Any, rest: Any) -> Any:
 
 
 class Distribution:
-    """The functions of a distribution with loc = 0 and scale = 1, inside of its support.
+    """The functions of a distribution with loc = 0 and scale = 1, inside its support.
 
     Each takes the namespace, an array, and the shapes. A subclass gives ``log_density`` and what
     is more accurate than what is made of it here.

@@ -98,7 +98,7 @@ def _detached(x: Any) -> Any:
 def _polished(f: Callable[..., Any], x: Any) -> Any:
     """Take steps of Newton's method for as long as the residual gets smaller.
 
-    A derivative at a place that is no solution is none of the solution. Where the Jacobian is
+    A derivative at a place that is not a solution is none of the solution. Where the Jacobian is
     singular there is a solution all the same, but no derivative.
     """
     with ag.no_grad():

@@ -129,7 +129,7 @@ def _taps(xp: Any, x: Any, length: int, order: int, mode: str, around: str) -> t
     shifted = x if order % 2 else x + 0.5
     floor = xp.floor(shifted)
     offsets = xp.arange(-(order // 2), order - order // 2 + 1, dtype=xp.int64, device=device)
-    # A place that is no number has elements, and weights that are none.
+    # A place that is not a number has elements, and weights that are none.
     first = xp.astype(xp.where(xp.isfinite(floor), floor, 0.0), xp.int64)
     index = xp.expand_dims(first, axis=0) + xp.expand_dims(offsets, axis=1)
     factors = xp.stack(weights(shifted - floor, order))
@@ -297,7 +297,7 @@ def rotate(
     (input,) = inexact(xp, input)
     plane = tuple(sorted(axis % input.ndim for axis in axes)) if input.ndim > 1 else ()
     if len(set(plane)) != 2:
-        raise ValueError(f"axes {tuple(axes)} are no plane of an array of shape {input.shape}")
+        raise ValueError(f"axes {tuple(axes)} are not a plane of an array of shape {input.shape}")
     (turned,) = real_like(xp, input, angle)
     turned = turned * (math.pi / 180)
     cos, sin = xp.cos(turned), xp.sin(turned)

@@ -17,7 +17,7 @@ LOG_PEAK = -0.5 * math.log(2.0 * math.pi)  # of the normal density
 
 
 def _log_one_plus_square(u: Any, xp: Any) -> Any:
-    """Return ``log(1 + u**2)``, also where the square is no number."""
+    """Return ``log(1 + u**2)``, also where the square is not a number."""
     large = xp.abs(u) > 1e3
     far = xp.where(large, xp.abs(u), 1.0)
     inverse, near = 1.0 / far, xp.where(large, 0.0, u)

@@ -85,7 +85,7 @@ def solve_discrete_lyapunov(xp: Any, a: Any, q: Any, method: str | None = None) 
     a, q : array, shape (..., m, m)
     method : {"direct", "bilinear"}, optional
         Whether to solve for all elements at once, or a continuous equation, which takes less where
-        m is large, and needs that -1 is no eigenvalue of A; by default directly if m < 10.
+        m is large, and needs that -1 is not an eigenvalue of A; by default directly if m < 10.
     """
     a, q = inexact(xp, a, q)
     size = square("solve_discrete_lyapunov", a)

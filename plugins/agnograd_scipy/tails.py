@@ -1,8 +1,8 @@
 """Logarithms of the gamma and beta distribution functions, which keep their digits in both tails.
 
 Near 1 they are those of what is left of it. Where the function is so small that its square, which
-second derivatives have, is no number, its continued fraction converges in a few steps (DLMF 8.9.1,
-8.9.2, 8.17.22): eight of them leave an error below that of rounding.
+second derivatives have, is not a number, its continued fraction converges in a few steps (DLMF
+8.9.1, 8.9.2, 8.17.22): eight of them leave an error below that of rounding.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def patched(
 ) -> Any:
     """Return a function that a formula gives but near 0, where its power series does.
 
-    Each is computed where it holds alone, so that derivatives are right to the order of the series.
+    Each is computed only where it holds, so that derivatives are right to the order of the series.
     """
     near = xp.abs(x) < bound
     inside = polynomial(xp.where(near, x, 0.0), series)

@@ -46,7 +46,7 @@ elementwise("kve(v, z, /)", v=_ORDER, z=lambda v, z, out, xp: out + _kve(v, z, x
 
 
 def _ive_z(v: Any, z: Any, out: Any, xp: Any) -> Any:
-    # The scale exp(-abs(re z)) is not analytic: real arguments alone have a derivative.
+    # The scale exp(-abs(re z)) is not analytic: only real arguments have a derivative.
     if is_complex(z.dtype, xp):
         raise MissingRuleError(
             "special.ive has no derivative at complex arguments, as it is not analytic: multiply "

@@ -32,9 +32,9 @@ class _Threads(threading.local):
 class Timer(Uncopied):
     """Add up the time of each op, forward and backward apart, and of backward passes.
 
-    Each time is an op's own: ops that run inside of it (those of a rule, when the pass is
+    Each time is an op's own: ops that run inside it (those of a rule, when the pass is
     recorded) count for themselves. The time of a pass is all from its start to its end, but for
-    passes inside of it, which count for themselves too. Failed calls count. One timer may be
+    passes inside it, which count for themselves too. Failed calls count. One timer may be
     active in many threads at once: their times add up. On a device that has a clock of its own
     (``Backend.mark``) it is what the device computed that is timed, not its launch.
 

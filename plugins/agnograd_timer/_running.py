@@ -21,7 +21,7 @@ _PASS: Key = ("passes", "backward pass", ())
 class Device:
     """What a device's clock timed in one thread.
 
-    Its marks are no numbers, and to compare them may wait for the device. So they are added up
+    Its marks are not numbers, and to compare them may wait for the device. So they are added up
     later: when someone asks, perhaps in another thread, or when there are many.
     """
 
@@ -103,7 +103,7 @@ class Running:
         if not any(key is outputs for key, _ in self._passes):
             return  # a hook of another plugin failed before it began here
         ended = False
-        while not ended:  # those inside of it never ended: a hook of another plugin failed
+        while not ended:  # those inside it never ended: a hook of another plugin failed
             key, device = self._passes.pop()
             ended = key is outputs
             if device is None:

@@ -10,7 +10,7 @@ from agnograd_timer._totals import Key, Row
 
 __all__ = ["Timeline"]
 
-# How many of the latest are kept at least: what an op, a rule or a pass had inside of it is found
+# How many of the latest are kept at least: what an op, a rule or a pass had inside it is found
 # among them.
 _INSIDE = 10_000
 
@@ -18,7 +18,7 @@ _INSIDE = 10_000
 class Timeline:
     """What ops, rules and passes of one thread have taken by one clock; times are in seconds.
 
-    Hooks after an op or a rule say when it started: what is inside of it has ended before it, but
+    Hooks after an op or a rule say when it started: what is inside it has ended before it, but
     did not start before it. So nothing needs to be done where an op starts.
 
     Attributes
@@ -26,7 +26,7 @@ class Timeline:
     rows : dict
         What all of a kind, name and shapes have taken together.
     inside : float
-        The time of all that ended inside of the innermost pass that runs.
+        The time of all that ended inside the innermost pass that runs.
     """
 
     __slots__ = ("_last", "_latest", "_passes", "_started", "inside", "rows")
@@ -35,7 +35,7 @@ class Timeline:
         self.rows: dict[Key, Row] = {}
         self.inside = 0.0
         # The passes that run, the innermost last: their start, what was `inside` before them, and
-        # the time of the passes inside of them.
+        # the time of the passes inside them.
         self._passes: list[list[float]] = []
         # The latest that ended, one after the other: row, start, stop. A tuple for each would
         # keep Python's garbage collector busy.

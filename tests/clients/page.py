@@ -29,7 +29,7 @@ What comes of each call is written down in `tests/clients/expected/`, and a test
 is something else, better or worse. This page is made of that by `python docs/generate.py`.
 
 **{promised} calls of {names} have right gradients,
-and {others} of other libraries. None has a wrong one, and none loses one without a word.**
+and {others} of other libraries. None has a wrong one, and none loses one silently.**
 The versions: {versions}.
 
 ```sh

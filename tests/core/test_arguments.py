@@ -82,7 +82,7 @@ def test_numpys_ufuncs_take_lists(xp):
 )
 def test_an_option_loses_no_gradient(xp, call, name):
     x, s = leaf(xp, [1.0, 4.0, 2.0]), leaf(xp, 1.0)
-    with pytest.raises(NoGradientError, match=f"{name!r} requires a gradient, and is no input"):
+    with pytest.raises(NoGradientError, match=f"{name!r} requires a gradient, and is not an input"):
         call(xp, x, s)
     expected = values(call(xp, x, 1.0))
     assert values(call(xp, x, s.detach())) == expected

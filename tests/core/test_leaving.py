@@ -40,7 +40,7 @@ def said(call):
 def test_a_function_of_a_list_says_that_it_takes_an_array_of_it(v, call, name):
     text = said(lambda: call(v))
     assert f"numpy.{name} asked for NumPy's memory of it (test_leaving.py:" in text
-    assert f"the main arguments of np.{name}, and never inside of lists" in text
+    assert f"the main arguments of np.{name}, and never inside lists" in text
     assert "xp.asarray(list)" in text
 
 

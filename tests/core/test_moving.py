@@ -312,7 +312,7 @@ def test_what_cannot_move_says_so(x):
         def __dlpack__(self):
             raise BufferError
 
-    with pytest.raises(UnsupportedArrayError, match="no array of an installed backend"):
+    with pytest.raises(UnsupportedArrayError, match="not an array of an installed backend"):
         ag.asarray(Stranger(), backend="numpy")
     half = np.ones(2, dtype=np.float16)
     with pytest.raises(UnsupportedArrayError, match=r"float16 cannot be moved.*dtype='float32'"):

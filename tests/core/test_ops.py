@@ -51,7 +51,7 @@ def test_kinds_and_status():
             ),
             "whose own rule names the other array; 'x' is none",
         ),
-        (lambda ops: ops.constant("f(x, /"), "is no signature such as"),
+        (lambda ops: ops.constant("f(x, /"), "is not a signature such as"),
         (lambda ops: ops.constant("f(x, /)", "f(x, /)"), "mine: f is registered twice"),
     ],
 )
@@ -67,10 +67,10 @@ def test_a_rule_that_cannot_be_right_is_an_error_when_it_is_registered(register,
         ("__array_namespace_info__()", "begins with an underscore"),
         ("linalg.__dict__(x, /)", "begins with an underscore"),
         ("_path(x, /)", "begins with an underscore"),
-        ("lambda(x, /)", "'lambda' is no name of a function"),
-        ("soft-plus(x, /)", "is no name of a function"),
-        ("linalg.(x, /)", "is no name of a function"),
-        ("(x, /)", "is no name of a function"),
+        ("lambda(x, /)", "'lambda' is not a name of a function"),
+        ("soft-plus(x, /)", "is not a name of a function"),
+        ("linalg.(x, /)", "is not a name of a function"),
+        ("(x, /)", "is not a name of a function"),
     ],
 )
 def test_an_op_may_not_have_every_name(text, message):

@@ -89,28 +89,28 @@ def test_names_follow_from_the_name(tmp_path):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("my counter", ["no valid name", "try 'my-counter'"]),
-        ("-counter-", ["no valid name", "try 'counter'"]),
-        ("../counter", ["no valid name", "try 'counter'"]),
-        ("zähler", ["no valid name"]),
-        ("", ["no valid name"]),
+        ("my counter", ["not a valid name", "try 'my-counter'"]),
+        ("-counter-", ["not a valid name", "try 'counter'"]),
+        ("../counter", ["not a valid name", "try 'counter'"]),
+        ("zähler", ["not a valid name"]),
+        ("", ["not a valid name"]),
         ("2fast", ["begin with a letter"]),
         ("agnograd-class", ["use no keyword", "'class'"]),
-        ("agnograd-timer", ["entry point 'timer' belongs to agnograd", "choose another name"]),
+        ("agnograd-timer", ["entry point 'timer' belongs to agnograd", "choose a name other"]),
         ("json", ["module 'json' is installed"]),
-        ("agnograd_clip.", ["no valid name", "try 'agnograd_clip'"]),
+        ("agnograd_clip.", ["not a valid name", "try 'agnograd_clip'"]),
         ("optree", ["module 'optree' is installed"]),
         ("array-api-compat", ["module 'array_api_compat' is installed"]),
         ("lazy.loader", ["module 'lazy_loader' is installed"]),
         ("python-dateutil", ["distribution 'python-dateutil' is installed"]),
-        ("true", ["class 'True'", "a name of Python's", "choose another name"]),
-        ("agnograd-none", ["class 'None'", "a name of Python's"]),
-        ("print", ["'print' is a name of Python's"]),
-        ("agnograd-list", ["'list' is a name of Python's"]),
-        ("value-error", ["'ValueError' is a name of Python's"]),
-        ("counter", ["'Counter' is a name of Python's, or of what is written there"]),
-        ("call", ["'Call' is a name of Python's, or of what is written there"]),
-        ("float64", ["'float64' is a name of Python's, or of what is written there"]),
+        ("true", ["class 'True'", "a Python name", "choose a name other"]),
+        ("agnograd-none", ["class 'None'", "a Python name"]),
+        ("print", ["'print' is a Python name"]),
+        ("agnograd-list", ["'list' is a Python name"]),
+        ("value-error", ["'ValueError' is a Python name"]),
+        ("counter", ["'Counter' is a Python name, or a name of what is written there"]),
+        ("call", ["'Call' is a Python name, or a name of what is written there"]),
+        ("float64", ["'float64' is a Python name, or a name of what is written there"]),
         ("conftest", ["'conftest' is a name"]),
     ],
 )
@@ -163,6 +163,6 @@ def test_names_of_ops_backends_and_libraries_are_checked_too(tmp_path):
         assert f"{name!r} is in the array API standard" in refused("new-ops", name, cwd=tmp_path)
     assert "'strict' belongs to" in refused("new-backend", "agnograd-strict", cwd=tmp_path)
     for library in ("a b", "a..b", ".a", "a.class", ""):
-        assert "no name of a Python module, such as 'torch' or 'mlx.core'" in refused(
+        assert "not a name of a Python module, such as 'torch' or 'mlx.core'" in refused(
             "new-backend", "mine", "--library", library, cwd=tmp_path
         )

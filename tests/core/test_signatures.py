@@ -35,7 +35,7 @@ def test_ops_with_the_same_parameters_share_one_prototype():
 
 @pytest.mark.parametrize("text", ["sin", "sin(x", "sum(x, *, axis=Noen)", "sin(1)"])
 def test_other_texts_are_errors(text):
-    with pytest.raises(RuleError, match="is no signature such as"):
+    with pytest.raises(RuleError, match="is not a signature such as"):
         prototype(text)
 
 

@@ -346,7 +346,7 @@ def test_a_broken_op_set_is_named_and_breaks_nothing_else(stranger):
     for word in ("stranger", "stranger-pack 1.2.3", "stranger:ops", "RuntimeError: planted"):
         assert word in done.stderr
     done = stranger("ops = 5", OPS, code)
-    assert "is no OpSet but int" in done.stderr
+    assert "is not an OpSet but int" in done.stderr
     done = stranger("ops = 5", OPS, code, AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD="1")
     assert done.stderr == ""
 
@@ -682,7 +682,7 @@ def test_a_backend_is_a_plugin_that_a_stranger_can_write(stranger):
         ("x = 1", "must return a Backend"),
         (
             "from agnograd.extend import hookimpl\n@hookimpl\ndef backennd():\n    return None\n",
-            "no valid plugin",
+            "not a valid plugin",
         ),
     ],
 )

@@ -70,7 +70,7 @@ def test_requires_grad_is_settable_on_leaves(xp):
     x.requires_grad = 1
     assert x.grad.item() == 3.0
     y = x * 1.0
-    with pytest.raises(NoGradientError, match="leaves alone"):
+    with pytest.raises(NoGradientError, match="only on leaves"):
         y.requires_grad = False
 
 

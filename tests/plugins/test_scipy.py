@@ -211,7 +211,7 @@ def test_what_is_no_grid(xp):
         (lambda: xp.ndimage.map_coordinates(x, x[:2, ...], 6), "order must be"),
         (lambda: xp.ndimage.map_coordinates(x, x[:2, ...], 1, "around"), "mode must be"),
         (lambda: xp.ndimage.affine_transform(x, x), "do not belong"),
-        (lambda: xp.ndimage.rotate(x, 1.0, (0, 0)), "no plane"),
+        (lambda: xp.ndimage.rotate(x, 1.0, (0, 0)), "not a plane"),
         (lambda: xp.ndimage.zoom(x, [1.0]), "zoom factors"),
         (lambda: xp.ndimage.correlate(x, x[0, ...]), "as many axes"),
         (lambda: xp.ndimage.correlate1d(x, [1.0, 2.0], origin=2), "beside the 2 weights"),

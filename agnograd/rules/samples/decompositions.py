@@ -87,7 +87,7 @@ samples = [
     ),
     *(Sample("linalg.qr", x) for x in ANY),
     *(Sample("linalg.qr", x, mode="complete", after=completed) for x in ANY),
-    # The values alone, of all three decompositions, and the vectors alone.
+    # Only the values, of all three decompositions, and only the vectors.
     Sample("linalg.eigh", array(3, 3), before=hermitian, after=lambda out, xp: out[0]),
     Sample("linalg.eig", array(3, 3), after=lambda out, xp: out[0]),
     Sample("linalg.svd", array(3, 2), after=lambda out, xp: out[1]),

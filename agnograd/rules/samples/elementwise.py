@@ -4,7 +4,7 @@ from typing import Any
 
 from agnograd.extend import Sample, array
 
-# Each unary function with bounds inside of which it, and its derivatives, are smooth.
+# Each unary function with bounds within which it, and its derivatives, are smooth.
 UNARY = {
     "abs": (0.2, 2.0),
     "acos": (-0.8, 0.8),

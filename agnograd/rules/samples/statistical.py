@@ -37,7 +37,7 @@ samples += [
         Sample(name, array(3, dtype="float32", low=0.4), order=1),
     )
 ]
-# No axis at all: every element is reduced by itself, which is no place for a deviation.
+# No axis at all: every element is reduced by itself, and its deviation is not defined.
 samples += [Sample(name, array(2, 3), axis=()) for name in REDUCTIONS if name != "std"]
 samples += [Sample(name, array(low=0.4)) for name in REDUCTIONS if name != "std"]
 samples += [Sample("std", array(), order=0), Sample("std", array(2), axis=(), order=0)]

@@ -14,7 +14,7 @@ __all__ = ["Gap", "GapError", "read_gaps"]
 
 
 class GapError(ValueError):
-    """A file of gaps cannot be read, or names what there is not."""
+    """A file of gaps cannot be read, or names what does not exist."""
 
 
 class Gap(NamedTuple):
@@ -59,12 +59,12 @@ def read_gaps(path: Path, wanted: Callable[[str], bool] = _of_the_suite) -> list
     Raises
     ------
     GapError
-        If it is no text, or a line has another form, no reason, or names no exception.
+        If it is not text, or a line has another form, no reason, or names no exception.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise GapError(f"{path} is no text in UTF-8: {error}") from error
+        raise GapError(f"{path} is not UTF-8 text: {error}") from error
     found, reason, above = [], "", False
     for number, line in enumerate(lines, 1):
         if line.startswith("#"):
@@ -77,7 +77,7 @@ def read_gaps(path: Path, wanted: Callable[[str], bool] = _of_the_suite) -> list
         kind = getattr(builtins, name, None) or getattr(errors, name, None)
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             raise GapError(
-                f"{path}:{number}: {name!r} is no exception of Python or agnograd.errors"
+                f"{path}:{number}: {name!r} is not an exception of Python or agnograd.errors"
             )
         if not pattern or not reason:
             raise GapError(f"{path}:{number}: a gap has a pattern, and a reason above it")

@@ -22,7 +22,7 @@ FORMAT = 1
 
 
 class ReportError(ValueError):
-    """A file is no report of the suite."""
+    """A file is not a report of the suite."""
 
 
 def result(cell: Cell, outcomes: Sequence[Outcome], seconds: float) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def report(
 
 
 def _ops(results: Iterable[dict[str, Any]]) -> dict[str, dict[str, str]]:
-    """Return what is known of the ops that there are results of."""
+    """Return what is known of the ops that have results."""
     known = known_ops()
     return {
         name: {"chapter": known[name].chapter, "distribution": known[name].distribution}
@@ -156,7 +156,7 @@ def _damaged(found: dict[str, Any]) -> str | None:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -170,9 +170,9 @@ def read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise ReportError(f"{path} is no JSON: {error}") from error
+        raise ReportError(f"{path} is not JSON: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise ReportError(f"{path} is no report of `agnograd conformance --json`")
+        raise ReportError(f"{path} is not a report of `agnograd conformance --json`")
     wrong = _damaged(found)
     if wrong is not None:
         raise ReportError(f"{path} is a damaged report: {wrong}; run `agnograd conformance` again")

@@ -24,7 +24,7 @@ Status = Literal["passed", "failed", "gap", "skipped"]
 
 
 class SelectionError(ValueError):
-    """A pattern names no op or check that there is."""
+    """A pattern names no existing op or check."""
 
 
 class Selection(NamedTuple):
@@ -37,11 +37,11 @@ class Selection(NamedTuple):
     ops, checks : tuple of str
         Names and patterns; all if there are none.
     quick : bool
-        The first and the last sample of each dtype of an op, in double precision alone.
+        The first and the last sample of each dtype of an op, only in double precision.
     double : bool
-        Every sample, in double precision alone; in single, where it is given so.
+        Every sample, only in double precision; in single, where it is given so.
     explore : int
-        How often arrays are drawn anew; 0 for the samples as they are.
+        How often arrays are drawn again; 0 for the samples as they are.
     """
 
     backend: str

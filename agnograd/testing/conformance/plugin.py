@@ -34,13 +34,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--agnograd-ops",
         metavar="PATTERN",
         action="append",
-        help="check these ops alone: a name, or a pattern such as 'linalg.*'; may be repeated",
+        help="check only these ops: a name, or a pattern such as 'linalg.*'; may be repeated",
     )
     add(
         "--agnograd-checks",
         metavar="PATTERN",
         action="append",
-        help="run these checks alone; may be repeated",
+        help="run only these checks; may be repeated",
     )
     add(
         "--agnograd-quick",
@@ -50,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add(
         "--agnograd-double",
         action="store_true",
-        help="every sample, in double precision alone",
+        help="every sample, only in double precision",
     )
     add("--agnograd-gaps", metavar="FILE", help="known gaps of the library, with reasons")
     add(

@@ -80,7 +80,7 @@ def layouts(trial: Trial) -> None:
     if capabilities.immutable or capabilities.lazy:
         raise NotApplicable("a library of immutable or lazy arrays lays them out as it likes")
     if trial.sample.kwargs.get("copy") is False:
-        raise NotApplicable("the sample asks for what one layout alone allows")
+        raise NotApplicable("the sample asks for what only one layout allows")
     if not any(_may_lie_otherwise(spec) for spec in trial.sample.specs()):
         raise NotApplicable("the sample has no contiguous floating-point arrays with axes")
     usual = _outcome(trial)

@@ -83,7 +83,7 @@ def convolution_input(
         )
     padding = _padding(window)
     full = shape if padding is not None else (*shape[:2], *window.padded(shape[2:]))
-    x = weight.new_empty(1, dtype=dtype).expand(full)  # of which the shape alone is used
+    x = weight.new_empty(1, dtype=dtype).expand(full)  # of which only the shape is used
     options = window.stride, padding or [0] * len(window.kernel), window.dilation, groups
     out, _, _ = _gradients(y.to(dtype), x, weight.to(dtype), options, [True, False, False])
     return out if padding is not None else cropped(out, window)
@@ -99,7 +99,7 @@ def convolution_weight(
     padding = _padding(window)
     if padding is None:
         x, padding = _padded(x, window), [0] * len(window.kernel)
-    weight = y.new_empty(1, dtype=dtype).expand(shape)  # of which the shape alone is used
+    weight = y.new_empty(1, dtype=dtype).expand(shape)  # of which only the shape is used
     options = window.stride, padding, window.dilation, groups
     _, out, _ = _gradients(y.to(dtype), x.to(dtype), weight, options, [False, True, False])
     return out

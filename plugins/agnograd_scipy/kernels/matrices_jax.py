@@ -49,7 +49,7 @@ def sylvester(a: Any, b: Any, q: Any, /) -> Any:
 
 
 def _called_back(function: Callable[..., Any], shape: tuple[int, ...], *args: Any) -> Any:
-    """Compute by SciPy: at once, or inside of ``jax.jit`` by a callback when the program runs."""
+    """Compute by SciPy: at once, or inside ``jax.jit`` by a callback when the program runs."""
     dtype = jnp.result_type(*args)
 
     def on_host(*args: Any) -> Any:

@@ -42,7 +42,7 @@ class Sensitivity:
     """An equation and its variational equation, as one function of NumPy's arrays.
 
     Each tracked argument and initial value changes in proportion to itself, and so does the
-    function, for what it uses that is no argument of it.
+    function, for what it uses that is not an argument of it.
     """
 
     def __init__(self, slope: Callable[..., Any], y0: Any, args: Any) -> None:

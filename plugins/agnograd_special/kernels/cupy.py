@@ -19,7 +19,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
 def compute(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Return CuPy's result, of single precision if the arrays are.
 
-    Some of its functions compute with integers, or with numbers of NumPy's, in double precision.
+    Some of its functions compute with integers, or with NumPy numbers, in double precision.
     """
     try:
         out = function(*args, **options)

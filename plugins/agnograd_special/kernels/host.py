@@ -17,7 +17,7 @@ def call(name: str, xp: Any, backend: Backend, /, *args: Any, **options: Any) ->
     Raises
     ------
     UnsupportedArrayError
-        If the arrays lie on another device than the host.
+        If the arrays lie on a device other than the host.
     """
     arrays = [arg for arg in args if arg is not None and not is_python_scalar(arg)]
     try:

@@ -30,7 +30,7 @@ def zeta(x: Any, q: Any = None, /) -> Any:
 
 
 def polygamma(n: Any, x: Any, /) -> Any:
-    """Compute the derivatives of digamma; JAX's own takes integers alone for ``n``."""
+    """Compute the derivatives of digamma; JAX's own takes only integers for ``n``."""
     if jnp.issubdtype(jnp.result_type(n), jnp.integer):
         return library.polygamma(n, x)
     return _called_back("polygamma", n, x)
@@ -49,7 +49,7 @@ def _real(name: str, *args: Any) -> Any:
 
 
 def _called_back(name: str, *args: Any, **options: Any) -> Any:
-    """Compute by SciPy: at once, or inside of ``jax.jit`` by a callback when the program runs."""
+    """Compute by SciPy: at once, or inside ``jax.jit`` by a callback when the program runs."""
     if not any(isinstance(arg, jax.core.Tracer) for arg in args):
         return jax.tree.map(jnp.asarray, _on_host(name, options, *args))
     shape = jnp.broadcast_shapes(*(jnp.shape(arg) for arg in args))

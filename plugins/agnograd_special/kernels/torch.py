@@ -42,7 +42,7 @@ def zeta(x: Any, q: Any = None, /) -> Any:
 def polygamma(n: Any, x: Any, /) -> Any:
     """Compute the derivatives of digamma by Hurwitz's zeta function (A&S 6.4.10).
 
-    PyTorch's own takes an integer ``n`` alone.
+    PyTorch's own takes only an integer ``n``.
     """
     if not isinstance(x, torch.Tensor):
         x = torch.as_tensor(x, dtype=torch.get_default_dtype(), device=getattr(n, "device", None))

@@ -143,7 +143,7 @@ samples = [
 samples += [
     _made(name, *[(2,)] * _count(name), dtype="float32", order=1)
     for name in ARGUMENTS
-    if name not in ("bdtr", "bdtrc", "bdtri")  # SciPy has integers for them in float64 alone
+    if name not in ("bdtr", "bdtrc", "bdtri")  # SciPy has integers for them only in float64
 ]
 samples += [_with_arrays(name) for name in ARGUMENTS if _count(name) < len(ARGUMENTS[name])]
 samples += [

@@ -2,7 +2,7 @@
 
 from agnograd.extend import Sample, array
 
-# Each function with bounds inside of which it, and its derivatives, are smooth.
+# Each function with bounds within which it, and its derivatives, are smooth.
 BOUNDS = {
     "airy": (-2.0, 2.0),
     "cbrt": (0.3, 2.0),

@@ -1,4 +1,4 @@
-"""Pint: arrays with units, by themselves and inside of xarray's."""
+"""Pint: arrays with units, by themselves and inside xarray's."""
 
 import numpy as np
 

@@ -242,7 +242,7 @@ def test_a_known_gap_is_none_any_more_when_it_passes(young):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("ValueErro sin(*)::*", "gaps.txt:2: 'ValueErro' is no exception"),
+        ("ValueErro sin(*)::*", "gaps.txt:2: 'ValueErro' is not an exception"),
         ("ValueError", "gaps.txt:2: a gap has a pattern"),
         ("ValueError no_such_op(*)::*", "a gap names nothing: no_such_op(*)::*"),
     ],
@@ -562,21 +562,21 @@ def test_a_scoreboard_merges_reports(tmp_path):
     assert "two reports are of backend 'two'" in out
     (tmp_path / "other.json").write_text("{}")
     out = run(PROGRAM, "scoreboard", tmp_path / "other.json", "--html", html, code=1)
-    assert "is no report of `agnograd conformance --json`" in out
+    assert "is not a report of `agnograd conformance --json`" in out
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda report: "{", "is no JSON"),
-        (lambda report: "[" * 200_000, "is no JSON"),
-        (lambda report: json.dumps(report | {"seconds": float("nan")}), "NaN is no number"),
-        (lambda report: "[1]", "is no report of"),
+        (lambda report: "{", "is not JSON"),
+        (lambda report: "[" * 200_000, "is not JSON"),
+        (lambda report: json.dumps(report | {"seconds": float("nan")}), "NaN is not a number"),
+        (lambda report: "[1]", "is not a report of"),
         (lambda report: '{"format": 1}', "a damaged report: its 'backend' is missing"),
         (lambda report: json.dumps(report | {"backend": ["x"]}), "its 'backend' is missing, or of"),
         (lambda report: json.dumps(report | {"results": [1]}), "'op' of result 0 is missing"),
         (lambda report: json.dumps(report | {"ops": {"sin": {}}}), "the chapter of op 'sin'"),
-        (lambda report: json.dumps(report)[:-20], "is no JSON"),
+        (lambda report: json.dumps(report)[:-20], "is not JSON"),
     ],
 )
 def test_a_broken_report_is_an_error_that_says_what_is_wrong(change, words, written, tmp_path):
@@ -634,7 +634,7 @@ def test_paths_are_looked_at_before_the_run(tmp_path):
         done = CliRunner().invoke(main, ["conformance", *arguments])
         assert done.exit_code == 2
         assert "Invalid value" in done.output
-    assert "file is no text in UTF-8" in conformance("--ops=sin", "--gaps", file, code=2)
+    assert "file is not UTF-8 text" in conformance("--ops=sin", "--gaps", file, code=2)
     assert list(tmp_path.iterdir()) == [file]
 
 

@@ -27,7 +27,7 @@ class MlxBackend(Backend):
         devices=("cpu", "gpu"),
     )
 
-    # MLX lacks the first three, and gives eigenvalues in another order than LAPACK does, which the
+    # MLX lacks the first three, and gives eigenvalues in a different order from LAPACK, which the
     # suite takes for other values.
     ops = ("!fft.hfft", "!fft.ihfft", "!nextafter", "!linalg.eig", "!linalg.eigvals")
 

@@ -102,7 +102,7 @@ def _copysign(x1: Any, x2: Any, /) -> Array:
 
 
 def _result_type(*given: Any) -> Any:
-    """Return the dtype of arrays and dtypes; Python's numbers have a say in its kind alone."""
+    """Return the dtype of arrays and dtypes; Python's numbers affect only its kind."""
     typed = [each for each in given if not isinstance(each, bool | int | float | complex)]
     dtype = mx.result_type(*typed)
     for each in given:
