@@ -180,8 +180,8 @@ def _check_own(names: Names) -> None:
     if known is not None:
         raise click.ClickException(
             f"{names.distribution!r} would make a module {names.module!r} and a class "
-            f"{names.camel!r}, and {known!r} is a Python name, or a name of what is written there, "
-            "already; choose another name"
+            f"{names.camel!r}, and {known!r} is already a name in Python, or in what is written "
+            "there; choose another name"
         )
 
 

@@ -1,4 +1,4 @@
-"""Locks that are free in a forked child: its holder is a thread of the parent."""
+"""Locks that are free in a forked child, where the thread that held one does not exist."""
 
 from __future__ import annotations
 
