@@ -34,13 +34,13 @@ NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend", "Form", "Node",
 BUDGETS = {
     "_util": 600,
     "_ops": 1000,
-    "_plugins": 1950,
+    "_plugins": 2050,
     "_graph": 950,
     "_hooks": 1100,
     "_engine": 1800,
     "_codegen": 1450,
     "_arrays": 2950,
-    "_transforms": 3200,
+    "_transforms": 3250,
     "_cli": 550,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

@@ -209,7 +209,7 @@ def is_operand(call: Call, value: Any) -> bool:
 
 
 def option(call: Call, name: str, value: Any) -> Any:
-    """Return what was given for a parameter that takes no array; an integer of NumPy's as Python's.
+    """Return what was given for a parameter that takes no array; NumPy's integers become Python's.
 
     Raises
     ------
@@ -227,7 +227,7 @@ def option(call: Call, name: str, value: Any) -> Any:
 
 
 def as_integer(value: Any) -> Any:
-    """Return an integer of NumPy's, which is no instance of ``int``, as Python's; others as is."""
+    """Return a NumPy integer, which is not an ``int``, as Python's, and any other value as it is."""
     try:
         return value if isinstance(value, bool) else index(value)
     except TypeError:

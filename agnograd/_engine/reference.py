@@ -32,7 +32,7 @@ from agnograd._graph.nodes import (
 )
 from agnograd._graph.paths import on_path, within
 from agnograd._hooks.entering import enable_grad
-from agnograd._hooks.state import current_mode, set_mode
+from agnograd._hooks.state import Mode, current_mode, set_mode
 
 if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
@@ -92,80 +92,96 @@ def reference_pass(
     seeds: Sequence[tuple[Edge, Any]],
     *,
     starts: Sequence[tuple[Variable, Any]] = (),
-    targets: Iterable[Edge] | None = None,
-    create_graph: bool = False,
-    retain_graph: bool = False,
-    retain_grads: bool = False,
-    callbacks: ByNode[Callable[[Any], Any]] | None = None,
-    beyond: bool = True,
+    **asked: Any,
 ) -> ByNode[Any]:
     """Do what ``agnograd._engine.run.run_pass`` does, with the same arguments."""
     mode = current_mode()
-    hooks = mode.hooks if mode is not None else None
-    keep = retain_graph or (mode is not None and mode.tape is not None)
-    wanted = [] if targets is None else list(targets)
-    asked = {node[RANK] for node in wanted}
-    path = None if targets is None else on_path([node for node, _ in seeds], wanted)
-    masked: set[int] = set()  # nodes that a gradient reaches through an op such as `where`
-    final: ByNode[Any] = ByNode()
+    this = ReferencePass([node for node, _ in seeds], mode, **asked)
+    try:
+        with ExitStack() as around:
+            if this.create_graph:
+                around.enter_context(enable_grad())
+            if this.hooks is not None:
+                raw = tuple(output._raw for output, _ in starts)
+                around.enter_context(this.hooks.around_pass(raw))
+            carry(seeds, this.meet, this.differentiate)
+        return this.final
+    finally:
+        set_mode(mode)
 
-    def meet(node: Edge, g: Any) -> Any:
+
+class ReferencePass:
+    """What is asked of a pass: see ``agnograd._engine.run.run_pass``."""
+
+    def __init__(
+        self,
+        starts: Sequence[Edge],
+        mode: Mode | None,
+        *,
+        targets: Iterable[Edge] | None = None,
+        create_graph: bool = False,
+        retain_graph: bool = False,
+        retain_grads: bool = False,
+        callbacks: ByNode[Callable[[Any], Any]] | None = None,
+        beyond: bool = True,
+    ) -> None:
+        wanted = [] if targets is None else list(targets)
+        self.targets = {node[RANK] for node in wanted}
+        self.path = None if targets is None else on_path(starts, wanted)
+        self.create_graph, self.retain_grads, self.beyond = create_graph, retain_grads, beyond
+        self.keep = retain_graph or (mode is not None and mode.tape is not None)
+        self.hooks = mode.hooks if mode is not None else None
+        self.callbacks = callbacks or ByNode()
+        self.masked: set[int] = set()  # nodes that a gradient reaches through an op like `where`
+        self.final: ByNode[Any] = ByNode()
+
+    def meet(self, node: Edge, g: Any) -> Any:
         """Show a gradient to those who asked for it; return None where the pass ends."""
-        ends = not beyond and node[RANK] in asked
+        ends = not self.beyond and node[RANK] in self.targets
         watch = None if ends else node[WATCH]
         if watch is not None:
-            g = watched(node, watch, g, create_graph)
-        callback = None if callbacks is None else callbacks.of(node)
+            g = watched(node, watch, g, self.create_graph)
+        callback = self.callbacks.of(node)
         if callback is not None:
             g = callback(g)
-        retained = watch is not None and watch.retained
-        if retain_grads or retained or node[RANK] in asked or isinstance(node, Leaf):
-            final.put(node, g)
-        if isinstance(node, Leaf) and hooks is not None and not ends:
-            announce(node, g, hooks)
+        asked = self.retain_grads or node[RANK] in self.targets or isinstance(node, Leaf)
+        if asked or (watch is not None and watch.retained):
+            self.final.put(node, g)
+        if isinstance(node, Leaf) and self.hooks is not None and not ends:
+            announce(node, g, self.hooks)
         return None if ends else g
 
-    def differentiate(node: Edge, g: Any) -> Pairs:
-        """Return the gradients of a node's inputs, by its rules."""
+    def differentiate(self, node: Edge, g: Any) -> Pairs:
+        """Return the gradients of a node's inputs."""
         if g is None or isinstance(node, Leaf):
             return ()
         if isinstance(node, Output):
-            if node[RANK] in masked:
-                masked.add(maker_of(node)[RANK])
+            if node[RANK] in self.masked:
+                self.masked.add(maker_of(node)[RANK])
             return [(maker_of(node), Parts({node.number: (node, g)}))]
-        taken = node if path is None else within(path, node)
+        taken = node if self.path is None else within(self.path, node)
         if taken is None:
             return ()
         with on_device(node, g):
-            pairs = by_rules(node, taken, g)
-        if not keep:
+            pairs = self.by_rules(node, taken, g)
+        if not self.keep:
             forget(node)
         return pairs
 
-    def by_rules(node: Node, taken: Node, g: Any) -> Pairs:
+    def by_rules(self, node: Node, taken: Node, g: Any) -> Pairs:
+        """Call the rules of a node's op, between the hooks of plugins."""
         op = node[OP]
         saved, edges = op.unpack(node[FIRST : op.first]), taken[op.first :]
-        here = node[RANK] in masked
-        if here or (op.masks is not None and op.masks([*node[:FIRST], *saved, *edges])):
-            masked.update(edge[RANK] for edge in edges_of(node) if edge is not None)
+        masked = node[RANK] in self.masked
+        if masked or (op.masks is not None and op.masks([*node[:FIRST], *saved, *edges])):
+            self.masked.update(edge[RANK] for edge in edges_of(node) if edge is not None)
         if isinstance(g, Parts):
-            g = completed(node, g, create_graph)
-        values = op.domain.connected(node, saved) if create_graph else saved
-        xp = op.domain.namespace if create_graph else op.domain.raw
-        rules = op.guarded if here else op.backward
+            g = completed(node, g, self.create_graph)
+        values = op.domain.connected(node, saved) if self.create_graph else saved
+        xp = op.domain.namespace if self.create_graph else op.domain.raw
+        rules = op.guarded if masked else op.backward
         compute = partial(rules, g, [*node[:FIRST], *values, *edges], xp)
-        with op.domain.backend.quiet() if here else ExitStack():
-            if hooks is None or not hooks.observe_rules:
+        with op.domain.backend.quiet() if masked else ExitStack():
+            if self.hooks is None or not self.hooks.observe_rules:
                 return tuple(compute())
-            return tuple(hooks.backward(compute, node, g))
-
-    try:
-        with ExitStack() as around:
-            if create_graph:
-                around.enter_context(enable_grad())
-            if hooks is not None:
-                around.enter_context(hooks.around_pass(tuple(start._raw for start, _ in starts)))
-            carry(seeds, meet, differentiate)
-        return final
-    finally:
-        set_mode(mode)
+            return tuple(self.hooks.backward(compute, node, g))

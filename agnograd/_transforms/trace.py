@@ -146,7 +146,7 @@ class Trace:
         return tuple(found[position] for position in self._asked)
 
     def unheard(self, tape: Tape, outputs: Iterable[Variable]) -> str | None:
-        """Return the name of an op that the tape has not heard of, since it ran elsewhere."""
+        """Return the name of an op that the tape lacks, since another thread or context ran it."""
         nodes = [each.node for inputs in self.inputs for each in inputs]
         ends = [out._node for out in outputs if out._node is not None]
         node = tape.unheard(ends, nodes, self.start)

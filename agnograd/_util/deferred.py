@@ -112,8 +112,8 @@ _CODE = (lambda *args, **kwargs: _become()(*args, **kwargs)).__code__  # type: i
 # -- forks: the children of a process one of whose threads imports --------------------------------
 
 # Many modules are imported when they are first needed. A thread of the parent that does so has
-# locks of Python's, which no thread of a child would ever release: so a fork lets it finish first.
-# It waits for these modules alone: an import of a program's own may take as long as the program.
+# import locks, which no thread of a child would ever release: so a fork lets it finish first. It
+# waits only for these modules: an import of a program's own may take as long as the program.
 _LATE = ("agnograd", "array_api_compat", "optree", "pluggy")
 _python: Any = importlib._bootstrap
 

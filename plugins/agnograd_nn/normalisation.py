@@ -2,7 +2,7 @@
 
 With x' = (x - mean) / std, the gradient of x is (g' - mean(g') - x' mean(g' x')) / std, for g' the
 gradient of x' (Ioffe and Szegedy, "Batch normalization", 2015, section 3). x' is computed again.
-Of halves everything is computed in single precision: the square of 256 is no half.
+Of halves everything is computed in single precision: the square of 256 does not fit a half.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ _CONVERT: dict[str, Convert] = {
 
 
 def _integers(value: Any) -> Any:
-    """Return integers of NumPy's as Python's, also those in tuples and lists."""
+    """Return NumPy's integers as Python's, also those in tuples and lists."""
     if type(value) in (tuple, list):
         return type(value)(_integers(each) if _is_plain(each) else each for each in value)
     return as_integer(value) if not isinstance(value, Variable) else value

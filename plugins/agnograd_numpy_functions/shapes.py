@@ -283,7 +283,7 @@ def _pair(width: Any) -> tuple[Any, Any]:
     if not isinstance(width, tuple | list):
         return width, width
     if len(width) > 2:
-        raise ValueError(f"{width} is no pair of what comes before and after an axis")
+        raise ValueError(f"{width} is not a pair: give the widths before and after an axis")
     return (width[0], width[0]) if len(width) == 1 else (width[0], width[1])
 
 

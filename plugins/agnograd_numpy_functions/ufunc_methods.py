@@ -96,7 +96,7 @@ def _accumulate(
 def _scanned(xp: Any, function: Function, x: Variable, axis: int) -> Any:
     """Return the running results along an axis, in log2(n) steps, each of twice the length."""
     x = xp.moveaxis(x, axis, 0)
-    x = xp.astype(x, function(x[:0, ...], x[:0, ...]).dtype, copy=False)  # also where it is alone
+    x = xp.astype(x, function(x[:0, ...], x[:0, ...]).dtype, copy=False)  # also of a single element
     step = 1
     while step < x.shape[0]:
         x = xp.concat([x[:step, ...], function(x[:-step, ...], x[step:, ...])], axis=0)
