@@ -227,7 +227,7 @@ def option(call: Call, name: str, value: Any) -> Any:
 
 
 def as_integer(value: Any) -> Any:
-    """Return a NumPy integer, which is not an ``int``, as Python's, and any other value as it is."""
+    """Return a NumPy integer, which is not an ``int``, as Python's, and others as they are."""
     try:
         return value if isinstance(value, bool) else index(value)
     except TypeError:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from numbers import Integral
+from operator import index
 from typing import Any
 
 from agnograd import Variable
-from agnograd._arrays.conversions import as_integer
 from agnograd.errors import UnsupportedFunctionError
 from agnograd_numpy_functions._arguments import as_array, as_dtype, as_operand, write_out
 
@@ -59,7 +59,12 @@ def _integers(value: Any) -> Any:
     """Return NumPy's integers as Python's, also those in tuples and lists."""
     if type(value) in (tuple, list):
         return type(value)(_integers(each) if _is_plain(each) else each for each in value)
-    return as_integer(value) if not isinstance(value, Variable) else value
+    if isinstance(value, bool | Variable):
+        return value
+    try:
+        return index(value)
+    except TypeError:
+        return value
 
 
 def _is_plain(value: Any) -> bool:
