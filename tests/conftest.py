@@ -115,3 +115,8 @@ def pytest_addoption(parser):
         metavar="NAME=PATH",
         help="run a library's blocks of the documentation by an interpreter of its own",
     )
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the functions that agnograd generates for ten ops into tests/codegen/golden",
+    )

@@ -1,0 +1,290 @@
+# forward, as function
+
+def matmul(x1, x2, /):
+    if _type(x1) is _Variable:
+        _x1_node = x1._node
+        x1 = x1._raw
+    elif _type(x1) in _plain:
+        _x1_node = None
+    else:
+        x1, _x1_node = _unwrap(_call, 'x1', x1, x2)
+    if _type(x2) is _Variable:
+        _x2_node = x2._node
+        x2 = x2._raw
+    elif _type(x2) in _plain:
+        _x2_node = None
+    else:
+        x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
+    if _mode() is None:
+        if _kernel__type(x1) is _kernel___ndarray is _kernel__type(x2) and x1.ndim == 2 == x2.ndim:
+            _out = x1.dot(x2)
+        else:
+            _out = _kernel___matmul(x1, x2)
+        _result = _next(_blank)
+        _result._raw = _out
+        if not (_x1_node is None and _x2_node is None):
+            if _x2_node is None:
+                _result._node = [_next(_ranks), None, _call, x1.shape, x2, x1.dtype, None, None, None, _x1_node, None]
+            elif _x1_node is None:
+                _result._node = [_next(_ranks), None, _call, None, None, None, x1, x2.shape, x2.dtype, None, _x2_node]
+            else:
+                _result._node = [_next(_ranks), None, _call, x1.shape, x2, x1.dtype, x1, x2.shape, x2.dtype, _x1_node, _x2_node]
+        else:
+            _result._node = None
+        return _result
+    _state = _mode()
+    if _state.observers is None:
+        _op = _call
+        _out = _kernel(x1, x2)
+    else:
+        _inputs = (x1, x2, )
+        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
+    if not _state.recording:
+        (_x1_node, _x2_node, ) = (None, None, )
+    elif _state.kept is not None:
+        (_x1_node, _x2_node, ) = _state.kept(_x1_node, _x2_node, )
+    _result = _next(_blank)
+    _result._raw = _out
+    if not (_x1_node is None and _x2_node is None):
+        if _x2_node is None:
+            _node = _result._node = [_next(_ranks), None, _op, x1.shape, x2, x1.dtype, None, None, None, _x1_node, None]
+        elif _x1_node is None:
+            _node = _result._node = [_next(_ranks), None, _op, None, None, None, x1, x2.shape, x2.dtype, None, _x2_node]
+        else:
+            _node = _result._node = [_next(_ranks), None, _op, x1.shape, x2, x1.dtype, x1, x2.shape, x2.dtype, _x1_node, _x2_node]
+        if _state.watches:
+            _state.recorded(_node, _out)
+    else:
+        _result._node = None
+    return _result
+
+
+# forward, as operator
+
+def matmul(x1, x2, /):
+    _x1_node = x1._node
+    x1 = x1._raw
+    if _type(x2) is _Variable:
+        _x2_node = x2._node
+        x2 = x2._raw
+    elif _type(x2) in _plain:
+        _x2_node = None
+    else:
+        if not _is_operand(_call, x2):
+            return NotImplemented
+        x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
+    if _mode() is None:
+        if _kernel__type(x1) is _kernel___ndarray is _kernel__type(x2) and x1.ndim == 2 == x2.ndim:
+            _out = x1.dot(x2)
+        else:
+            _out = _kernel___matmul(x1, x2)
+        _result = _next(_blank)
+        _result._raw = _out
+        if not (_x1_node is None and _x2_node is None):
+            if _x2_node is None:
+                _result._node = [_next(_ranks), None, _call, x1.shape, x2, x1.dtype, None, None, None, _x1_node, None]
+            elif _x1_node is None:
+                _result._node = [_next(_ranks), None, _call, None, None, None, x1, x2.shape, x2.dtype, None, _x2_node]
+            else:
+                _result._node = [_next(_ranks), None, _call, x1.shape, x2, x1.dtype, x1, x2.shape, x2.dtype, _x1_node, _x2_node]
+        else:
+            _result._node = None
+        return _result
+    _state = _mode()
+    if _state.observers is None:
+        _op = _call
+        _out = _kernel(x1, x2)
+    else:
+        _inputs = (x1, x2, )
+        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
+    if not _state.recording:
+        (_x1_node, _x2_node, ) = (None, None, )
+    elif _state.kept is not None:
+        (_x1_node, _x2_node, ) = _state.kept(_x1_node, _x2_node, )
+    _result = _next(_blank)
+    _result._raw = _out
+    if not (_x1_node is None and _x2_node is None):
+        if _x2_node is None:
+            _node = _result._node = [_next(_ranks), None, _op, x1.shape, x2, x1.dtype, None, None, None, _x1_node, None]
+        elif _x1_node is None:
+            _node = _result._node = [_next(_ranks), None, _op, None, None, None, x1, x2.shape, x2.dtype, None, _x2_node]
+        else:
+            _node = _result._node = [_next(_ranks), None, _op, x1.shape, x2, x1.dtype, x1, x2.shape, x2.dtype, _x1_node, _x2_node]
+        if _state.watches:
+            _state.recorded(_node, _out)
+    else:
+        _result._node = None
+    return _result
+
+
+# backward
+
+def matmul_backward(g, node, xp):
+    _, _, _op, x1_shape, x2, x1_dtype, x1, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
+    if _x1_edge is None:
+        _x1_grad = None
+    else:
+        _x1_grad = _pullback_x1(g, x2, x1_dtype) if xp is _raw else NotImplemented
+        if _x1_grad is NotImplemented:
+            _x1_grad = _rule_x1(g, x1_shape, x2, xp)
+            if _x1_grad is None or not (_x1_grad.shape == x1_shape and _x1_grad.dtype is x1_dtype):
+                _x1_grad = _fit(_x1_grad, x1_shape, x1_dtype, xp)
+    if _x2_edge is None:
+        _x2_grad = None
+    else:
+        _x2_grad = _pullback_x2(g, x1, x2_dtype) if xp is _raw else NotImplemented
+        if _x2_grad is NotImplemented:
+            _x2_grad = _rule_x2(g, x1, x2_shape, xp)
+            if _x2_grad is None or not (_x2_grad.shape == x2_shape and _x2_grad.dtype is x2_dtype):
+                _x2_grad = _fit(_x2_grad, x2_shape, x2_dtype, xp)
+    return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
+
+
+# guarded
+
+def matmul_backward(g, node, xp):
+    _, _, _op, x1_shape, x2, x1_dtype, x1, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
+    if _x1_edge is None:
+        _x1_grad = None
+    else:
+        _x1_grad = _rule_x1(g, x1_shape, x2, xp)
+        if _x1_grad is None or not (_x1_grad.shape == x1_shape and _x1_grad.dtype is x1_dtype):
+            _x1_grad = _fit(_x1_grad, x1_shape, x1_dtype, xp)
+    if _x2_edge is None:
+        _x2_grad = None
+    else:
+        _x2_grad = _rule_x2(g, x1, x2_shape, xp)
+        if _x2_grad is None or not (_x2_grad.shape == x2_shape and _x2_grad.dtype is x2_dtype):
+            _x2_grad = _fit(_x2_grad, x2_shape, x2_dtype, xp)
+    return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
+
+
+# step
+
+def matmul_step(g, node, gradients, arrivals, keep):
+    _, _, _op, x1_shape, x2, x1_dtype, x1, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
+    _first = None
+    if _x1_edge is not None:
+        _there = (_rank := _x1_edge[0]) in gradients
+        if not _there or not (
+            gradients[_rank].take(_x1_shared, x2, g) if _type(gradients[_rank]) is _Products else arrivals.join(_x1_edge, node, _x1_shared, x2, g)
+        ):
+            if g.ndim == 2 == x2.ndim and g.dtype is _pullback_x1___float64 is x1_dtype:
+                _x1_grad = g.dot(x2.T)
+            else:
+                _x1_grad = _rule_x1(g, x1_shape, x2, xp)
+                if _x1_grad is None or not (_x1_grad.shape == x1_shape and _x1_grad.dtype is x1_dtype):
+                    _x1_grad = _fit(_x1_grad, x1_shape, x1_dtype, xp)
+            if _x1_grad is not None:
+                if _there:
+                    arrivals.add(_x1_edge, _x1_grad, _domain)
+                elif _x1_edge[2].turn:
+                    gradients[_rank] = _x1_grad
+                    _first = _x1_edge
+                elif _x1_edge[2] is _UNWATCHED:
+                    gradients[_rank] = _x1_grad
+                    arrivals.leaves.append(_x1_edge)
+                elif _x1_edge[2].reads:
+                    try:
+                        _elements = arrivals.elements[_x1_edge[-1][0]]
+                    except KeyError:
+                        _elements = arrivals.begin_elements(_x1_edge)
+                    _elements.keys.append(_x1_edge[3])
+                    _elements.cotangents.append(_x1_grad)
+    if _x2_edge is not None:
+        _there = (_rank := _x2_edge[0]) in gradients
+        if not _there or not (
+            gradients[_rank].take(_x2_shared, x1, g) if _type(gradients[_rank]) is _Products else arrivals.join(_x2_edge, node, _x2_shared, x1, g)
+        ):
+            if g.ndim == 2 == x1.ndim and g.dtype is _pullback_x2___float64 is x2_dtype:
+                _x2_grad = x1.T.dot(g)
+            else:
+                _x2_grad = _rule_x2(g, x1, x2_shape, xp)
+                if _x2_grad is None or not (_x2_grad.shape == x2_shape and _x2_grad.dtype is x2_dtype):
+                    _x2_grad = _fit(_x2_grad, x2_shape, x2_dtype, xp)
+            if _x2_grad is not None:
+                if _there:
+                    arrivals.add(_x2_edge, _x2_grad, _domain)
+                elif _x2_edge[2].turn:
+                    gradients[_rank] = _x2_grad
+                    if _first is None:
+                        _first = _x2_edge
+                    else:
+                        _push(arrivals.queue, _x2_edge)
+                elif _x2_edge[2] is _UNWATCHED:
+                    gradients[_rank] = _x2_grad
+                    arrivals.leaves.append(_x2_edge)
+                elif _x2_edge[2].reads:
+                    try:
+                        _elements = arrivals.elements[_x2_edge[-1][0]]
+                    except KeyError:
+                        _elements = arrivals.begin_elements(_x2_edge)
+                    _elements.keys.append(_x2_edge[3])
+                    _elements.cotangents.append(_x2_grad)
+    if not keep:
+        node[2] = _freed if _op is _call else _op.when_freed()[0]
+        node[4] = node[6] = None
+    return _first
+
+
+# guarded_step
+
+def matmul_step(g, node, gradients, arrivals, keep):
+    with _quiet():
+        _, _, _op, x1_shape, x2, x1_dtype, x1, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
+        _first = None
+        if _x1_edge is not None:
+            _there = (_rank := _x1_edge[0]) in gradients
+            if not _there or not (
+                gradients[_rank].take(_x1_shared, x2, g) if _type(gradients[_rank]) is _Products else arrivals.join(_x1_edge, node, _x1_shared, x2, g)
+            ):
+                _x1_grad = _rule_x1(g, x1_shape, x2, xp)
+                if _x1_grad is None or not (_x1_grad.shape == x1_shape and _x1_grad.dtype is x1_dtype):
+                    _x1_grad = _fit(_x1_grad, x1_shape, x1_dtype, xp)
+                if _x1_grad is not None:
+                    if _there:
+                        arrivals.add(_x1_edge, _x1_grad, _domain)
+                    elif _x1_edge[2].turn:
+                        gradients[_rank] = _x1_grad
+                        _first = _x1_edge
+                    elif _x1_edge[2] is _UNWATCHED:
+                        gradients[_rank] = _x1_grad
+                        arrivals.leaves.append(_x1_edge)
+                    elif _x1_edge[2].reads:
+                        try:
+                            _elements = arrivals.elements[_x1_edge[-1][0]]
+                        except KeyError:
+                            _elements = arrivals.begin_elements(_x1_edge)
+                        _elements.keys.append(_x1_edge[3])
+                        _elements.cotangents.append(_x1_grad)
+        if _x2_edge is not None:
+            _there = (_rank := _x2_edge[0]) in gradients
+            if not _there or not (
+                gradients[_rank].take(_x2_shared, x1, g) if _type(gradients[_rank]) is _Products else arrivals.join(_x2_edge, node, _x2_shared, x1, g)
+            ):
+                _x2_grad = _rule_x2(g, x1, x2_shape, xp)
+                if _x2_grad is None or not (_x2_grad.shape == x2_shape and _x2_grad.dtype is x2_dtype):
+                    _x2_grad = _fit(_x2_grad, x2_shape, x2_dtype, xp)
+                if _x2_grad is not None:
+                    if _there:
+                        arrivals.add(_x2_edge, _x2_grad, _domain)
+                    elif _x2_edge[2].turn:
+                        gradients[_rank] = _x2_grad
+                        if _first is None:
+                            _first = _x2_edge
+                        else:
+                            _push(arrivals.queue, _x2_edge)
+                    elif _x2_edge[2] is _UNWATCHED:
+                        gradients[_rank] = _x2_grad
+                        arrivals.leaves.append(_x2_edge)
+                    elif _x2_edge[2].reads:
+                        try:
+                            _elements = arrivals.elements[_x2_edge[-1][0]]
+                        except KeyError:
+                            _elements = arrivals.begin_elements(_x2_edge)
+                        _elements.keys.append(_x2_edge[3])
+                        _elements.cotangents.append(_x2_grad)
+        if not keep:
+            node[2] = _freed if _op is _call else _op.when_freed()[0]
+            node[4] = node[6] = None
+        return _first

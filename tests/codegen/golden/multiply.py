@@ -1,0 +1,599 @@
+# forward, as function
+
+def multiply(x1, x2, /):
+    if _type(x1) is _Variable:
+        _x1_node = x1._node
+        x1 = x1._raw
+    elif _type(x1) in _plain:
+        _x1_node = None
+    else:
+        x1, _x1_node = _unwrap(_call, 'x1', x1, x2)
+    if _type(x2) is _Variable:
+        _x2_node = x2._node
+        x2 = x2._raw
+    elif _type(x2) in _plain:
+        _x2_node = None
+    else:
+        x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
+    if _mode() is None:
+        _out = _kernel(x1, x2)
+        _result = _next(_blank)
+        _result._raw = _out
+        if not (_x1_node is None and _x2_node is None):
+            _op = _call
+            _kind = _type(x1)
+            if _kind is _type(x2):
+                if _kind is _Number is _type(_out):
+                    _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
+                    return _result
+                if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
+                    _match = None
+                    if _large is not None and _count(_out) >= _large:
+                        _op, x1, x2 = _lean(
+                            _op, x1, x2, _x1_node, _x2_node
+                        )
+                else:
+                    _match = _mismatch(_out, x1, x2)
+            elif _type(x2) in _SCALARS or _kind in _SCALARS:
+                _match = None
+            else:
+                _match = _mismatch(_out, x1, x2)
+            if _x2_node is None:
+                _result._node = [_next(_ranks), None, _op, x2, None, _match, _x1_node, None]
+            elif _x1_node is None:
+                _result._node = [_next(_ranks), None, _op, None, x1, _match, None, _x2_node]
+            else:
+                _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
+        else:
+            _result._node = None
+        return _result
+    _state = _mode()
+    if _state.observers is None:
+        _op = _call
+        _out = _kernel(x1, x2)
+    else:
+        _inputs = (x1, x2, )
+        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
+    if not _state.recording:
+        (_x1_node, _x2_node, ) = (None, None, )
+    elif _state.kept is not None:
+        (_x1_node, _x2_node, ) = _state.kept(_x1_node, _x2_node, )
+    _result = _next(_blank)
+    _result._raw = _out
+    if not (_x1_node is None and _x2_node is None):
+        _kind = _type(x1)
+        if _kind is _type(x2):
+            if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
+                _match = None
+                if _large is not None and _count(_out) >= _large:
+                    _op, x1, x2 = _lean(
+                        _op, x1, x2, _x1_node, _x2_node
+                    )
+            else:
+                _match = _mismatch(_out, x1, x2)
+        elif _type(x2) in _SCALARS or _kind in _SCALARS:
+            _match = None
+        else:
+            _match = _mismatch(_out, x1, x2)
+        if _x2_node is None:
+            _node = _result._node = [_next(_ranks), None, _op, x2, None, _match, _x1_node, None]
+        elif _x1_node is None:
+            _node = _result._node = [_next(_ranks), None, _op, None, x1, _match, None, _x2_node]
+        else:
+            _node = _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
+        if _state.watches:
+            _state.recorded(_node, _out)
+    else:
+        _result._node = None
+    return _result
+
+
+# forward, as operator
+
+def multiply(x1, x2, /):
+    _x1_node = x1._node
+    x1 = x1._raw
+    if _type(x2) is _Variable:
+        _x2_node = x2._node
+        x2 = x2._raw
+    elif _type(x2) in _plain:
+        _x2_node = None
+    else:
+        if not _is_operand(_call, x2):
+            return NotImplemented
+        x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
+    if _mode() is None:
+        _out = x1 * x2
+        _result = _next(_blank)
+        _result._raw = _out
+        if not (_x1_node is None and _x2_node is None):
+            _op = _call
+            _kind = _type(x1)
+            if _kind is _type(x2):
+                if _kind is _Number is _type(_out):
+                    _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
+                    return _result
+                if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
+                    _match = None
+                    if _large is not None and _count(_out) >= _large:
+                        _op, x1, x2 = _lean(
+                            _op, x1, x2, _x1_node, _x2_node
+                        )
+                else:
+                    _match = _mismatch(_out, x1, x2)
+            elif _type(x2) in _SCALARS or _kind in _SCALARS:
+                _match = None
+            else:
+                _match = _mismatch(_out, x1, x2)
+            if _x2_node is None:
+                _result._node = [_next(_ranks), None, _op, x2, None, _match, _x1_node, None]
+            elif _x1_node is None:
+                _result._node = [_next(_ranks), None, _op, None, x1, _match, None, _x2_node]
+            else:
+                _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
+        else:
+            _result._node = None
+        return _result
+    _state = _mode()
+    if _state.observers is None:
+        _op = _call
+        _out = _kernel(x1, x2)
+    else:
+        _inputs = (x1, x2, )
+        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
+    if not _state.recording:
+        (_x1_node, _x2_node, ) = (None, None, )
+    elif _state.kept is not None:
+        (_x1_node, _x2_node, ) = _state.kept(_x1_node, _x2_node, )
+    _result = _next(_blank)
+    _result._raw = _out
+    if not (_x1_node is None and _x2_node is None):
+        _kind = _type(x1)
+        if _kind is _type(x2):
+            if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
+                _match = None
+                if _large is not None and _count(_out) >= _large:
+                    _op, x1, x2 = _lean(
+                        _op, x1, x2, _x1_node, _x2_node
+                    )
+            else:
+                _match = _mismatch(_out, x1, x2)
+        elif _type(x2) in _SCALARS or _kind in _SCALARS:
+            _match = None
+        else:
+            _match = _mismatch(_out, x1, x2)
+        if _x2_node is None:
+            _node = _result._node = [_next(_ranks), None, _op, x2, None, _match, _x1_node, None]
+        elif _x1_node is None:
+            _node = _result._node = [_next(_ranks), None, _op, None, x1, _match, None, _x2_node]
+        else:
+            _node = _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
+        if _state.watches:
+            _state.recorded(_node, _out)
+    else:
+        _result._node = None
+    return _result
+
+
+# backward
+
+def multiply_backward(g, node, xp):
+    _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
+    _conjugated = g.dtype is not _float64 and g.dtype in _complex
+    if _x1_edge is None:
+        _x1_grad = None
+    else:
+        if _conjugated:
+            _x1_grad = g * _conjugate(x2, xp)
+        else:
+            _x1_grad = g * x2
+        if match is not None:
+            _x1_grad = _fit(_x1_grad, *match[0], xp)
+    if _x2_edge is None:
+        _x2_grad = None
+    else:
+        if _conjugated:
+            _x2_grad = g * _conjugate(x1, xp)
+        else:
+            _x2_grad = g * x1
+        if match is not None:
+            _x2_grad = _fit(_x2_grad, *match[1], xp)
+    return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
+
+
+# guarded
+
+def multiply_backward(g, node, xp):
+    _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
+    _conjugated = g.dtype is not _float64 and g.dtype in _complex
+    if _x1_edge is None:
+        _x1_grad = None
+    else:
+        if _conjugated:
+            _x1_grad = _guarded(g, _conjugate(x2, xp), xp)
+        else:
+            _x1_grad = _guarded(g, x2, xp)
+        if match is not None:
+            _x1_grad = _fit(_x1_grad, *match[0], xp)
+    if _x2_edge is None:
+        _x2_grad = None
+    else:
+        if _conjugated:
+            _x2_grad = _guarded(g, _conjugate(x1, xp), xp)
+        else:
+            _x2_grad = _guarded(g, x1, xp)
+        if match is not None:
+            _x2_grad = _fit(_x2_grad, *match[1], xp)
+    return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
+
+
+# of_ones
+
+def multiply_backward(g, node, xp):
+    _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
+    if _x1_edge is None:
+        _x1_grad = None
+    else:
+        _x1_grad = x2
+        if not (_type(_x1_grad) is _type(g) and _x1_grad.dtype is g.dtype and _x1_grad.shape == g.shape):
+            _x1_grad = g * _x1_grad
+        if match is not None:
+            _x1_grad = _fit(_x1_grad, *match[0], xp)
+    if _x2_edge is None:
+        _x2_grad = None
+    else:
+        _x2_grad = x1
+        if not (_type(_x2_grad) is _type(g) and _x2_grad.dtype is g.dtype and _x2_grad.shape == g.shape):
+            _x2_grad = g * _x2_grad
+        if match is not None:
+            _x2_grad = _fit(_x2_grad, *match[1], xp)
+    return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
+
+
+# step
+
+def multiply_step(g, node, gradients, arrivals, keep):
+    _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
+    _conjugated = g.dtype is not _float64 and g.dtype in _complex
+    _first = None
+    if _x1_edge is _x2_edge and x1 is x2:
+        if _conjugated:
+            _x1_grad = g * _conjugate(x2, xp)
+        else:
+            _x1_grad = g * x2
+        if match is not None:
+            _x1_grad = _fit(_x1_grad, *match[0], xp)
+        _x1_grad += _x1_grad
+        if (_rank := _x1_edge[0]) in gradients:
+            arrivals.add(_x1_edge, _x1_grad, _domain)
+        elif _x1_edge[2].turn:
+            gradients[_rank] = _x1_grad
+            _first = _x1_edge
+        elif _x1_edge[2] is _UNWATCHED:
+            gradients[_rank] = _x1_grad
+            arrivals.leaves.append(_x1_edge)
+        elif _x1_edge[2].reads:
+            try:
+                _elements = arrivals.elements[_x1_edge[-1][0]]
+            except KeyError:
+                _elements = arrivals.begin_elements(_x1_edge)
+            _elements.keys.append(_x1_edge[3])
+            _elements.cotangents.append(_x1_grad)
+        _x1_edge = _x2_edge = None
+    if _x1_edge is not None:
+        if _conjugated:
+            _x1_grad = g * _conjugate(x2, xp)
+        else:
+            _x1_grad = g * x2
+        if match is not None:
+            _x1_grad = _fit(_x1_grad, *match[0], xp)
+        if (_rank := _x1_edge[0]) in gradients:
+            arrivals.add(_x1_edge, _x1_grad, _domain)
+        elif _x1_edge[2].turn:
+            gradients[_rank] = _x1_grad
+            _first = _x1_edge
+        elif _x1_edge[2] is _UNWATCHED:
+            gradients[_rank] = _x1_grad
+            arrivals.leaves.append(_x1_edge)
+        elif _x1_edge[2].reads:
+            try:
+                _elements = arrivals.elements[_x1_edge[-1][0]]
+            except KeyError:
+                _elements = arrivals.begin_elements(_x1_edge)
+            _elements.keys.append(_x1_edge[3])
+            _elements.cotangents.append(_x1_grad)
+    if _x2_edge is not None:
+        if _conjugated:
+            _x2_grad = g * _conjugate(x1, xp)
+        else:
+            _x2_grad = g * x1
+        if match is not None:
+            _x2_grad = _fit(_x2_grad, *match[1], xp)
+        if (_rank := _x2_edge[0]) in gradients:
+            arrivals.add(_x2_edge, _x2_grad, _domain)
+        elif _x2_edge[2].turn:
+            gradients[_rank] = _x2_grad
+            if _first is None:
+                _first = _x2_edge
+            else:
+                _push(arrivals.queue, _x2_edge)
+        elif _x2_edge[2] is _UNWATCHED:
+            gradients[_rank] = _x2_grad
+            arrivals.leaves.append(_x2_edge)
+        elif _x2_edge[2].reads:
+            try:
+                _elements = arrivals.elements[_x2_edge[-1][0]]
+            except KeyError:
+                _elements = arrivals.begin_elements(_x2_edge)
+            _elements.keys.append(_x2_edge[3])
+            _elements.cotangents.append(_x2_grad)
+    if not keep:
+        node[2] = _freed if _op is _call else _op.when_freed()[0]
+        node[3] = node[4] = None
+    return _first
+
+
+# guarded_step
+
+def multiply_step(g, node, gradients, arrivals, keep):
+    with _quiet():
+        _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
+        _conjugated = g.dtype is not _float64 and g.dtype in _complex
+        _first = None
+        if _x1_edge is _x2_edge and x1 is x2:
+            if _conjugated:
+                _x1_grad = _guarded(g, _conjugate(x2, xp), xp)
+            else:
+                _x1_grad = _guarded(g, x2, xp)
+            if match is not None:
+                _x1_grad = _fit(_x1_grad, *match[0], xp)
+            _x1_grad += _x1_grad
+            if (_rank := _x1_edge[0]) in gradients:
+                arrivals.add(_x1_edge, _x1_grad, _domain)
+            elif _x1_edge[2].turn:
+                gradients[_rank] = _x1_grad
+                _first = _x1_edge
+            elif _x1_edge[2] is _UNWATCHED:
+                gradients[_rank] = _x1_grad
+                arrivals.leaves.append(_x1_edge)
+            elif _x1_edge[2].reads:
+                try:
+                    _elements = arrivals.elements[_x1_edge[-1][0]]
+                except KeyError:
+                    _elements = arrivals.begin_elements(_x1_edge)
+                _elements.keys.append(_x1_edge[3])
+                _elements.cotangents.append(_x1_grad)
+            _x1_edge = _x2_edge = None
+        if _x1_edge is not None:
+            if _conjugated:
+                _x1_grad = _guarded(g, _conjugate(x2, xp), xp)
+            else:
+                _x1_grad = _guarded(g, x2, xp)
+            if match is not None:
+                _x1_grad = _fit(_x1_grad, *match[0], xp)
+            if (_rank := _x1_edge[0]) in gradients:
+                arrivals.add(_x1_edge, _x1_grad, _domain)
+            elif _x1_edge[2].turn:
+                gradients[_rank] = _x1_grad
+                _first = _x1_edge
+            elif _x1_edge[2] is _UNWATCHED:
+                gradients[_rank] = _x1_grad
+                arrivals.leaves.append(_x1_edge)
+            elif _x1_edge[2].reads:
+                try:
+                    _elements = arrivals.elements[_x1_edge[-1][0]]
+                except KeyError:
+                    _elements = arrivals.begin_elements(_x1_edge)
+                _elements.keys.append(_x1_edge[3])
+                _elements.cotangents.append(_x1_grad)
+        if _x2_edge is not None:
+            if _conjugated:
+                _x2_grad = _guarded(g, _conjugate(x1, xp), xp)
+            else:
+                _x2_grad = _guarded(g, x1, xp)
+            if match is not None:
+                _x2_grad = _fit(_x2_grad, *match[1], xp)
+            if (_rank := _x2_edge[0]) in gradients:
+                arrivals.add(_x2_edge, _x2_grad, _domain)
+            elif _x2_edge[2].turn:
+                gradients[_rank] = _x2_grad
+                if _first is None:
+                    _first = _x2_edge
+                else:
+                    _push(arrivals.queue, _x2_edge)
+            elif _x2_edge[2] is _UNWATCHED:
+                gradients[_rank] = _x2_grad
+                arrivals.leaves.append(_x2_edge)
+            elif _x2_edge[2].reads:
+                try:
+                    _elements = arrivals.elements[_x2_edge[-1][0]]
+                except KeyError:
+                    _elements = arrivals.begin_elements(_x2_edge)
+                _elements.keys.append(_x2_edge[3])
+                _elements.cotangents.append(_x2_grad)
+        if not keep:
+            node[2] = _freed if _op is _call else _op.when_freed()[0]
+            node[3] = node[4] = None
+        return _first
+
+
+# backward of numbers
+
+def multiply_backward(g, node, xp):
+    _, _, _op, x2, x1, _x1_edge, _x2_edge = node
+    if _x1_edge is None:
+        _x1_grad = None
+    else:
+        _x1_grad = g * x2
+    if _x2_edge is None:
+        _x2_grad = None
+    else:
+        _x2_grad = g * x1
+    return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
+
+
+# guarded of numbers
+
+def multiply_backward(g, node, xp):
+    _, _, _op, x2, x1, _x1_edge, _x2_edge = node
+    if _x1_edge is None:
+        _x1_grad = None
+    else:
+        _x1_grad = _guarded(g, x2, xp)
+    if _x2_edge is None:
+        _x2_grad = None
+    else:
+        _x2_grad = _guarded(g, x1, xp)
+    return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
+
+
+# of_ones of numbers
+
+def multiply_backward(g, node, xp):
+    _, _, _op, x2, x1, _x1_edge, _x2_edge = node
+    if _x1_edge is None:
+        _x1_grad = None
+    else:
+        _x1_grad = x2
+        if not (_type(_x1_grad) is _type(g) and _x1_grad.dtype is g.dtype and _x1_grad.shape == g.shape):
+            _x1_grad = g * _x1_grad
+    if _x2_edge is None:
+        _x2_grad = None
+    else:
+        _x2_grad = x1
+        if not (_type(_x2_grad) is _type(g) and _x2_grad.dtype is g.dtype and _x2_grad.shape == g.shape):
+            _x2_grad = g * _x2_grad
+    return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
+
+
+# step of numbers
+
+def multiply_step(g, node, gradients, arrivals, keep):
+    _, _, _op, x2, x1, _x1_edge, _x2_edge = node
+    _first = None
+    if _x1_edge is _x2_edge and x1 is x2:
+        _x1_grad = g * x2
+        _x1_grad += _x1_grad
+        if _x1_edge[2].reads:
+            try:
+                _elements = arrivals.elements[_x1_edge[-1][0]]
+            except KeyError:
+                _elements = arrivals.begin_elements(_x1_edge)
+            _elements.keys.append(_x1_edge[3])
+            _elements.cotangents.append(_x1_grad)
+        elif (_rank := _x1_edge[0]) in gradients:
+            arrivals.add(_x1_edge, _x1_grad, _domain)
+        elif _x1_edge[2].turn:
+            gradients[_rank] = _x1_grad
+            _first = _x1_edge
+        elif _x1_edge[2] is _UNWATCHED:
+            gradients[_rank] = _x1_grad
+            arrivals.leaves.append(_x1_edge)
+        _x1_edge = _x2_edge = None
+    if _x1_edge is not None:
+        _x1_grad = g * x2
+        if _x1_edge[2].reads:
+            try:
+                _elements = arrivals.elements[_x1_edge[-1][0]]
+            except KeyError:
+                _elements = arrivals.begin_elements(_x1_edge)
+            _elements.keys.append(_x1_edge[3])
+            _elements.cotangents.append(_x1_grad)
+        elif (_rank := _x1_edge[0]) in gradients:
+            arrivals.add(_x1_edge, _x1_grad, _domain)
+        elif _x1_edge[2].turn:
+            gradients[_rank] = _x1_grad
+            _first = _x1_edge
+        elif _x1_edge[2] is _UNWATCHED:
+            gradients[_rank] = _x1_grad
+            arrivals.leaves.append(_x1_edge)
+    if _x2_edge is not None:
+        _x2_grad = g * x1
+        if _x2_edge[2].reads:
+            try:
+                _elements = arrivals.elements[_x2_edge[-1][0]]
+            except KeyError:
+                _elements = arrivals.begin_elements(_x2_edge)
+            _elements.keys.append(_x2_edge[3])
+            _elements.cotangents.append(_x2_grad)
+        elif (_rank := _x2_edge[0]) in gradients:
+            arrivals.add(_x2_edge, _x2_grad, _domain)
+        elif _x2_edge[2].turn:
+            gradients[_rank] = _x2_grad
+            if _first is None:
+                _first = _x2_edge
+            else:
+                _push(arrivals.queue, _x2_edge)
+        elif _x2_edge[2] is _UNWATCHED:
+            gradients[_rank] = _x2_grad
+            arrivals.leaves.append(_x2_edge)
+    if not keep:
+        node[2] = _freed
+    return _first
+
+
+# guarded_step of numbers
+
+def multiply_step(g, node, gradients, arrivals, keep):
+    with _quiet():
+        _, _, _op, x2, x1, _x1_edge, _x2_edge = node
+        _first = None
+        if _x1_edge is _x2_edge and x1 is x2:
+            _x1_grad = _guarded(g, x2, xp)
+            _x1_grad += _x1_grad
+            if _x1_edge[2].reads:
+                try:
+                    _elements = arrivals.elements[_x1_edge[-1][0]]
+                except KeyError:
+                    _elements = arrivals.begin_elements(_x1_edge)
+                _elements.keys.append(_x1_edge[3])
+                _elements.cotangents.append(_x1_grad)
+            elif (_rank := _x1_edge[0]) in gradients:
+                arrivals.add(_x1_edge, _x1_grad, _domain)
+            elif _x1_edge[2].turn:
+                gradients[_rank] = _x1_grad
+                _first = _x1_edge
+            elif _x1_edge[2] is _UNWATCHED:
+                gradients[_rank] = _x1_grad
+                arrivals.leaves.append(_x1_edge)
+            _x1_edge = _x2_edge = None
+        if _x1_edge is not None:
+            _x1_grad = _guarded(g, x2, xp)
+            if _x1_edge[2].reads:
+                try:
+                    _elements = arrivals.elements[_x1_edge[-1][0]]
+                except KeyError:
+                    _elements = arrivals.begin_elements(_x1_edge)
+                _elements.keys.append(_x1_edge[3])
+                _elements.cotangents.append(_x1_grad)
+            elif (_rank := _x1_edge[0]) in gradients:
+                arrivals.add(_x1_edge, _x1_grad, _domain)
+            elif _x1_edge[2].turn:
+                gradients[_rank] = _x1_grad
+                _first = _x1_edge
+            elif _x1_edge[2] is _UNWATCHED:
+                gradients[_rank] = _x1_grad
+                arrivals.leaves.append(_x1_edge)
+        if _x2_edge is not None:
+            _x2_grad = _guarded(g, x1, xp)
+            if _x2_edge[2].reads:
+                try:
+                    _elements = arrivals.elements[_x2_edge[-1][0]]
+                except KeyError:
+                    _elements = arrivals.begin_elements(_x2_edge)
+                _elements.keys.append(_x2_edge[3])
+                _elements.cotangents.append(_x2_grad)
+            elif (_rank := _x2_edge[0]) in gradients:
+                arrivals.add(_x2_edge, _x2_grad, _domain)
+            elif _x2_edge[2].turn:
+                gradients[_rank] = _x2_grad
+                if _first is None:
+                    _first = _x2_edge
+                else:
+                    _push(arrivals.queue, _x2_edge)
+            elif _x2_edge[2] is _UNWATCHED:
+                gradients[_rank] = _x2_grad
+                arrivals.leaves.append(_x2_edge)
+        if not keep:
+            node[2] = _freed
+        return _first

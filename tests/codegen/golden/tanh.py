@@ -1,0 +1,140 @@
+# forward, as function
+
+def tanh(x, /):
+    if _type(x) is _Variable:
+        _x_node = x._node
+        x = x._raw
+    elif _type(x) in _plain:
+        _x_node = None
+    else:
+        x, _x_node = _unwrap(_call, 'x', x)
+    if _mode() is None:
+        _out = _kernel(x)
+        _result = _next(_blank)
+        _result._raw = _out
+        if not (_x_node is None):
+            _result._node = [_next(_ranks), None, _call, x, _x_node]
+        else:
+            _result._node = None
+        return _result
+    _state = _mode()
+    if _state.observers is None:
+        _op = _call
+        _out = _kernel(x)
+    else:
+        _inputs = (x, )
+        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
+    if not _state.recording:
+        (_x_node, ) = (None, )
+    elif _state.kept is not None:
+        (_x_node, ) = _state.kept(_x_node, )
+    _result = _next(_blank)
+    _result._raw = _out
+    if not (_x_node is None):
+        _node = _result._node = [_next(_ranks), None, _op, x, _x_node]
+        if _state.watches:
+            _state.recorded(_node, _out)
+    else:
+        _result._node = None
+    return _result
+
+
+# backward
+
+def tanh_backward(g, node, xp):
+    _, _, _op, x, _x_edge = node
+    _x_grad = _pullback_x(g, x) if xp is _raw else NotImplemented
+    if _x_grad is NotImplemented:
+        _conjugated = g.dtype is not _float64 and g.dtype in _complex
+        if _conjugated:
+            _x_grad = g * _conjugate(_rule_x(x, xp), xp)
+        else:
+            _x_grad = g * _rule_x(x, xp)
+    return ((_x_edge, _x_grad), )
+
+
+# guarded
+
+def tanh_backward(g, node, xp):
+    _, _, _op, x, _x_edge = node
+    _conjugated = g.dtype is not _float64 and g.dtype in _complex
+    if _conjugated:
+        _x_grad = _guarded(g, _conjugate(_rule_x(x, xp), xp), xp)
+    else:
+        _x_grad = _guarded(g, _rule_x(x, xp), xp)
+    return ((_x_edge, _x_grad), )
+
+
+# of_ones
+
+def tanh_backward(g, node, xp):
+    _, _, _op, x, _x_edge = node
+    _x_grad = _pullback_x(g, x) if xp is _raw else NotImplemented
+    if _x_grad is NotImplemented:
+        _x_grad = _rule_x(x, xp)
+        if not (_type(_x_grad) is _type(g) and _x_grad.dtype is g.dtype and _x_grad.shape == g.shape):
+            _x_grad = g * _x_grad
+    return ((_x_edge, _x_grad), )
+
+
+# step
+
+def tanh_step(g, node, gradients, arrivals, keep):
+    _, _, _op, x, _x_edge = node
+    _x_grad = _pullback_x(g, x)
+    if _x_grad is NotImplemented:
+        _conjugated = g.dtype is not _float64 and g.dtype in _complex
+        if _conjugated:
+            _x_grad = g * _conjugate(_rule_x(x, xp), xp)
+        else:
+            _x_grad = g * _rule_x(x, xp)
+    if not keep:
+        node[2] = _freed if _op is _call else _op.when_freed()[0]
+        node[3] = None
+    if (_rank := _x_edge[0]) in gradients:
+        arrivals.add(_x_edge, _x_grad, _domain)
+    elif _x_edge[2].turn:
+        gradients[_rank] = _x_grad
+        return _x_edge
+    elif _x_edge[2] is _UNWATCHED:
+        gradients[_rank] = _x_grad
+        arrivals.leaves.append(_x_edge)
+    elif _x_edge[2].reads:
+        try:
+            _elements = arrivals.elements[_x_edge[-1][0]]
+        except KeyError:
+            _elements = arrivals.begin_elements(_x_edge)
+        _elements.keys.append(_x_edge[3])
+        _elements.cotangents.append(_x_grad)
+    return None
+
+
+# guarded_step
+
+def tanh_step(g, node, gradients, arrivals, keep):
+    with _quiet():
+        _, _, _op, x, _x_edge = node
+        _conjugated = g.dtype is not _float64 and g.dtype in _complex
+        if _conjugated:
+            _x_grad = _guarded(g, _conjugate(_rule_x(x, xp), xp), xp)
+        else:
+            _x_grad = _guarded(g, _rule_x(x, xp), xp)
+        if not keep:
+            node[2] = _freed if _op is _call else _op.when_freed()[0]
+            node[3] = None
+        if (_rank := _x_edge[0]) in gradients:
+            arrivals.add(_x_edge, _x_grad, _domain)
+        elif _x_edge[2].turn:
+            gradients[_rank] = _x_grad
+            return _x_edge
+        elif _x_edge[2] is _UNWATCHED:
+            gradients[_rank] = _x_grad
+            arrivals.leaves.append(_x_edge)
+        elif _x_edge[2].reads:
+            try:
+                _elements = arrivals.elements[_x_edge[-1][0]]
+            except KeyError:
+                _elements = arrivals.begin_elements(_x_edge)
+            _elements.keys.append(_x_edge[3])
+            _elements.cotangents.append(_x_grad)
+        return None

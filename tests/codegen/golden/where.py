@@ -1,0 +1,79 @@
+# forward, as function
+
+def where(condition, x1, x2, /):
+    if _type(condition) is _Variable:
+        condition = condition._raw
+    elif _type(condition) not in _plain:
+        condition, _ = _unwrap(_call, 'condition', condition)
+    if _type(x1) is _Variable:
+        _x1_node = x1._node
+        x1 = x1._raw
+    elif _type(x1) in _plain:
+        _x1_node = None
+    else:
+        x1, _x1_node = _unwrap(_call, 'x1', x1)
+    if _type(x2) is _Variable:
+        _x2_node = x2._node
+        x2 = x2._raw
+    elif _type(x2) in _plain:
+        _x2_node = None
+    else:
+        x2, _x2_node = _unwrap(_call, 'x2', x2)
+    if _mode() is None:
+        _out = _kernel(condition, x1, x2)
+        _result = _next(_blank)
+        _result._raw = _out
+        if not (_x1_node is None and _x2_node is None):
+            if _x2_node is None:
+                _result._node = [_next(_ranks), None, _call, condition, x1.shape, x1.dtype, None, None, _x1_node, None]
+            elif _x1_node is None:
+                _result._node = [_next(_ranks), None, _call, condition, None, None, x2.shape, x2.dtype, None, _x2_node]
+            else:
+                _result._node = [_next(_ranks), None, _call, condition, x1.shape, x1.dtype, x2.shape, x2.dtype, _x1_node, _x2_node]
+        else:
+            _result._node = None
+        return _result
+    _state = _mode()
+    if _state.observers is None:
+        _op = _call
+        _out = _kernel(condition, x1, x2)
+    else:
+        _inputs = (condition, x1, x2, )
+        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
+    if not _state.recording:
+        (_x1_node, _x2_node, ) = (None, None, )
+    elif _state.kept is not None:
+        (_x1_node, _x2_node, ) = _state.kept(_x1_node, _x2_node, )
+    _result = _next(_blank)
+    _result._raw = _out
+    if not (_x1_node is None and _x2_node is None):
+        if _x2_node is None:
+            _node = _result._node = [_next(_ranks), None, _op, condition, x1.shape, x1.dtype, None, None, _x1_node, None]
+        elif _x1_node is None:
+            _node = _result._node = [_next(_ranks), None, _op, condition, None, None, x2.shape, x2.dtype, None, _x2_node]
+        else:
+            _node = _result._node = [_next(_ranks), None, _op, condition, x1.shape, x1.dtype, x2.shape, x2.dtype, _x1_node, _x2_node]
+        if _state.watches:
+            _state.recorded(_node, _out)
+    else:
+        _result._node = None
+    return _result
+
+
+# backward; guarded
+
+def where_backward(g, node, xp):
+    _, _, _op, condition, x1_shape, x1_dtype, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
+    if _x1_edge is None:
+        _x1_grad = None
+    else:
+        _x1_grad = _rule_x1(g, condition, xp)
+        if _x1_grad is None or not (_x1_grad.shape == x1_shape and _x1_grad.dtype is x1_dtype):
+            _x1_grad = _fit(_x1_grad, x1_shape, x1_dtype, xp)
+    if _x2_edge is None:
+        _x2_grad = None
+    else:
+        _x2_grad = _rule_x2(g, condition, xp)
+        if _x2_grad is None or not (_x2_grad.shape == x2_shape and _x2_grad.dtype is x2_dtype):
+            _x2_grad = _fit(_x2_grad, x2_shape, x2_dtype, xp)
+    return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
