@@ -20,7 +20,7 @@ from agnograd._ops.op import Op
 from agnograd._plugins.backends import backend_named
 from agnograd._plugins.capabilities import DTYPES
 from agnograd._plugins.op_sets import extensions, registered_in
-from agnograd._util.deferred import Deferred
+from agnograd._util.deferred import Deferred, become
 from agnograd._util.locks import Lock
 from agnograd._util.signatures import parameters_of
 from agnograd.errors import PluginError, PluginWarning
@@ -93,7 +93,7 @@ class Extension(ModuleType):
     def become(self) -> None:
         """Become a namespace without a way of its own to look things up, which is faster."""
         del self.__dict__["_fill"]
-        self.__class__ = self.__dict__.pop("_kind")
+        become(self, self.__dict__.pop("_kind"))
 
 
 # Held while a namespace, or an extension of one, gets its functions.

@@ -10,12 +10,11 @@ This module, and what writes the source, is imported when an op is first called.
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from heapq import heappush
 from inspect import signature
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from agnograd._codegen.backward import Manner, backward_source, multiplies, step_source, works
@@ -31,6 +30,7 @@ from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import conjugate, device_of
 from agnograd._ops.saved import reads, saved_values, values_named
 from agnograd._ops.traits import combines_two, negates
+from agnograd._util.deferred import function_from
 from agnograd.errors import MissingRuleError, PluginError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     if reads(op):
         scope |= {"_reading": call.reading(), "_reading_leaf": call.reading_leaf()}
     computed = written_out(kernel, arguments(op), "_out", "_kernel", scope)
-    return _function(forward_source(op, form, computed, numbers), scope)
+    return function_from(forward_source(op, form, computed, numbers), scope)
 
 
 def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> SharedCall:
@@ -139,7 +139,7 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
     def put(attribute: str, source: Callable[[], str]) -> None:
         @cache
         def compiled() -> Callable[..., Any]:
-            function = _function(source(), scope)
+            function = function_from(source(), scope)
             function.__defaults__ = (call.domain.raw,)
             call.becomes(attribute, function)
             return function
@@ -223,29 +223,6 @@ def _pullbacks(op: Op, call: SharedCall, scope: dict[str, Any]) -> dict[str, str
     return found
 
 
-@cache
-def _code(source: str) -> tuple[CodeType, CodeType, int]:
-    """Compile a function's source; all whose source is the same but for their name share it."""
-    module = compile(source, "<agnograd>", "exec")
-    code = next(each for each in module.co_consts if isinstance(each, CodeType))
-    return module, code, _code.cache_info().currsize
-
-
-def _function(source: str, scope: dict[str, Any]) -> FunctionType:
-    head, _, rest = source.partition("(")
-    name = head.removeprefix("def ")
-    module, code, number = _code(f"def function({rest}")
-    filename = f"<agnograd {name} {number}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    # Its globals are what it names and no more: the garbage collector visits them all, each time.
-    own = {name: scope[name] for name in ("__name__", *code.co_names) if name in scope}
-    exec(module, own)
-    function: FunctionType = own.pop(code.co_name)
-    function.__code__ = code.replace(co_name=name, co_qualname=name, co_filename=filename)
-    function.__name__ = function.__qualname__ = name
-    return function
-
-
 def _bound(
     function: Callable[..., Any], domain: Domain, saved_names: tuple[str, ...]
 ) -> Callable[..., Any]:
@@ -254,8 +231,8 @@ def _bound(
     given |= {name: f"node[{place}]" for place, name in enumerate(saved_names, FIRST)}
     arguments = ", ".join(given[name] for name in signature(function).parameters)
     scope = {"function": function, "backend": domain.backend, "xp": domain.raw}
-    bound: Callable[..., Any] = eval(f"lambda g, node, into=None: function({arguments})", scope)
-    return bound
+    source = f"def accumulate(g, node, into=None):\n    return function({arguments})"
+    return function_from(source, scope)
 
 
 def _masks(op: Op, saved_names: tuple[str, ...]) -> Callable[[Node], bool]:
@@ -264,8 +241,8 @@ def _masks(op: Op, saved_names: tuple[str, ...]) -> Callable[[Node], bool]:
         return lambda _: True
     places = [saved_names.index(name) + FIRST for name in signature(op.masks).parameters]
     arguments = ", ".join(f"node[{place}]" for place in places)
-    masks: Callable[..., bool] = eval(f"lambda node: masks({arguments})", {"masks": op.masks})
-    return masks
+    source = f"def masks(node):\n    return function({arguments})"
+    return function_from(source, {"function": op.masks})
 
 
 def missing(op: Op, domain: Domain) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from typing import Any
 import pluggy
 
 from agnograd._hooks.state import QUIET, current_mode, set_mode
+from agnograd._util.deferred import function_from
 
 __all__ = ["Dispatch"]
 
@@ -116,7 +117,7 @@ class Dispatch:
     def function(self, name: str) -> Callable[..., Any]:
         """Return a hook as a function of its specification's arguments, by position."""
         arguments = ", ".join(_arguments(self._callers[name]))
-        return self._compiled(name, f"def {name}({arguments}):\n{self._call(name)}")
+        return self._compiled(f"def {name}({arguments}):\n{self._call(name)}")
 
     def around_op(self) -> Callable[..., Any]:
         """Return ``(kind, compute, arguments, inputs, parameters) -> (op, result)``.
@@ -136,7 +137,7 @@ class Dispatch:
             returned="op.location_sought = False" if asked else "pass",
             **self._marks("forward_postprocess"),
         )
-        return self._compiled("forward", source, _several=_several)
+        return self._compiled(source, _several=_several)
 
     def around_rule(self, raw_inputs: Callable[[Any], Any], raw: Callable[[Any], Any]) -> Any:
         """Return ``(compute, node, g) -> pairs``, which runs a node's rule between its hooks.
@@ -156,7 +157,7 @@ class Dispatch:
             after=self._call("backward_postprocess", 8),
             **self._marks("backward_postprocess"),
         )
-        return self._compiled("backward", source, _raw=raw, _raw_inputs=raw_inputs)
+        return self._compiled(source, _raw=raw, _raw_inputs=raw_inputs)
 
     def _marks(self, hook: str) -> dict[str, str]:
         """Return what takes marks in time, where a hook asks for them."""
@@ -190,11 +191,8 @@ class Dispatch:
         text = _CALL.format(body="\n        ".join(calls), name=name, op=op)
         return indent(text.strip("\n"), " " * margin)
 
-    def _compiled(self, name: str, source: str, **more: Any) -> Callable[..., Any]:
-        scope = self._scope | more
-        exec(compile(source, f"<agnograd hook {name}>", "exec"), scope)
-        function: Callable[..., Any] = scope[name]
-        return function
+    def _compiled(self, source: str, **more: Any) -> Callable[..., Any]:
+        return function_from(source, self._scope | more)
 
 
 def _arguments(caller: pluggy.HookCaller) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import owners
+from agnograd._util.deferred import become
 from agnograd.errors import GradientError, RuleError
 
 __all__ = ["attributes_since", "held_by", "refuse_attributes", "slots_of", "without_writes"]
@@ -76,7 +77,7 @@ def refuse_attributes(function: Any, names: Sequence[str]) -> None:
     """Let an attribute of a function be an error from now on: the function is a copy."""
     kind = type(function)
     body = {name: property(partial(_refuse, kind, name)) for name in names}
-    function.__class__ = type(kind.__name__, (kind,), {"__slots__": (), **body})
+    become(function, type(kind.__name__, (kind,), {"__slots__": (), **body}))
 
 
 def _refuse(kind: type, name: str, function: object) -> NoReturn:

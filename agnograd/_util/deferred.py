@@ -1,4 +1,4 @@
-"""Functions that are looked up, compiled, or written out when they are called first."""
+"""Functions that are looked up, made from text, or written out when they are first called."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import contextlib
 import importlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, TypeVar
 from weakref import WeakSet
 
 __all__ = [
     "Deferred",
+    "become",
     "deferred_function",
+    "function_from",
     "inline",
     "later",
     "marked",
@@ -64,6 +66,61 @@ def later(module: str, name: str) -> Any:
     In a function that is called often: an import statement costs each call half a microsecond.
     """
     return getattr(import_module(module), name)
+
+
+def function_from(source: str, scope: Mapping[str, Any]) -> FunctionType:
+    """Return the function that a text defines.
+
+    All text that agnograd writes becomes code here. ``linecache`` gets the text, so that a
+    traceback shows its lines, and ``inspect.getsource`` all of it.
+
+    Parameters
+    ----------
+    source : str
+        A ``def`` statement.
+    scope : mapping
+        What the function finds by name. It keeps only what it names: the garbage collector visits
+        all of its globals, each time.
+    """
+    import linecache  # only with functions to make
+
+    head, _, rest = source.strip().partition("(")
+    name = head.removeprefix("def ")
+    module, code, number = _code(f"def {_ANY_NAME}({rest}\n")
+    filename = f"<agnograd {name} {number}>"
+    text = f"{head}({rest}\n"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    own = {name: scope[name] for name in ("__name__", *_names(code)) if name in scope}
+    exec(module, own)
+    function: FunctionType = own.pop(code.co_name)
+    function.__code__ = code.replace(co_name=name, co_qualname=name, co_filename=filename)
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+_ANY_NAME = "_any_name"
+
+
+@cache
+def _code(source: str) -> tuple[CodeType, CodeType, int]:
+    """Compile a text; all functions whose text is the same but for their name share the code."""
+    module = compile(source, "<agnograd>", "exec")
+    codes = (each for each in module.co_consts if isinstance(each, CodeType))
+    code = next(each for each in codes if each.co_name == _ANY_NAME)  # and not that of a default
+    return module, code, _code.cache_info().currsize
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Yield the names that code, and the functions and comprehensions in it, look up."""
+    yield from code.co_names
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _names(each)
+
+
+def become(thing: Any, kind: type) -> None:
+    """Let an object be of another type from now on; it keeps its attributes."""
+    thing.__class__ = kind
 
 
 def deferred_function(

@@ -9,6 +9,7 @@ from keyword import iskeyword
 from types import FunctionType
 from typing import Any
 
+from agnograd._util.deferred import function_from
 from agnograd.errors import RuleError
 
 __all__ = [
@@ -59,10 +60,7 @@ def prototype(text: str) -> FunctionType:
 @lru_cache(1024)
 def _function(rest: str) -> FunctionType:
     """Return a function by what follows its opening parenthesis: many ops share one."""
-    scope: dict[str, Any] = {}
-    exec(f"def function({rest}: ...", scope)
-    function: FunctionType = scope["function"]
-    return function
+    return function_from(f"def function({rest}: ...", {})
 
 
 @lru_cache(1024)

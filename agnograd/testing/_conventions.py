@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from agnograd._util.deferred import function_from
+
 __all__ = ["CONVENTIONS", "Convention"]
 
 
@@ -38,10 +40,7 @@ class Convention(NamedTuple):
         """Return the program as a function of its inputs, in their order."""
         body = self.program if "return" in self.program else f"return {self.program}"
         lines = "".join(f"    {line}\n" for line in body.splitlines())
-        scope: dict[str, Any] = {"xp": xp}
-        exec(f"def program({', '.join(self.at)}):\n{lines}", scope)
-        function: Callable[..., Any] = scope["program"]
-        return function
+        return function_from(f"def program({', '.join(self.at)}):\n{lines}", {"xp": xp})
 
 
 def _rows(rule: str, *rows: tuple[Any, ...]) -> list[Convention]:

@@ -43,7 +43,7 @@ def written(name, monkeypatch):
         scopes.append(scope)
         return lambda *_: None
 
-    monkeypatch.setattr(functions, "_function", record)
+    monkeypatch.setattr(functions, "function_from", record)
     sources = {}
     for form, of_python in OPS[name].items():
         kernel = domain.backend.operator(of_python) if of_python else attrgetter(name)(domain.raw)

@@ -4,10 +4,11 @@ import inspect
 import subprocess
 import sys
 import threading
+import traceback
 
 import pytest
 
-from agnograd._util.deferred import deferred_function
+from agnograd._util.deferred import deferred_function, function_from
 from agnograd._util.signatures import prototype
 from agnograd.extend import Deferred
 
@@ -84,6 +85,7 @@ def test_many_threads_may_be_the_first_to_call():
 def test_threads_that_use_a_new_namespace_agree():
     code = """
 import threading
+import traceback
 import numpy as np
 import agnograd as ag
 
@@ -111,3 +113,31 @@ assert all((each == found[0]).all() for each in found)
     for _ in range(3):
         done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True)
         assert done.returncode == 0, done.stderr.decode()
+
+
+def test_a_function_of_a_text_shows_its_lines():
+    source = "def divide(x, y):\n    # by what may be 0\n    return x / y\n"
+    divide = function_from(source, {})
+    assert (divide.__name__, divide(1, 2)) == ("divide", 0.5)
+    assert inspect.getsource(divide) == source
+    with pytest.raises(ZeroDivisionError) as caught:
+        divide(1, 0)
+    frame = traceback.extract_tb(caught.value.__traceback__)[-1]
+    assert (frame.name, frame.line) == ("divide", "return x / y")
+
+
+def test_a_function_of_a_text_keeps_only_the_globals_that_it_names():
+    scope = {"offset": 1, "each_too": 2, "unused": 3, "__name__": "here"}
+    source = (
+        "def shifted(x, key=lambda v: -v):\n    return [key(v) + each_too for v in x] + [offset]"
+    )
+    function = function_from(source, scope)
+    assert function([1]) == [1, 1]
+    known = {"offset", "each_too", "__name__"}
+    assert known <= set(function.__globals__) <= known | {"__builtins__"}
+    other = function_from(source.replace("shifted", "other"), scope)
+    assert other.__code__.co_consts is function.__code__.co_consts  # it was compiled once
+    assert (other.__name__, inspect.getsource(other)) == (
+        "other",
+        source.replace("shifted", "other") + "\n",
+    )
