@@ -6,19 +6,21 @@ from agnograd._arrays.conversions import is_plain_numpy
 from agnograd._arrays.domains import operand
 from agnograd._arrays.variable import is_tracked
 from agnograd._ops.fitting import sum_to
-from agnograd._ops.keys import is_basic, without_newaxis
-from agnograd._ops.op import Op, OpSet, Rule
+from agnograd._ops.op import Op, Rule
+from agnograd._ops.op_set import OpSet
 from agnograd._ops.rule_helpers import (
     adjoint,
     conjugate_if_complex,
     device_of,
     divide_or_zero,
     inverse_permutation,
+    is_basic,
     is_complex,
     is_python_scalar,
     keep_axes,
     reduced_axes,
     reshaped_strides,
+    without_newaxis,
 )
 from agnograd._plugins.backend import Backend
 from agnograd._plugins.capabilities import Capabilities

@@ -17,9 +17,8 @@ from agnograd._arrays.views import View, replace, view_of
 from agnograd._graph.nodes import Node, Output
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import SCALAR_TYPES
-from agnograd._ops.keys import selects_view
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import device_of, told
+from agnograd._ops.rule_helpers import device_of, selects_view, told
 from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import require
 from agnograd._plugins.capabilities import DTYPES

@@ -11,8 +11,8 @@ from agnograd._arrays.protocols import Ufuncs
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import InPlace, View, replace
 from agnograd._codegen.deferring import compile_op
-from agnograd._ops.keys import same_key
 from agnograd._ops.op import Op
+from agnograd._ops.rule_helpers import same_key
 from agnograd._plugins.op_sets import registered_in
 
 if TYPE_CHECKING:

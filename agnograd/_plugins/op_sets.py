@@ -11,7 +11,8 @@ from agnograd._util.signatures import NO_OPS
 from agnograd.errors import PluginError, PluginWarning
 
 if TYPE_CHECKING:
-    from agnograd._ops.op import Op, OpSet, Status
+    from agnograd._ops.op import Op, Status
+    from agnograd._ops.op_set import OpSet
 
 __all__ = ["OpInfo", "extensions", "op_sets", "ops", "registered", "registered_in"]
 
@@ -22,7 +23,7 @@ def op_sets() -> tuple[tuple[str, OpSet], ...]:
 
     One that does not is left out with a warning that says why.
     """
-    from agnograd._ops.op import OpSet
+    from agnograd._ops.op_set import OpSet
 
     found = []
     for entry in every(OPS):  # two may have one name

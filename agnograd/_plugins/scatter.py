@@ -7,7 +7,7 @@ from operator import getitem
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from agnograd._ops.keys import is_basic, without_newaxis
+from agnograd._ops.rule_helpers import is_basic, without_newaxis
 from agnograd._plugins.selection import add_rows, added, is_mask, written
 
 if TYPE_CHECKING:

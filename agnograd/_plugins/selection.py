@@ -13,8 +13,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from agnograd._ops.keys import is_basic, without_newaxis
-from agnograd._ops.rule_helpers import device_of
+from agnograd._ops.rule_helpers import device_of, is_basic, without_newaxis
 
 __all__ = ["add_rows", "added", "is_mask", "written"]
 

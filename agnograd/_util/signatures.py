@@ -81,10 +81,10 @@ def check_name(chapter: str, name: str) -> None:
         )
 
 
-def check_parameters(op: str, parameters: Iterable[str], given: Iterable[str]) -> None:
+def check_parameters(op: str, parameters: Iterable[str], features: Iterable[str]) -> None:
     """Raise if a parameter has a name that stands for something else where the op is computed.
 
-    ``given`` are what an op set was given beside rules, such as ``view``.
+    ``features`` are what the method that registers the op takes beside rules, such as ``view``.
     """
     parameters = tuple(parameters)
     facts = {f"{name}_{fact}" for name in parameters for fact in ("shape", "dtype", "device")}
@@ -93,8 +93,8 @@ def check_parameters(op: str, parameters: Iterable[str], given: Iterable[str]) -
             reason = "begins with an underscore, as agnograd's own names do"
         elif name in _TAKEN or name in facts:
             reason = "stands for something else in rules, or in what is written for an op"
-        elif name in given:
-            reason = f"is that of a feature of op sets, for which `{name}=` is taken"
+        elif name in features:
+            reason = f"is that of a feature of op sets: `{name}=` cannot be a rule"
         else:
             continue
         raise RuleError(f"{op}: the name of the parameter {name!r} {reason}; rename it")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agnograd._ops.op_set import BESIDE, FEATURES
 from agnograd.errors import RuleError
 from agnograd.extend import OpSet
 
@@ -100,6 +101,7 @@ def test_nor_may_an_extension(extension):
         ("f(view, /)", {"view": lambda g: g}, "view"),
         ("f(x, options, /)", {"x": 1, "options": lambda g: g}, "options"),
         ("f(x, /, *, outputs)", {"x": 1, "outputs": "several"}, "outputs"),
+        ("f(x, forward, /)", {"x": 1}, "forward"),  # a rule for it could not be added
     ],
 )
 def test_a_parameter_may_not_have_every_name(text, given, name):
@@ -107,7 +109,19 @@ def test_a_parameter_may_not_have_every_name(text, given, name):
         OpSet("planted").vjp(text, **given)
 
 
-def test_options_may_be_called_as_features_are_that_are_not_used():
+@pytest.mark.parametrize("kind", ["elementwise", "linear", "multilinear", "vjp", "missing"])
+@pytest.mark.parametrize("name", sorted({*FEATURES, *BESIDE}))
+def test_a_rule_is_never_taken_for_a_feature(kind, name):
     ops = OpSet("planted")
-    ops.vjp("f(x, /, *, options=None)", x=lambda g: g)
+    for given in ({}, {name: lambda g: g}):
+        with pytest.raises(RuleError, match=f"'{name}' is that of a feature.*; rename it"):
+            getattr(ops, kind)(f"f(x, {name}, /)", **given)
+    assert ops.ops == {}
+
+
+def test_a_parameter_of_an_op_without_rules_may_be_called_as_a_feature():
+    ops = OpSet("planted")
+    ops.constant("f(x, /, *, options=None)")
+    ops.composed("g(x, view, /)", lambda xp, x, view: x)
     assert ops.ops["f"].options == ("options",)
+    assert ops.ops["g"].arrays == ("x", "view")
