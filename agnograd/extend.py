@@ -6,7 +6,7 @@ from agnograd._arrays.conversions import is_plain_numpy
 from agnograd._arrays.domains import operand
 from agnograd._arrays.variable import is_tracked
 from agnograd._ops.fitting import sum_to
-from agnograd._ops.op import Op, Rule
+from agnograd._ops.op import Op, Rule, itself
 from agnograd._ops.op_set import OpSet
 from agnograd._ops.rule_helpers import (
     adjoint,
@@ -73,6 +73,7 @@ __all__ = [
     "is_plain_numpy",
     "is_python_scalar",
     "is_tracked",
+    "itself",
     "keep_axes",
     "operand",
     "operands",

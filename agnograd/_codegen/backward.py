@@ -13,9 +13,8 @@ from typing import Literal
 
 from agnograd._codegen.forward import indented
 from agnograd._graph.nodes import FIRST, OP, RANK
-from agnograd._ops.op import Op, Rule
+from agnograd._ops.op import Itself, Op, Rule
 from agnograd._ops.saved import saved_values
-from agnograd._ops.traits import broadcasts, is_product, returns_its_argument
 
 __all__ = ["Manner", "Pullbacks", "backward_source", "multiplies", "step_source", "works"]
 
@@ -89,7 +88,7 @@ def _step_lines(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> It
         yield "return None"
         return
     yield "_first = None"
-    if is_product(op) and not pullbacks:  # whose results may be shared
+    if op.product and not pullbacks:  # whose results may be shared
         yield from _square(op, manner)
     for name in op.differentiable:
         gradient = _gradient(op, name, manner, pullbacks)
@@ -198,8 +197,7 @@ def _fitted(op: Op) -> Iterator[str]:
     """Compute the gradients of an op that takes its arrays as a sequence."""
     (rule,) = op.rules.values()
     name = op.sequence
-    gradients = f"_rule_{name}({', '.join(rule.names)})"
-    yield f"_grads = _fit_each({gradients}, _edges, {name}_shape, {name}_dtype, xp)"
+    yield f"_grads = _fit_each({_value(rule, name)}, _edges, {name}_shape, {name}_dtype, xp)"
 
 
 def _gradients(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
@@ -255,7 +253,7 @@ def _multiplies(rule: Rule) -> bool:
 
 def _value(rule: Rule, name: str) -> str:
     """Return the expression of a rule's result for one input."""
-    if returns_its_argument(rule):
+    if isinstance(rule.function, Itself):
         return rule.names[0]
     return f"_rule_{name}({', '.join(rule.names)})"
 
@@ -268,7 +266,7 @@ def _gradient(op: Op, name: str, manner: Manner, pullbacks: Pullbacks) -> Iterat
         yield from pullbacks[name]([*_conjugated(op, manner), *rule])
     else:
         yield from rule
-    if broadcasts(op):
+    if op.broadcasts:
         index = op.differentiable.index(name)
         yield "if match is not None:"
         yield f"    {result} = _fit({result}, *match[{index}], xp)"

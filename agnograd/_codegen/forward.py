@@ -8,8 +8,7 @@ from textwrap import indent
 from typing import Literal
 
 from agnograd._ops.op import Op
-from agnograd._ops.saved import Saved, reads, saved_values
-from agnograd._ops.traits import broadcasts, is_product, may_cast
+from agnograd._ops.saved import Saved, saved_values
 
 __all__ = [
     "OPERANDS",
@@ -31,13 +30,9 @@ OPERANDS: dict[Form, tuple[str, ...]] = {
     "ufunc": ("x1", "x2"),
 }
 
-# Options that are neither positions nor numbers that a result could depend on smoothly.
-STRUCTURE = frozenset(
-    {
-        *("copy", "device", "dtype", "indexing", "keepdims", "kind", "max_version", "mode"),
-        "stream",
-    }
-)
+# Options that mean in every op what they mean in the standard. They are neither positions nor numbers
+# that a result could depend on smoothly, so no Variable is looked for in them.
+STRUCTURE = frozenset({"copy", "device", "dtype", "keepdims"})
 
 # -- the forward function ------------------------------------------------------------------------
 
@@ -80,7 +75,7 @@ def _result(op: Op, usual: bool, numbers: bool = False) -> Iterator[str]:
     """Return the output as Variables: recorded, if the op can be."""
     if op.differentiable:
         yield from _recording(op, usual, numbers)
-    elif op.chapter in ("creation", "elementwise") and op.outputs == "one":
+    elif op.outputs == "one":
         yield "_result = _next(_blank)"
         yield "_result._raw = _out"
         yield "_result._node = None"
@@ -203,7 +198,7 @@ def _constant(op: Op) -> str:
         constant = "not any(_edges)"
     else:
         constant = " and ".join(f"_{name}_node is None" for name in op.differentiable)
-    if may_cast(op):  # a result that is cast to integers has no gradient
+    if op.may_cast:  # a result that is cast to integers has no gradient
         constant = f"{constant} or _out.dtype not in _inexact"
     return constant
 
@@ -211,13 +206,13 @@ def _constant(op: Op) -> str:
 def _new_node(op: Op, usual: bool, numbers: bool) -> Iterator[str]:
     """Make the node of the output, and connect what is returned to it."""
     call = "_op"
-    if usual and is_product(op):
+    if usual and op.product:
         yield "_op = _call"
     elif usual:
         call = "_call"
-    if broadcasts(op):
+    if op.broadcasts:
         yield from _matching(op, numbers)
-    if reads(op):
+    if op.reads:
         if usual:
             yield from _reading_node(op)
         else:
@@ -269,10 +264,11 @@ def _kept(saved: Saved, tracked: tuple[str, ...] | None) -> str:
 def _reading_node(op: Op) -> Iterator[str]:
     """Make the node of one element, which is not a view; a leaf keeps shape and dtype itself."""
     yield "if _type(_out) is _Number or _type(_out) in _scalars:"
-    yield "    if _type(_x_node) is _Leaf:"
-    yield "        if _x_node.facts is None:"
-    yield "            _x_node.facts = x.shape, x.dtype"
-    yield "        _result._node = [_next(_ranks), None, _reading_leaf, key, _x_node]"
+    (name,) = op.arrays
+    yield f"    if _type(_{name}_node) is _Leaf:"
+    yield f"        if _{name}_node.facts is None:"
+    yield f"            _{name}_node.facts = {name}.shape, {name}.dtype"
+    yield f"        _result._node = [_next(_ranks), None, _reading_leaf, key, _{name}_node]"
     yield "        return _result"
     yield f"    _result._node = {_node(op, '_reading')}"
     yield "    return _result"
@@ -292,11 +288,11 @@ def _matching(op: Op, numbers: bool) -> Iterator[str]:
         yield f"        _result._node = {_node(op._replace(of_numbers=True), '_of_numbers')}"
         yield "        return _result"
     alike = f"{one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
-    if is_product(op):  # often of an array with itself
+    if op.product:  # often of an array with itself
         alike = f"{one} is {other} or ({alike})"
     yield f"    if {alike}:"
     yield "        _match = None"
-    if is_product(op):
+    if op.product:
         yield "        if _large is not None and _count(_out) >= _large:"
         yield f"            _op, {one}, {other} = _lean("
         yield f"                _op, {one}, {other}, _{one}_node, _{other}_node"

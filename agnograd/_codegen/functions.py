@@ -28,8 +28,7 @@ from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import SCALAR_TYPES, fit, fit_each, mismatch
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import conjugate, device_of
-from agnograd._ops.saved import reads, saved_values, values_named
-from agnograd._ops.traits import combines_two, negates
+from agnograd._ops.saved import saved_values, values_named
 from agnograd._util.deferred import function_from
 from agnograd.errors import MissingRuleError, PluginError
 
@@ -99,11 +98,11 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         }
     )
     scope |= {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
-    numbers = domain.number_type is not None and combines_two(op)
+    numbers = domain.number_type is not None and op.combines_two
     if numbers:
         scope["_of_numbers"] = _call(op._replace(of_numbers=True), domain, dict(scope))
     call = _call(op, domain, scope)
-    if reads(op):
+    if op.reads:
         scope |= {"_reading": call.reading(), "_reading_leaf": call.reading_leaf()}
     computed = written_out(kernel, arguments(op), "_out", "_kernel", scope)
     return function_from(forward_source(op, form, computed, numbers), scope)
@@ -113,7 +112,7 @@ def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> SharedCall:
     """Return what nodes know of an op, whose functions are compiled in this scope."""
     call = scope["_call"] = SharedCall(op.name, op.chapter, domain)
     call.optional = op.outputs == "optional"
-    call.negates = negates(op)
+    call.negates = op.negation
     call.works = works(op)
     if op.status == "missing":
         call.backward = call.guarded = missing(op, domain)

@@ -11,13 +11,49 @@ from agnograd._util.signatures import signature_of
 if TYPE_CHECKING:
     from inspect import Signature
 
-__all__ = ["SEQUENCES", "Kind", "Op", "Rule", "Status"]
+__all__ = ["SEQUENCES", "Itself", "Kind", "Op", "Rule", "Status", "itself"]
 
 Kind = Literal["elementwise", "linear", "multilinear", "vjp"]
 Status = Literal["rule", "no gradient", "missing"]
 
 SEQUENCES = ("arrays", "arrays_and_dtypes")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Itself(NamedTuple):
+    """A rule that returns one of its parameters: there is nothing to call."""
+
+    name: str
+
+    def __call__(self, value: Any, /) -> Any:
+        """Return the parameter."""
+        return value
+
+
+def itself(name: str) -> Callable[[Any], Any]:
+    """Return the rule that returns one of its parameters unchanged.
+
+    ``itself("x2")`` means the same as ``lambda x2: x2``. agnograd writes the value into the op's
+    backward function, where it would call the lambda. An element-wise op of two arrays whose rules
+    are each other's input is a product, such as ``multiply``, and is treated as one.
+
+    Parameters
+    ----------
+    name : str
+        What a rule may name: an input, ``out``, or the cotangent ``g``.
+
+    Returns
+    -------
+    callable
+        The rule.
+
+    Examples
+    --------
+    >>> from agnograd.extend import OpSet, itself
+    >>> ops = OpSet("mine")
+    >>> ops.elementwise("grow(x, /)", x=itself("out"), forward=lambda xp, x: xp.exp(x))
+    """
+    return Itself(name)
 
 
 class Rule(NamedTuple):
@@ -28,7 +64,7 @@ class Rule(NamedTuple):
     kind : {"elementwise", "linear", "multilinear", "vjp"}
         A partial derivative, a transpose, or a vector-Jacobian product.
     function : callable or int
-        The rule; elementwise rules may be the constants 1, -1 and 0.
+        The rule; elementwise rules may be the constants 1, -1 and 0. See also ``itself``.
     names : tuple of str
         The names of what the rule needs, in the order of its own parameters.
     reason : str
@@ -88,10 +124,10 @@ class Op(NamedTuple):
         ``strides(x_strides, …)`` returns how many elements apart neighbours along each axis of a
         view are, or None for a copy (by an option ``copy``). By default the order is row-major. It
         may name ``x_shape``, ``x_dtype``, ``out_shape``, ``xp`` and options.
-    outputs : {"one", "several", "optional"}
+    outputs : {"one", "several", "optional", "any"}
         Whether the op returns one array, or a tuple or list of arrays. With "several", a rule gets
         a list of cotangents, with zeros for outputs that nothing depends on. With "optional", it
-        gets None for these.
+        gets None for these. Ops without a gradient may return anything, unless they say "one".
     stacks : mapping of str to int
         For an op of two arrays that is linear in each: inputs that many calls may share, each with
         an axis. The gradient of a shared input is that of one call, whose other input and cotangent
@@ -101,6 +137,16 @@ class Op(NamedTuple):
         Whether the op leaves elements of its inputs out, as ``where`` does, so that their gradient
         is 0 whatever made them: the pass then does not multiply that 0 by an infinite or undefined
         derivative. A function, which may name what rules may name, decides it for a single call.
+    negation : bool
+        Whether the op of one array returns its negative. For large arrays, a product such as
+        ``-x * x`` then saves only one of its two factors.
+    reads : bool
+        Whether the op returns what an array has at a ``key``, as ``x[key]`` does, and
+        ``accumulate`` also takes keys of index arrays. Gradients of single elements then wait for
+        each other, and are added in one call.
+    casts : bool
+        Whether the result may have another dtype than that which the inputs are promoted to, such
+        as an integer dtype, which has no gradient. An op with an option ``dtype`` always may.
     of_numbers : bool
         Whether this is the form of an element-wise op that takes two numbers. Some libraries return
         a number for an element of a float64 array: then there is nothing to broadcast, to cast or
@@ -121,9 +167,12 @@ class Op(NamedTuple):
     overwrite: Callable[..., Any] | None = None
     view: Callable[..., Any] | None = None
     strides: Callable[..., Any] | None = None
-    outputs: Literal["one", "several", "optional"] = "one"
+    outputs: Literal["one", "several", "optional", "any"] = "one"
     stacks: Mapping[str, int] = _NOTHING
     masks: bool | Callable[..., bool] = False
+    negation: bool = False
+    reads: bool = False
+    casts: bool = False
     of_numbers: bool = False
 
     def __repr__(self) -> str:
@@ -150,3 +199,28 @@ class Op(NamedTuple):
     def sequence(self) -> str | None:
         """The parameter that takes several arrays, if the op has one."""
         return next((name for name in self.arrays if name in SEQUENCES), None)
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether it is element-wise, and combines arrays whose shapes and dtypes may differ."""
+        if len(self.arrays) < 2 or self.of_numbers:
+            return False
+        return next(iter(self.rules.values())).kind == "elementwise"
+
+    @property
+    def combines_two(self) -> bool:
+        """Whether it is element-wise, and combines two arrays that are promoted together."""
+        return len(self.arrays) == 2 and bool(self.rules) and self.broadcasts
+
+    @property
+    def product(self) -> bool:
+        """Whether the derivative by each of two arrays is the other one."""
+        if len(self.arrays) != 2 or any(r.kind != "elementwise" for r in self.rules.values()):
+            return False
+        crossed = dict(zip(self.arrays, map(Itself, reversed(self.arrays)), strict=True))
+        return {name: rule.function for name, rule in self.rules.items()} == crossed
+
+    @property
+    def may_cast(self) -> bool:
+        """Whether a result may have another dtype than what its inputs are promoted to."""
+        return self.casts or "dtype" in self.parameters

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from agnograd._ops.op import SEQUENCES, Kind, Op, Rule, Status
+from agnograd._ops.op import SEQUENCES, Itself, Kind, Op, Rule, Status
 from agnograd._util.signatures import (
     EXTENSIONS,
     NO_OPS,
@@ -37,7 +37,8 @@ class OpSet:
     input: asking for it raises an error with this reason.
 
     Besides rules, every method takes ``forward``, ``accumulate``, ``overwrite``, ``view``,
-    ``strides``, ``outputs``, ``stacks`` and ``masks`` (see ``Op``). Positional-only parameters and
+    ``strides``, ``outputs``, ``stacks``, ``masks``, ``negation``, ``reads`` and ``casts`` (see
+    ``Op``). Positional-only parameters and
     those with a rule take arrays. ``options`` names positional-only ones that do not, ``constants``
     those that take arrays without gradient. A ``key`` is what stands in square brackets.
 
@@ -104,7 +105,8 @@ class OpSet:
         """Register an element-wise op by its partial derivatives.
 
         The engine multiplies the partial derivative (conjugated, for complex arrays) by the
-        cotangent and sums over broadcast axes. The constants 1, -1 and 0 need no function. A rule
+        cotangent and sums over broadcast axes. The constants 1, -1 and 0, and what a rule
+        names ``itself``, need no function. A rule
         must also be right for a part of the elements: large arrays come in flat blocks. The result
         has the dtype that its inputs are promoted to: register an op that makes complex numbers of
         real ones with ``vjp``.
@@ -136,7 +138,7 @@ class OpSet:
     def constant(self, *signatures: str, **options: Any) -> None:
         """Register ops that have no gradient by nature (comparisons, indices, dtypes)."""
         for signature in signatures:
-            self._add(signature, "vjp", dict(options), takes_no_rules=True)
+            self._add(signature, "vjp", {"outputs": "any"} | options, takes_no_rules=True)
 
     def missing(self, *signatures: str, **options: Any) -> None:
         """Register ops without a derivative so far: you can call them, but a backward pass through
@@ -176,8 +178,7 @@ class OpSet:
             else Rule(kind, rule, _names(name, key, kind, rule, parameters, arrays))
             for key, rule in rules.items()
         }
-        _check_stacks(name, features.get("stacks", {}), made)
-        self._ops[name] = Op(
+        op = Op(
             name=name,
             chapter=self.chapter,
             text=text,
@@ -188,6 +189,9 @@ class OpSet:
             kernels=self.kernels,
             **features,
         )
+        _check_stacks(name, op.stacks, made)
+        _check_declared(op)
+        self._ops[name] = op
 
     def _check_name(self, name: str) -> None:
         check_name(self.chapter, name)
@@ -208,6 +212,24 @@ def _check_stacks(op: str, stacks: Mapping[str, int], rules: Mapping[str, Rule])
             raise RuleError(
                 f"{op}: `stacks` is for an input of an op of two arrays with rules, whose own rule "
                 f"names the other array; {name!r} is none"
+            )
+
+
+def _check_declared(op: Op) -> None:
+    """Raise if what is declared of an op does not fit its signature and rules."""
+    rule = next(iter(op.rules.values()), None)
+    one = len(op.arrays) == 1 and rule is not None
+    if op.negation and not (one and rule.kind == "elementwise" and rule.function == -1):  # type: ignore[union-attr]
+        raise RuleError(
+            f"{op.name}: `negation` is for an element-wise op of one array whose rule is -1"
+        )
+    if op.reads:
+        facts = tuple(f"{op.arrays[0]}_{what}" for what in ("shape", "dtype")) if one else ()
+        named = [name for name in rule.names if name not in ("g", "xp")] if one else []  # type: ignore[union-attr]
+        if not one or op.accumulate is None or named != ["key", *facts][: len(named)] or not named:
+            raise RuleError(
+                f"{op.name}: `reads` is for an op of one array, x, and a `key`, with `accumulate` "
+                "and a rule that names key, and after it only x_shape and x_dtype"
             )
 
 
@@ -236,7 +258,7 @@ def _names(
         if kind == "elementwise" and function in (1, -1, 0):
             return ()
         raise RuleError(f"{op}: the rule for {key!r} must be a function, not {function!r}")
-    names = parameters_of(function)
+    names = (function.name,) if isinstance(function, Itself) else parameters_of(function)
     known = (*parameters, "out", "xp")
     if kind != "elementwise":
         known = (*known, "g")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from agnograd._ops.op import Op
-from agnograd._ops.traits import broadcasts, negates
 
-__all__ = ["Saved", "reads", "saved_values", "values_named"]
+__all__ = ["Saved", "saved_values", "values_named"]
 
 
 class Saved(NamedTuple):
@@ -46,11 +45,11 @@ def saved_values(op: Op) -> list[Saved]:
         expression, source = _expression(op, value)
         all_use = len(users) == len(op.differentiable) or value in op.options or op.of_numbers
         saved.append(Saved(value, expression, source, () if all_use else tuple(users)))
-    if broadcasts(op):
+    if op.broadcasts:
         saved.append(Saved("match", "_match"))
-    if negates(op):
+    if op.negation:
         large = "_large is not None and _count(_out) >= _large"
-        saved.append(Saved("_origin", f"(_reference(x) if {large} else None)"))
+        saved.append(Saved("_origin", f"(_reference({op.arrays[0]}) if {large} else None)"))
     return saved
 
 
@@ -85,10 +84,3 @@ def _expression(op: Op, value: str) -> tuple[str, int | str | None]:
 
 def _fact(array: str, what: str) -> str:
     return f"_device({array})" if what == "device" else f"{array}.{what}"
-
-
-def reads(op: Op) -> bool:
-    """Return whether an op reads an array at a key, and its rule needs only the array's facts."""
-    if op.accumulate is None or op.arrays != ("x",):
-        return False
-    return [saved.name for saved in saved_values(op)] == ["key", "x_shape", "x_dtype"]

@@ -92,10 +92,12 @@ ops.constant(
     "ones_like(x, /, *, dtype=None, device=None)",
     "zeros(shape, *, dtype=None, device=None)",
     "zeros_like(x, /, *, dtype=None, device=None)",
+    outputs="one",
 )
 ops.constant(
     "asarray(obj, /, *, dtype=None, device=None, copy=None)",
     "eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None)",
     "from_dlpack(x, /, *, device=None, copy=None)",
     options=("obj", "n_rows", "n_cols"),
+    outputs="one",
 )

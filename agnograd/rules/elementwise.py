@@ -13,7 +13,7 @@ too: it may take another branch near 0, and none that has a kink.
 import math
 from typing import Any
 
-from agnograd.extend import OpSet, divide_or_zero, is_complex, is_python_scalar, is_tracked
+from agnograd.extend import OpSet, divide_or_zero, is_complex, is_python_scalar, is_tracked, itself
 
 __all__ = ["ops"]
 
@@ -169,9 +169,9 @@ def _sign_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
 # Arithmetic
 ops.elementwise("add(x1, x2, /)", x1=1, x2=1)
 ops.elementwise("subtract(x1, x2, /)", x1=1, x2=-1)
-ops.elementwise("multiply(x1, x2, /)", x1=lambda x2: x2, x2=lambda x1: x1)
+ops.elementwise("multiply(x1, x2, /)", x1=itself("x2"), x2=itself("x1"))
 ops.elementwise("divide(x1, x2, /)", x1=_reciprocal, x2=lambda out, x2: -out / x2)
-ops.elementwise("negative(x, /)", x=-1)
+ops.elementwise("negative(x, /)", x=-1, negation=True)
 ops.elementwise("positive(x, /)", x=1)
 ops.elementwise("reciprocal(x, /)", x=lambda out: -out * out)
 ops.elementwise("square(x, /)", x=lambda x: 2 * x)
@@ -180,7 +180,7 @@ ops.elementwise("remainder(x1, x2, /)", x1=1, x2=lambda x1, x2: -(x1 // x2))
 ops.elementwise("floor_divide(x1, x2, /)", x1=0, x2=0)
 
 # Exponentials and logarithms (DLMF 4.7)
-ops.elementwise("exp(x, /)", x=lambda out: out)
+ops.elementwise("exp(x, /)", x=itself("out"))
 ops.elementwise("expm1(x, /)", x=lambda x, xp: xp.exp(x))
 ops.elementwise("log(x, /)", x=lambda x: 1 / x)
 ops.elementwise("log1p(x, /)", x=lambda x: 1 / (1 + x))
@@ -293,7 +293,7 @@ def _of_parts(x_strides: tuple[int, ...], x_dtype: Any, xp: Any) -> tuple[int, .
 
 # Complex arrays: linear over the real numbers
 ops.linear("conj(x, /)", x=lambda g, xp: xp.conj(g))
-ops.linear("real(x, /)", x=lambda g: g, view=_put_real, strides=_of_parts)
+ops.linear("real(x, /)", x=itself("g"), view=_put_real, strides=_of_parts)
 ops.linear(
     "imag(x, /)",
     x=lambda g, x_dtype, xp: (
@@ -324,4 +324,5 @@ ops.constant(
     "logical_xor(x1, x2, /)",
     "not_equal(x1, x2, /)",
     "signbit(x, /)",
+    outputs="one",
 )

@@ -183,6 +183,7 @@ ops.linear(
     view=_put,
     strides=_of_part,
     masks=_leaves_out,
+    reads=True,
 )
 ops.linear(
     "__setitem__(x, key, value, /)",
@@ -191,6 +192,7 @@ ops.linear(
     forward=lambda backend, x, key, value, /: backend.set(x, key, value),
     overwrite=_zero,
     masks=_leaves_out,
+    casts=True,  # to the dtype of x
 )
 ops.linear(
     "scatter_add(values, key, /, *, shape)",

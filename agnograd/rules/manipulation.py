@@ -8,6 +8,7 @@ from agnograd.extend import (
     OpSet,
     device_of,
     inverse_permutation,
+    itself,
     reduced_axes,
     reshaped_strides,
 )
@@ -116,8 +117,8 @@ def _refuse() -> None:
     )
 
 
-ops.linear("broadcast_arrays(*arrays)", arrays=lambda g: g, outputs="several", view=_refuse)
-ops.linear("broadcast_to(x, /, shape)", x=lambda g: g, view=_refuse, strides=_broadcast)
+ops.linear("broadcast_arrays(*arrays)", arrays=itself("g"), outputs="several", view=_refuse)
+ops.linear("broadcast_to(x, /, shape)", x=itself("g"), view=_refuse, strides=_broadcast)
 ops.linear("concat(arrays, /, *, axis=0)", arrays=_split)
 ops.linear(
     "expand_dims(x, /, axis)",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agnograd.extend import OpSet, device_of
+from agnograd.extend import OpSet, device_of, itself
 
 __all__ = ["data_type", "utility"]
 
@@ -73,7 +73,7 @@ utility.constant(
 data_type = OpSet("data_type", samples="agnograd.rules.samples.data_type")
 
 data_type.linear(
-    "astype(x, dtype, /, *, copy=True, device=None)", x=lambda g: g, options=("dtype",)
+    "astype(x, dtype, /, *, copy=True, device=None)", x=itself("g"), options=("dtype",)
 )
 data_type.constant("can_cast(from_, to, /)", options=("to",))
 data_type.constant(

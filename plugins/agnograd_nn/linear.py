@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agnograd.extend import conjugate_if_complex
+from agnograd.extend import conjugate_if_complex, itself
 from agnograd_nn import ops
 
 __all__ = ["linear"]
@@ -40,6 +40,6 @@ ops.vjp(
     "nn.linear(x, weight, /, bias=None)",
     x=lambda g, weight, xp: xp.matmul(g, conjugate_if_complex(weight, xp)),
     weight=_weight,
-    bias=lambda g: g,
+    bias=itself("g"),
     forward=linear,
 )

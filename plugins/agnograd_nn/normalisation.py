@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from agnograd.extend import itself
 from agnograd_nn import ops
 
 __all__ = ["layer_norm", "narrowed", "single", "standardised", "through_standardised"]
@@ -99,6 +100,6 @@ ops.vjp(
     "nn.layer_norm(x, /, normalized_shape, weight=None, bias=None, *, eps=1e-5)",
     x=_x,
     weight=_weight,
-    bias=lambda g: g,
+    bias=itself("g"),
     forward=layer_norm,
 )

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd._codegen.deferring import compile_op
 from agnograd._plugins.backends import backend_named
+from agnograd.extend import OpSet
 
 LARGE = backend_named("numpy").large
 xp = ag.namespace("numpy")
@@ -128,3 +130,16 @@ def test_gradients_that_have_arrived_take_the_products(raw):
         return sum(xp.sum(-x * x * w + x * w) for w in weights)
 
     np.testing.assert_allclose(gradients(f, raw), sum((1 - 2 * raw) * w for w in weights))
+
+
+@pytest.mark.parametrize("negation", [False, True])
+def test_only_what_is_declared_a_negation_is_taken_for_one(raw, negation):
+    # Both have the derivative -1.
+    ops = OpSet("mine")
+    forward = (lambda x: -x) if negation else (lambda x: 1.0 - x)
+    ops.elementwise("turn(x, /)", x=-1, forward=forward, negation=negation)
+    x = ag.Variable(raw.copy())
+    product = compile_op(ops.ops["turn"], x._domain, forward)(x) * x
+    assert kept(product) == (1 if negation else 2)
+    product.backward(np.ones(LARGE))
+    np.testing.assert_allclose(x.grad.data, (0.0 if negation else 1.0) - 2.0 * raw)

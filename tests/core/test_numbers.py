@@ -6,7 +6,6 @@ import pytest
 import agnograd as ag
 from agnograd import autodiff
 from agnograd._ops.op import Op
-from agnograd._ops.traits import combines_two
 from agnograd._plugins.op_sets import registered
 from agnograd.errors import FreedGraphError
 from agnograd.extend import hookimpl
@@ -14,7 +13,7 @@ from agnograd.extend import hookimpl
 xp = ag.namespace("numpy")
 
 OPS: dict[str, Op] = {
-    name: op for name, (op, _) in registered().items() if combines_two(op) and "." not in name
+    name: op for name, (op, _) in registered().items() if op.combines_two and "." not in name
 }
 PAIRS = {
     "elements": (np.float64(0.7), np.float64(1.9)),

@@ -4,7 +4,7 @@ import pytest
 
 from agnograd._ops.op_set import BESIDE, FEATURES
 from agnograd.errors import RuleError
-from agnograd.extend import OpSet
+from agnograd.extend import OpSet, itself
 
 
 def test_a_rule_is_read_from_its_own_parameters():
@@ -16,6 +16,16 @@ def test_a_rule_is_read_from_its_own_parameters():
     assert op.differentiable == ("x1",)
     assert op.options == ("axis",)
     assert op.status == "rule"
+
+
+def test_a_product_is_declared_by_its_rules():
+    ops = OpSet("mine")
+    ops.elementwise("f(x1, x2, /)", x1=itself("x2"), x2=itself("x1"))
+    ops.elementwise("g(x1, x2, /)", x1=itself("x2"), x2=lambda x1, xp: x1)
+    ops.elementwise("h(x1, x2, /)", x1=itself("x1"), x2=itself("x2"))
+    ops.multilinear("k(x1, x2, /)", x1=lambda g, x2: g * x2, x2=lambda g, x1: g * x1)
+    assert [op.name for op in ops.ops.values() if op.product] == ["f"]
+    assert ops.ops["f"].rules["x1"].names == ("x2",)
 
 
 def test_kinds_and_status():
@@ -52,6 +62,16 @@ def test_kinds_and_status():
             ),
             "whose own rule names the other array; 'x' is none",
         ),
+        (
+            lambda ops: ops.linear("f(x, /)", x=lambda g: -g, negation=True),
+            "f: `negation` is for an element-wise op of one array whose rule is -1",
+        ),
+        (
+            lambda ops: ops.linear("f(x, key, /)", x=lambda g, x_shape, key: g, reads=True),
+            "f: `reads` is for an op of one array, x, and a `key`",
+        ),
+        (lambda ops: ops.elementwise("f(x, /)", x=itself("g")), "names 'g'"),
+        (lambda ops: ops.linear("f(x, /)", x=itself("x")), "must take the cotangent, g"),
         (lambda ops: ops.constant("f(x, /"), "is not a signature such as"),
         (lambda ops: ops.constant("f(x, /)", "f(x, /)"), "mine: f is registered twice"),
     ],

@@ -111,8 +111,9 @@ def gradient_form(trial: Trial) -> None:
     call = Recorded(trial)
     inexact = [x for x in call.raw_outputs if call.case.domain.is_inexact(x.dtype)]
     if len(inexact) != len(call.outputs):
+        hint = "; does the op say that it `casts`?" if len(call.outputs) > len(inexact) else ""
         raise AssertionError(
-            f"{len(call.outputs)} of {len(inexact)} floating-point results need a gradient"
+            f"{len(call.outputs)} of {len(inexact)} floating-point results need a gradient{hint}"
         )
     given = call.cotangents()
     for place, (leaf, g) in enumerate(

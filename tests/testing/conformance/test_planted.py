@@ -23,6 +23,12 @@ DEFECTS = {
     "hook_called_twice": ("hooks", "hooks are called as forward_preprocess(hook_called_twice), "),
     "missing_conjugate": ("first_derivative", "order 1, argument 0, element (0,)"),
     "wrong_stacking": ("shared_inputs", "the gradient of three calls that share 'x2'"),
+    "wrong_negation": ("declared", "the result of a negation"),
+    "wrong_reading": ("declared", "the gradient of 9 readings"),
+    "wrong_dtype_of_result": (
+        "gradient_form",
+        "1 of 0 floating-point results need a gradient; does the op say",
+    ),
     "wrong_second_derivative": ("second_derivative", "order 2, argument 0, element (0, 0)"),
 }
 

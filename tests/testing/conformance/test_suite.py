@@ -671,7 +671,7 @@ def test_a_terminal_gets_a_bar():
 
 def test_checks_are_functions_that_anyone_can_call():
     trial = Trial(Sample("sin", array(3)), "float64", "numpy")
-    without = {"agrees_with_numpy", "laziness", "shared_inputs", "synchronisation"}
+    without = {"agrees_with_numpy", "declared", "laziness", "shared_inputs", "synchronisation"}
     for name in without:
         with pytest.raises(NotApplicable):
             CHECKS[name](trial)

@@ -62,3 +62,23 @@ ops.vjp(
     x2=lambda g, x1, x2_shape: (g * x1)[0, ...] if (g * x1).shape != x2_shape else g * x1,
     forward=lambda x1, x2: x1 * x2,
 )
+
+
+def add_once(into, g, key, x_shape, xp):
+    """Add at each key, but only once where several are the same."""
+    into = xp.zeros(x_shape) if into is None else into
+    into[key] += g
+    return into
+
+
+ops.elementwise("wrong_negation(x, /)", x=-1, forward=lambda x: 1.0 - x, negation=True)
+ops.linear(
+    "wrong_reading(x, key, /)",
+    x=lambda g, key, x_shape, xp: xp.scatter_add(g, key, shape=x_shape),
+    forward=lambda x, key: x[key],
+    accumulate=add_once,
+    reads=True,
+)
+ops.elementwise(
+    "wrong_dtype_of_result(x, /)", x=0, forward=lambda xp, x: xp.astype(xp.round(x), xp.int64)
+)

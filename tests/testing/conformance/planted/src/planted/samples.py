@@ -7,6 +7,8 @@ NAMES = (
     *("hook_called_twice", "wrong_dtype", "wrong_second_derivative"),
 )
 samples = [Sample(name, array(2, 3, low=0.5)) for name in NAMES]
+samples += [Sample("wrong_negation", array(3)), Sample("wrong_reading", array(3), 1)]
+samples += [Sample("wrong_dtype_of_result", array(3), order=0)]
 samples += [Sample("sound", array(3, dtype="complex128"))]
 samples += [Sample("missing_conjugate", array(3, dtype="complex128"))]
 samples += [Sample("wrong_stacking", array(2, 3), array(3, 4))]
