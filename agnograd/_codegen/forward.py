@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from inspect import Parameter
-from textwrap import indent
 from typing import Literal
 
 from agnograd._ops.op import Op
@@ -15,6 +14,7 @@ __all__ = [
     "STRUCTURE",
     "Form",
     "arguments",
+    "filled",
     "forward_source",
     "indented",
 ]
@@ -34,7 +34,26 @@ OPERANDS: dict[Form, tuple[str, ...]] = {
 # that a result could depend on smoothly, so no Variable is looked for in them.
 STRUCTURE = frozenset({"copy", "device", "dtype", "keepdims"})
 
-# -- the forward function ------------------------------------------------------------------------
+# A slot is a line with a name in braces. Comments above a slot belong to it.
+_FORWARD = """
+def {name}{signature}:
+    # Writes to a view of this array reach it.
+    {base}
+    # A Variable gives its raw array, and the node that made it. Anything else is checked.
+    {unwrapping}
+    # A thread's state is most often None. Where nobody looks at the op, the backend's function is
+    # called, or written out, here. For plugins with hooks on ops and for gradient managers,
+    # Mode.compute calls it.
+    {call}
+    _state = _mode()
+    if _state is None or not _state.looks:
+        {computed}
+    else:
+        {observed}
+    # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
+    # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
+    {result}
+"""
 
 
 def forward_source(op: Op, form: Form, computed: Sequence[str], numbers: bool) -> str:
@@ -43,38 +62,23 @@ def forward_source(op: Op, form: Form, computed: Sequence[str], numbers: bool) -
     ``computed`` are the lines that compute ``_out`` from the raw arrays, where no hook looks;
     ``numbers`` says whether there is a form for numbers.
     """
-    body = "\n".join(_forward_lines(op, form, computed, numbers))
-    name = op.name.rpartition(".")[2]
-    signature = op.text[op.text.index("(") :]
-    if form == "reflected":
-        signature = "(x2, x1, /)"
-    return f"def {name}{signature}:\n{indent(body, '    ')}\n"
+    return filled(
+        _FORWARD,
+        name=op.name.rpartition(".")[2],
+        signature="(x2, x1, /)" if form == "reflected" else op.text[op.text.index("(") :],
+        base=[] if op.view is None else [f"_base = {op.sequence or 'x'}"],
+        unwrapping=_unwrapping(op, form),
+        call=["_op = _call"] if op.differentiable else [],
+        computed=computed,
+        observed=_observed(op),
+        result=_result(op, numbers),
+    )
 
 
-def _forward_lines(op: Op, form: Form, computed: Sequence[str], numbers: bool) -> Iterator[str]:
-    if op.view is not None:
-        yield f"_base = {op.sequence or 'x'}"
-    yield from _unwrapping(op, form)
-    if form in (
-        "reflected",
-        "ufunc",
-    ):  # complex takes NumPy's float64 for a float, and answers as Python
-        yield "if _type(x1) is complex:"
-        yield "    x2 = _array(x2)"
-    inputs = "".join(f"*{name}, " if name == op.sequence else f"{name}, " for name in op.arrays)
-    options = ", ".join(f"{name!r}: {name}" for name in op.options)
-    # The usual state first, and whole: every test of it that comes later costs each op something.
-    yield "if _mode() is None:"
-    yield from indented(computed)
-    yield from indented(_result(op, usual=True, numbers=numbers))
-    yield from _observed(op, arguments(op), inputs, options)
-    yield from _result(op, usual=False)
-
-
-def _result(op: Op, usual: bool, numbers: bool = False) -> Iterator[str]:
+def _result(op: Op, numbers: bool) -> Iterator[str]:
     """Return the output as Variables: recorded, if the op can be."""
     if op.differentiable:
-        yield from _recording(op, usual, numbers)
+        yield from _recording(op, numbers)
     elif op.outputs == "one":
         yield "_result = _next(_blank)"
         yield "_result._raw = _out"
@@ -84,29 +88,18 @@ def _result(op: Op, usual: bool, numbers: bool = False) -> Iterator[str]:
         yield "return _wrap(_out)"
 
 
-def _observed(op: Op, given: str, inputs: str, options: str) -> Iterator[str]:
-    """Compute in a state of its own: between hooks, or without recording all inputs."""
-    yield "_state = _mode()"
-    yield "if _state.observers is None:"
-    yield "    _op = _call"
-    yield f"    _out = _kernel({given})"
-    yield "else:"
-    # What takes only the inputs needs no function that binds options.
-    if given == inputs.removesuffix(", "):
-        yield f"    _inputs = ({inputs})"
-        yield "    _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})"
-    else:
-        yield "    _op, _out = _state.observers.forward("
-        yield f"        _call, _partial(_kernel, {given}), (), ({inputs}), {{{options}}}"
-        yield "    )"
-    if not op.differentiable:
-        return
+def _observed(op: Op) -> Iterator[str]:
+    """Compute between hooks, or for a manager, which leaves out some nodes."""
+    given, options = arguments(op), ", ".join(f"{name!r}: {name}" for name in op.options)
+    inputs = _tuple(f"*{name}" if name == op.sequence else name for name in op.arrays)
     nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
-    nothing = "()" if op.sequence else _tuple("None" for _ in op.differentiable)
-    yield "if not _state.recording:"
-    yield f"    {nodes} = {nothing}"
-    yield "elif _state.kept is not None:"
-    yield f"    {nodes} = _state.kept({'*_edges' if op.sequence else nodes.strip('()')})"
+    # What takes the inputs alone needs no function that binds options.
+    plain = given == inputs.strip("(), ")
+    kernel, positional = ("_kernel", inputs) if plain else (f"_partial(_kernel, {given})", "()")
+    results = f"_op, _out, {nodes}" if op.differentiable else "_, _out, _"
+    yield f"{results} = _state.compute("
+    yield f"    _call, {kernel}, {positional}, {inputs}, {{{options}}}, {nodes}"
+    yield ")"
 
 
 def _unwrapping(op: Op, form: Form) -> Iterator[str]:
@@ -146,6 +139,10 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
         node = f"_{name}_node" if tracked else "_"
         other = f", {beside[name]}" if together else ""
         yield f"    {name}, {node} = _unwrap(_call, {name!r}, {name}{other})"
+    if form in ("reflected", "ufunc"):
+        # complex takes NumPy's float64 for a float, and answers as Python
+        yield "if _type(x1) is complex:"
+        yield "    x2 = _array(x2)"
     for name in op.options:
         if name == "key":
             yield "if _type(key) is not int:"
@@ -172,14 +169,15 @@ def arguments(op: Op) -> str:
     return ", ".join(parts)
 
 
-def _recording(op: Op, usual: bool, numbers: bool) -> Iterator[str]:
+def _recording(op: Op, numbers: bool) -> Iterator[str]:
     """Wrap the output; make a node if an input has one."""
     several = op.outputs != "one"
     if not several:
         yield "_result = _next(_blank)"
         yield "_result._raw = _out"
-    yield f"if not ({_constant(op)}):"
-    yield from indented(_new_node(op, usual, numbers))
+    recording = "_state is None or _state.recording"
+    yield f"if not ({_constant(op)}) and ({recording}):"
+    yield from indented(_new_node(op, numbers))
     yield "else:"
     yield "    _result = _wrap(_out)" if several else "    _result._node = None"
     if op.view is None:
@@ -203,27 +201,17 @@ def _constant(op: Op) -> str:
     return constant
 
 
-def _new_node(op: Op, usual: bool, numbers: bool) -> Iterator[str]:
+def _new_node(op: Op, numbers: bool) -> Iterator[str]:
     """Make the node of the output, and connect what is returned to it."""
-    call = "_op"
-    if usual and op.product:
-        yield "_op = _call"
-    elif usual:
-        call = "_call"
     if op.broadcasts:
         yield from _matching(op, numbers)
     if op.reads:
-        if usual:
-            yield from _reading_node(op)
-        else:
-            yield "if _op is _call and _type(_out) in _scalars:"
-            yield "    _op = _reading"
+        yield from _reading_node(op)
     several = op.outputs != "one"
-    place = "_node" if several else "_result._node" if usual else "_node = _result._node"
-    yield from _placed(op, call, place)
-    if not usual:
-        yield "if _state.watches:"
-        yield "    _state.recorded(_node, _out)"
+    place = "_node" if several else "_result._node"
+    yield from _placed(op, "_op", place)
+    yield "if _state is not None and _state.watches:"
+    yield f"    _state.recorded({place}, _out)"
     if several:
         yield "_result = _wrap_outputs(_out, _node)"
 
@@ -263,15 +251,18 @@ def _kept(saved: Saved, tracked: tuple[str, ...] | None) -> str:
 
 def _reading_node(op: Op) -> Iterator[str]:
     """Make the node of one element, which is not a view; a leaf keeps shape and dtype itself."""
-    yield "if _type(_out) is _Number or _type(_out) in _scalars:"
     (name,) = op.arrays
-    yield f"    if _type(_{name}_node) is _Leaf:"
-    yield f"        if _{name}_node.facts is None:"
-    yield f"            _{name}_node.facts = {name}.shape, {name}.dtype"
-    yield f"        _result._node = [_next(_ranks), None, _reading_leaf, key, _{name}_node]"
+    yield "if _type(_out) is _Number or _type(_out) in _scalars:"
+    yield "    if _state is None:"
+    yield f"        if _type(_{name}_node) is _Leaf:"
+    yield f"            if _{name}_node.facts is None:"
+    yield f"                _{name}_node.facts = {name}.shape, {name}.dtype"
+    yield f"            _result._node = [_next(_ranks), None, _reading_leaf, key, _{name}_node]"
+    yield "            return _result"
+    yield f"        _result._node = {_node(op, '_reading')}"
     yield "        return _result"
-    yield f"    _result._node = {_node(op, '_reading')}"
-    yield "    return _result"
+    yield "    if _op is _call:"
+    yield "        _op = _reading"
 
 
 def _matching(op: Op, numbers: bool) -> Iterator[str]:
@@ -284,7 +275,7 @@ def _matching(op: Op, numbers: bool) -> Iterator[str]:
     yield f"_kind = _type({one})"
     yield f"if _kind is _type({other}):"
     if numbers:
-        yield "    if _kind is _Number is _type(_out):"
+        yield "    if _kind is _Number is _type(_out) and _state is None:"
         yield f"        _result._node = {_node(op._replace(of_numbers=True), '_of_numbers')}"
         yield "        return _result"
     alike = f"{one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
@@ -304,6 +295,25 @@ def _matching(op: Op, numbers: bool) -> Iterator[str]:
     yield "    _match = None"
     yield "else:"
     yield f"    _match = {mismatch}"
+
+
+def filled(template: str, **slots: str | Iterable[str]) -> str:
+    """Fill the slots of a skeleton; what is written above an empty one goes with it."""
+    words = {name: value for name, value in slots.items() if isinstance(value, str)}
+    found: list[str] = []
+    for line in template.strip().splitlines():
+        margin, _, name = line.partition("{")
+        if margin.strip():
+            found.append(line if line.lstrip().startswith("#") else line.format_map(words))
+            continue
+        if not name:
+            found.append(line)
+            continue
+        lines = [*slots[name.rstrip("}")]]
+        while not lines and found[-1].startswith(f"{margin}#"):
+            found.pop()
+        found += [margin + each for each in lines]
+    return "\n".join(found) + "\n"
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from agnograd._graph.calls import Call
     from agnograd._graph.nodes import Node
     from agnograd._hooks.active import ActiveHooks
 
@@ -47,8 +48,9 @@ class Mode:
     which then end with it. ``hooks`` are the active plugins, and ``observers`` the same if one of
     them looks at ops. ``kept``, while gradient managers are active, replaces by None the nodes of
     inputs that depend on nothing that a manager attached. ``tape`` is notified of every node.
-    ``watches`` says whether anyone needs to be notified of nodes at all. ``inside`` says whether a
-    function that is being transformed runs. ``closing`` is what ends with the level.
+    ``watches`` says whether anyone needs to be notified of nodes at all, ``looks`` whether ops are
+    computed by ``compute``. ``inside`` says whether a function that is being transformed runs.
+    ``closing`` is what ends with the level.
     """
 
     __slots__ = (
@@ -57,6 +59,7 @@ class Mode:
         "hooks",
         "inside",
         "kept",
+        "looks",
         "observers",
         "outer",
         "owner",
@@ -90,6 +93,44 @@ class Mode:
         self.observers = hooks if hooks is not None and hooks.observe_ops else None
         packs = hooks is not None and hooks.has("save_value")
         self.watches = packs or self.tape is not None
+        self.looks = self.observers is not None or self.kept is not None
+
+    def compute(
+        self,
+        op: Call,
+        kernel: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        inputs: tuple[Any, ...],
+        parameters: dict[str, Any],
+        nodes: tuple[Any, ...],
+    ) -> tuple[Call, Any, tuple[Any, ...]]:
+        """Compute an op where plugins look at it, or gradient managers are active.
+
+        Parameters
+        ----------
+        op : Call
+            The op.
+        kernel, arguments
+            What computes it, and on what.
+        inputs : tuple of array
+            The raw arrays among the arguments, for hooks.
+        parameters : dict
+            The options by name, for hooks.
+        nodes : tuple of node or None
+            The nodes that made the inputs.
+
+        Returns
+        -------
+        tuple
+            The op as hooks saw it, the raw result, and the nodes of inputs that are recorded.
+        """
+        if self.observers is None:
+            out = kernel(*arguments)
+        else:
+            op, out = self.observers.forward(op, kernel, arguments, inputs, parameters)
+        if self.kept is not None and self.recording:
+            nodes = self.kept(*nodes)
+        return op, out, nodes
 
     def recorded(self, node: Node, out: Any) -> None:
         """Tell those who watch of a node, and of its raw result."""

@@ -1,17 +1,31 @@
 # forward, as operator
 
 def __getitem__(x, key, /):
+    # Writes to a view of this array reach it.
     _base = x
+    # A Variable gives its raw array, and the node that made it. Anything else is checked.
     _x_node = x._node
     x = x._raw
     if _type(key) is not int:
         key = _raw_key(key)
-    if _mode() is None:
+    # A thread's state is most often None. Where nobody looks at the op, the backend's function is
+    # called, or written out, here. For plugins with hooks on ops and for gradient managers,
+    # Mode.compute calls it.
+    _op = _call
+    _state = _mode()
+    if _state is None or not _state.looks:
         _out = x[key]
-        _result = _next(_blank)
-        _result._raw = _out
-        if not (_x_node is None):
-            if _type(_out) is _Number or _type(_out) in _scalars:
+    else:
+        _op, _out, (_x_node, ) = _state.compute(
+            _call, _partial(_kernel, x, key), (), (x, ), {'key': key}, (_x_node, )
+        )
+    # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
+    # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
+    _result = _next(_blank)
+    _result._raw = _out
+    if not (_x_node is None) and (_state is None or _state.recording):
+        if _type(_out) is _Number or _type(_out) in _scalars:
+            if _state is None:
                 if _type(_x_node) is _Leaf:
                     if _x_node.facts is None:
                         _x_node.facts = x.shape, x.dtype
@@ -19,30 +33,11 @@ def __getitem__(x, key, /):
                     return _result
                 _result._node = [_next(_ranks), None, _reading, key, x.shape, x.dtype, _x_node]
                 return _result
-            _result._node = [_next(_ranks), None, _call, key, x.shape, x.dtype, _x_node]
-        else:
-            _result._node = None
-        return _view(_result, _base, {'key': key}) if _type(_out) in _viewable else _result
-    _state = _mode()
-    if _state.observers is None:
-        _op = _call
-        _out = _kernel(x, key)
-    else:
-        _op, _out = _state.observers.forward(
-            _call, _partial(_kernel, x, key), (), (x, ), {'key': key}
-        )
-    if not _state.recording:
-        (_x_node, ) = (None, )
-    elif _state.kept is not None:
-        (_x_node, ) = _state.kept(_x_node, )
-    _result = _next(_blank)
-    _result._raw = _out
-    if not (_x_node is None):
-        if _op is _call and _type(_out) in _scalars:
-            _op = _reading
-        _node = _result._node = [_next(_ranks), None, _op, key, x.shape, x.dtype, _x_node]
-        if _state.watches:
-            _state.recorded(_node, _out)
+            if _op is _call:
+                _op = _reading
+        _result._node = [_next(_ranks), None, _op, key, x.shape, x.dtype, _x_node]
+        if _state is not None and _state.watches:
+            _state.recorded(_result._node, _out)
     else:
         _result._node = None
     return _view(_result, _base, {'key': key}) if _type(_out) in _viewable else _result

@@ -1,6 +1,7 @@
 # forward, as function
 
 def add(x1, x2, /):
+    # A Variable gives its raw array, and the node that made it. Anything else is checked.
     if _type(x1) is _Variable:
         _x1_node = x1._node
         x1 = x1._raw
@@ -15,44 +16,27 @@ def add(x1, x2, /):
         _x2_node = None
     else:
         x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
-    if _mode() is None:
-        _out = _kernel(x1, x2)
-        _result = _next(_blank)
-        _result._raw = _out
-        if not (_x1_node is None and _x2_node is None):
-            _kind = _type(x1)
-            if _kind is _type(x2):
-                if _kind is _Number is _type(_out):
-                    _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                    return _result
-                if x1.shape == x2.shape and x1.dtype is x2.dtype:
-                    _match = None
-                else:
-                    _match = _mismatch(_out, x1, x2)
-            elif _type(x2) in _SCALARS or _kind in _SCALARS:
-                _match = None
-            else:
-                _match = _mismatch(_out, x1, x2)
-            _result._node = [_next(_ranks), None, _call, _match, _x1_node, _x2_node]
-        else:
-            _result._node = None
-        return _result
+    # A thread's state is most often None. Where nobody looks at the op, the backend's function is
+    # called, or written out, here. For plugins with hooks on ops and for gradient managers,
+    # Mode.compute calls it.
+    _op = _call
     _state = _mode()
-    if _state.observers is None:
-        _op = _call
+    if _state is None or not _state.looks:
         _out = _kernel(x1, x2)
     else:
-        _inputs = (x1, x2, )
-        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
-    if not _state.recording:
-        (_x1_node, _x2_node, ) = (None, None, )
-    elif _state.kept is not None:
-        (_x1_node, _x2_node, ) = _state.kept(_x1_node, _x2_node, )
+        _op, _out, (_x1_node, _x2_node, ) = _state.compute(
+            _call, _kernel, (x1, x2, ), (x1, x2, ), {}, (_x1_node, _x2_node, )
+        )
+    # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
+    # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None):
+    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         _kind = _type(x1)
         if _kind is _type(x2):
+            if _kind is _Number is _type(_out) and _state is None:
+                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+                return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:
@@ -61,9 +45,9 @@ def add(x1, x2, /):
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
-        _node = _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
-        if _state.watches:
-            _state.recorded(_node, _out)
+        _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
+        if _state is not None and _state.watches:
+            _state.recorded(_result._node, _out)
     else:
         _result._node = None
     return _result
@@ -72,6 +56,7 @@ def add(x1, x2, /):
 # forward, as operator
 
 def add(x1, x2, /):
+    # A Variable gives its raw array, and the node that made it. Anything else is checked.
     _x1_node = x1._node
     x1 = x1._raw
     if _type(x2) is _Variable:
@@ -83,44 +68,27 @@ def add(x1, x2, /):
         if not _is_operand(_call, x2):
             return NotImplemented
         x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
-    if _mode() is None:
-        _out = x1 + x2
-        _result = _next(_blank)
-        _result._raw = _out
-        if not (_x1_node is None and _x2_node is None):
-            _kind = _type(x1)
-            if _kind is _type(x2):
-                if _kind is _Number is _type(_out):
-                    _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                    return _result
-                if x1.shape == x2.shape and x1.dtype is x2.dtype:
-                    _match = None
-                else:
-                    _match = _mismatch(_out, x1, x2)
-            elif _type(x2) in _SCALARS or _kind in _SCALARS:
-                _match = None
-            else:
-                _match = _mismatch(_out, x1, x2)
-            _result._node = [_next(_ranks), None, _call, _match, _x1_node, _x2_node]
-        else:
-            _result._node = None
-        return _result
+    # A thread's state is most often None. Where nobody looks at the op, the backend's function is
+    # called, or written out, here. For plugins with hooks on ops and for gradient managers,
+    # Mode.compute calls it.
+    _op = _call
     _state = _mode()
-    if _state.observers is None:
-        _op = _call
-        _out = _kernel(x1, x2)
+    if _state is None or not _state.looks:
+        _out = x1 + x2
     else:
-        _inputs = (x1, x2, )
-        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
-    if not _state.recording:
-        (_x1_node, _x2_node, ) = (None, None, )
-    elif _state.kept is not None:
-        (_x1_node, _x2_node, ) = _state.kept(_x1_node, _x2_node, )
+        _op, _out, (_x1_node, _x2_node, ) = _state.compute(
+            _call, _kernel, (x1, x2, ), (x1, x2, ), {}, (_x1_node, _x2_node, )
+        )
+    # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
+    # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None):
+    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         _kind = _type(x1)
         if _kind is _type(x2):
+            if _kind is _Number is _type(_out) and _state is None:
+                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+                return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:
@@ -129,9 +97,9 @@ def add(x1, x2, /):
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
-        _node = _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
-        if _state.watches:
-            _state.recorded(_node, _out)
+        _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
+        if _state is not None and _state.watches:
+            _state.recorded(_result._node, _out)
     else:
         _result._node = None
     return _result
@@ -140,6 +108,7 @@ def add(x1, x2, /):
 # forward, as reflected
 
 def add(x2, x1, /):
+    # A Variable gives its raw array, and the node that made it. Anything else is checked.
     if _type(x1) is _Variable:
         _x1_node = x1._node
         x1 = x1._raw
@@ -153,44 +122,27 @@ def add(x2, x1, /):
     x2 = x2._raw
     if _type(x1) is complex:
         x2 = _array(x2)
-    if _mode() is None:
-        _out = x1 + x2
-        _result = _next(_blank)
-        _result._raw = _out
-        if not (_x1_node is None and _x2_node is None):
-            _kind = _type(x1)
-            if _kind is _type(x2):
-                if _kind is _Number is _type(_out):
-                    _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                    return _result
-                if x1.shape == x2.shape and x1.dtype is x2.dtype:
-                    _match = None
-                else:
-                    _match = _mismatch(_out, x1, x2)
-            elif _type(x2) in _SCALARS or _kind in _SCALARS:
-                _match = None
-            else:
-                _match = _mismatch(_out, x1, x2)
-            _result._node = [_next(_ranks), None, _call, _match, _x1_node, _x2_node]
-        else:
-            _result._node = None
-        return _result
+    # A thread's state is most often None. Where nobody looks at the op, the backend's function is
+    # called, or written out, here. For plugins with hooks on ops and for gradient managers,
+    # Mode.compute calls it.
+    _op = _call
     _state = _mode()
-    if _state.observers is None:
-        _op = _call
-        _out = _kernel(x1, x2)
+    if _state is None or not _state.looks:
+        _out = x1 + x2
     else:
-        _inputs = (x1, x2, )
-        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
-    if not _state.recording:
-        (_x1_node, _x2_node, ) = (None, None, )
-    elif _state.kept is not None:
-        (_x1_node, _x2_node, ) = _state.kept(_x1_node, _x2_node, )
+        _op, _out, (_x1_node, _x2_node, ) = _state.compute(
+            _call, _kernel, (x1, x2, ), (x1, x2, ), {}, (_x1_node, _x2_node, )
+        )
+    # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
+    # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None):
+    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         _kind = _type(x1)
         if _kind is _type(x2):
+            if _kind is _Number is _type(_out) and _state is None:
+                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+                return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:
@@ -199,9 +151,9 @@ def add(x2, x1, /):
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
-        _node = _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
-        if _state.watches:
-            _state.recorded(_node, _out)
+        _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
+        if _state is not None and _state.watches:
+            _state.recorded(_result._node, _out)
     else:
         _result._node = None
     return _result
@@ -210,6 +162,7 @@ def add(x2, x1, /):
 # forward, as ufunc
 
 def add(x1, x2, /):
+    # A Variable gives its raw array, and the node that made it. Anything else is checked.
     if _type(x1) is _Variable:
         _x1_node = x1._node
         x1 = x1._raw
@@ -234,44 +187,27 @@ def add(x1, x2, /):
         x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
     if _type(x1) is complex:
         x2 = _array(x2)
-    if _mode() is None:
-        _out = x1 + x2
-        _result = _next(_blank)
-        _result._raw = _out
-        if not (_x1_node is None and _x2_node is None):
-            _kind = _type(x1)
-            if _kind is _type(x2):
-                if _kind is _Number is _type(_out):
-                    _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                    return _result
-                if x1.shape == x2.shape and x1.dtype is x2.dtype:
-                    _match = None
-                else:
-                    _match = _mismatch(_out, x1, x2)
-            elif _type(x2) in _SCALARS or _kind in _SCALARS:
-                _match = None
-            else:
-                _match = _mismatch(_out, x1, x2)
-            _result._node = [_next(_ranks), None, _call, _match, _x1_node, _x2_node]
-        else:
-            _result._node = None
-        return _result
+    # A thread's state is most often None. Where nobody looks at the op, the backend's function is
+    # called, or written out, here. For plugins with hooks on ops and for gradient managers,
+    # Mode.compute calls it.
+    _op = _call
     _state = _mode()
-    if _state.observers is None:
-        _op = _call
-        _out = _kernel(x1, x2)
+    if _state is None or not _state.looks:
+        _out = x1 + x2
     else:
-        _inputs = (x1, x2, )
-        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
-    if not _state.recording:
-        (_x1_node, _x2_node, ) = (None, None, )
-    elif _state.kept is not None:
-        (_x1_node, _x2_node, ) = _state.kept(_x1_node, _x2_node, )
+        _op, _out, (_x1_node, _x2_node, ) = _state.compute(
+            _call, _kernel, (x1, x2, ), (x1, x2, ), {}, (_x1_node, _x2_node, )
+        )
+    # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
+    # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None):
+    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         _kind = _type(x1)
         if _kind is _type(x2):
+            if _kind is _Number is _type(_out) and _state is None:
+                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+                return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:
@@ -280,9 +216,9 @@ def add(x1, x2, /):
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
-        _node = _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
-        if _state.watches:
-            _state.recorded(_node, _out)
+        _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
+        if _state is not None and _state.watches:
+            _state.recorded(_result._node, _out)
     else:
         _result._node = None
     return _result

@@ -1,34 +1,27 @@
 # forward, as function
 
 def concat(arrays, /, *, axis=0):
+    # A Variable gives its raw array, and the node that made it. Anything else is checked.
     arrays, _edges = _unwrap_each(_call, 'arrays', arrays)
-    if _mode() is None:
-        _out = _kernel(arrays, axis=axis)
-        _result = _next(_blank)
-        _result._raw = _out
-        if not (not any(_edges)):
-            _result._node = [_next(_ranks), None, _call, [_each.shape for _each in arrays], axis, [_each.dtype for _each in arrays], *_edges]
-        else:
-            _result._node = None
-        return _result
+    # A thread's state is most often None. Where nobody looks at the op, the backend's function is
+    # called, or written out, here. For plugins with hooks on ops and for gradient managers,
+    # Mode.compute calls it.
+    _op = _call
     _state = _mode()
-    if _state.observers is None:
-        _op = _call
+    if _state is None or not _state.looks:
         _out = _kernel(arrays, axis=axis)
     else:
-        _op, _out = _state.observers.forward(
-            _call, _partial(_kernel, arrays, axis=axis), (), (*arrays, ), {'axis': axis}
+        _op, _out, _edges = _state.compute(
+            _call, _partial(_kernel, arrays, axis=axis), (), (*arrays, ), {'axis': axis}, _edges
         )
-    if not _state.recording:
-        _edges = ()
-    elif _state.kept is not None:
-        _edges = _state.kept(*_edges)
+    # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
+    # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (not any(_edges)):
-        _node = _result._node = [_next(_ranks), None, _op, [_each.shape for _each in arrays], axis, [_each.dtype for _each in arrays], *_edges]
-        if _state.watches:
-            _state.recorded(_node, _out)
+    if not (not any(_edges)) and (_state is None or _state.recording):
+        _result._node = [_next(_ranks), None, _op, [_each.shape for _each in arrays], axis, [_each.dtype for _each in arrays], *_edges]
+        if _state is not None and _state.watches:
+            _state.recorded(_result._node, _out)
     else:
         _result._node = None
     return _result

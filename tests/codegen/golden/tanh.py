@@ -1,6 +1,7 @@
 # forward, as function
 
 def tanh(x, /):
+    # A Variable gives its raw array, and the node that made it. Anything else is checked.
     if _type(x) is _Variable:
         _x_node = x._node
         x = x._raw
@@ -8,32 +9,25 @@ def tanh(x, /):
         _x_node = None
     else:
         x, _x_node = _unwrap(_call, 'x', x)
-    if _mode() is None:
-        _out = _kernel(x)
-        _result = _next(_blank)
-        _result._raw = _out
-        if not (_x_node is None):
-            _result._node = [_next(_ranks), None, _call, x, _x_node]
-        else:
-            _result._node = None
-        return _result
+    # A thread's state is most often None. Where nobody looks at the op, the backend's function is
+    # called, or written out, here. For plugins with hooks on ops and for gradient managers,
+    # Mode.compute calls it.
+    _op = _call
     _state = _mode()
-    if _state.observers is None:
-        _op = _call
+    if _state is None or not _state.looks:
         _out = _kernel(x)
     else:
-        _inputs = (x, )
-        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
-    if not _state.recording:
-        (_x_node, ) = (None, )
-    elif _state.kept is not None:
-        (_x_node, ) = _state.kept(_x_node, )
+        _op, _out, (_x_node, ) = _state.compute(
+            _call, _kernel, (x, ), (x, ), {}, (_x_node, )
+        )
+    # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
+    # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x_node is None):
-        _node = _result._node = [_next(_ranks), None, _op, x, _x_node]
-        if _state.watches:
-            _state.recorded(_node, _out)
+    if not (_x_node is None) and (_state is None or _state.recording):
+        _result._node = [_next(_ranks), None, _op, x, _x_node]
+        if _state is not None and _state.watches:
+            _state.recorded(_result._node, _out)
     else:
         _result._node = None
     return _result

@@ -1,7 +1,9 @@
 # forward, as function
 
 def unstack(x, /, *, axis=0):
+    # Writes to a view of this array reach it.
     _base = x
+    # A Variable gives its raw array, and the node that made it. Anything else is checked.
     if _type(x) is _Variable:
         _x_node = x._node
         x = x._raw
@@ -9,29 +11,22 @@ def unstack(x, /, *, axis=0):
         _x_node = None
     else:
         x, _x_node = _unwrap(_call, 'x', x)
-    if _mode() is None:
-        _out = _kernel(x, axis=axis)
-        if not (_x_node is None):
-            _node = [_next(_ranks), None, _call, x.shape, x.dtype, _device(x), axis, _x_node]
-            _result = _wrap_outputs(_out, _node)
-        else:
-            _result = _wrap(_out)
-        return _view(_result, _base, {'axis': axis})
+    # A thread's state is most often None. Where nobody looks at the op, the backend's function is
+    # called, or written out, here. For plugins with hooks on ops and for gradient managers,
+    # Mode.compute calls it.
+    _op = _call
     _state = _mode()
-    if _state.observers is None:
-        _op = _call
+    if _state is None or not _state.looks:
         _out = _kernel(x, axis=axis)
     else:
-        _op, _out = _state.observers.forward(
-            _call, _partial(_kernel, x, axis=axis), (), (x, ), {'axis': axis}
+        _op, _out, (_x_node, ) = _state.compute(
+            _call, _partial(_kernel, x, axis=axis), (), (x, ), {'axis': axis}, (_x_node, )
         )
-    if not _state.recording:
-        (_x_node, ) = (None, )
-    elif _state.kept is not None:
-        (_x_node, ) = _state.kept(_x_node, )
-    if not (_x_node is None):
+    # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
+    # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
+    if not (_x_node is None) and (_state is None or _state.recording):
         _node = [_next(_ranks), None, _op, x.shape, x.dtype, _device(x), axis, _x_node]
-        if _state.watches:
+        if _state is not None and _state.watches:
             _state.recorded(_node, _out)
         _result = _wrap_outputs(_out, _node)
     else:

@@ -1,6 +1,7 @@
 # forward, as function
 
 def where(condition, x1, x2, /):
+    # A Variable gives its raw array, and the node that made it. Anything else is checked.
     if _type(condition) is _Variable:
         condition = condition._raw
     elif _type(condition) not in _plain:
@@ -19,42 +20,30 @@ def where(condition, x1, x2, /):
         _x2_node = None
     else:
         x2, _x2_node = _unwrap(_call, 'x2', x2)
-    if _mode() is None:
-        _out = _kernel(condition, x1, x2)
-        _result = _next(_blank)
-        _result._raw = _out
-        if not (_x1_node is None and _x2_node is None):
-            if _x2_node is None:
-                _result._node = [_next(_ranks), None, _call, condition, x1.shape, x1.dtype, None, None, _x1_node, None]
-            elif _x1_node is None:
-                _result._node = [_next(_ranks), None, _call, condition, None, None, x2.shape, x2.dtype, None, _x2_node]
-            else:
-                _result._node = [_next(_ranks), None, _call, condition, x1.shape, x1.dtype, x2.shape, x2.dtype, _x1_node, _x2_node]
-        else:
-            _result._node = None
-        return _result
+    # A thread's state is most often None. Where nobody looks at the op, the backend's function is
+    # called, or written out, here. For plugins with hooks on ops and for gradient managers,
+    # Mode.compute calls it.
+    _op = _call
     _state = _mode()
-    if _state.observers is None:
-        _op = _call
+    if _state is None or not _state.looks:
         _out = _kernel(condition, x1, x2)
     else:
-        _inputs = (condition, x1, x2, )
-        _op, _out = _state.observers.forward(_call, _kernel, _inputs, _inputs, {})
-    if not _state.recording:
-        (_x1_node, _x2_node, ) = (None, None, )
-    elif _state.kept is not None:
-        (_x1_node, _x2_node, ) = _state.kept(_x1_node, _x2_node, )
+        _op, _out, (_x1_node, _x2_node, ) = _state.compute(
+            _call, _kernel, (condition, x1, x2, ), (condition, x1, x2, ), {}, (_x1_node, _x2_node, )
+        )
+    # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
+    # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None):
+    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         if _x2_node is None:
-            _node = _result._node = [_next(_ranks), None, _op, condition, x1.shape, x1.dtype, None, None, _x1_node, None]
+            _result._node = [_next(_ranks), None, _op, condition, x1.shape, x1.dtype, None, None, _x1_node, None]
         elif _x1_node is None:
-            _node = _result._node = [_next(_ranks), None, _op, condition, None, None, x2.shape, x2.dtype, None, _x2_node]
+            _result._node = [_next(_ranks), None, _op, condition, None, None, x2.shape, x2.dtype, None, _x2_node]
         else:
-            _node = _result._node = [_next(_ranks), None, _op, condition, x1.shape, x1.dtype, x2.shape, x2.dtype, _x1_node, _x2_node]
-        if _state.watches:
-            _state.recorded(_node, _out)
+            _result._node = [_next(_ranks), None, _op, condition, x1.shape, x1.dtype, x2.shape, x2.dtype, _x1_node, _x2_node]
+        if _state is not None and _state.watches:
+            _state.recorded(_result._node, _out)
     else:
         _result._node = None
     return _result
