@@ -7,11 +7,10 @@ for most.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from textwrap import indent
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
-from agnograd._codegen.forward import indented
+from agnograd._codegen.forward import filled, indented
 from agnograd._graph.nodes import FIRST, OP, RANK
 from agnograd._ops.op import Itself, Op, Rule
 from agnograd._ops.saved import saved_values
@@ -27,13 +26,48 @@ Pullbacks = Mapping[str, Callable[[list[str]], list[str]]]
 Manner = Literal["plain", "guarded", "ones"]
 
 
+_BACKWARD = """
+def {name}_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
+    {unpacking}
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
+    {gradients}
+    {returning}
+"""
+
+_STEP = """
+def {name}_step(g, node, gradients, arrivals, keep):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
+    {unpacking}
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned, and the others are queued. Leaves, and elements that were read, need no turn.
+    {gradients}
+    # What the node saved is freed.
+    {freeing}
+    {returning}
+"""
+
+
 def backward_source(op: Op, manner: Manner, pullbacks: Pullbacks) -> str:
     """Write ``(g, node, xp) -> pairs``: each edge of the node and its gradient, or None.
 
     On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
     under ``create_graph`` they are Variables and the differentiable namespace.
     """
-    return _function(op, "backward", "g, node, xp", _backward_lines(op, manner, pullbacks))
+    if op.sequence:
+        gradients, pairs = _fitted(op), "tuple(zip(_edges, _grads))"
+    else:
+        edges = "".join(f"(_{name}_edge, _{name}_grad), " for name in op.differentiable)
+        gradients, pairs = _gradients(op, manner, pullbacks), f"({edges})"
+    name, unpacking = _name(op), [_unpacking(op)]
+    returning = [f"return {pairs}"]
+    return filled(
+        _BACKWARD, name=name, unpacking=unpacking, gradients=gradients, returning=returning
+    )
 
 
 def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> str:
@@ -43,50 +77,45 @@ def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> st
     is reached is returned: the queue still lacks it. What the node saved is freed unless ``keep``.
     ``looks`` says whether a gradient may be large where the cotangent is not.
     """
-    parameters = "g, node, gradients, arrivals, keep"
-    lines = _step_lines(op, manner, pullbacks, looks)
+    if op.sequence:
+        gradients, returning = _handed_on_each(op), ["return None"]
+    elif len(op.differentiable) == 1:
+        (name,) = op.differentiable
+        gradients = _gradients(op, manner, pullbacks)
+        returning = [*_arrival(op, name, looks), "return None"]
+    else:
+        gradients, returning = _handed_on(op, manner, pullbacks, looks), ["return _first"]
+    source = filled(
+        _STEP,
+        name=_name(op),
+        unpacking=[_unpacking(op)],
+        gradients=gradients,
+        freeing=_freeing(op),
+        returning=returning,
+    )
     computes = any(rule.function not in (1, -1) for rule in op.rules.values())
     if manner == "guarded" and computes:  # what is not finite, of elements that are left out
-        lines = iter(["with _quiet():", *indented(lines)])
-    return _function(op, "step", parameters, lines)
+        head, *body = source.splitlines()
+        source = "\n".join([head, "    with _quiet():", *indented(body)]) + "\n"
+    return source
 
 
-def _function(op: Op, what: str, parameters: str, lines: Iterable[str]) -> str:
-    name = op.name.rpartition(".")[2].strip("_")
-    body = "\n".join(lines)
-    return f"def {name}_{what}({parameters}):\n{indent(body, '    ')}\n"
+def _name(op: Op) -> str:
+    return op.name.rpartition(".")[2].strip("_")
 
 
-def _backward_lines(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
-    yield _unpacking(op)
-    if op.sequence:
-        yield from _fitted(op)
-        yield "return tuple(zip(_edges, _grads))"
-        return
-    yield from _gradients(op, manner, pullbacks)
-    pairs = "".join(f"(_{name}_edge, _{name}_grad), " for name in op.differentiable)
-    yield f"return ({pairs})"
+def _handed_on_each(op: Op) -> Iterator[str]:
+    """Compute and hand on the gradients of an op that takes its arrays as a sequence."""
+    yield from _fitted(op)
+    yield "for _edge, _grad in zip(_edges, _grads):"
+    yield "    if _grad is not None:"
+    yield "        arrivals.add(_edge, _grad, _domain)"
 
 
-def _step_lines(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
-    yield _unpacking(op)
-    if op.sequence:
-        yield from _fitted(op)
-        yield "for _edge, _grad in zip(_edges, _grads):"
-        yield "    if _grad is not None:"
-        yield "        arrivals.add(_edge, _grad, _domain)"
-        yield from _freeing(op)
-        yield "return None"
-        return
+def _handed_on(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
+    """Compute the gradients of several inputs, and hand each on at once."""
     if not pullbacks.keys() >= set(op.differentiable):
         yield from _conjugated(op, manner)
-    if len(op.differentiable) == 1:
-        (name,) = op.differentiable
-        yield from _gradient(op, name, manner, pullbacks)
-        yield from _freeing(op)
-        yield from _arrival(op, name, looks)
-        yield "return None"
-        return
     yield "_first = None"
     if op.product and not pullbacks:  # whose results may be shared
         yield from _square(op, manner)
@@ -97,8 +126,6 @@ def _step_lines(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> It
             lines = [*_joining(op, name), *indented(lines)]
         yield f"if _{name}_edge is not None:"
         yield from indented(lines)
-    yield from _freeing(op)
-    yield "return _first"
 
 
 def _square(op: Op, manner: Manner) -> Iterator[str]:
@@ -195,8 +222,7 @@ def _unpacking(op: Op) -> str:
 
 def _fitted(op: Op) -> Iterator[str]:
     """Compute the gradients of an op that takes its arrays as a sequence."""
-    (rule,) = op.rules.values()
-    name = op.sequence
+    ((name, rule),) = op.rules.items()
     yield f"_grads = _fit_each({_value(rule, name)}, _edges, {name}_shape, {name}_dtype, xp)"
 
 

@@ -30,7 +30,7 @@ class Itself(NamedTuple):
         return value
 
 
-def itself(name: str) -> Callable[[Any], Any]:
+def itself(name: str) -> Itself:
     """Return the rule that returns one of its parameters unchanged.
 
     ``itself("x2")`` means the same as ``lambda x2: x2``. agnograd writes the value into the op's

@@ -227,7 +227,11 @@ def add(x1, x2, /):
 # backward; guarded; of_ones
 
 def add_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, match, _x1_edge, _x2_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     if _x1_edge is None:
         _x1_grad = None
     else:
@@ -246,7 +250,12 @@ def add_backward(g, node, xp):
 # step; guarded_step
 
 def add_step(g, node, gradients, arrivals, keep):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, match, _x1_edge, _x2_edge = node
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned, and the others are queued. Leaves, and elements that were read, need no turn.
     _first = None
     if _x1_edge is not None:
         _x1_grad = g
@@ -289,6 +298,7 @@ def add_step(g, node, gradients, arrivals, keep):
                 _elements = arrivals.begin_elements(_x2_edge)
             _elements.keys.append(_x2_edge[3])
             _elements.cotangents.append(_x2_grad)
+    # What the node saved is freed.
     if not keep:
         node[2] = _freed if _op is _call else _op.when_freed()[0]
     return _first
@@ -297,7 +307,11 @@ def add_step(g, node, gradients, arrivals, keep):
 # backward of numbers; guarded of numbers; of_ones of numbers
 
 def add_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, _x1_edge, _x2_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     if _x1_edge is None:
         _x1_grad = None
     else:
@@ -312,7 +326,12 @@ def add_backward(g, node, xp):
 # step of numbers; guarded_step of numbers
 
 def add_step(g, node, gradients, arrivals, keep):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, _x1_edge, _x2_edge = node
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned, and the others are queued. Leaves, and elements that were read, need no turn.
     _first = None
     if _x1_edge is not None:
         _x1_grad = g
@@ -351,6 +370,7 @@ def add_step(g, node, gradients, arrivals, keep):
         elif _x2_edge[2] is _UNWATCHED:
             gradients[_rank] = _x2_grad
             arrivals.leaves.append(_x2_edge)
+    # What the node saved is freed.
     if not keep:
         node[2] = _freed
     return _first

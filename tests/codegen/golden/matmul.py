@@ -98,7 +98,11 @@ def matmul(x1, x2, /):
 # backward
 
 def matmul_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x1_shape, x2, x1_dtype, x1, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     if _x1_edge is None:
         _x1_grad = None
     else:
@@ -121,7 +125,11 @@ def matmul_backward(g, node, xp):
 # guarded
 
 def matmul_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x1_shape, x2, x1_dtype, x1, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     if _x1_edge is None:
         _x1_grad = None
     else:
@@ -140,7 +148,12 @@ def matmul_backward(g, node, xp):
 # step
 
 def matmul_step(g, node, gradients, arrivals, keep):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x1_shape, x2, x1_dtype, x1, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned, and the others are queued. Leaves, and elements that were read, need no turn.
     _first = None
     if _x1_edge is not None:
         _there = (_rank := _x1_edge[0]) in gradients
@@ -199,6 +212,7 @@ def matmul_step(g, node, gradients, arrivals, keep):
                         _elements = arrivals.begin_elements(_x2_edge)
                     _elements.keys.append(_x2_edge[3])
                     _elements.cotangents.append(_x2_grad)
+    # What the node saved is freed.
     if not keep:
         node[2] = _freed if _op is _call else _op.when_freed()[0]
         node[4] = node[6] = None
@@ -209,7 +223,12 @@ def matmul_step(g, node, gradients, arrivals, keep):
 
 def matmul_step(g, node, gradients, arrivals, keep):
     with _quiet():
+        # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+        # for each input: the node that made it, or None.
         _, _, _op, x1_shape, x2, x1_dtype, x1, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
+        # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+        # added. A node that is reached for the first time gets its turn: the first of them is
+        # returned, and the others are queued. Leaves, and elements that were read, need no turn.
         _first = None
         if _x1_edge is not None:
             _there = (_rank := _x1_edge[0]) in gradients
@@ -262,6 +281,7 @@ def matmul_step(g, node, gradients, arrivals, keep):
                             _elements = arrivals.begin_elements(_x2_edge)
                         _elements.keys.append(_x2_edge[3])
                         _elements.cotangents.append(_x2_grad)
+        # What the node saved is freed.
         if not keep:
             node[2] = _freed if _op is _call else _op.when_freed()[0]
             node[4] = node[6] = None

@@ -126,7 +126,11 @@ def multiply(x1, x2, /):
 # backward
 
 def multiply_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     _conjugated = g.dtype is not _float64 and g.dtype in _complex
     if _x1_edge is None:
         _x1_grad = None
@@ -152,7 +156,11 @@ def multiply_backward(g, node, xp):
 # guarded
 
 def multiply_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     _conjugated = g.dtype is not _float64 and g.dtype in _complex
     if _x1_edge is None:
         _x1_grad = None
@@ -178,7 +186,11 @@ def multiply_backward(g, node, xp):
 # of_ones
 
 def multiply_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     if _x1_edge is None:
         _x1_grad = None
     else:
@@ -201,7 +213,12 @@ def multiply_backward(g, node, xp):
 # step
 
 def multiply_step(g, node, gradients, arrivals, keep):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned, and the others are queued. Leaves, and elements that were read, need no turn.
     _conjugated = g.dtype is not _float64 and g.dtype in _complex
     _first = None
     if _x1_edge is _x2_edge and x1 is x2:
@@ -275,6 +292,7 @@ def multiply_step(g, node, gradients, arrivals, keep):
                 _elements = arrivals.begin_elements(_x2_edge)
             _elements.keys.append(_x2_edge[3])
             _elements.cotangents.append(_x2_grad)
+    # What the node saved is freed.
     if not keep:
         node[2] = _freed if _op is _call else _op.when_freed()[0]
         node[3] = node[4] = None
@@ -285,7 +303,12 @@ def multiply_step(g, node, gradients, arrivals, keep):
 
 def multiply_step(g, node, gradients, arrivals, keep):
     with _quiet():
+        # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+        # for each input: the node that made it, or None.
         _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
+        # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+        # added. A node that is reached for the first time gets its turn: the first of them is
+        # returned, and the others are queued. Leaves, and elements that were read, need no turn.
         _conjugated = g.dtype is not _float64 and g.dtype in _complex
         _first = None
         if _x1_edge is _x2_edge and x1 is x2:
@@ -359,6 +382,7 @@ def multiply_step(g, node, gradients, arrivals, keep):
                     _elements = arrivals.begin_elements(_x2_edge)
                 _elements.keys.append(_x2_edge[3])
                 _elements.cotangents.append(_x2_grad)
+        # What the node saved is freed.
         if not keep:
             node[2] = _freed if _op is _call else _op.when_freed()[0]
             node[3] = node[4] = None
@@ -368,7 +392,11 @@ def multiply_step(g, node, gradients, arrivals, keep):
 # backward of numbers
 
 def multiply_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x2, x1, _x1_edge, _x2_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     if _x1_edge is None:
         _x1_grad = None
     else:
@@ -383,7 +411,11 @@ def multiply_backward(g, node, xp):
 # guarded of numbers
 
 def multiply_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x2, x1, _x1_edge, _x2_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     if _x1_edge is None:
         _x1_grad = None
     else:
@@ -398,7 +430,11 @@ def multiply_backward(g, node, xp):
 # of_ones of numbers
 
 def multiply_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x2, x1, _x1_edge, _x2_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     if _x1_edge is None:
         _x1_grad = None
     else:
@@ -417,7 +453,12 @@ def multiply_backward(g, node, xp):
 # step of numbers
 
 def multiply_step(g, node, gradients, arrivals, keep):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x2, x1, _x1_edge, _x2_edge = node
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned, and the others are queued. Leaves, and elements that were read, need no turn.
     _first = None
     if _x1_edge is _x2_edge and x1 is x2:
         _x1_grad = g * x2
@@ -475,6 +516,7 @@ def multiply_step(g, node, gradients, arrivals, keep):
         elif _x2_edge[2] is _UNWATCHED:
             gradients[_rank] = _x2_grad
             arrivals.leaves.append(_x2_edge)
+    # What the node saved is freed.
     if not keep:
         node[2] = _freed
     return _first
@@ -484,7 +526,12 @@ def multiply_step(g, node, gradients, arrivals, keep):
 
 def multiply_step(g, node, gradients, arrivals, keep):
     with _quiet():
+        # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+        # for each input: the node that made it, or None.
         _, _, _op, x2, x1, _x1_edge, _x2_edge = node
+        # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+        # added. A node that is reached for the first time gets its turn: the first of them is
+        # returned, and the others are queued. Leaves, and elements that were read, need no turn.
         _first = None
         if _x1_edge is _x2_edge and x1 is x2:
             _x1_grad = _guarded(g, x2, xp)
@@ -542,6 +589,7 @@ def multiply_step(g, node, gradients, arrivals, keep):
             elif _x2_edge[2] is _UNWATCHED:
                 gradients[_rank] = _x2_grad
                 arrivals.leaves.append(_x2_edge)
+        # What the node saved is freed.
         if not keep:
             node[2] = _freed
         return _first

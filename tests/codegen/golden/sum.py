@@ -36,7 +36,11 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
 # backward
 
 def sum_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x_shape, axis, x_dtype, _x_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     _x_grad = _pullback_x(g, x_shape, x_dtype) if xp is _raw else NotImplemented
     if _x_grad is NotImplemented:
         _x_grad = _rule_x(g, x_shape, axis, xp)
@@ -48,7 +52,11 @@ def sum_backward(g, node, xp):
 # guarded
 
 def sum_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x_shape, axis, x_dtype, _x_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     _x_grad = _rule_x(g, x_shape, axis, xp)
     if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
         _x_grad = _fit(_x_grad, x_shape, x_dtype, xp)
@@ -58,7 +66,12 @@ def sum_backward(g, node, xp):
 # step
 
 def sum_step(g, node, gradients, arrivals, keep):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x_shape, axis, x_dtype, _x_edge = node
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned, and the others are queued. Leaves, and elements that were read, need no turn.
     if g.shape or g.dtype is not x_dtype:
         _x_grad = _rule_x(g, x_shape, axis, xp)
         if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
@@ -69,6 +82,7 @@ def sum_step(g, node, gradients, arrivals, keep):
             _x_grad = _rule_x(g, x_shape, axis, xp)
             if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
                 _x_grad = _fit(_x_grad, x_shape, x_dtype, xp)
+    # What the node saved is freed.
     if not keep:
         node[2] = _freed if _op is _call else _op.when_freed()[0]
         node[4] = None
@@ -97,10 +111,16 @@ def sum_step(g, node, gradients, arrivals, keep):
 
 def sum_step(g, node, gradients, arrivals, keep):
     with _quiet():
+        # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+        # for each input: the node that made it, or None.
         _, _, _op, x_shape, axis, x_dtype, _x_edge = node
+        # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+        # added. A node that is reached for the first time gets its turn: the first of them is
+        # returned, and the others are queued. Leaves, and elements that were read, need no turn.
         _x_grad = _rule_x(g, x_shape, axis, xp)
         if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
             _x_grad = _fit(_x_grad, x_shape, x_dtype, xp)
+        # What the node saved is freed.
         if not keep:
             node[2] = _freed if _op is _call else _op.when_freed()[0]
             node[4] = None

@@ -36,7 +36,11 @@ def tanh(x, /):
 # backward
 
 def tanh_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x, _x_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     _x_grad = _pullback_x(g, x) if xp is _raw else NotImplemented
     if _x_grad is NotImplemented:
         _conjugated = g.dtype is not _float64 and g.dtype in _complex
@@ -50,7 +54,11 @@ def tanh_backward(g, node, xp):
 # guarded
 
 def tanh_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x, _x_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     _conjugated = g.dtype is not _float64 and g.dtype in _complex
     if _conjugated:
         _x_grad = _guarded(g, _conjugate(_rule_x(x, xp), xp), xp)
@@ -62,7 +70,11 @@ def tanh_backward(g, node, xp):
 # of_ones
 
 def tanh_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x, _x_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     _x_grad = _pullback_x(g, x) if xp is _raw else NotImplemented
     if _x_grad is NotImplemented:
         _x_grad = _rule_x(x, xp)
@@ -74,7 +86,12 @@ def tanh_backward(g, node, xp):
 # step
 
 def tanh_step(g, node, gradients, arrivals, keep):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x, _x_edge = node
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned, and the others are queued. Leaves, and elements that were read, need no turn.
     _x_grad = _pullback_x(g, x)
     if _x_grad is NotImplemented:
         _conjugated = g.dtype is not _float64 and g.dtype in _complex
@@ -82,6 +99,7 @@ def tanh_step(g, node, gradients, arrivals, keep):
             _x_grad = g * _conjugate(_rule_x(x, xp), xp)
         else:
             _x_grad = g * _rule_x(x, xp)
+    # What the node saved is freed.
     if not keep:
         node[2] = _freed if _op is _call else _op.when_freed()[0]
         node[3] = None
@@ -107,12 +125,18 @@ def tanh_step(g, node, gradients, arrivals, keep):
 
 def tanh_step(g, node, gradients, arrivals, keep):
     with _quiet():
+        # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+        # for each input: the node that made it, or None.
         _, _, _op, x, _x_edge = node
+        # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+        # added. A node that is reached for the first time gets its turn: the first of them is
+        # returned, and the others are queued. Leaves, and elements that were read, need no turn.
         _conjugated = g.dtype is not _float64 and g.dtype in _complex
         if _conjugated:
             _x_grad = _guarded(g, _conjugate(_rule_x(x, xp), xp), xp)
         else:
             _x_grad = _guarded(g, _rule_x(x, xp), xp)
+        # What the node saved is freed.
         if not keep:
             node[2] = _freed if _op is _call else _op.when_freed()[0]
             node[3] = None

@@ -37,7 +37,11 @@ def unstack(x, /, *, axis=0):
 # backward; guarded
 
 def unstack_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, x_shape, x_dtype, x_device, axis, _x_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     _x_grad = _rule_x(g, x_shape, x_dtype, x_device, axis, xp)
     if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
         _x_grad = _fit(_x_grad, x_shape, x_dtype, xp)

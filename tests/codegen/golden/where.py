@@ -52,7 +52,11 @@ def where(condition, x1, x2, /):
 # backward; guarded
 
 def where_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
     _, _, _op, condition, x1_shape, x1_dtype, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
     if _x1_edge is None:
         _x1_grad = None
     else:
