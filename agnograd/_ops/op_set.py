@@ -24,6 +24,7 @@ FACTS = ("shape", "dtype", "device")
 # What every method of an op set takes beside rules.
 FEATURES = Op._field_defaults.keys() - {"kernels", "of_numbers"}
 BESIDE = ("constants", "options")
+_RESERVED = frozenset({*FEATURES, *BESIDE})
 
 
 class OpSet:
@@ -161,7 +162,7 @@ class OpSet:
         self._check_name(name)
         function = prototype(text)
         parameters = parameters_of(function)
-        check_parameters(name, parameters, () if takes_no_rules else {*FEATURES, *BESIDE})
+        check_parameters(name, parameters, () if takes_no_rules else _RESERVED)
         unknown = [key for key in rules if key not in parameters]
         if unknown:
             raise RuleError(_unknown(f"{name}: a rule for", unknown[0], parameters))
@@ -190,7 +191,8 @@ class OpSet:
             **features,
         )
         _check_stacks(name, op.stacks, made)
-        _check_declared(op)
+        if op.negation or op.reads:
+            _check_declared(op)
         self._ops[name] = op
 
     def _check_name(self, name: str) -> None:
