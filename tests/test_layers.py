@@ -32,11 +32,11 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend", "Form", "Node", "Recorder"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
-    "_util": 600,
+    "_util": 650,
     "_ops": 1000,
     "_plugins": 2050,
     "_graph": 950,
-    "_hooks": 1100,
+    "_hooks": 1150,
     "_engine": 1800,
     "_codegen": 1450,
     "_arrays": 2950,

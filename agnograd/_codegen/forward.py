@@ -30,8 +30,8 @@ OPERANDS: dict[Form, tuple[str, ...]] = {
     "ufunc": ("x1", "x2"),
 }
 
-# Options that mean in every op what they mean in the standard. They are neither positions nor numbers
-# that a result could depend on smoothly, so no Variable is looked for in them.
+# Options that mean in every op what they mean in the standard. They are neither positions nor
+# numbers that a result could depend on smoothly, so no Variable is looked for in them.
 STRUCTURE = frozenset({"copy", "device", "dtype", "keepdims"})
 
 # A slot is a line with a name in braces. Comments above a slot belong to it.
@@ -93,7 +93,7 @@ def _observed(op: Op) -> Iterator[str]:
     given, options = arguments(op), ", ".join(f"{name!r}: {name}" for name in op.options)
     inputs = _tuple(f"*{name}" if name == op.sequence else name for name in op.arrays)
     nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
-    # What takes the inputs alone needs no function that binds options.
+    # What takes only the inputs needs no function that binds options.
     plain = given == inputs.strip("(), ")
     kernel, positional = ("_kernel", inputs) if plain else (f"_partial(_kernel, {given})", "()")
     results = f"_op, _out, {nodes}" if op.differentiable else "_, _out, _"

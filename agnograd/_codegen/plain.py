@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 from agnograd._codegen.forward import OPERANDS, STRUCTURE, Form
 from agnograd._codegen.functions import missing
 from agnograd._engine.products import guarded
-from agnograd._graph.calls import Pairs, SharedCall
+from agnograd._graph.calls import Call, Pairs, SharedCall
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import fit, fit_each, mismatch
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import conjugate, device_of
 from agnograd._ops.saved import Saved, saved_values
-from agnograd._ops.traits import broadcasts, may_cast
 from agnograd._util.deferred import now
 from agnograd._util.signatures import parameters_of
 
@@ -61,29 +60,28 @@ def _apply(
     """Compute an op, and record it if an input has a node."""
     domain, base = call.domain, given[op.sequence or "x"] if op.view is not None else None
     values = given
-    edges: list[Edge | None] = []
+    edges: Sequence[Edge | None] = ()
     for name in op.arrays:
         if name in OPERANDS[form] and not _takes(call, values, name, form):
             return NotImplemented
-        edges += _unwrap(op, call, values, name)
+        edges = (*edges, *_unwrap(op, call, values, name))
     for name in op.options:
         values[name] = _option(call, name, values[name])
     if form in ("reflected", "ufunc") and type(values["x1"]) is complex:
         values["x2"] = domain.backend.array(values["x2"])  # which would answer as Python does
-    state = current_mode()
-    compute = partial(_computed, op, kernel, values)
-    if state is None or state.observers is None:
-        made, out = call, compute()
+    state, out = current_mode(), None
+    made: Call = call
+    if state is None or not state.looks:
+        out = _computed(op, kernel, values)
     else:
+        compute = partial(_computed, op, kernel, values)
         arrays = [values[name] for name in op.arrays if name != op.sequence]
         inputs = (*arrays, *(values[op.sequence] if op.sequence else ()))
         options = {name: values[name] for name in op.options}
-        made, out = state.observers.forward(call, compute, (), inputs, options)
+        made, out, edges = state.compute(call, compute, (), inputs, options, tuple(edges))
     if state is not None and not state.recording:
         edges = [None for _ in edges]
-    elif state is not None and state.kept is not None:
-        edges = list(state.kept(*edges))
-    if not any(edges) or (may_cast(op) and not domain.is_inexact(out.dtype)):
+    if not any(edges) or (op.may_cast and not domain.is_inexact(out.dtype)):
         result = domain.wrap(out)
     else:
         saved = [_saved(op, each, values, out, edges) for each in saved_values(op)]
@@ -215,7 +213,7 @@ def _gradient(op: Op, number: int, guard: bool, known: Values, domain: Domain) -
         result = guarded(domain.raw, g, computed, xp) if guard else g * computed
     else:
         result = {1: lambda: g, -1: lambda: -g, 0: lambda: xp.zeros_like(g)}[computed]()
-    match = known["match"] if broadcasts(op) else None
+    match = known["match"] if op.broadcasts else None
     if match is None:
         return result
     shape, dtype = match[number]

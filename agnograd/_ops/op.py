@@ -145,7 +145,7 @@ class Op(NamedTuple):
         ``accumulate`` also takes keys of index arrays. Gradients of single elements then wait for
         each other, and are added in one call.
     casts : bool
-        Whether the result may have another dtype than that which the inputs are promoted to, such
+        Whether the result may have a different dtype from the one that the inputs are promoted to, such
         as an integer dtype, which has no gradient. An op with an option ``dtype`` always may.
     of_numbers : bool
         Whether this is the form of an element-wise op that takes two numbers. Some libraries return
@@ -222,5 +222,5 @@ class Op(NamedTuple):
 
     @property
     def may_cast(self) -> bool:
-        """Whether a result may have another dtype than what its inputs are promoted to."""
+        """Whether a result may have a different dtype from what its inputs are promoted to."""
         return self.casts or "dtype" in self.parameters

@@ -9,6 +9,8 @@ def max(x, /, *, axis=None, keepdims=False):
         _x_node = None
     else:
         x, _x_node = _unwrap(_call, 'x', x)
+    if _type(axis) not in _OPTIONS:
+        axis = _option(_call, 'axis', axis)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
