@@ -145,8 +145,8 @@ class Op(NamedTuple):
         ``accumulate`` also takes keys of index arrays. Gradients of single elements then wait for
         each other, and are added in one call.
     casts : bool
-        Whether the result may have a different dtype from the one that the inputs are promoted to, such
-        as an integer dtype, which has no gradient. An op with an option ``dtype`` always may.
+        Whether the result may have a different dtype from the one that the inputs are promoted to,
+        such as an integer dtype, which has no gradient. An op with an option ``dtype`` always may.
     of_numbers : bool
         Whether this is the form of an element-wise op that takes two numbers. Some libraries return
         a number for an element of a float64 array: then there is nothing to broadcast, to cast or
