@@ -72,9 +72,24 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("backend", chosen, indirect=True)
 
 
+def pytest_configure(config):
+    """Draw more random programs where there is time."""
+    if config.option.programs is None:
+        config.option.programs = 1000 if config.option.slow else 200
+
+
 def pytest_collection_modifyitems(config, items):
-    """Expect the known gaps of libraries; one that is none any more is a failure."""
+    """Leave slow tests out, unless they were asked for; expect the known gaps of libraries."""
     selected = config.getoption("keyword") or any("::" in arg for arg in config.args)
+    if not (selected or config.getoption("slow")):
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    expect_gaps(items, selected)
+
+
+def expect_gaps(items, selected):
+    """Expect the known gaps of libraries; one that is none any more is a failure."""
     known, files = {}, set()  # and which files run on which backend
     for item in items:
         backend = getattr(item, "callspec", None) and item.callspec.params.get("backend")
@@ -101,11 +116,15 @@ def pytest_addoption(parser):
         help="a backend to run tests on; may be given several times (default: numpy and strict)",
     )
     parser.addoption(
+        "--slow",
+        action="store_true",
+        help="also run the tests that take long, as continuous integration does",
+    )
+    parser.addoption(
         "--programs",
         type=int,
-        default=1000,
         metavar="N",
-        help="how many random programs to check against finite differences (default: 1000)",
+        help="how many random programs to check (default: 200, and 1000 with --slow)",
     )
     parser.addoption(
         "--python",

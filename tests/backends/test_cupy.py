@@ -52,6 +52,7 @@ def device(cupy):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
+@pytest.mark.slow
 def test_these_and_those_of_every_backend_on_the_stand_in():
     root = Path(__file__).parents[2]
     files = ["tests/backends/test_cupy.py", "tests/backends/test_backend.py"]

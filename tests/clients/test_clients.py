@@ -31,6 +31,7 @@ def measured(backend, area):
 
 
 @pytest.mark.parametrize("area", matrix.AREAS)
+@pytest.mark.slow
 def test_calls_come_to_what_is_expected(backend, area):
     module = next(call.module for call in CALLS if call.area == area)
     missing = [name for name in module.IMPORTS if importlib.util.find_spec(name) is None]

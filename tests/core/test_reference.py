@@ -45,6 +45,7 @@ def agree(usual, reference, name):
         assert usual == reference, name
 
 
+@pytest.mark.slow
 def test_every_sample_agrees(both):
     usual, reference = (each["samples"] for each in both)
     assert usual.keys() == reference.keys()
@@ -53,6 +54,7 @@ def test_every_sample_agrees(both):
         agree(found, reference[name], name)
 
 
+@pytest.mark.slow
 def test_random_programs_agree(both):
     usual, reference = (each["programs"] for each in both)
     assert len(usual) == len(reference) == PROGRAMS

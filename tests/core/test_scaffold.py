@@ -35,6 +35,7 @@ KINDS = [("plugin", "my-counter"), ("ops", "agnograd-soft.sign"), ("backend", "M
 
 
 @pytest.mark.parametrize(("kind", "name"), KINDS)
+@pytest.mark.slow
 def test_a_new_distribution_passes_its_tests(kind, name, tmp_path):
     pytest.importorskip("array_api_strict", reason="pip install 'agnograd[strict]'")
     out = run(PROGRAM, f"new-{kind}", name, cwd=tmp_path).stdout

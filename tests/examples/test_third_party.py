@@ -16,6 +16,7 @@ BACKENDS = FOLDER.parent / "backends"
 PUBLIC = {"agnograd", "agnograd.errors", "agnograd.extend", "agnograd.testing"}
 
 
+@pytest.mark.slow
 def test_its_tests_pass(tmp_path):
     for name in ("array_api_strict", "erfa", "scipy"):
         pytest.importorskip(name, reason="pip install 'agnograd[strict,examples]'")

@@ -483,6 +483,7 @@ def test_second_derivatives_at_the_ends_of_domains_in_forward_mode(xp, name, giv
 
 
 @pytest.mark.parametrize("m", range(-3, 5))
+@pytest.mark.slow
 def test_legendre_functions_of_every_order(xp, m):
     points = [(2.5, 0.3), (4.0, -0.7), (3.0, 0.99), (-4.5, 0.1)]
     v, x = (raw(xp, each) for each in zip(*points, strict=True))

@@ -45,6 +45,7 @@ def in_pytest(*arguments, **options):
     return run(sys.executable, "-m", "pytest", *suite, *arguments, **options)
 
 
+@pytest.mark.slow
 def test_the_quick_set_passes(tmp_path):
     report = tmp_path / "report.json"
     out = conformance("--backend=numpy", "--quick", "--json", report, "--", "-W", "error")
@@ -664,7 +665,7 @@ def test_a_terminal_gets_a_bar():
     os.close(ours)
     assert process.returncode == 0
     text = re.sub(rb"\x1b\[[0-9;?]*[a-zA-Z]", b"", shown).decode()
-    assert re.search(r"numpy .*\d+/32", text)
+    assert re.search(r"numpy .*\d+/34", text)
     assert "[100%]" not in text
     assert " 0 failed" in text
 
