@@ -40,9 +40,17 @@ def test_derivatives_of_random_programs(request):
 def test_random_programs_are_the_same_on_the_strict_backend(request):
     strict = pytest.importorskip("array_api_strict")
     xp = ag.namespace("strict")
+    refused = []
 
     def holds(program):
         inputs = [strict.asarray(x) for x in program.inputs]
+        try:  # raw arrays: the library refuses to write values of a wider dtype
+            program.function()(xp.empty(0)._domain.raw, *map(strict.asarray, program.inputs))
+        except TypeError as error:
+            if "mismatched dtypes" not in str(error):
+                raise
+            refused.append(program)
+            return
         ours, theirs = Derivatives(program), Derivatives(program, xp)
         assert close(theirs.value(inputs), ours.value(program.inputs), 1e-12)
         assert close(theirs.gradient(inputs), ours.gradient(program.inputs), 1e-12)
@@ -50,6 +58,7 @@ def test_random_programs_are_the_same_on_the_strict_backend(request):
     portable = programs().filter(lambda program: not program.on_numpy_alone)
     count = max(1, request.config.getoption("--programs") // 10)
     assert search(count, holds, portable) == count
+    assert len(refused) <= count / 50
 
 
 # -- the machinery --------------------------------------------------------------------------------
