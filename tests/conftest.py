@@ -81,11 +81,11 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     """Leave slow tests out, unless they were asked for; expect the known gaps of libraries."""
     selected = config.getoption("keyword") or any("::" in arg for arg in config.args)
+    expect_gaps(items, selected)
     if not (selected or config.getoption("slow")):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
-    expect_gaps(items, selected)
 
 
 def expect_gaps(items, selected):
