@@ -186,14 +186,14 @@ def listed(variables: Any, what: str) -> list[Variable]:
         return [variables]
     if isinstance(variables, str | bytes | Mapping) or not isinstance(variables, Iterable):
         raise ArgumentError(
-            f"{what} is of type {type(variables).__qualname__}; it must be a Variable, or a list of "
-            "Variables"
+            f"{what} is of type {type(variables).__qualname__}; it must be a Variable, or a list "
+            "of Variables"
         )
     found = list(variables)
     for index, variable in enumerate(found):
         if not is_variable(variable):
             raise NoGradientError(
-                f"{what}[{index}] is of type {type(variable).__name__}, not a Variable: wrap arrays "
-                "in ag.Variable before they are computed with"
+                f"{what}[{index}] is of type {type(variable).__name__}, not a Variable: wrap "
+                "arrays in ag.Variable before they are computed with"
             )
     return found
