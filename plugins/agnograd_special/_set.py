@@ -86,7 +86,8 @@ def by_formula(name: str, formula: Callable[..., Any]) -> Callable[..., Any]:
             if not half:
                 return formula(xp, *args, **options)
             wide = [xp.astype(arg, xp.float32) if is_half(arg, xp) else arg for arg in args]
-            dtype = xp.result_type(*(arg for arg in wide if arg is not None))
+            numbers = [arg for arg in wide if arg is not None and not isinstance(arg, tuple)]
+            dtype = xp.result_type(*numbers)  # a tuple is one of axes
             dtype = half[0] if dtype == xp.float32 else dtype
             return _cast(formula(xp, *wide, **options), dtype, xp)
 

@@ -100,9 +100,14 @@ def _shares(x: Any, b: Any, out: Any, axis: Axis, xp: Any) -> Any:
     fixed = x.detach() if is_tracked(x) else x
     top = xp.max(xp.where(b == 0.0, -math.inf, fixed), axis=axis, keepdims=True)
     powers = xp.exp(x - xp.where(xp.isfinite(top), top, 0.0))
-    total = xp.sum(xp.where(b == 0.0, 0.0, b * powers), axis=axis, keepdims=True)
+    total = xp.sum(b * _finite(powers, b, xp), axis=axis, keepdims=True)
     tied = xp.logical_and(tied, xp.logical_and(total != 0.0, b != 0.0))
     return xp.where(xp.logical_and(nothing, xp.logical_not(tied)), 0.0, powers / total)
+
+
+def _finite(powers: Any, b: Any, xp: Any) -> Any:
+    """Return the powers without infinite ones of weight 0; others of weight 0 depend on it."""
+    return xp.where(xp.logical_and(b == 0.0, powers == math.inf), 0.0, powers)
 
 
 def _wide(x: Any, axis: Axis, xp: Any) -> Any:
@@ -113,7 +118,7 @@ def _wide(x: Any, axis: Axis, xp: Any) -> Any:
 
 def _log_abs_sum_exp_x(g: Any, x: Any, b: Any, out: Any, axis: Axis, xp: Any) -> Any:
     shares = _shares(x, b, out, axis, xp)
-    shares = shares if b is None else xp.where(b == 0.0, 0.0, shares) * b
+    shares = shares if b is None else _finite(shares, b, xp) * b
     return keep_axes(g[0], shares.shape, axis, xp) * shares
 
 

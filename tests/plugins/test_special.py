@@ -308,6 +308,27 @@ def test_the_second_derivative_of_logsumexp_keeps_the_digits_of_what_is_left_of_
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
+def test_the_derivatives_of_logsumexp_by_a_weight_of_0_are_those_of_the_sum(xp):
+    def by_hand(x, b):
+        return xp.log(xp.sum(xp.exp(x) * b))
+
+    x, b = raw(xp, [0.5, -1.0, 2.0]), raw(xp, [2.0, 0.0, 5.0])
+    found = ag.hessian(lambda x, b: xp.special.logsumexp(x, b=b), argnums=(0, 1))(x, b)
+    expected = ag.hessian(by_hand, argnums=(0, 1))(x, b)
+    for i, j in itertools.product((0, 1), repeat=2):
+        np.testing.assert_allclose(host(found[i][j]), host(expected[i][j]), atol=1e-15)
+
+
+def test_logsumexp_of_halves_has_a_second_derivative(xp, library):
+    if not hasattr(library, "float16"):
+        pytest.skip("the library has no halves")
+    x = xp.astype(xp.asarray([0.25, 0.5, 0.75]), library.float16).data
+    found = ag.hessian(xp.special.logsumexp)(x)
+    assert found.dtype == library.float16
+    expected = host(ag.hessian(xp.special.logsumexp)(raw(xp, [0.25, 0.5, 0.75])))
+    np.testing.assert_allclose(host(found).astype(float), expected, atol=1e-3)
+
+
 @pytest.mark.parametrize("name", ["rel_entr", "kl_div", "xlogy"])
 def test_mixed_derivatives_where_the_first_argument_is_0(xp, name):
     f = getattr(xp.special, name)
