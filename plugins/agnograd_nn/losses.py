@@ -47,6 +47,11 @@ class _Terms(NamedTuple):
             return xp.sum(_wide(self.counted * self.weight, xp))
         return math.prod(self.logs.shape) / self.logs.shape[self.axis]
 
+    def products(self, shares: Any, xp: Any) -> Any:
+        """Return shares times logarithms; a share of 0 of a probability of 0 is nothing."""
+        nothing = xp.logical_and(shares == 0.0, self.logs == -math.inf)
+        return shares * xp.where(nothing, 0.0, self.logs)
+
 
 def _wide(x: Any, xp: Any) -> Any:
     return xp.astype(x, xp.result_type(x.dtype, xp.float32), copy=False)
@@ -59,8 +64,8 @@ def _terms(
     classes = x.shape[axis]
     along = (*(1,) * axis, classes, *(1,) * (x.ndim - axis - 1))
     weight = 1.0 if weight is None else xp.reshape(weight, along)
-    logs = xp.nn.log_softmax(x, axis=axis)
     if xp.isdtype(target.dtype, "real floating"):
+        logs = xp.nn.log_softmax(x, axis=axis)
         shares = target * (1.0 - label_smoothing) + label_smoothing / classes
         return _Terms(axis, logs, shares, weight, None, None)
     target = xp.expand_dims(target, axis=axis)
@@ -71,8 +76,10 @@ def _terms(
     shares = right * (1.0 - label_smoothing) + label_smoothing / classes
     if ignore_index >= 0 or not xp.isdtype(target.dtype, "unsigned integer"):
         ignored = target == ignore_index
+        x = xp.where(ignored, 0.0, x)  # which may be infinite or NaN there
         right, shares = xp.where(ignored, 0.0, right), xp.where(ignored, 0.0, shares)
         invalid = xp.logical_and(invalid, xp.logical_not(ignored))
+    logs = xp.nn.log_softmax(x, axis=axis)
     return _Terms(axis, logs, shares, weight, right, invalid)
 
 
@@ -117,7 +124,8 @@ def cross_entropy(
     """
     _check(x, target, reduction, label_smoothing, xp)
     terms = _terms(x, target, weight, ignore_index, label_smoothing, xp)
-    losses = -xp.sum(terms.shares * terms.weight * terms.logs, axis=terms.axis, keepdims=True)
+    products = terms.products(terms.shares * terms.weight, xp)
+    losses = -xp.sum(products, axis=terms.axis, keepdims=True)
     if terms.invalid is not None:
         losses = xp.where(terms.invalid, math.nan, losses)
     if reduction == "none":
@@ -195,7 +203,7 @@ def _weight(
     xp: Any,
 ) -> Any:
     terms = _terms(x, target, weight, ignore_index, label_smoothing, xp)
-    each = -_of_samples(g, terms, reduction, xp) * terms.shares * terms.logs
+    each = -_of_samples(g, terms, reduction, xp) * terms.products(terms.shares, xp)
     if reduction == "mean" and terms.counted is not None:  # the divisor has weights in it, too
         each = each - _wide(g, xp) * out / terms.divisor(xp) * terms.counted
     return xp.sum(each, axis=tuple(i for i in range(x.ndim) if i != terms.axis))

@@ -110,6 +110,36 @@ def test_large_scores_overflow_nowhere(xp):
     np.testing.assert_array_equal(host(gradient), [[0.0, 0.0], [-0.5, 0.5]])
 
 
+def test_a_class_that_cannot_be_is_no_loss_where_it_is_not_the_target(xp):
+    scores, both = made(xp, [[-np.inf, 1.0, 1.0]] * 2), made(xp, [[0.0, 0.5, 0.5]] * 2)
+    weight = made(xp, [3.0, 1.0, 1.0])
+    for target, expected in (
+        (made(xp, [1, 2], "int64"), [[0.0, -0.25, 0.25], [0.0, 0.25, -0.25]]),
+        (both, np.zeros((2, 3))),
+    ):
+        value, (gradient, by_weight) = ag.value_and_grad(
+            lambda x, w, t=target: xp.nn.cross_entropy(x, t, w), argnums=(0, 1)
+        )(scores, weight)
+        assert float(value) == pytest.approx(np.log(2))
+        np.testing.assert_allclose(host(gradient), expected, atol=1e-15)
+        assert host(by_weight)[0] == 0.0
+    impossible = xp.nn.cross_entropy(scores, made(xp, [0, 1], "int64"), reduction="none")
+    assert host(impossible).tolist() == [np.inf, pytest.approx(np.log(2))]
+
+
+@pytest.mark.parametrize("ignored", [[-np.inf] * 3, [np.inf, np.nan, 0.0]])
+def test_scores_that_are_ignored_may_be_anything(xp, ignored):
+    scores, target = made(xp, [ignored, [1.0, 2.0, 3.0]]), made(xp, [-100, 1], "int64")
+
+    def loss(x):
+        return xp.nn.cross_entropy(x, target)
+
+    expected = ag.grad(lambda x: xp.nn.cross_entropy(x, target[1:]))(scores[1:, :])
+    np.testing.assert_allclose(host(ag.grad(loss)(scores)), [[0.0] * 3, host(expected)[0]])
+    tangent = ag.jvp(loss, (scores,), (made(xp, [[1.0] * 3, [1.0, 0.0, 0.0]]),))[1]
+    assert float(tangent) == pytest.approx(float(expected[0, 0]))
+
+
 # -- dropout --------------------------------------------------------------------------------------
 
 # From kat_vectors of Random123, whose functions are those of the paper: counter, key, result.
