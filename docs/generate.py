@@ -82,9 +82,11 @@ weights, which are finite. A knot next to such a segment takes the slope of its 
 ## Decompositions
 
 Singular vectors and eigenvectors are determined only up to a sign or phase, and those of a repeated
-value only as a space. A function that does not depend on this choice has a gradient; one that does
-gets NaN. A function of the vectors that merely complete a basis (`full_matrices=True`,
-`mode="complete"`) gets NaN too.
+value only as a space. A function that depends on the sign or phase gets NaN, and so does a function
+of vectors of a repeated value, even if every basis of their space gives the same result: the
+gradient of `v @ f(w) @ v.T` contains the slope of `f`, about which the gradients of `v` and `w` say
+nothing. Vectors of other values have gradients there. A function of the vectors that merely
+complete a basis (`full_matrices=True`, `mode="complete"`) gets NaN too.
 
 Functions that use only singular values or eigenvalues have exact gradients, even where values
 repeat. Their second derivatives are exact if the function does not depend on the repeated values,
