@@ -36,6 +36,8 @@ RENAMED = {
     "power": "pow",
     "right_shift": "bitwise_right_shift",
 }
+# Whose inputs do not take each other's dtype.
+_APART = {"ldexp"}
 # Where the ufuncs that are known by name come from: another's may mean something else by it.
 _MODULES = ("numpy", "numpy._core.umath", "scipy.special", "scipy.special._ufuncs")
 
@@ -50,18 +52,19 @@ def find(xp: Any, ufunc: Any) -> Callable[..., Any] | None:
     if operator is not None:
         return operator
     if op in PROGRAMS:
-        return _of_arrays(xp, lambda *inputs: PROGRAMS[op](xp, *inputs))
+        return _of_arrays(xp, lambda *inputs: PROGRAMS[op](xp, *inputs), op in _APART)
     function = getattr(xp, op, None) or getattr(getattr(xp, "special", None), op, None)
     return None if function is None else _of_arrays(xp, function)
 
 
-def _of_arrays(xp: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+def _of_arrays(xp: Any, function: Callable[..., Any], apart: bool = False) -> Callable[..., Any]:
     """Return a function that takes whatever NumPy takes for an array."""
 
     def call(*inputs: Any) -> Any:
         if any(is_foreign(each) for each in inputs):
             return NotImplemented
-        return function(*as_arrays(xp, inputs))
+        arrays = [as_array(xp, each) for each in inputs] if apart else as_arrays(xp, inputs)
+        return function(*arrays)
 
     return call
 

@@ -159,6 +159,16 @@ def test_programs_have_numpys_special_values(xp, name):
         np.testing.assert_allclose(values(one), other, rtol=1e-15)
 
 
+@pytest.mark.parametrize("power", [3, -1, True, np.int32(3), [3, 1]])
+def test_ldexp_takes_numbers(xp, power):
+    x = given(xp, np.asarray([1.5, 2.0]))
+    np.testing.assert_array_equal(values(np.ldexp(x, power)), np.ldexp([1.5, 2.0], power))
+    found = ag.grad(lambda x: xp.sum(np.ldexp(x, power)))(x.data)
+    np.testing.assert_array_equal(values(xp.asarray(found)), np.ldexp([1.0, 1.0], power))
+    with pytest.raises(TypeError, match="powers of two"):
+        np.ldexp(x, 2.5)
+
+
 def test_ldexp_scales_far(xp):
     x = given(xp, np.asarray([1.5, 1e-300, 1.0]))
     powers = np.asarray([1000, 1900, -1074])
