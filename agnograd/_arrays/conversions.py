@@ -13,6 +13,7 @@ from agnograd._graph.nodes import Edge
 from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import backend_of_array, is_array
+from agnograd._util.checks import python_number
 from agnograd._util.deferred import later
 from agnograd.errors import MixedBackendsError, NoGradientError, UnsupportedArrayError
 
@@ -149,9 +150,9 @@ def make_from_dlpack(domain: Domain) -> Callable[..., Variable]:
 def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, Edge | None]:
     """Return an argument as the backend takes it, and the node that made it.
 
-    Views are brought up to date, scalars of another library become Python scalars, lists with
-    Variables in them are stacked, and arrays of another library constants ``beside`` the only other
-    one if the backend accepts them; what is not an array at all is left to the backend to judge.
+    Views are brought up to date, scalars of another library become Python scalars, lists arrays,
+    and arrays of another library constants ``beside`` the only other one if the backend accepts
+    them; what is not an array at all is left to the backend to judge.
 
     Raises
     ------
@@ -165,11 +166,11 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
         what = f"a Variable on {value._domain.backend.name}"
         raise _mixed(call, name, what, value._domain.backend)
     if isinstance(value, domain.array_types):
-        return value, None
-    if isinstance(value, Number) and hasattr(value, "item"):
-        return value.item(), None
-    if isinstance(value, list | tuple) and holds_variable(value):
-        return unwrap(call, name, domain.namespace.asarray(value))
+        return value if type(value) in domain.plain_types else domain.backend.array(value), None
+    if isinstance(value, Number):
+        return python_number(value), None
+    if isinstance(value, list | tuple):
+        return unwrap(call, name, as_operand(domain, value))
     if is_array(value):
         if domain.backend.accepts(value):
             return domain.backend.constant(value, beside), None
@@ -305,8 +306,8 @@ def as_operand(domain: Domain, value: Any, beside: Any = None) -> Any:
         domain.backend,
     ):
         return domain.namespace.asarray(value)
-    if isinstance(value, Number) and hasattr(value, "item"):
-        return value.item()
+    if isinstance(value, Number):
+        return python_number(value)
     if domain.backend.accepts(value):
         return domain.namespace.asarray(domain.backend.constant(value, beside))
     kind, name = type(value), domain.backend.name

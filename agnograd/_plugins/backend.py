@@ -116,8 +116,8 @@ class Backend:
     def array(self, value: Any) -> Any:
         """Return ``value``, an array or one of the scalar types, as an array.
 
-        In a backend with scalar types, this is called only for these. One without scalar types may
-        refuse arrays here.
+        It is called for scalars, for what becomes a Variable, and for operands of a class that is
+        derived from an array type. It may refuse an array whose own rules differ.
         """
         return value
 

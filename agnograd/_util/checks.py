@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Complex, Integral, Real
 from operator import index
 from reprlib import repr as shown
 from typing import Any
@@ -17,6 +18,7 @@ __all__ = [
     "name_in",
     "number_in",
     "pair_from",
+    "python_number",
     "tuple_in",
 ]
 
@@ -158,3 +160,13 @@ def _named(value: Any) -> str:
         return shown(value)
     kind = type(value).__qualname__
     return f"a {kind} of length {len(value)}" if isinstance(value, tuple | list) else f"a {kind}"
+
+
+def python_number(x: Any) -> Any:
+    """Return a number of any class as one of Python's own: libraries make objects of others."""
+    if hasattr(x, "item"):
+        return x.item()
+    for number, kind in ((Integral, int), (Real, float), (Complex, complex)):
+        if isinstance(x, number):
+            return x if isinstance(x, kind | bool) else kind(x)
+    return x

@@ -9,6 +9,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
+from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import Backend, hookimpl, is_basic
 
 __all__ = ["NumpyBackend", "backend"]
@@ -68,9 +69,29 @@ class NumpyBackend(Backend):
         return tuple({np.dtype(code).type for code in np.typecodes["All"] if code not in "SUVOMm"})
 
     def array(self, value: Any) -> Any:
-        """Return NumPy's scalars as 0-d arrays."""
+        """Return NumPy's scalars as 0-d arrays, and arrays that compute by NumPy's own rules.
+
+        Raises
+        ------
+        UnsupportedArrayError
+            If it is a matrix, or has masked elements: rules would compute something else.
+        """
         np = self._np
-        return value if isinstance(value, np.ndarray) else np.asarray(value)
+        if not isinstance(value, np.ndarray):
+            return np.asarray(value)
+        if type(value) is np.ndarray or value.__array_priority__ <= 0.0:
+            return value
+        if isinstance(value, np.matrix):
+            raise UnsupportedArrayError(
+                "a numpy.matrix multiplies as matrices do where derivatives multiply element by "
+                "element: pass np.asarray(m), and write a @ b for products of matrices"
+            )
+        if np.ma.is_masked(value):
+            raise UnsupportedArrayError(
+                "an array with masked elements is not differentiated, which would need the mask: "
+                "pass m.filled(value), and leave elements out by np.where(m.mask, 0.0, x), say"
+            )
+        return np.asarray(value) if isinstance(value, np.ma.MaskedArray) else value
 
     def scalar(self, array: Any) -> Any:
         """Return a 0-d array as NumPy's scalar."""

@@ -240,3 +240,33 @@ def test_factors_of_extended_precision_leave_the_gradients_precision_to_the_arra
     xp.sum(x * np.asarray([1.0, 2.0], dtype=np.longdouble)).backward()
     assert x.grad.dtype == np.float64
     assert x.grad.data.tolist() == [1.0, 2.0]
+
+
+MATRIX = np.ones((2, 2)).view(np.matrix)
+MASKED = np.ma.masked_array([1.0, 2.0], [True, False])
+
+
+@pytest.mark.parametrize(("other", "instead"), [(MATRIX, "asarray"), (MASKED, "filled")])
+@pytest.mark.parametrize(
+    "use",
+    [
+        ag.Variable,
+        ag.grad(np.sum),
+        lambda other: ag.Variable(np.ones(2)) * other,
+        lambda other: other * ag.Variable(np.ones(2)),
+        lambda other: np.add(ag.Variable(np.ones(2)), other),
+        lambda other: ag.namespace("numpy").add(np.ones(2), other),
+    ],
+    ids=["variable", "argument", "right", "left", "ufunc", "namespace"],
+)
+def test_arrays_with_rules_of_their_own_are_refused(use, other, instead):
+    with pytest.raises(UnsupportedArrayError, match=instead):
+        use(other)
+
+
+def test_a_masked_array_without_masked_elements_is_an_array():
+    x = ag.Variable(np.ma.masked_array([1.0, 2.0]))
+    y = x * np.ma.masked_array([3.0, 4.0])
+    assert type(x.data) is type(y.data) is np.ndarray
+    y.sum().backward()
+    assert x.grad.data.tolist() == [3.0, 4.0]

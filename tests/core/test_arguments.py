@@ -1,5 +1,8 @@
 """What functions of op packs are given, as the ops of a namespace take it."""
 
+import operator
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -111,3 +114,33 @@ def test_the_namespace_makes_no_variable_of_what_answers_numpys_functions(xp):
         with pytest.raises(UnsupportedArrayError, match=r"Holding.*NumPy's function"):
             function(Holding(x))
     assert np.sum(Holding(x)).magnitude.requires_grad
+
+
+@pytest.mark.parametrize(
+    ("f", "gradient"),
+    [
+        (lambda xp, x: xp.divide(x, [1.0, 2.0]), [1.0, 0.5]),
+        (lambda xp, x: xp.divide((1.0, 2.0), x), [-0.25, -0.125]),
+        (lambda xp, x: xp.matmul([[1.0, 2.0]], x), [1.0, 2.0]),
+        (lambda xp, x: xp.tensordot(x, [3.0, 4.0], axes=1), [3.0, 4.0]),
+        (lambda xp, x: xp.take(x, [1, 1]), [0.0, 2.0]),
+    ],
+    ids=["divisor", "dividend", "matrix", "tensor", "indices"],
+)
+def test_a_list_of_numbers_is_an_array(xp, f, gradient):
+    x = leaf(xp, [2.0, 4.0])
+    xp.sum(f(xp, x)).backward()
+    np.testing.assert_allclose(values(x.grad), gradient)
+
+
+@pytest.mark.parametrize("mix", [operator.truediv, operator.mul, operator.pow])
+def test_a_fraction_is_a_number_like_pythons(xp, mix):
+    x = leaf(xp, 2.0)
+    found, expected = mix(x, Fraction(1, 2)), mix(x, 0.5)
+    assert found.dtype == expected.dtype
+    found.backward()
+    part = x.grad
+    x.grad = None
+    expected.backward()
+    assert values(part) == values(x.grad)
+    assert values(mix(Fraction(1, 2), x)) == mix(0.5, 2.0)
