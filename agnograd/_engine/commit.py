@@ -105,8 +105,8 @@ def _tell(leaf: Leaf) -> None:
 
 def _added(held: Variable, g: Any, domain: Domain) -> Variable:
     """Return the sum of a new gradient and the one that a leaf holds."""
-    if isinstance(g, domain.Variable):
-        with enable_grad():  # the pass was recorded, and so is the sum
+    if isinstance(g, domain.Variable) or held._node is not None:
+        with enable_grad():  # this pass was recorded, or an earlier one, and so is the sum
             connected: Variable = held + g
             return connected
     with domain.backend.on_device(g):

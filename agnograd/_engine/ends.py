@@ -74,10 +74,10 @@ def seeds_of(
     return seeds
 
 
-def seed_of(output: Variable, cotangent: Any) -> Variable:
-    """Return the cotangent of an output as a Variable, one by default."""
+def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
+    """Return the cotangent of an output, or a tangent, as a Variable, one by default."""
     domain = output._domain
-    raw = raw_seed(output, cotangent)
+    raw = raw_seed(output, cotangent, what)
     if isinstance(cotangent, domain.Variable):
         given: Variable = cotangent
         return given
@@ -85,7 +85,7 @@ def seed_of(output: Variable, cotangent: Any) -> Variable:
     return made
 
 
-def raw_seed(output: Variable, cotangent: Any) -> Any:
+def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any:
     """Return the cotangent of an output as a raw array, as results are, for speed."""
     domain, value = output._domain, output._raw
     if type(cotangent) is domain.Variable:
@@ -99,14 +99,14 @@ def raw_seed(output: Variable, cotangent: Any) -> Any:
             raw = domain.library.asarray(cotangent, dtype=value.dtype, device=output.device)
         except (TypeError, ValueError) as error:
             raise GradientError(
-                f"a cotangent of numbers is needed, of shape {value.shape}, not a list that makes "
-                f"no array: {error}"
+                f"{what} of numbers is needed, of shape {value.shape}, not a list that makes no "
+                f"array: {error}"
             ) from error
     else:
         raw = domain.to_raw(cotangent)
     if raw.shape != value.shape or (raw.dtype is not value.dtype and raw.dtype != value.dtype):
         raise GradientError(
-            f"a cotangent of shape {raw.shape} and dtype {raw.dtype} does not fit a value of shape "
+            f"{what} of shape {raw.shape} and dtype {raw.dtype} does not fit a value of shape "
             f"{value.shape} and dtype {value.dtype}; it must have the value's"
         )
     if type(raw) is domain.number_type or raw.shape:

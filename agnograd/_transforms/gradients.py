@@ -8,6 +8,8 @@ from typing import Any
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._engine.ends import seed_of
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._plugins.backends import is_array
 from agnograd._transforms.forward import Tape
 from agnograd._transforms.jacobian import jacobian
 from agnograd._transforms.trace import ArgNums, Function, Trace, differentiable, outputs_of
@@ -20,6 +22,12 @@ __all__ = ["grad", "hessian", "hvp", "jvp", "stop_gradient", "value_and_grad", "
 
 def _scalar(value: Any, what: str) -> Variable:
     if not isinstance(value, Variable):
+        if not (is_python_scalar(value) or is_array(value)):
+            raise NoGradientError(
+                f"{what} needs a function that returns a real 0-d array, not an object of type "
+                f"{type(value).__qualname__}: return one array, such as a sum, or use ag.jacobian "
+                "or ag.vjp, which take functions that return pytrees"
+            )
         value = domain_of(value).Variable._make(domain_of(value).to_raw(value), None)
     if value.shape != () or value._domain.is_complex(value.dtype):
         raise NoGradientError(
@@ -229,7 +237,8 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
             "they must have the arguments'"
         )
     inputs = [each for group in trace.inputs for each in group]
-    given = [seed_of(each.variable, leaf) for each, leaf in zip(inputs, leaves, strict=True)]
+    pairs = zip(inputs, leaves, strict=True)
+    given = [seed_of(each.variable, leaf, "a tangent") for each, leaf in pairs]
     outputs, tree = outputs_of(trace.result)
     differentiable(outputs, "ag.jvp")
     trace.check(tape, outputs)

@@ -176,17 +176,18 @@ class Trace:
         nodes = [each.node for inputs in self.inputs for each in inputs]
         given = zip(nodes, tangents, strict=True)
         found = tape.push([(n, t if create_graph else t._raw) for n, t in given], create_graph)
-        return [self._tangent(found, output) for output in outputs]
+        given_out = {id(t._raw): t._raw for t in tangents}
+        return [self._tangent(found, output, given_out) for output in outputs]
 
-    def _tangent(self, found: dict[Any, Any], output: Variable) -> Any:
+    def _tangent(self, found: dict[Any, Any], output: Variable, given_out: dict[int, Any]) -> Any:
         domain = output._domain
         tangent = None if output._node is None else found.get(place(output._node))
         if tangent is None:
             tangent = domain.raw.zeros_like(domain.backend.array(output._raw))
         if not isinstance(tangent, Variable):
-            tangent = domain.Variable._make(tangent, None)
+            tangent = owned(tangent, domain, given_out)
         if not self.as_variables:
-            return domain.backend.own(tangent.data)
+            return tangent.data
         return tangent if self._depends_on_outside([tangent]) else tangent.detach()
 
     def out(self, value: Any) -> Any:

@@ -287,6 +287,14 @@ def test_create_graph_gives_gradients_that_differentiate():
     np.testing.assert_allclose(x.grad.data, 36 * x.data**3)
 
 
+def test_a_gradient_that_differentiates_still_does_after_a_pass_that_is_not_recorded():
+    x = ag.Variable(2.0)
+    (x**3).backward(create_graph=True)
+    (x * x).backward()
+    assert x.grad.item() == 16.0
+    assert ag.autodiff.grad(x.grad, [x])[0].item() == 12.0
+
+
 def test_partly_used_outputs_get_zeros():
     x = ag.Variable(np.arange(6.0).reshape(3, 2))
     first, _, third = xp.unstack(x)

@@ -237,3 +237,16 @@ def test_what_another_thread_computes_from_constants_is_a_constant(xp):
     w = leaf(xp, [3.0, 4.0])
     _, tangent = ag.jvp(lambda x: x * in_thread(lambda: w * w), raw(xp, [1.0, 2.0]), w.data)
     np.testing.assert_array_equal(np.asarray(tangent), [27.0, 64.0])
+
+
+def test_a_tangent_that_does_not_fit_is_called_one():
+    for tangent in (np.ones(3), 1.0, np.ones(2, dtype="float32")):
+        with pytest.raises(GradientError, match=r"a tangent of shape .* does not fit"):
+            ag.jvp(lambda x: x * 2.0, (np.ones(2),), (tangent,))
+
+
+def test_tangents_share_memory_with_nothing_else():
+    given = np.ones(2)
+    _, (one, other) = ag.jvp(lambda x: (x, x), (np.zeros(2),), (given,))
+    one *= 2.0
+    assert given.tolist() == other.tolist() == [1.0, 1.0]

@@ -376,3 +376,12 @@ def test_tangents_and_vectors_that_are_variables_stay_connected(xp):
         close(v.grad, [3.0, 12.0])
         with ag.no_grad():
             assert not product().requires_grad
+
+
+@pytest.mark.parametrize("result", [None, [], {}, "text"], ids=repr)
+@pytest.mark.parametrize("transform", [ag.grad, ag.value_and_grad])
+def test_a_function_that_returns_no_number_is_named(transform, result):
+    with pytest.raises(NoGradientError, match=f"of type {type(result).__qualname__}: return one"):
+        transform(lambda x: result)(1.0)
+    with pytest.raises(NoGradientError, match="of type list: return one array"):
+        transform(lambda x: [x])(1.0)
