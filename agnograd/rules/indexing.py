@@ -92,7 +92,10 @@ def _along(indices: Any, shape: Shape, axis: int, xp: Any) -> tuple[Any, ...]:
 
 
 def _written_value(g: Any, key: Any, value_shape: Shape, xp: Any) -> Any:
-    part = xp.__getitem__(g, key)
+    if math.prod(value_shape) == 1 and _is_mask(key, xp) and key.shape == g.shape:
+        part = xp.where(key, g, xp.zeros_like(g))  # of a size that is known before it is computed
+    else:
+        part = xp.__getitem__(g, key)
     if not (is_basic(key) or _is_mask(key, xp)):
         part = _last_writes(part, g, key, xp)
     if part.shape == value_shape:

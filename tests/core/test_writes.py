@@ -72,6 +72,30 @@ def test_a_hook_stays_with_the_value_that_it_was_registered_for(xp):
     assert [values(g).tolist() for g in heard] == [[3.0, 3.0]]
 
 
+# -- masks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_a_number_written_at_a_mask_is_differentiated_twice(xp, shape):
+    def written(x):
+        y = x * 1.0
+        y[x > 2.5] = xp.reshape(3.0 * x[0, 0], shape)
+        return y
+
+    x = xp.asarray([[1.0, 2.0], [3.0, 4.0]], dtype=xp.float64).data
+    slopes = [
+        [1.0, 0.0, 0.0, 0.0],
+        [0.0, 1.0, 0.0, 0.0],
+        [3.0, 0.0, 0.0, 0.0],
+        [3.0, 0.0, 0.0, 0.0],
+    ]
+    for mode in ("forward", "reverse"):
+        found = ag.jacobian(written, mode=mode)(x)
+        np.testing.assert_array_equal(np.asarray(found).reshape(4, 4), slopes)
+    found = ag.hessian(lambda x: xp.sum(written(x) ** 2))(x)
+    np.testing.assert_array_equal(np.asarray(found).reshape(4, 4), np.diag([38.0, 2.0, 0.0, 0.0]))
+
+
 # -- views that are cut from the graph ------------------------------------------------------------
 
 CUT = {
