@@ -166,7 +166,8 @@ def python_number(x: Any) -> Any:
     """Return a number of any class as one of Python's own: libraries make objects of others."""
     if hasattr(x, "item"):
         return x.item()
-    for number, kind in ((Integral, int), (Real, float), (Complex, complex)):
+    kinds: Sequence[tuple[type, Any]] = ((Integral, int), (Real, float), (Complex, complex))
+    for number, kind in kinds:
         if isinstance(x, number):
             return x if isinstance(x, kind | bool) else kind(x)
     return x
