@@ -13,7 +13,6 @@ from agnograd._graph.nodes import Edge
 from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import backend_of_array, is_array
-from agnograd._util.checks import python_number
 from agnograd._util.deferred import later
 from agnograd.errors import MixedBackendsError, NoGradientError, UnsupportedArrayError
 
@@ -168,7 +167,7 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
     if isinstance(value, domain.array_types):
         return value if type(value) in domain.plain_types else domain.backend.array(value), None
     if isinstance(value, Number):
-        return python_number(value), None
+        return later("agnograd._util.checks", "python_number")(value), None
     if isinstance(value, list | tuple):
         return unwrap(call, name, as_operand(domain, value))
     if is_array(value):
@@ -307,7 +306,7 @@ def as_operand(domain: Domain, value: Any, beside: Any = None) -> Any:
     ):
         return domain.namespace.asarray(value)
     if isinstance(value, Number):
-        return python_number(value)
+        return later("agnograd._util.checks", "python_number")(value)
     if domain.backend.accepts(value):
         return domain.namespace.asarray(domain.backend.constant(value, beside))
     kind, name = type(value), domain.backend.name

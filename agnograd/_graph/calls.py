@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from inspect import isfunction
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -337,7 +336,7 @@ def _always(node: Node) -> bool:
 
 
 def _kind(shared: Mapping[str, Any]) -> type[ObservedCall]:
-    body = {n: staticmethod(value) if isfunction(value) else value for n, value in shared.items()}
+    body = {n: staticmethod(value) if callable(value) else value for n, value in shared.items()}
     return type("Call", (ObservedCall,), {"__slots__": (), **body})
 
 
