@@ -21,22 +21,6 @@ if TYPE_CHECKING:
     from agnograd._graph.calls import Call
     from agnograd._plugins.backend import Backend
 
-__all__ = [
-    "SCOPE",
-    "as_integer",
-    "as_operand",
-    "holds_variable",
-    "is_operand",
-    "is_plain_numpy",
-    "make_asarray",
-    "make_astype",
-    "make_from_dlpack",
-    "option",
-    "raw_key",
-    "unwrap",
-    "unwrap_each",
-]
-
 
 def make_asarray(domain: Domain) -> Callable[..., Variable]:
     """Return the ``asarray`` function of a backend's namespace."""

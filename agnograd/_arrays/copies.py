@@ -13,8 +13,6 @@ from agnograd._hooks.state import current_mode, set_mode
 if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
 
-__all__ = ["deep_copy"]
-
 
 def deep_copy(variable: Variable, memo: dict[int, Any]) -> Variable:
     """Return a copy of a Variable, as ``copy.deepcopy`` has copied others by ``memo``.

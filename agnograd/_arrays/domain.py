@@ -25,9 +25,6 @@ from agnograd._plugins.capabilities import DTYPES
 from agnograd._util.deferred import later
 from agnograd.errors import AgnogradError, MixedBackendsError, UnsupportedArrayError
 
-__all__ = ["Domain"]
-
-
 _NAMES = (*DTYPES, "float16", "bfloat16")
 
 

@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 from agnograd._arrays.conversions import as_operand
 from agnograd._arrays.namespace import Extension, Namespace, build, filling, path_of
 from agnograd._arrays.operators import as_ufunc as operator_as_ufunc
-from agnograd._arrays.variable import Variable, built, owners
+from agnograd._arrays.variable import Variable as Variable
+from agnograd._arrays.variable import built, owners
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import backend_of as backend_of_type
 from agnograd._plugins.backends import backend_of_array, backends, default_name
@@ -22,19 +23,6 @@ from agnograd.errors import UnsupportedArrayError
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._plugins.backend import Backend
-
-__all__ = [
-    "Variable",
-    "as_ufunc",
-    "backend_of",
-    "domain_named",
-    "domain_of",
-    "namespace",
-    "operand",
-    "operands",
-    "owner_of",
-]
-
 
 _owners_of_subclasses: WeakKeyDictionary[type, Domain] = WeakKeyDictionary()
 

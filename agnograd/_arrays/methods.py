@@ -14,8 +14,6 @@ from agnograd._util.deferred import later
 if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
 
-__all__ = ["Methods"]
-
 Axis = int | tuple[int, ...] | None
 
 

@@ -25,8 +25,6 @@ from agnograd._util.locks import Lock
 from agnograd._util.signatures import parameters_of
 from agnograd.errors import PluginError, PluginWarning
 
-__all__ = ["Extension", "Namespace", "build", "filling", "path_of"]
-
 _CONSTANTS = ("e", "inf", "nan", "newaxis", "pi")
 _INSPECTION = ("__array_api_version__", "__array_namespace_info__")
 

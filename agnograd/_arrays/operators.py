@@ -18,8 +18,6 @@ from agnograd._plugins.op_sets import registered_in
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["add_operators", "as_ufunc"]
-
 UNARY = {
     "__abs__": "abs",
     "__invert__": "bitwise_invert",

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._arrays.variable import Variable
 
-__all__ = ["Operators", "Protocols", "Ufuncs"]
-
 
 class Operators:
     """Python's operators, declared for readers and type checkers.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._graph.calls import Source
 
-__all__ = ["connected", "home_of"]
-
 
 def connected(node: Node, values: Sequence[Any]) -> list[Any]:
     """Return the values that a node saved as Variables that are connected to the graph.

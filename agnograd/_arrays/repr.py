@@ -12,8 +12,6 @@ from agnograd._plugins.backends import default_name
 if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
 
-__all__ = ["as_html", "as_text"]
-
 _WIDTH = 80
 _INDENT = " " * len("Variable(")
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
     from agnograd._ops.op import Op
 
-__all__ = ["every_element", "is_in_rows", "keeps_places", "strides_of"]
-
 Strides = tuple[int, ...]
 
 

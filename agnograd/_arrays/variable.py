@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._graph.inspection import GraphNode
 
-__all__ = ["Variable", "built", "is_tracked", "owners"]
-
-
 # Which domain an array of some type belongs to, as far as such arrays have been met.
 owners: dict[type, Domain] = {}
 # The domains of this process, by the names of their backends.

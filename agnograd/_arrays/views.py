@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from agnograd._hooks.state import Recorder
     from agnograd._ops.op import Op
 
-__all__ = ["InPlace", "View", "replace", "retaken", "view_of"]
-
 
 class Storage:
     """What a base and its views share: a clock that every write moves on.

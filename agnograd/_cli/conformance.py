@@ -10,8 +10,6 @@ from pathlib import Path
 
 import click
 
-__all__ = ["conformance", "scoreboard"]
-
 _file = click.Path(dir_okay=False, path_type=Path)
 _readable = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 

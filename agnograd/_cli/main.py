@@ -28,8 +28,6 @@ from agnograd._plugins.hook_plugins import plugins as known_plugins
 from agnograd._plugins.info import BackendRow, backend_rows, versions
 from agnograd._plugins.op_sets import ops as known_ops
 
-__all__ = ["main"]
-
 _WIDE = 10_000  # characters, which no table needs
 
 

@@ -20,8 +20,6 @@ from agnograd._util.signatures import NO_OPS
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-__all__ = ["Kind", "create"]
-
 Kind = Literal["plugin", "backend", "ops"]
 
 GROUPS: dict[Kind, str] = {"plugin": PLUGINS, "backend": BACKENDS, "ops": OPS}

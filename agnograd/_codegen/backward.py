@@ -15,8 +15,6 @@ from agnograd._graph.nodes import FIRST, OP, RANK
 from agnograd._ops.op import Itself, Op, Rule
 from agnograd._ops.saved import saved_values
 
-__all__ = ["Manner", "Pullbacks", "backward_source", "multiplies", "step_source", "works"]
-
 # By input, where the backend has a function of its own in place of the rule: the lines that call
 # it, given those of the rule, for what the function leaves to that.
 Pullbacks = Mapping[str, Callable[[list[str]], list[str]]]

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._codegen.forward import Form
 
-__all__ = [
-    "compile_op",
-]
-
 
 def compile_op(
     op: Op, domain: Domain, kernel: Callable[..., Any], form: Form = "function"

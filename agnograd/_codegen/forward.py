@@ -9,16 +9,6 @@ from typing import Literal
 from agnograd._ops.op import Op
 from agnograd._ops.saved import Saved, saved_values
 
-__all__ = [
-    "OPERANDS",
-    "STRUCTURE",
-    "Form",
-    "arguments",
-    "filled",
-    "forward_source",
-    "indented",
-]
-
 # How an op is called: as a function of the namespace, or as an operator of arrays, where an
 # operand that is not an array gets its chance to answer (Python's NotImplemented), also reflected;
 # or as a NumPy ufunc, where either operand may be such a one.

@@ -35,8 +35,6 @@ from agnograd.errors import MissingRuleError, PluginError
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["generated", "missing"]
-
 _SCALARS = frozenset({bool, int, float})
 # What options most often are: that they are not Variables need not be asked.
 _OPTIONS = frozenset({bool, int, float, str, tuple, type(None)})

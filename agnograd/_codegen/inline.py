@@ -18,9 +18,6 @@ from typing import Any
 
 from agnograd._util.deferred import marked
 
-__all__ = ["written_out"]
-
-
 # What may be in a function that is written out: nothing that has names, or a frame, of its own.
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.Return)
 _EXPRESSIONS = (

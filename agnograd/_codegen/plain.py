@@ -27,8 +27,6 @@ from agnograd._util.signatures import parameters_of
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["plain"]
-
 Values = Mapping[str, Any]
 
 

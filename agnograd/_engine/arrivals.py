@@ -28,8 +28,6 @@ from agnograd._graph.nodes import (
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["Arrivals", "are_different", "completed", "on_device"]
-
 
 def _references_to_what_arrived() -> int:
     gradients = {0: object()}

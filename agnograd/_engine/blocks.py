@@ -23,8 +23,6 @@ from agnograd._graph.nodes import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edge
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["in_blocks"]
-
 # Up to how many elements a gradient is held until the next one is made. It was the last of many
 # arrays, and all of the others are free when it is given out. If nobody keeps it, C libraries hand
 # all that memory back to the system, and the next program waits for each page of it again. Above

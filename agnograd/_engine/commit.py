@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._arrays.variable import Variable
 
-__all__ = ["commit", "gradients", "run_backward"]
-
-
 _commits = Lock()
 
 

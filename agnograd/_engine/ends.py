@@ -12,18 +12,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._arrays.variable import Variable
 
-__all__ = [
-    "Seeds",
-    "given_by",
-    "listed",
-    "nodes_of",
-    "owned",
-    "pairs_of",
-    "raw_seed",
-    "seed_of",
-    "seeds_of",
-]
-
 # Where a pass starts, and with which cotangents.
 Seeds = Sequence[tuple[Edge, Any]]
 

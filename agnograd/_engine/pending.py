@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 from agnograd._graph.calls import in_full
 from agnograd._graph.nodes import FIRST, OP, Node
 
-__all__ = ["PENDING", "Elements", "Pending", "Products", "Shared"]
-
 # Of how many elements the factors of products that wait are: so many stay in a processor's cache.
 _ENOUGH = 2**14
 _SMALL = _ENOUGH // 4

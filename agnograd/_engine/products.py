@@ -11,14 +11,6 @@ from agnograd._graph.nodes import FIRST, OP, Edge, Node
 from agnograd._hooks.state import current_mode
 from agnograd._ops.rule_helpers import is_python_scalar
 
-__all__ = [
-    "RESTORING",
-    "backward",
-    "guarded",
-    "lean",
-    "reference",
-]
-
 
 class Negative:
     """Stands for the negative of an array among the values that a node saved."""

@@ -37,8 +37,6 @@ from agnograd._hooks.state import Mode, current_mode, set_mode
 if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
 
-__all__ = ["reference_pass"]
-
 Pairs = Iterable[tuple[Edge | None, Any]]
 
 

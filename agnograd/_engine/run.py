@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
     from agnograd._hooks.active import ActiveHooks
 
-__all__ = ["Callback", "run_pass"]
-
 Callback = Callable[[Any], Any]
 
 

@@ -12,12 +12,6 @@ from agnograd.errors import GradientError
 if TYPE_CHECKING:
     from agnograd._hooks.active import ActiveHooks
 
-__all__ = [
-    "announce",
-    "replaced",
-    "watched",
-]
-
 
 def watched(node: Edge, watch: Watch, g: Any, create_graph: bool) -> Any:
     """Let the hooks that users registered on a value see, and replace, its gradient."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from agnograd._hooks.active import ActiveHooks
     from agnograd._plugins.backend import Backend
 
-__all__ = ["Backward", "Call", "Pairs", "SharedCall", "Source", "in_full", "note", "was_freed"]
-
 # For each edge of a node: the edge, and the gradient for it or None.
 Pairs = Sequence[tuple[Any, Any]]
 Backward = Callable[..., Pairs]

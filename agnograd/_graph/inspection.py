@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
     from agnograd._graph.calls import Call
 
-__all__ = ["Graph", "GraphEdge", "GraphNode", "NodeInfo", "SavedInfo", "graph_of"]
-
 
 class GraphNode:
     """What made a value: an op, or a leaf. Two are equal if they stand for the same node."""

@@ -29,31 +29,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._arrays.variable import Variable
 
-__all__ = [
-    "FIRST",
-    "OP",
-    "RANK",
-    "UNWATCHED",
-    "WATCH",
-    "ByNode",
-    "Edge",
-    "HookHandle",
-    "Leaf",
-    "Node",
-    "Output",
-    "Watch",
-    "domain_at",
-    "edges_of",
-    "forget",
-    "is_variable",
-    "maker_of",
-    "next_rank",
-    "ranks",
-    "raw_gradient",
-    "saved_of",
-    "watch",
-]
-
 T = TypeVar("T")
 Node = list[Any]
 Edge = list[Any]

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Set
 
 from agnograd._graph.nodes import OP, RANK, Edge, Leaf, edges_of
 
-__all__ = ["newer", "older", "on_path", "uses", "within", "within_reach"]
-
 
 def on_path(roots: Iterable[Edge], targets: Iterable[Edge]) -> set[int] | None:
     """Return the ranks of the nodes from which a target can be reached, the targets' among them.

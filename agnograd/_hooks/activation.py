@@ -16,13 +16,6 @@ from agnograd.errors import AgnogradError, PluginError, PluginWarning
 if TYPE_CHECKING:
     from agnograd._hooks.active import ActiveHooks
 
-__all__ = [
-    "PluginRow",
-    "activate_process_plugins",
-    "active_plugins",
-    "hooks",
-]
-
 
 class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
     """Activate plugins: a context manager (and decorator), per thread and asyncio task.

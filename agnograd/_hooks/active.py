@@ -21,8 +21,6 @@ from agnograd._plugins.entry_points import PLUGINS, installed, origin
 from agnograd.errors import PluginError
 from agnograd.hookspecs import HookSpecs
 
-__all__ = ["ActiveHooks"]
-
 OPS = frozenset({"forward_preprocess", "forward_postprocess", "save_value"})
 RULES = frozenset({"backward_preprocess", "backward_postprocess"})
 

@@ -18,8 +18,6 @@ import pluggy
 from agnograd._hooks.state import QUIET, current_mode, set_mode
 from agnograd._util.deferred import function_from
 
-__all__ = ["Dispatch"]
-
 Blame = Callable[[str, BaseException, Any], None]
 
 _AROUND_OP = """

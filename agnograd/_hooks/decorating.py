@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 from agnograd._hooks.state import current_mode, set_mode
 
-__all__ = ["decorated"]
-
 State = AbstractContextManager[Any]
 F = TypeVar("F", bound=Callable[..., Any])
 

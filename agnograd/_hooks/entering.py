@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from agnograd._graph.nodes import Node
     from agnograd._hooks.active import ActiveHooks
 
-__all__ = [
-    "enable_grad",
-    "entered",
-    "is_inside",
-    "no_grad",
-    "recording_since",
-    "set_grad_enabled",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

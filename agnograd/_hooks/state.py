@@ -13,19 +13,6 @@ if TYPE_CHECKING:
     from agnograd._graph.nodes import Node
     from agnograd._hooks.active import ActiveHooks
 
-__all__ = [
-    "PROCESS_PLUGINS",
-    "QUIET",
-    "REFERENCE",
-    "Kept",
-    "Mode",
-    "Recorder",
-    "current_mode",
-    "initial_mode",
-    "is_grad_enabled",
-    "set_mode",
-]
-
 Kept = Callable[..., tuple[Any, ...]]
 
 

@@ -8,14 +8,6 @@ from typing import Any
 from agnograd._ops.rule_helpers import is_complex
 from agnograd.errors import RuleError
 
-__all__ = [
-    "SCALAR_TYPES",
-    "fit",
-    "fit_each",
-    "mismatch",
-    "sum_to",
-]
-
 Shape = tuple[int, ...]
 # The types of 0-d results that libraries do not give as arrays; backends add theirs.
 SCALAR_TYPES: set[type] = set()

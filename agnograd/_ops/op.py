@@ -11,8 +11,6 @@ from agnograd._util.signatures import signature_of
 if TYPE_CHECKING:
     from inspect import Signature
 
-__all__ = ["SEQUENCES", "Itself", "Kind", "Op", "Rule", "Status", "itself"]
-
 Kind = Literal["elementwise", "linear", "multilinear", "vjp"]
 Status = Literal["rule", "no gradient", "missing"]
 

@@ -18,8 +18,6 @@ from agnograd._util.signatures import (
 )
 from agnograd.errors import MissingRuleError, RuleError
 
-__all__ = ["BESIDE", "FEATURES", "OpSet"]
-
 FACTS = ("shape", "dtype", "device")
 # What every method of an op set takes beside rules.
 FEATURES = Op._field_defaults.keys() - {"kernels", "of_numbers"}

@@ -11,27 +11,6 @@ from typing import Any
 from agnograd._util.deferred import later
 from agnograd.errors import UnsupportedArrayError
 
-__all__ = [
-    "adjoint",
-    "conjugate",
-    "conjugate_if_complex",
-    "device_of",
-    "divide_or_zero",
-    "inverse_permutation",
-    "is_basic",
-    "is_complex",
-    "is_python_scalar",
-    "keep_axes",
-    "known_size",
-    "reduced_axes",
-    "reshaped_strides",
-    "row_strides",
-    "same_key",
-    "selects_view",
-    "told",
-    "without_newaxis",
-]
-
 Shape = tuple[int, ...]
 
 

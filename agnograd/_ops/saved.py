@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from agnograd._ops.op import Op
 
-__all__ = ["Saved", "saved_values", "values_named"]
-
 
 class Saved(NamedTuple):
     """A value that nodes of an op save.

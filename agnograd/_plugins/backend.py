@@ -15,9 +15,6 @@ from agnograd.errors import UnsupportedArrayError
 if TYPE_CHECKING:
     from agnograd._plugins.bridges import Bridge
 
-__all__ = ["Backend"]
-
-
 _HERE = nullcontext()
 _CPU = 1  # DLPack's kDLCPU
 

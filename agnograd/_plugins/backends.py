@@ -10,17 +10,6 @@ from agnograd._plugins.backend import Backend
 from agnograd._plugins.entry_points import BACKENDS, chosen, installed, load, origin, unknown
 from agnograd.errors import PluginError, UnknownBackendError
 
-__all__ = [
-    "backend_named",
-    "backend_of",
-    "backend_of_array",
-    "backends",
-    "default_name",
-    "is_array",
-    "require",
-]
-
-
 # By name. Two threads may load one at a time; both get what was put here first.
 _loaded: dict[str, Backend] = {}
 

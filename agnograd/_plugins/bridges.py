@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-__all__ = ["Bridge", "Flat", "Program", "Record"]
-
 # A function of raw arrays: a list in, a list out.
 Flat = Callable[[Sequence[Any]], Sequence[Any]]
 

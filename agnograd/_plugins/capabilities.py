@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = [
-    "DTYPES",
-    "Capabilities",
-]
-
 
 class Capabilities(NamedTuple):
     """What an array library can and cannot do.

@@ -12,21 +12,6 @@ from typing import NamedTuple
 
 from agnograd.errors import PluginError, PluginWarning
 
-__all__ = [
-    "BACKENDS",
-    "OPS",
-    "PLUGINS",
-    "PROTOCOLS",
-    "EntryPoint",
-    "chosen",
-    "conflicts",
-    "every",
-    "installed",
-    "load",
-    "origin",
-    "unknown",
-]
-
 BACKENDS = "agnograd.backends"
 OPS = "agnograd.ops"
 PLUGINS = "agnograd.plugins"

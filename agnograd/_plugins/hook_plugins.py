@@ -5,8 +5,6 @@ from typing import NamedTuple, NoReturn, SupportsIndex
 from agnograd._plugins.entry_points import PLUGINS, chosen, installed, load, origin, unknown
 from agnograd.errors import ArgumentError, UnknownPluginError
 
-__all__ = ["PluginInfo", "Uncopied", "plugin_named", "plugins"]
-
 
 class PluginInfo(NamedTuple):
     """What is known of an installed plugin without importing it.

@@ -12,13 +12,6 @@ from typing import NamedTuple
 from agnograd._plugins.backends import backend_named, backends, default_name, require
 from agnograd._plugins.entry_points import BACKENDS, installed, origin
 
-__all__ = [
-    "BackendRow",
-    "backend_rows",
-    "library_of",
-    "versions",
-]
-
 
 class BackendRow(NamedTuple):
     """A backend: its distribution, and its library with version and devices, or what is wrong."""

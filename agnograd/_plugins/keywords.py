@@ -8,8 +8,6 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-__all__ = ["with_keywords"]
-
 # What is cast before it is added up or multiplied, and what no cast of the result can round.
 _REDUCTIONS = ("sum", "prod", "cumulative_sum", "cumulative_prod")
 _EXACT = ("zeros", "ones", "empty", "eye", "zeros_like", "ones_like", "empty_like")

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from agnograd._ops.op import Op, Status
     from agnograd._ops.op_set import OpSet
 
-__all__ = ["OpInfo", "extensions", "op_sets", "ops", "registered", "registered_in"]
-
 
 @cache
 def op_sets() -> tuple[tuple[str, OpSet], ...]:

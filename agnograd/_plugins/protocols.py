@@ -17,8 +17,6 @@ from agnograd.errors import PluginError, PluginWarning, UnsupportedFunctionError
 if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
 
-__all__ = ["Protocol", "function_for", "instead", "method_named", "ufunc_for"]
-
 Function = Callable[..., Any]
 Answer = Callable[[Any, Any, Any], Any]
 

@@ -13,8 +13,6 @@ from agnograd._plugins.selection import add_rows, added, is_mask, written
 if TYPE_CHECKING:
     from agnograd._plugins.backend import Backend
 
-__all__ = ["put_at", "scatter_add", "scatter_add_axis", "set_at"]
-
 
 def scatter_add(backend: Backend, into: Any, key: Any, values: Any) -> Any:
     """Add ``values`` to ``into[key]``, repeated positions adding up; return the result.

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 
 from agnograd._ops.rule_helpers import device_of, is_basic, without_newaxis
 
-__all__ = ["add_rows", "added", "is_mask", "written"]
-
 # Elements of one block of what is selected (32 MiB in float64).
 _BLOCK = 1 << 22
 

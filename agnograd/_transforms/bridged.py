@@ -23,12 +23,6 @@ from agnograd.errors import LostGradientError, RuleError
 if TYPE_CHECKING:
     from agnograd._plugins.bridges import Bridge, Record
 
-__all__ = [
-    "Adopted",
-    "Exported",
-    "Recorded",
-]
-
 
 class Foreign(Function):
     """A run of a function that another library records and differentiates.

@@ -32,8 +32,6 @@ from agnograd.errors import FreedGraphError, RuleError
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["checkpoint"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

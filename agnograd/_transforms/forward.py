@@ -37,8 +37,6 @@ from agnograd._transforms.sensitivity import irregular
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["Tape", "place"]
-
 Facts = tuple[tuple[int, ...], Any, Any]
 # The place of a value: its node's rank, with the number of the result if there are several.
 Place = int | tuple[int, int]

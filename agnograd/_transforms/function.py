@@ -28,8 +28,6 @@ from agnograd.errors import NoGradientError, RuleError, UnsupportedArrayError
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["Function"]
-
 
 class Function:
     """A function with its own derivative: subclass it, and call an instance.

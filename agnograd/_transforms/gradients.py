@@ -17,8 +17,6 @@ from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, t
 from agnograd._util.trees import flatten, map_leaves, unflatten
 from agnograd.errors import GradientError, NoGradientError
 
-__all__ = ["grad", "hessian", "hvp", "jvp", "stop_gradient", "value_and_grad", "vjp"]
-
 
 def _scalar(value: Any, what: str) -> Variable:
     if not isinstance(value, Variable):

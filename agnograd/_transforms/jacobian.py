@@ -20,8 +20,6 @@ from agnograd.errors import ArgumentError, NoGradientError
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["jacobian"]
-
 Direction = Literal["forward", "reverse", "auto"]
 
 

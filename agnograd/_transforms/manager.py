@@ -20,8 +20,6 @@ from agnograd._util.checks import callable_in, flags_in
 from agnograd._util.trees import leaves
 from agnograd.errors import NoGradientError
 
-__all__ = ["GradManager"]
-
 OnReady = Callable[[Variable, Variable], Variable | None]
 
 

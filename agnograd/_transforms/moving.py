@@ -14,8 +14,6 @@ from agnograd.errors import AgnogradError, ArgumentError, NoGradientError, Unsup
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["asarray"]
-
 # What libraries raise when they cannot give or take an array through DLPack.
 _REFUSALS = (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError)
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from agnograd._arrays.domains import domain_of
 
-__all__ = ["pulled", "pushed"]
-
 # A function of raw arrays: a list in, a list of arrays out.
 Flat = Callable[[Sequence[Any]], Sequence[Any]]
 # The distance between 1 and the next number.

@@ -18,8 +18,6 @@ from agnograd._arrays.variable import owners
 from agnograd._util.deferred import become
 from agnograd.errors import GradientError, RuleError
 
-__all__ = ["attributes_since", "held_by", "refuse_attributes", "slots_of", "without_writes"]
-
 _DEPTH = 4  # of lists in lists, and in objects, that are looked through
 _EMPTY = CellType()
 # What classes have beside the values that a method may have put there.

@@ -17,8 +17,6 @@ from agnograd._ops.rule_helpers import known_size
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["irregular", "sensitivity"]
-
 
 class _Aside:
     """A recorder that keeps nodes from an outer one: nobody differentiates them again."""

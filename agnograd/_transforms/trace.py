@@ -28,8 +28,6 @@ from agnograd.errors import (
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-__all__ = ["ArgNums", "Function", "Trace", "differentiable", "outputs_of"]
-
 Function = Callable[..., Any]
 ArgNums = int | Sequence[int]
 

@@ -17,8 +17,6 @@ from agnograd._transforms.wrapped import WrappedCall, brought_back, called, on_h
 from agnograd._util.checks import flag_in
 from agnograd.errors import AgnogradError, ArgumentError, LostGradientError, RuleError
 
-__all__ = ["wrap"]
-
 AnyFunction = Callable[..., Any]
 Pull = AnyFunction | Literal["numeric"] | None
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._transforms.wrap import Wrapped
 
-__all__ = ["WrappedCall", "brought_back", "called", "on_host"]
-
 _CPU = (1, 3, 11, 13)  # DLPack's devices whose memory the host can read: kDLCPU, and pinned memory
 
 ARRAY: Any = object()  # stands for an array among leaves

@@ -10,18 +10,6 @@ from typing import Any
 
 from agnograd.errors import ArgumentError
 
-__all__ = [
-    "argnums_in",
-    "callable_in",
-    "flag_in",
-    "flags_in",
-    "name_in",
-    "number_in",
-    "pair_from",
-    "python_number",
-    "tuple_in",
-]
-
 
 def callable_in(what: str, f: Any, example: str) -> None:
     """Check that something is callable.

@@ -14,17 +14,6 @@ from types import CodeType, FunctionType
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-__all__ = [
-    "Deferred",
-    "become",
-    "deferred_function",
-    "function_from",
-    "inline",
-    "later",
-    "marked",
-    "now",
-]
-
 
 class Deferred:
     """A function that ``load`` returns when it is first called.

@@ -7,8 +7,6 @@ import threading
 from typing import Any
 from weakref import WeakSet
 
-__all__ = ["Lock"]
-
 _locks: WeakSet[Lock] = WeakSet()
 _Reentrant: Any = type(threading.RLock())  # written in C: no signal comes between its calls
 

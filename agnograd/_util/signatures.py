@@ -12,17 +12,6 @@ from typing import Any
 from agnograd._util.deferred import function_from
 from agnograd.errors import RuleError
 
-__all__ = [
-    "EXTENSIONS",
-    "NO_OPS",
-    "check_name",
-    "check_parameters",
-    "parameters_of",
-    "positional_only",
-    "prototype",
-    "signature_of",
-]
-
 # What namespaces have beside ops: constants, dtypes, and the standard's extensions.
 EXTENSIONS = ("linalg", "fft")
 NO_OPS = frozenset(

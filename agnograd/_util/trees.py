@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-__all__ = ["flatten", "leaves", "map_leaves", "paths", "unflatten"]
-
 
 def _optree() -> ModuleType:
     import optree
