@@ -109,12 +109,16 @@ class Run:
 
 @dataclass
 class Comparison:
-    """What was found: who took part, who was left out and why, and what each did."""
+    """What was found: who took part, who was left out and why, and what each did.
+
+    ``absent`` has the names of those that did not start.
+    """
 
     sizes: str
     machine: Mapping[str, Any]
     reference: str = HAND
     implementations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     runs: dict[str, dict[str, Run]] = field(default_factory=dict)
@@ -168,7 +172,7 @@ def participants(plan: Plan, comparison: Comparison) -> Iterator[list[Child]]:
     with ExitStack() as stack:
         children = []
         for name in dict.fromkeys((plan.reference, OURS, *plan.against)):
-            if any(each.startswith(f"{name} is left out") for each in comparison.left_out):
+            if name in comparison.absent:
                 continue
             python = plan.pythons.get(name, sys.executable)
             try:
@@ -177,6 +181,7 @@ def participants(plan: Plan, comparison: Comparison) -> Iterator[list[Child]]:
             except ChildError as error:
                 if name in (plan.reference, OURS):
                     raise
+                comparison.absent.append(name)
                 kind = isinstance(error, MissingLibraryError)
                 (comparison.left_out if kind else comparison.failures).append(str(error))
             else:
