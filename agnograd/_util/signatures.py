@@ -32,13 +32,7 @@ _TAKEN = frozenset(
 
 
 def prototype(text: str) -> FunctionType:
-    """Return a function that does nothing, with the parameters of ``sum(x, /, *, axis=None)``.
-
-    Raises
-    ------
-    RuleError
-        If the text is not such a signature.
-    """
+    """Return a function that does nothing, with the parameters of ``sum(x, /, *, axis=None)``."""
     try:
         return _function(text.partition("(")[2])
     except (SyntaxError, NameError) as error:
