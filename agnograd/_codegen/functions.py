@@ -96,7 +96,7 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         }
     )
     scope |= {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
-    numbers = domain.number_type is not None and op.combines_two
+    numbers = domain.number_type is not None and len(op.arrays) == 2 and op.broadcasts
     if numbers:
         scope["_of_numbers"] = _call(op._replace(of_numbers=True), domain, dict(scope))
     call = _call(op, domain, scope)

@@ -22,6 +22,8 @@ NO_OPS = frozenset(
     }
 )
 _SPECIAL = frozenset({"__getitem__", "__setitem__"})
+# What is known of an array, ``x_shape`` say, without keeping it.
+FACTS = ("shape", "dtype", "device")
 # What the functions that are written for ops, and rules, know under these names.
 _TAKEN = frozenset(
     {
@@ -70,7 +72,7 @@ def check_parameters(op: str, parameters: Iterable[str], features: Iterable[str]
     ``features`` are what the method that registers the op takes beside rules, such as ``view``.
     """
     parameters = tuple(parameters)
-    facts = {f"{name}_{fact}" for name in parameters for fact in ("shape", "dtype", "device")}
+    facts = {f"{name}_{fact}" for name in parameters for fact in FACTS}
     for name in parameters:
         if name.startswith("_"):
             reason = "begins with an underscore, as agnograd's own names do"
