@@ -96,9 +96,8 @@ class Op(NamedTuple):
     status : {"rule", "no gradient", "missing"}
         Whether a derivative is known, cannot exist by nature, or is missing.
     forward : callable or None
-        Computes the op on raw arrays, for ops beyond the standard (a library's function of the
-        same name may do something else). It may name ``xp`` and ``backend`` before the op's own
-        parameters. Without it, the op is the function of the backend's namespace.
+        Computes an op beyond the standard on raw arrays (a library's function of the same name
+        may do something else). It may name ``xp`` and ``backend`` before the op's own parameters.
     kernels : mapping
         Modules with faster functions by the name of a backend, as for ``OpSet``.
     composed : bool
@@ -121,28 +120,25 @@ class Op(NamedTuple):
         view are, or None for a copy (by an option ``copy``). By default the order is row-major. It
         may name ``x_shape``, ``x_dtype``, ``out_shape``, ``xp`` and options.
     outputs : {"one", "several", "optional", "any"}
-        Whether the op returns one array, or a tuple or list of arrays. A rule then gets a list of
-        cotangents, whose entries for outputs that nothing depends on are zeros with "several", and
-        None with "optional". Ops without a gradient return anything, unless they say "one".
+        Whether the op returns one array or several. Rules then get a list of cotangents; those of
+        outputs that nothing depends on are zeros with "several", and None with "optional". Ops
+        without a gradient may return anything, unless they say "one".
     stacks : mapping of str to int
-        For an op of two arrays that is linear in each: inputs that many calls may share, each with
-        an axis. The gradient of a shared input is that of one call, whose other input and cotangent
-        join those of all calls along that axis. Arrays with two axes are concatenated, arrays with
-        one axis are stacked.
+        For an op of two arrays that is linear in each: inputs that many calls may share. The
+        gradient of a shared input is that of one call, whose other input and cotangent join those
+        of all calls along this axis: they are concatenated, or stacked if they have one axis.
     masks : bool or callable
-        Whether the op leaves elements of its inputs out, as ``where`` does, so that their gradient
-        is 0 whatever made them: the pass then does not multiply that 0 by an infinite or undefined
-        derivative. A function, which may name what rules may name, decides it for a single call.
+        Whether the op leaves elements of its inputs out, as ``where`` does: the pass then does not
+        multiply their gradient of 0 by an infinite or undefined derivative. A function, which may
+        name what rules may name, decides it for a single call.
     negation : bool
-        Whether the op of one array returns its negative. For large arrays, a product such as
-        ``-x * x`` then saves only one of its two factors.
+        Whether the op of one array returns its negative: nodes then save only one of the two.
     reads : bool
-        Whether the op returns what an array has at a ``key``, as ``x[key]`` does, and
-        ``accumulate`` also takes keys of index arrays. Gradients of single elements then wait for
-        each other, and are added in one call.
+        Whether the op returns ``x[key]``, and ``accumulate`` also takes keys of index arrays:
+        gradients of single elements then wait for each other, and are added in one call.
     casts : bool
-        Whether the result may have a different dtype from the one that the inputs are promoted to,
-        such as an integer dtype, which has no gradient. An op with an option ``dtype`` always may.
+        Whether the result may have another dtype than the inputs are promoted to, such as an
+        integer dtype, which has no gradient. An op with an option ``dtype`` always may.
     of_numbers : bool
         Whether this is the form of an element-wise op that takes two numbers, which some libraries
         return for an element of a float64 array: nothing is broadcast, cast or conjugated.
@@ -198,9 +194,8 @@ class Op(NamedTuple):
     @property
     def broadcasts(self) -> bool:
         """Whether it is element-wise, and combines arrays whose shapes and dtypes may differ."""
-        if len(self.arrays) < 2 or self.of_numbers:
-            return False
-        return any(rule.kind == "elementwise" for rule in self.rules.values())
+        elementwise = any(rule.kind == "elementwise" for rule in self.rules.values())
+        return elementwise and len(self.arrays) > 1 and not self.of_numbers
 
     @property
     def product(self) -> bool:

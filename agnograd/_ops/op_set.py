@@ -49,10 +49,9 @@ class OpSet:
         The module whose ``samples`` list has sample inputs for these ops. Tests import it.
     kernels : mapping of str to str, optional
         Modules with functions that compute ops of this set, by the name of the backend whose raw
-        arrays they take and return. A function has the name of its op after the last dot. Each
-        module is imported when one of the ops is first called on its backend. If the module has no
-        function for an op, or the function returns NotImplemented, ``forward`` computes the op. A
-        function that the backend itself provides for the op in ``Backend.kernels()`` is preferred.
+        arrays they take and return. A function has the name of its op after the last dot. A module
+        is imported when one of the ops is first called on its backend. Without such a function, or
+        if it returns NotImplemented, ``forward`` computes the op. ``Backend.kernels()`` go first.
     extension : str, optional
         The extension of the namespace that has all of these ops: ``special`` for ``xp.special``,
         or a nested one such as ``a.b``. Nothing of the set is imported before it is used.
