@@ -142,7 +142,7 @@ def new_ops(name: str, into: Path) -> None:
 
 
 def _print_conflicts(group: str) -> None:
-    for each in conflicts(group):
+    for each in conflicts(group).values():
         click.echo(f"Note: {each}.")
 
 

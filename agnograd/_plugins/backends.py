@@ -29,15 +29,7 @@ def backends() -> list[str]:
 
 
 def backend_named(name: str) -> Backend:
-    """Return the backend that an entry point names.
-
-    Raises
-    ------
-    UnknownBackendError
-        If there is no such entry point; the message lists the installed ones.
-    PluginError
-        If the backend's module, or its library, fails to import.
-    """
+    """Return the backend that an entry point names."""
     backend = _loaded.get(name)
     return _loaded.setdefault(name, _from_plugin(name)) if backend is None else backend
 
@@ -89,10 +81,7 @@ def default_name() -> str:
 
 
 def backend_of(kind: type) -> Backend | None:
-    """Return the backend that owns an array type, or None.
-
-    A backend's own module is imported for this, its library is not.
-    """
+    """Return the backend that owns an array type, or None; this imports no library."""
     for base in kind.__mro__[:-1]:
         root = base.__module__.partition(".")[0]
         for name in backends():
@@ -112,19 +101,17 @@ _of_type: WeakKeyDictionary[type, Backend | None] = WeakKeyDictionary()
 
 def backend_of_array(value: object) -> Backend | None:
     """Return the installed backend that a raw array is one of, or None; a Variable has its own."""
-    own = getattr(type(value), "_domain", None)
-    if own is not None:
-        backend: Backend = own.backend
-        return backend
     kind = type(value)
+    domain = getattr(kind, "_domain", None)
+    if domain is not None:
+        backend: Backend = domain.backend
+        return backend
     if kind.__module__ == "builtins":
         return None
     if kind not in _of_type:
         found = backend_of(kind)
-        owned = found is not None and issubclass(
-            kind, (*found.array_types(), *found.scalar_types())
-        )
-        _of_type[kind] = found if owned else None
+        types = (*found.array_types(), *found.scalar_types()) if found else ()
+        _of_type[kind] = found if issubclass(kind, types) else None
     return _of_type[kind]
 
 
