@@ -880,5 +880,8 @@ def test_a_broken_protocol_is_left_out_with_a_warning(stranger, module):
         assert ag.grad(lambda x: np.sum(x * x))(np.asarray([3.0])).tolist() == [6.0]
     """
     errors = stranger(module, PROTOCOL, code).stderr
-    assert errors.count("PluginWarning: AGNOGRAD: an entry point is left out: agnograd.protocols ") == 1
+    assert (
+        errors.count("PluginWarning: AGNOGRAD: an entry point is left out: agnograd.protocols ")
+        == 1
+    )
     assert "'stranger' of stranger-pack 1.2.3 (stranger:protocol)" in errors
