@@ -196,6 +196,11 @@ def is_basic(key: Any) -> bool:
     return True
 
 
+def is_mask(key: Any, xp: Any) -> bool:
+    """Return whether a key is an array of booleans."""
+    return hasattr(key, "dtype") and bool(xp.isdtype(key.dtype, "bool"))
+
+
 def without_newaxis(key: Any) -> Any:
     """Return a basic key without its new axes, which the standard does not allow in writes."""
     if isinstance(key, tuple) and any(part is None for part in key):

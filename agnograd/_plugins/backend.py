@@ -9,6 +9,7 @@ from math import prod
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from agnograd._ops.rule_helpers import is_mask
 from agnograd._plugins.capabilities import Capabilities
 from agnograd.errors import UnsupportedArrayError
 
@@ -168,10 +169,10 @@ class Backend:
         indexing, it selects each element from ``x`` or ``value``.
         """
         able = self.capabilities
-        if able.immutable or not able.boolean_indexing:
-            from agnograd._plugins.scatter import set_at
+        if able.immutable or (not able.boolean_indexing and is_mask(key, self.namespace())):
+            from agnograd._plugins.selection import written
 
-            return set_at(self, x, key, value)
+            return written(self, x, key, value)
         out: Any = self.namespace().asarray(x, copy=True)
         out[key] = value
         return out
@@ -182,10 +183,8 @@ class Backend:
         Where the library cannot, the default returns what ``set`` does.
         """
         able = self.capabilities
-        if able.immutable or not able.boolean_indexing:
-            from agnograd._plugins.scatter import put_at
-
-            return put_at(self, x, key, value)
+        if able.immutable or (not able.boolean_indexing and is_mask(key, self.namespace())):
+            return self.set(x, key, value)
         x[key] = value
         return x
 
@@ -233,7 +232,7 @@ class Backend:
         boolean mask, and integers and integer arrays as in the standard. If arrays are immutable,
         it selects what belongs to each element.
         """
-        from agnograd._plugins.scatter import scatter_add
+        from agnograd._plugins.selection import scatter_add
 
         return scatter_add(self, into, key, values)
 
@@ -242,7 +241,7 @@ class Backend:
 
         Repeated indices add up. This may change ``into`` in place, and returns the result.
         """
-        from agnograd._plugins.scatter import scatter_add_axis
+        from agnograd._plugins.selection import scatter_add_axis
 
         return scatter_add_axis(self.namespace(), into, indices, values, axis)
 
