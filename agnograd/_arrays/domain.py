@@ -21,8 +21,8 @@ from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import device_of, selects_view, told
 from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import require
-from agnograd._plugins.capabilities import DTYPES
 from agnograd._util.deferred import later
+from agnograd._util.signatures import DTYPES
 from agnograd.errors import AgnogradError, MixedBackendsError, UnsupportedArrayError
 
 _NAMES = (*DTYPES, "float16", "bfloat16")

@@ -18,11 +18,10 @@ from agnograd._arrays.operators import add_operators
 from agnograd._codegen.deferring import compile_op
 from agnograd._ops.op import Op
 from agnograd._plugins.backends import backend_named
-from agnograd._plugins.capabilities import DTYPES
 from agnograd._plugins.op_sets import extensions, registered_in
 from agnograd._util.deferred import Deferred, become
 from agnograd._util.locks import Lock
-from agnograd._util.signatures import parameters_of
+from agnograd._util.signatures import DTYPES, parameters_of
 from agnograd.errors import PluginError, PluginWarning
 
 _CONSTANTS = ("e", "inf", "nan", "newaxis", "pi")

@@ -14,12 +14,12 @@ from agnograd.errors import RuleError
 
 # What namespaces have beside ops: constants, dtypes, and the standard's extensions.
 EXTENSIONS = ("linalg", "fft")
+DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "float64", "complex64", "complex128"),
+)
 NO_OPS = frozenset(
-    {
-        *("e", "inf", "nan", "newaxis", "pi", *EXTENSIONS),
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
-    }
+    {"e", "inf", "nan", "newaxis", "pi", *EXTENSIONS, *DTYPES, "float16", "bfloat16"}
 )
 _SPECIAL = frozenset({"__getitem__", "__setitem__"})
 # What is known of an array, ``x_shape`` say, without keeping it.
