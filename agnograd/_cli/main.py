@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import get_args
 
 import click
 from rich.console import Console
@@ -14,7 +16,7 @@ from rich.text import Text
 from agnograd._cli.conformance import conformance, scoreboard
 from agnograd._cli.scaffold import create
 from agnograd._hooks.activation import PluginRow, active_plugins
-from agnograd._plugins.backends import backends as backend_names
+from agnograd._ops.op import Status
 from agnograd._plugins.entry_points import (
     BACKENDS,
     PLUGINS,
@@ -69,21 +71,16 @@ def info() -> None:
 @main.command()
 def backends() -> None:
     """List the installed backends; none of them is imported."""
-    entries = installed(BACKENDS)
-    _print(("backend", "distribution"), ((name, origin(entries[name])) for name in backend_names()))
+    rows = ((name, origin(entry)) for name, entry in installed(BACKENDS).items())
+    _print(("backend", "distribution"), rows)
     _print_conflicts(BACKENDS)
 
 
 @main.command()
 def plugins() -> None:
     """List the installed hook plugins; none of them is imported."""
-    _print(
-        ("plugin", "distribution", "object", "found"),
-        (
-            (each.name, each.distribution, each.target, "yes" if each.importable else "no")
-            for each in known_plugins().values()
-        ),
-    )
+    rows = ((*facts, "yes" if found else "no") for *facts, found in known_plugins().values())
+    _print(("plugin", "distribution", "object", "found"), rows)
     _print_conflicts(PLUGINS)
 
 
@@ -101,12 +98,11 @@ def ops(missing: bool) -> None:
 
     With --missing the exit status is 1 if there is such an op.
     """
-    chosen = [op for op in known_ops().values() if op.status == "missing" or not missing]
+    known = known_ops().values()
+    chosen = [op for op in known if op.status == "missing" or not missing]
     _print(("op", "chapter", "derivative", "distribution"), chosen)
-    counts = dict.fromkeys(("rule", "no gradient", "missing"), 0)
-    for op in known_ops().values():
-        counts[op.status] += 1
-    click.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
+    counts = Counter(op.status for op in known)
+    click.echo(", ".join(f"{counts[each]} {each}" for each in get_args(Status)))
     if missing and chosen:
         raise SystemExit(1)
 
