@@ -32,16 +32,16 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend", "Form", "Node", "Recorder"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
-    "_util": 650,
-    "_ops": 1000,
-    "_plugins": 2050,
+    "_util": 530,
+    "_ops": 880,
+    "_plugins": 1640,
     "_graph": 950,
     "_hooks": 1150,
     "_engine": 1800,
     "_codegen": 1450,
     "_arrays": 2950,
     "_transforms": 3250,
-    "_cli": 550,
+    "_cli": 430,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
 

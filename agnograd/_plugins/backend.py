@@ -355,5 +355,5 @@ class Backend:
         return None
 
     def conformance(self) -> AbstractContextManager[Any]:
-        """Return a context for the conformance suite: what programs set at their start."""
+        """Return a context for the conformance suite, with settings such as 64-bit numbers."""
         return nullcontext()

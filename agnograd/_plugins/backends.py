@@ -7,7 +7,7 @@ from types import ModuleType
 from weakref import WeakKeyDictionary
 
 from agnograd._plugins.backend import Backend
-from agnograd._plugins.entry_points import BACKENDS, chosen, installed, load, origin, unknown
+from agnograd._plugins.entry_points import BACKENDS, chosen, installed, load, origin
 from agnograd.errors import PluginError, UnknownBackendError
 
 # By name. Two threads may load one at a time; both get what was put here first.
@@ -36,9 +36,7 @@ def backend_named(name: str) -> Backend:
 
 def _from_plugin(name: str) -> Backend:
     """Return what the plugin of a backend gives."""
-    entry = chosen(BACKENDS, name)
-    if entry is None:
-        raise UnknownBackendError(unknown("backend", name, BACKENDS))
+    entry = chosen("backend", name, BACKENDS, UnknownBackendError)
     import pluggy
 
     from agnograd.hookspecs import BackendSpecs

@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from typing import NamedTuple, TypeVar
 
-from agnograd.errors import PluginError, PluginWarning
+from agnograd.errors import AgnogradError, PluginError, PluginWarning
 
 BACKENDS = "agnograd.backends"
 OPS = "agnograd.ops"
@@ -177,12 +177,19 @@ def conflicts(group: str) -> dict[str, str]:
     }
 
 
-def chosen(group: str, name: str) -> EntryPoint | None:
-    """Return the entry point of a name, if there is one; it warns if there are several."""
+def chosen(kind: str, name: str, group: str, missing: type[AgnogradError]) -> EntryPoint:
+    """Return the entry point of a name; it warns if there are several, and raises if none."""
     conflict = conflicts(group).get(name)
     if conflict is not None:
         warn(conflict)
-    return installed(group).get(name)
+    known = installed(group)
+    if name in known:
+        return known[name]
+    from agnograd._util.checks import did_you_mean
+
+    listed = f"; installed: {', '.join(known)}{did_you_mean(name, known)}"
+    nothing = ", and none is installed: reinstall agnograd"
+    raise missing(f"no {kind} is named {name!r}{listed if known else nothing}")
 
 
 def warn(text: str) -> None:
@@ -195,17 +202,6 @@ def warn(text: str) -> None:
 def origin(entry: EntryPoint) -> str:
     """Return the distribution and version that an entry point came from."""
     return f"{entry.distribution} {entry.version}".strip() or "an unknown distribution"
-
-
-def unknown(kind: str, name: str, group: str) -> str:
-    """Say that nothing in a group has a name, what is installed, and what may have been meant."""
-    from agnograd._util.checks import did_you_mean
-
-    names = list(installed(group))
-    if not names:
-        return f"no {kind} is named {name!r}, and none is installed: reinstall agnograd"
-    listed = ", ".join(names)
-    return f"no {kind} is named {name!r}; installed: {listed}{did_you_mean(name, names)}"
 
 
 def load(entry: EntryPoint, kind: type[T] = object) -> T:  # type: ignore[assignment]

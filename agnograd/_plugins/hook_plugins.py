@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, NoReturn, SupportsIndex
 
-from agnograd._plugins.entry_points import PLUGINS, chosen, installed, load, origin, unknown
+from agnograd._plugins.entry_points import PLUGINS, chosen, installed, load, origin
 from agnograd.errors import ArgumentError, UnknownPluginError
 
 
@@ -42,10 +42,7 @@ def plugins() -> dict[str, PluginInfo]:
 
 def plugin_named(name: str) -> object:
     """Return what the entry point of a plugin names: a class, a module, or an instance."""
-    entry = chosen(PLUGINS, name)
-    if entry is None:
-        raise UnknownPluginError(unknown("plugin", name, PLUGINS))
-    return load(entry)
+    return load(chosen("plugin", name, PLUGINS, UnknownPluginError))
 
 
 class Uncopied:

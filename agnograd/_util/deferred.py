@@ -117,14 +117,14 @@ def deferred_function(
 
     def become() -> Any:
         for each in left:
-            made = each()
+            made: Any = each()
             for key, value in made.__globals__.items():
                 scope.setdefault(key, value)
             # The code comes last: another thread may call the function at any time.
             function.__defaults__ = made.__defaults__
             function.__kwdefaults__ = made.__kwdefaults__
             function.__code__ = made.__code__
-            vars(function).pop("__wrapped__", None)
+            function.__dict__.pop("__wrapped__", None)
         left.clear()
         return function
 
