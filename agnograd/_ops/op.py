@@ -137,8 +137,8 @@ class Op(NamedTuple):
         Whether the op returns ``x[key]``, and ``accumulate`` also takes keys of index arrays:
         gradients of single elements then wait for each other, and are added in one call.
     casts : bool
-        Whether the result may have another dtype than the inputs are promoted to, such as an
-        integer dtype, which has no gradient. An op with an option ``dtype`` always may.
+        Whether the result may have a different dtype from the one that the inputs are promoted to,
+        such as an integer dtype, which has no gradient. An op with an option ``dtype`` always may.
     of_numbers : bool
         Whether this is the form of an element-wise op that takes two numbers, which some libraries
         return for an element of a float64 array: nothing is broadcast, cast or conjugated.

@@ -124,7 +124,8 @@ def deferred_function(
             function.__defaults__ = made.__defaults__
             function.__kwdefaults__ = made.__kwdefaults__
             function.__code__ = made.__code__
-            function.__dict__.pop("__wrapped__", None)
+            with contextlib.suppress(AttributeError):
+                del function.__wrapped__  # type: ignore[attr-defined]
         left.clear()
         return function
 
