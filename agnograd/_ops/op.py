@@ -111,10 +111,9 @@ class Op(NamedTuple):
         differentiable input, and returns it; it is called only if the engine owns the cotangent. It
         may name what ``accumulate`` may name.
     view : callable or None
-        ``view(base, value, …)`` returns the base with the op's result replaced by ``value``. It
-        makes the op's result a view, so that writes to it reach the base. It may name ``xp``, the
-        op's options, ``index`` (which one of several results it is), and ``write``: a function of
-        an array, a key and a value that returns the array with the value at the key.
+        ``view(base, value, …)`` returns the base with the op's result, which is then a view,
+        replaced by ``value``. It may name ``xp``, options, ``index`` (which one of several results
+        it is), and ``write``: what returns an array with a value at a key, given all three.
     strides : callable or None
         ``strides(x_strides, …)`` returns how many elements apart neighbours along each axis of a
         view are, or None for a copy (by an option ``copy``). By default the order is row-major. It
@@ -124,18 +123,17 @@ class Op(NamedTuple):
         outputs that nothing depends on are zeros with "several", and None with "optional". Ops
         without a gradient may return anything, unless they say "one".
     stacks : mapping of str to int
-        For an op of two arrays that is linear in each: inputs that many calls may share. The
-        gradient of a shared input is that of one call, whose other input and cotangent join those
-        of all calls along this axis: they are concatenated, or stacked if they have one axis.
+        For an op of two arrays that is linear in each: inputs that many calls may share. Their
+        gradient is that of one call, whose other input and cotangent join all calls' along an axis.
     masks : bool or callable
-        Whether the op leaves elements of its inputs out, as ``where`` does: the pass then does not
-        multiply their gradient of 0 by an infinite or undefined derivative. A function, which may
-        name what rules may name, decides it for a single call.
+        Whether the op leaves elements of its inputs out, as ``where`` does: their gradient of 0 is
+        not multiplied by an infinite or undefined derivative. A function, of what rules may name,
+        decides it for a single call.
     negation : bool
         Whether the op of one array returns its negative: nodes then save only one of the two.
     reads : bool
-        Whether the op returns ``x[key]``, and ``accumulate`` also takes keys of index arrays:
-        gradients of single elements then wait for each other, and are added in one call.
+        Whether the op returns ``x[key]``, and ``accumulate`` also takes keys of index arrays: then
+        gradients of single elements are added in one call.
     casts : bool
         Whether the result may have a different dtype from the one that the inputs are promoted to,
         such as an integer dtype, which has no gradient. An op with an option ``dtype`` always may.
