@@ -87,15 +87,16 @@ def _distributions() -> Iterator[_Distribution]:
             place = os.path.realpath(str(each.locate_file("")))
             yield _Distribution(_key(each.metadata["Name"] or ""), place, place, each.read_text)
         return
-    for place in map(os.path.realpath, sys.path):
+    for folder in sys.path:
         try:
-            names = os.listdir(place)
+            names = os.listdir(folder or os.curdir)
         except OSError:  # most paths have places that do not exist
             continue
         for name in names:
             if name.lower().endswith((".dist-info", ".egg-info")):
-                path = os.path.join(place, name)
                 key = _key(name.rpartition(".")[0].partition("-")[0])
+                place = os.path.realpath(folder) if key == OURS else folder
+                path = os.path.join(place, name)
                 yield _Distribution(key, path, place, partial(_text, path))
 
 
