@@ -234,12 +234,13 @@ def _checked_rule(
             return Rule(kind, function, ())
         raise RuleError(f"{what} must be a function, not {function!r}")
     names = (function.name,) if isinstance(function, Itself) else parameters_of(function)
-    known = {f"{array}_{fact}" for array in (*arrays, "out") for fact in FACTS}
-    known |= {*parameters, "out", "xp"}
+    known = {*parameters, "out", "xp"}
     if kind != "elementwise":
         known.add("g")
         if "g" not in names:
             raise RuleError(f"{what} must take the cotangent, g")
+    if not known.issuperset(names):
+        known |= {f"{array}_{fact}" for array in (*arrays, "out") for fact in FACTS}
     for name in names:
         if name not in known:
             raise _unknown(f"{what} names", name, known)

@@ -239,4 +239,5 @@ def method_named(name: str) -> Answer:
 
 def instead(variable: Variable, protocol: str) -> str:
     """Return what the first protocol that knows says of a request for a tracked array's memory."""
-    return next((str(a) for *_, a in _asked(protocol, lambda p: p.instead(variable, protocol))), "")
+    found = _asked(protocol, lambda each: each.instead(variable, protocol))
+    return next((str(answer) for *_, answer in found), "")
