@@ -32,7 +32,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend", "Form", "Node", "Recorder"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
-    "_util": 530,
+    "_util": 570,
     "_ops": 880,
     "_plugins": 1640,
     "_graph": 950,

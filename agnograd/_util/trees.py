@@ -11,9 +11,14 @@ from typing import Any
 
 
 class _One:
-    """The structure of a tree that is one leaf."""
+    """The structure of a tree that is one leaf: optree's, once more is asked than their number."""
 
     num_leaves = 1
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # by which C++ would take this for one of its own objects
+            raise AttributeError(name)
+        return getattr(_optree().treespec_leaf(), name)
 
     def __repr__(self) -> str:
         return "PyTreeSpec(*)"
