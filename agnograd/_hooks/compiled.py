@@ -8,18 +8,17 @@ are parts of one function each. Implementations that wrap others are left to plu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from inspect import signature
+from collections.abc import Callable, Mapping
 from textwrap import indent
 from typing import Any
 
 import pluggy
 
+from agnograd._graph.nodes import FIRST, OP, Node, raw_gradient
 from agnograd._hooks.state import QUIET, current_mode, set_mode
 from agnograd._util.deferred import function_from
 
-Blame = Callable[[str, BaseException, Any], None]
-
+# An argument of a hook is a variable of its name. No such name begins with an underscore.
 _AROUND_OP = """
 def forward(kind, compute, arguments, inputs, parameters):
     op = {op}
@@ -29,7 +28,7 @@ def forward(kind, compute, arguments, inputs, parameters):
         {start}
         _out = compute(*arguments)
         {stop}
-{results}
+        {results}
     except BaseException as _error:
         error = _error
         {failed}
@@ -53,7 +52,7 @@ def backward(compute, node, g):
         {start}
         _pairs = compute()
         {stop}
-{results}
+        {results}
     except BaseException as _error:
         error = _error
         {failed}
@@ -86,36 +85,46 @@ finally:
     _set(_before)
 """
 
+_ANSWER = """
+_result = {call}
+if _result is not None:
+    return _result
+""".strip()
+
 
 class Dispatch:
     """Functions that call the implementations of hooks, as pluggy would.
 
-    What a hook computes is neither recorded nor observed.
-
-    Parameters
-    ----------
-    callers : mapping
-        pluggy's own functions of the hooks that have implementations, by name.
-    blame : callable
-        ``blame(hook, error, op)`` is called when an implementation raises, before the exception
-        goes on; ``op`` is None for hooks without that argument.
+    What a hook computes is neither recorded nor observed. ``callers`` are pluggy's functions of the
+    hooks that have implementations, by name. If one of these raises, ``blame(hook, error, op)`` is
+    called before the exception goes on; ``op`` is None for hooks without that argument.
     """
 
-    # No name of a hook's own arguments begins with an underscore.
-
-    def __init__(self, callers: Mapping[str, pluggy.HookCaller], blame: Blame) -> None:
+    def __init__(
+        self,
+        callers: Mapping[str, pluggy.HookCaller],
+        blame: Callable[[str, BaseException, Any], None],
+    ) -> None:
         self._callers = callers
         self._scope: dict[str, Any] = {
             "_blame": blame,
             "_mode": current_mode,
             "_set": set_mode,
             "_quiet": QUIET,
+            "_several": _several,
+            "_raw": raw_gradient,
+            "_raw_inputs": _raw_inputs,
         }
+
+    def asks(self, argument: str, *hooks: str) -> bool:
+        """Return whether an implementation of one of these hooks asks for an argument."""
+        callers = [self._callers[name] for name in hooks if name in self._callers]
+        return any(argument in each.argnames for c in callers for each in c.get_hookimpls())
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return a hook as a function of its specification's arguments, by position."""
-        arguments = ", ".join(_arguments(self._callers[name]))
-        return self._compiled(f"def {name}({arguments}):\n{self._call(name)}")
+        arguments = ", ".join(arguments_of(self._callers[name]))
+        return function_from(f"def {name}({arguments}):\n{self._call(name, 4)}", self._scope)
 
     def around_op(self) -> Callable[..., Any]:
         """Return ``(kind, compute, arguments, inputs, parameters) -> (op, result)``.
@@ -123,88 +132,73 @@ class Dispatch:
         It runs an op between its hooks; the op is the call as they saw it. Where none of them asks
         for the op, or may pack what its node saves, all calls stay one.
         """
-        asked = any(name == "save_value" or self._asks("op", name) for name in self._callers)
-        results = ""
-        if self._asks("outputs", "forward_postprocess"):
-            results = "outputs = _out if type(_out) is tuple else _several(_out)"
-        source = _AROUND_OP.format(
-            before=self._call("forward_preprocess", 8),
-            results=indent(results, " " * 8),
-            after=self._call("forward_postprocess", 12),
-            op="kind.observed(parameters)" if asked else "kind",
-            returned="op.location_sought = False" if asked else "pass",
-            **self._marks("forward_postprocess"),
+        own = "save_value" in self._callers or self.asks("op", *self._callers)
+        outputs = "outputs = _out if type(_out) is tuple else _several(_out)"
+        return self._around(
+            _AROUND_OP,
+            ("forward_preprocess", 8),
+            ("forward_postprocess", 12),
+            op="kind.observed(parameters)" if own else "kind",
+            results=outputs if self.asks("outputs", "forward_postprocess") else "pass",
+            returned="op.location_sought = False" if own else "pass",
         )
-        return self._compiled(source, _several=_several)
 
-    def around_rule(self, raw_inputs: Callable[[Any], Any], raw: Callable[[Any], Any]) -> Any:
-        """Return ``(compute, node, g) -> pairs``, which runs a node's rule between its hooks.
-
-        ``raw_inputs`` gives the raw inputs of a node, ``raw`` the raw array of a gradient.
-        """
-        hooks = "backward_preprocess", "backward_postprocess"
-        results = ""
-        if self._asks("grad_inputs", *hooks):
-            results = "grad_inputs = tuple([_raw(g) for _, g in _pairs])"
+    def around_rule(self) -> Callable[..., Any]:
+        """Return ``(compute, node, g) -> pairs``, which runs a node's rule between its hooks."""
+        hooks = before, after = "backward_preprocess", "backward_postprocess"
         cotangents = "tuple([_raw(each) for each in g]) if type(g) is list else (_raw(g),)"
-        source = _AROUND_RULE.format(
-            inputs="_raw_inputs(node)" if self._asks("inputs", *hooks) else "()",
-            cotangents=cotangents if self._asks("grad_outputs", *hooks) else "()",
-            before=self._call("backward_preprocess", 8),
-            results=indent(results, " " * 8),
-            after=self._call("backward_postprocess", 8),
-            **self._marks("backward_postprocess"),
+        gradients = "grad_inputs = tuple([_raw(g) for _, g in _pairs])"
+        return self._around(
+            _AROUND_RULE,
+            (before, 8),
+            (after, 8),
+            inputs="_raw_inputs(node)" if self.asks("inputs", *hooks) else "()",
+            cotangents=cotangents if self.asks("grad_outputs", *hooks) else "()",
+            results=gradients if self.asks("grad_inputs", *hooks) else "pass",
         )
-        return self._compiled(source, _raw=raw, _raw_inputs=raw_inputs)
 
-    def _marks(self, hook: str) -> dict[str, str]:
-        """Return what takes marks in time, where a hook asks for them."""
-        if self._asks("start", hook) or self._asks("stop", hook):
-            return _MARKS
-        return dict.fromkeys(_MARKS, "pass")
+    def _around(
+        self, text: str, before: tuple[str, int], after: tuple[str, int], **slots: str
+    ) -> Callable[..., Any]:
+        """Fill a text: the hooks are given with their margins in it."""
+        timed = self.asks("start", after[0]) or self.asks("stop", after[0])
+        slots |= _MARKS if timed else dict.fromkeys(_MARKS, "pass")
+        source = text.format(before=self._call(*before), after=self._call(*after), **slots)
+        return function_from(source, self._scope)
 
-    def _asks(self, argument: str, *hooks: str) -> bool:
-        """Return whether an implementation of one of these hooks asks for an argument."""
-        callers = [self._callers[name] for name in hooks if name in self._callers]
-        return any(argument in each.argnames for c in callers for each in c.get_hookimpls())
-
-    def _call(self, name: str, margin: int = 4) -> str:
+    def _call(self, name: str, margin: int) -> str:
         """Write what calls a hook, whose arguments are variables of their names."""
         caller = self._callers.get(name)
         if caller is None:
             return " " * margin + "pass"
-        names = _arguments(caller)
-        implementations = caller.get_hookimpls()[::-1]
+        names, implementations = arguments_of(caller), caller.get_hookimpls()[::-1]
         if any(each.wrapper or each.hookwrapper for each in implementations):
             self._scope[f"_{name}"] = caller
-            answer = "return " if caller.spec and caller.spec.opts["firstresult"] else ""
-            calls = [f"{answer}_{name}({', '.join(f'{each}={each}' for each in names)})"]
+            calls = [f"_{name}({', '.join(f'{each}={each}' for each in names)})"]
         else:
             self._scope |= {f"_{name}_{i}": each.function for i, each in enumerate(implementations)}
             arguments = [", ".join(each.argnames) for each in implementations]
             calls = [f"_{name}_{i}({each})" for i, each in enumerate(arguments)]
-            if caller.spec and caller.spec.opts["firstresult"]:
-                calls = list(_until_a_result(calls))
+        if caller.spec and caller.spec.opts["firstresult"]:
+            calls = [_ANSWER.format(call=call) for call in calls]
+        body = indent("\n".join(calls), " " * 8).lstrip()
         op = "op" if "op" in names else "None"
-        text = _CALL.format(body="\n        ".join(calls), name=name, op=op)
-        return indent(text.strip("\n"), " " * margin)
-
-    def _compiled(self, source: str, **more: Any) -> Callable[..., Any]:
-        return function_from(source, self._scope | more)
+        return indent(_CALL.format(body=body, name=name, op=op).strip("\n"), " " * margin)
 
 
-def _arguments(caller: pluggy.HookCaller) -> tuple[str, ...]:
+def arguments_of(caller: pluggy.HookCaller) -> tuple[str, ...]:
+    """Return the names of a hook's arguments, in the order of its specification."""
     assert caller.spec is not None
-    return tuple(signature(caller.spec.function).parameters)[1:]
+    return caller.spec.argnames
+
+
+def _raw_inputs(node: Node) -> tuple[Any, ...]:
+    """Return the raw inputs of a node, None for those that it did not save."""
+    op = node[OP]
+    known = dict(zip(op.sources, node[FIRST : op.first], strict=True))
+    return tuple([known.get(index) for index in range(len(node) - op.first)])
 
 
 def _several(out: Any) -> tuple[Any, ...]:
     """Return the outputs of an op: several in a list or a named tuple, or one."""
     return tuple(out) if isinstance(out, (tuple, list)) else (out,)
-
-
-def _until_a_result(calls: list[str]) -> Iterator[str]:
-    for call in calls:
-        yield f"_result = {call}"
-        yield "if _result is not None:"
-        yield "    return _result"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agnograd._graph.nodes import RANK
 from agnograd._hooks.state import Kept, Mode, Recorder, current_mode, set_mode
 from agnograd._util.deferred import later
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from agnograd._hooks.active import ActiveHooks
 
 F = TypeVar("F", bound=Callable[..., Any])
+_USUAL = Mode(True, None, None)
 
 
 class entered:  # noqa: N801 - used as a statement: with entered(...)
@@ -52,28 +52,18 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
 
     def _level(self, outer: Mode | None) -> Mode:
         """Return a new level inside another one."""
-        recording = self._recording
-        if outer is None:
-            hooks = None if self._hooks is None else self._hooks()
-            return Mode(
-                recording is not False, hooks, None, self._kept, self._tape, self._inside, self
-            )
+        around = outer or _USUAL
         return Mode(
-            outer.recording if recording is None else recording,
-            outer.hooks if self._hooks is None else self._hooks(),
+            around.recording if self._recording is None else self._recording,
+            around.hooks if self._hooks is None else self._hooks(),
             outer,
-            self._kept or outer.kept,
-            self._tape or outer.tape,
-            self._inside or outer.inside,
+            self._kept or around.kept,
+            self._tape or around.tape,
+            self._inside or around.inside,
             self,
         )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         found, mode = False, None
         try:
             inner = mode = current_mode()
@@ -84,12 +74,12 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
                 return  # it was left already, or entered in another context, as by a generator
             set_mode(mode.outer)
             if inner is not mode or mode.closing is not None:
-                _close(inner, mode.outer, (kind, error, traceback))
+                _close(inner, mode.outer, error)
         except BaseException:
             if not found or current_mode() is inner:  # an interrupt came first
-                self.__exit__(kind, error, traceback)
+                self.__exit__(*error)
             elif mode is not None:
-                _close(inner, mode.outer, (kind, error, traceback))  # what was not closed
+                _close(inner, mode.outer, error)  # what was not closed
             raise
 
     def __call__(self, function: F) -> F:
@@ -98,7 +88,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         return decorated
 
 
-def _close(inner: Mode | None, outer: Mode | None, error: tuple[Any, Any, Any]) -> None:
+def _close(inner: Mode | None, outer: Mode | None, error: tuple[Any, ...]) -> None:
     """End what is to end with some levels, the innermost first, whatever one of them raises."""
     with ExitStack() as stack:
         levels = []
@@ -126,8 +116,14 @@ def recording_since(
     outer = mode.kept if mode is not None else None
     if outer is None:
         return entered(recording=True, tape=tape, inside=inside)
-    ranks = frozenset(node[0] for node in also if node is not None)
-    kept = functools.partial(_kept_or_newer, outer, start, ranks)
+    ranks = frozenset(node[RANK] for node in also if node is not None)
+
+    def kept(*nodes: Node | None) -> tuple[Node | None, ...]:
+        return tuple(
+            node if node is not None and (node[RANK] < start or node[RANK] in ranks) else other
+            for node, other in zip(nodes, outer(*nodes), strict=True)
+        )
+
     return entered(recording=True, kept=kept, tape=tape, inside=inside)
 
 
@@ -141,18 +137,6 @@ def is_inside() -> bool:
     return mode is not None and mode.inside
 
 
-def _kept_or_newer(
-    outer: Kept, start: int, also: Set[int], *nodes: Node | None
-) -> tuple[Node | None, ...]:
-    others = outer(*nodes)
-    return tuple(
-        node
-        if other is not None or (node is not None and (node[0] < start or node[0] in also))
-        else None
-        for node, other in zip(nodes, others, strict=True)
-    )
-
-
 class _Switch(entered):
     """A state that also decorates without parentheses: ``@no_grad``."""
 
@@ -160,17 +144,15 @@ class _Switch(entered):
     _flag: bool
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        switch = super().__new__(cls)
-        entered.__init__(switch, recording=cls._flag)
         if function is None:
-            return switch
+            return super().__new__(cls)
         callable_in = later("agnograd._util.checks", "callable_in")
         name = f"ag.{cls.__name__}"
         callable_in(name, function, f"@{name} before a def, or with {name}(): around a block")
-        return switch(function)
+        return cls()(function)
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
-        """Take the function to decorate, if the class itself is the decorator."""
+        super().__init__(recording=self._flag)
 
     def __repr__(self) -> str:
         return f"ag.{type(self).__name__}()"
