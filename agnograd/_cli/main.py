@@ -15,7 +15,7 @@ from rich.text import Text
 
 from agnograd._cli.conformance import conformance, scoreboard
 from agnograd._cli.scaffold import create
-from agnograd._hooks.activation import active_plugins
+from agnograd._hooks.activation import process_plugins
 from agnograd._ops.op import Status
 from agnograd._plugins.entry_points import (
     BACKENDS,
@@ -53,9 +53,15 @@ def info() -> None:
     click.echo()
     _print(("backend", "distribution", "library", "devices"), backend_rows())
     click.echo()
-    active = list(active_plugins())
-    if active:
-        _print(("plugin", "distribution", "activated by", "state"), active)
+    if process_plugins:
+        known = installed(PLUGINS)
+        _print(
+            ("plugin", "distribution", "activated by", "state"),
+            (
+                (name, origin(known[name]) if name in known else "", "AGNOGRAD_PLUGINS", state)
+                for name, state in process_plugins.items()
+            ),
+        )
     else:
         click.echo("No plugin is active: AGNOGRAD_PLUGINS names none.")
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agnograd._hooks.entering import entered
-from agnograd._hooks.state import PROCESS_PLUGINS, current_mode, initial_mode, set_mode
-from agnograd._plugins.entry_points import PLUGINS, installed, origin
+from agnograd._hooks.state import PROCESS_PLUGINS, Mode, current_mode, initial_mode, set_mode
 from agnograd._plugins.hook_plugins import plugin_named
 from agnograd.errors import AgnogradError, PluginError, PluginWarning
 
@@ -52,7 +51,7 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
 
     def __init__(self, *plugins: object) -> None:
         self.plugins = tuple(_instance(plugin) for plugin in plugins)
-        super().__init__(hooks=self._together)
+        super().__init__()
 
     def __enter__(self) -> tuple[Any, ...]:
         outer, stack = current_mode(), ExitStack()
@@ -72,9 +71,10 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
     def __repr__(self) -> str:
         return f"ag.hooks({', '.join(map(repr, self.plugins))})"
 
-    def _together(self) -> ActiveHooks:
-        mode = current_mode()
-        return _joined(mode.hooks if mode is not None else None, self.plugins)
+    def _level(self, outer: Mode | None) -> Mode:
+        level = super()._level(outer)
+        level.activate(_joined(level.hooks, self.plugins))
+        return level
 
 
 def _joined(hooks: ActiveHooks | None, plugins: Iterable[object]) -> ActiveHooks:
@@ -109,8 +109,8 @@ def _free_name(plugin: object, taken: Mapping[str, object]) -> str:
     return next(name for name in (base, *numbered) if name not in taken)
 
 
-# What became of the plugins that AGNOGRAD_PLUGINS names.
-_states: dict[str, str] = {}
+# What became of the plugins that AGNOGRAD_PLUGINS names: "active", or why not.
+process_plugins: dict[str, str] = {}
 
 
 def activate_process_plugins() -> None:
@@ -125,7 +125,7 @@ def activate_process_plugins() -> None:
         except (Exception, SystemExit) as error:  # whatever it is: the program does not need it
             told = isinstance(error, AgnogradError) and repr(name) in str(error)
             reason = str(error) if told else f"{name!r} raised {type(error).__name__}: {error}"
-            _states[name] = reason
+            process_plugins[name] = reason
             warnings.warn(
                 f"AGNOGRAD: a plugin that AGNOGRAD_PLUGINS names is left out: {reason}. Change the "
                 "variable, or unset it",
@@ -134,21 +134,4 @@ def activate_process_plugins() -> None:
             )
         else:
             initial_mode.activate(together)
-            _states[name] = "active"
-
-
-class PluginRow(NamedTuple):
-    """An active plugin: its distribution, what activated it, and whether that has worked."""
-
-    name: str
-    distribution: str
-    activated_by: str
-    state: str
-
-
-def active_plugins() -> Iterator[PluginRow]:
-    """Give the plugins that are active in the whole process, and those that failed to be."""
-    entries = installed(PLUGINS)
-    for name, state in _states.items():
-        source = origin(entries[name]) if name in entries else ""
-        yield PluginRow(name, source, "AGNOGRAD_PLUGINS", state)
+            process_plugins[name] = "active"

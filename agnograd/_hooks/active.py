@@ -17,13 +17,12 @@ import pluggy
 
 from agnograd._graph.calls import Call, Pairs
 from agnograd._graph.nodes import FIRST, OP, Node, saved_of
-from agnograd._hooks.compiled import Dispatch, arguments_of
+from agnograd._hooks.compiled import RULES, Dispatch, arguments_of
 from agnograd._plugins.entry_points import PLUGINS, installed, origin
 from agnograd.errors import PluginError
 from agnograd.hookspecs import HookSpecs
 
 OPS = frozenset({"forward_preprocess", "forward_postprocess", "save_value"})
-RULES = frozenset({"backward_preprocess", "backward_postprocess"})
 
 
 class Packed:

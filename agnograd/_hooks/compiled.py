@@ -18,15 +18,18 @@ from agnograd._graph.nodes import FIRST, OP, Node, raw_gradient
 from agnograd._hooks.state import QUIET, current_mode, set_mode
 from agnograd._util.deferred import function_from
 
-# An argument of a hook is a variable of its name. No such name begins with an underscore.
-_AROUND_OP = """
-def forward(kind, compute, arguments, inputs, parameters):
-    op = {op}
-    outputs, error, start, stop = (), None, None, None
+RULES = frozenset({"backward_preprocess", "backward_postprocess"})
+
+# An op, or a rule, between its hooks. An argument of a hook is a variable of its name; no such name
+# begins with an underscore.
+_AROUND = """
+def {name}({arguments}):
+    {beginning}
+    error = start = stop = None
     try:
 {before}
         {start}
-        _out = compute(*arguments)
+        _out = {computed}
         {stop}
         {results}
     except BaseException as _error:
@@ -37,29 +40,8 @@ def forward(kind, compute, arguments, inputs, parameters):
         try:
 {after}
         finally:
-            {returned}
-    return op, _out
-"""
-
-_AROUND_RULE = """
-def backward(compute, node, g):
-    kind = op = node[2]
-    inputs = {inputs}
-    grad_outputs = {cotangents}
-    grad_inputs, error, start, stop = (), None, None, None
-    try:
-{before}
-        {start}
-        _pairs = compute()
-        {stop}
-        {results}
-    except BaseException as _error:
-        error = _error
-        {failed}
-        raise
-    finally:
-{after}
-    return _pairs
+            {ending}
+    return {returned}
 """
 
 # What is added where a hook asks for marks in time.
@@ -133,38 +115,43 @@ class Dispatch:
         for the op, or may pack what its node saves, all calls stay one.
         """
         own = "save_value" in self._callers or self.asks("op", *self._callers)
-        outputs = "outputs = _out if type(_out) is tuple else _several(_out)"
+        several = "outputs = _out if type(_out) is tuple else _several(_out)"
         return self._around(
-            _AROUND_OP,
-            ("forward_preprocess", 8),
-            ("forward_postprocess", 12),
-            op="kind.observed(parameters)" if own else "kind",
-            results=outputs if self.asks("outputs", "forward_postprocess") else "pass",
-            returned="op.location_sought = False" if own else "pass",
+            "forward",
+            arguments="kind, compute, arguments, inputs, parameters",
+            beginning=f"op, outputs = {'kind.observed(parameters)' if own else 'kind'}, ()",
+            computed="compute(*arguments)",
+            results=several if self.asks("outputs", "forward_postprocess") else "pass",
+            ending="op.location_sought = False" if own else "pass",
+            returned="op, _out",
         )
 
     def around_rule(self) -> Callable[..., Any]:
         """Return ``(compute, node, g) -> pairs``, which runs a node's rule between its hooks."""
-        hooks = before, after = "backward_preprocess", "backward_postprocess"
-        cotangents = "tuple([_raw(each) for each in g]) if type(g) is list else (_raw(g),)"
-        gradients = "grad_inputs = tuple([_raw(g) for _, g in _pairs])"
+        values = {
+            "inputs": "_raw_inputs(node)",
+            "grad_outputs": "tuple([_raw(each) for each in g]) if type(g) is list else (_raw(g),)",
+        }
+        known = [
+            f"{name} = {value if self.asks(name, *RULES) else ()}" for name, value in values.items()
+        ]
+        gradients = "grad_inputs = tuple([_raw(g) for _, g in _out])"
         return self._around(
-            _AROUND_RULE,
-            (before, 8),
-            (after, 8),
-            inputs="_raw_inputs(node)" if self.asks("inputs", *hooks) else "()",
-            cotangents=cotangents if self.asks("grad_outputs", *hooks) else "()",
-            results=gradients if self.asks("grad_inputs", *hooks) else "pass",
+            "backward",
+            arguments="compute, node, g",
+            beginning="\n    ".join(["kind = op = node[2]", *known, "grad_inputs = ()"]),
+            computed="compute()",
+            results=gradients if self.asks("grad_inputs", *RULES) else "pass",
+            ending="pass",
+            returned="_out",
         )
 
-    def _around(
-        self, text: str, before: tuple[str, int], after: tuple[str, int], **slots: str
-    ) -> Callable[..., Any]:
-        """Fill a text: the hooks are given with their margins in it."""
-        timed = self.asks("start", after[0]) or self.asks("stop", after[0])
+    def _around(self, name: str, **slots: str) -> Callable[..., Any]:
+        before, after = f"{name}_preprocess", f"{name}_postprocess"
+        timed = self.asks("start", after) or self.asks("stop", after)
         slots |= _MARKS if timed else dict.fromkeys(_MARKS, "pass")
-        source = text.format(before=self._call(*before), after=self._call(*after), **slots)
-        return function_from(source, self._scope)
+        slots |= {"before": self._call(before, 8), "after": self._call(after, 12)}
+        return function_from(_AROUND.format(name=name, **slots), self._scope)
 
     def _call(self, name: str, margin: int) -> str:
         """Write what calls a hook, whose arguments are variables of their names."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from contextlib import ExitStack
+from copy import copy
+from functools import partial, wraps
+from operator import call
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._graph.nodes import RANK
@@ -12,7 +16,6 @@ from agnograd._util.deferred import later
 
 if TYPE_CHECKING:
     from agnograd._graph.nodes import Node
-    from agnograd._hooks.active import ActiveHooks
 
 F = TypeVar("F", bound=Callable[..., Any])
 _USUAL = Mode(True, None, None)
@@ -21,18 +24,16 @@ _USUAL = Mode(True, None, None)
 class entered:  # noqa: N801 - used as a statement: with entered(...)
     """Enter a state: a context manager that leaves everything that it is not given as it is."""
 
-    __slots__ = ("_hooks", "_inside", "_kept", "_recording", "_tape")
+    __slots__ = ("_inside", "_kept", "_recording", "_tape")
 
     def __init__(
         self,
         recording: bool | None = None,
-        hooks: Callable[[], ActiveHooks | None] | None = None,
         kept: Kept | None = None,
         tape: Recorder | None = None,
         inside: bool = False,
     ) -> None:
         self._recording = recording
-        self._hooks = hooks
         self._kept = kept
         self._tape = tape
         self._inside = inside
@@ -55,7 +56,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         around = outer or _USUAL
         return Mode(
             around.recording if self._recording is None else self._recording,
-            around.hooks if self._hooks is None else self._hooks(),
+            around.hooks,
             outer,
             self._kept or around.kept,
             self._tape or around.tape,
@@ -83,8 +84,20 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
             raise
 
     def __call__(self, function: F) -> F:
-        """Decorate: every call of a function, coroutine or generator runs in this state."""
-        decorated: F = later("agnograd._hooks.decorating", "decorated")(self, function)
+        """Decorate: every call of a function, coroutine or generator runs in this state.
+
+        A generator runs in it, and leaves it while it waits.
+        """
+        # Of an object that is called, it is its method that says what it is.
+        plain = inspect.isroutine(function) or isinstance(function, partial)
+        told = function if plain else type(function).__call__
+        kinds = {
+            inspect.iscoroutinefunction: _coroutine,
+            inspect.isasyncgenfunction: _async_generator,
+            inspect.isgeneratorfunction: _generator,
+        }
+        decorate = next((kind for is_one, kind in kinds.items() if is_one(told)), _function)
+        decorated: F = wraps(function)(decorate(self, function))
         return decorated
 
 
@@ -99,6 +112,76 @@ def _close(inner: Mode | None, outer: Mode | None, error: tuple[Any, ...]) -> No
             if level.closing is not None:
                 stack.push(level.closing)
         stack.pop_all().__exit__(*error)
+
+
+def _function(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        outer = current_mode()
+        try:
+            with state:
+                return function(*args, **kwargs)
+        finally:
+            set_mode(outer)
+
+    return wrapper
+
+
+def _generator(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
+    run = _function(state, call)
+
+    def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        running = function(*args, **kwargs)
+        step: Callable[[], Any] = partial(next, running)
+        while True:
+            try:
+                value = run(step)
+            except StopIteration as end:
+                return end.value
+            try:
+                step = partial(running.send, (yield value))
+            except GeneratorExit:
+                run(running.close)
+                raise
+            except BaseException as error:
+                step = partial(running.throw, error)
+
+    return generator
+
+
+def _coroutine(state: entered, function: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
+        # What waits may be closed in another context, as by the garbage collector. There the state
+        # was not entered, and each call has one of its own, so that it leaves that of no other.
+        own = copy(state)
+        try:
+            with own:
+                return await function(*args, **kwargs)
+        finally:
+            own.__exit__(None, None, None)  # where an interrupt kept it from being left
+
+    return coroutine
+
+
+def _async_generator(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
+    run = _coroutine(state, call)
+
+    async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        running = function(*args, **kwargs)
+        step: Callable[[], Any] = running.__anext__
+        while True:
+            try:
+                value = await run(step)
+            except StopAsyncIteration:
+                return
+            try:
+                step = partial(running.asend, (yield value))
+            except GeneratorExit:
+                await run(running.aclose)
+                raise
+            except BaseException as error:
+                step = partial(running.athrow, error)
+
+    return async_generator
 
 
 def recording_since(
