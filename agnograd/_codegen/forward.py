@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from inspect import Parameter
+from re import fullmatch
 from typing import Literal
 
+from agnograd._graph.nodes import FIRST, OP, RANK
 from agnograd._ops.op import Op
-from agnograd._ops.saved import Saved, saved_values
+from agnograd._ops.saved import saved_values
 
 # How an op is called: as a function of the namespace, or as an operator of arrays, where an
 # operand that is not an array gets its chance to answer (Python's NotImplemented), also reflected;
@@ -45,6 +47,48 @@ def {name}{signature}:
     {result}
 """
 
+# One element is not a view. If a leaf is read, it keeps its shape and dtype itself.
+_READING = """
+if _type(_out) is _Number or _type(_out) in _scalars:
+    if _state is None:
+        if _type(_{name}_node) is _Leaf:
+            if _{name}_node.facts is None:
+                _{name}_node.facts = {name}.shape, {name}.dtype
+            _result._node = [_next(_ranks), None, _reading_leaf, key, _{name}_node]
+            return _result
+        _result._node = {node}
+        return _result
+    if _op is _call:
+        _op = _reading
+"""
+
+# Whether gradients have to be summed over broadcast axes, or cast. With a real scalar, the result
+# is as the other one.
+_MATCHING = """
+_kind = _type({one})
+if _kind is _type({other}):
+    {of_numbers}
+    if {alike}:
+        _match = None
+        {lean}
+    else:
+        _match = {mismatch}
+elif _type({other}) in _SCALARS or _kind in _SCALARS:
+    _match = None
+else:
+    _match = {mismatch}
+"""
+
+# Of two inputs, which values are saved depends on which one is tracked: that is asked once.
+_EITHER = """
+if _{other}_node is None:
+    {place} = {with_one}
+elif _{one}_node is None:
+    {place} = {with_other}
+else:
+    {place} = {with_both}
+"""
+
 
 def forward_source(op: Op, form: Form, computed: Sequence[str], numbers: bool) -> str:
     """Write the function that users call.
@@ -65,22 +109,9 @@ def forward_source(op: Op, form: Form, computed: Sequence[str], numbers: bool) -
     )
 
 
-def _result(op: Op, numbers: bool) -> Iterator[str]:
-    """Return the output as Variables: recorded, if the op can be."""
-    if op.differentiable:
-        yield from _recording(op, numbers)
-    elif op.outputs == "one":
-        yield "_result = _next(_blank)"
-        yield "_result._raw = _out"
-        yield "_result._node = None"
-        yield "return _result"
-    else:
-        yield "return _wrap(_out)"
-
-
 def _observed(op: Op) -> Iterator[str]:
     """Compute between hooks, or for a manager, which leaves out some nodes."""
-    given, options = arguments(op), ", ".join(f"{name!r}: {name}" for name in op.options)
+    given = arguments(op)
     inputs = _tuple(f"*{name}" if name == op.sequence else name for name in op.arrays)
     nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
     # What takes only the inputs needs no function that binds options.
@@ -88,7 +119,7 @@ def _observed(op: Op) -> Iterator[str]:
     kernel, positional = ("_kernel", inputs) if plain else (f"_partial(_kernel, {given})", "()")
     results = f"_op, _out, {nodes}" if op.differentiable else "_, _out, _"
     yield f"{results} = _state.compute("
-    yield f"    _call, {kernel}, {positional}, {inputs}, {{{options}}}, {nodes}"
+    yield f"    _call, {kernel}, {positional}, {inputs}, {_options(op)}, {nodes}"
     yield ")"
 
 
@@ -159,36 +190,32 @@ def arguments(op: Op) -> str:
     return ", ".join(parts)
 
 
-def _recording(op: Op, numbers: bool) -> Iterator[str]:
-    """Wrap the output; make a node if an input has one."""
-    several = op.outputs != "one"
-    if not several:
+def _result(op: Op, numbers: bool) -> Iterator[str]:
+    """Return the output as Variables, with a node if an input has one."""
+    one = op.outputs == "one"
+    if one:
         yield "_result = _next(_blank)"
         yield "_result._raw = _out"
-    recording = "_state is None or _state.recording"
-    yield f"if not ({_constant(op)}) and ({recording}):"
+    unrecorded = "_result._node = None" if one else "_result = _wrap(_out)"
+    if not op.differentiable:
+        yield from [unrecorded, "return _result"] if one else ["return _wrap(_out)"]
+        return
+    constant = " and ".join(f"_{name}_node is None" for name in op.differentiable)
+    if op.sequence:
+        constant = "not any(_edges)"
+    if op.may_cast:  # a result that is cast to integers has no gradient
+        constant = f"{constant} or _out.dtype not in _inexact"
+    yield f"if not ({constant}) and (_state is None or _state.recording):"
     yield from indented(_new_node(op, numbers))
     yield "else:"
-    yield "    _result = _wrap(_out)" if several else "    _result._node = None"
+    yield f"    {unrecorded}"
     if op.view is None:
         yield "return _result"
         return
-    options = ", ".join(f"{name!r}: {name}" for name in op.options)
-    view = f"_view(_result, _base, {{{options}}})"
+    view = f"_view(_result, _base, {_options(op)})"
     # One element of an array is a view only where the library does not make a scalar of it.
     only = " if _type(_out) in _viewable else _result" if "key" in op.options else ""
     yield f"return {view}{only}"
-
-
-def _constant(op: Op) -> str:
-    """Return the expression of whether nothing is recorded."""
-    if op.sequence:
-        constant = "not any(_edges)"
-    else:
-        constant = " and ".join(f"_{name}_node is None" for name in op.differentiable)
-    if op.may_cast:  # a result that is cast to integers has no gradient
-        constant = f"{constant} or _out.dtype not in _inexact"
-    return constant
 
 
 def _new_node(op: Op, numbers: bool) -> Iterator[str]:
@@ -196,110 +223,81 @@ def _new_node(op: Op, numbers: bool) -> Iterator[str]:
     if op.broadcasts:
         yield from _matching(op, numbers)
     if op.reads:
-        yield from _reading_node(op)
-    several = op.outputs != "one"
-    place = "_node" if several else "_result._node"
-    yield from _placed(op, "_op", place)
+        reading = filled(_READING, name=op.arrays[0], node=_node(op, "_reading"))
+        yield from reading.splitlines()
+    place = "_result._node" if op.outputs == "one" else "_node"
+    if len(op.differentiable) == 2 and any(saved.users for saved in saved_values(op)):
+        one, other = op.differentiable
+        nodes = {
+            "with_one": _node(op, "_op", (one,)),
+            "with_other": _node(op, "_op", (other,)),
+            "with_both": _node(op, "_op", (one, other)),
+        }
+        yield from filled(_EITHER, one=one, other=other, place=place, **nodes).splitlines()
+    else:
+        yield f"{place} = {_node(op, '_op')}"
     yield "if _state is not None and _state.watches:"
     yield f"    _state.recorded({place}, _out)"
-    if several:
+    if op.outputs != "one":
         yield "_result = _wrap_outputs(_out, _node)"
-
-
-def _placed(op: Op, call: str, place: str) -> Iterator[str]:
-    """Make a node. What depends on which of two inputs is tracked is asked once."""
-    if len(op.differentiable) != 2 or not any(saved.users for saved in saved_values(op)):
-        yield f"{place} = {_node(op, call)}"
-        return
-    one, other = op.differentiable
-    yield f"if _{other}_node is None:"
-    yield f"    {place} = {_node(op, call, (one,))}"
-    yield f"elif _{one}_node is None:"
-    yield f"    {place} = {_node(op, call, (other,))}"
-    yield "else:"
-    yield f"    {place} = {_node(op, call, (one, other))}"
 
 
 def _node(op: Op, call: str, tracked: tuple[str, ...] | None = None) -> str:
     """Write a node; ``tracked`` are the inputs that are, if that is known."""
-    values = [_kept(saved, tracked) for saved in saved_values(op)]
     inputs = op.differentiable if tracked is None else tracked
+    values = []
+    for saved in saved_values(op):  # unless no input is tracked that uses it
+        used = " or ".join(f"_{user}_node is not None" for user in saved.users)
+        if saved.users and tracked is None:
+            values.append(f"({saved.expression} if {used} else None)")
+        else:
+            unused = saved.users and not set(saved.users) & set(inputs)
+            values.append("None" if unused else saved.expression)
     edges = [f"_{name}_node" if name in inputs else "None" for name in op.differentiable]
     parts = ["_next(_ranks)", "None", call, *values, *(["*_edges"] if op.sequence else edges)]
     return f"[{', '.join(parts)}]"
 
 
-def _kept(saved: Saved, tracked: tuple[str, ...] | None) -> str:
-    """Write what is saved of a value, unless no input is tracked that uses it."""
-    if not saved.users:
-        return saved.expression
-    if tracked is not None:
-        return saved.expression if set(saved.users) & set(tracked) else "None"
-    used = " or ".join(f"_{user}_node is not None" for user in saved.users)
-    return f"({saved.expression} if {used} else None)"
-
-
-def _reading_node(op: Op) -> Iterator[str]:
-    """Make the node of one element, which is not a view; a leaf keeps shape and dtype itself."""
-    (name,) = op.arrays
-    yield "if _type(_out) is _Number or _type(_out) in _scalars:"
-    yield "    if _state is None:"
-    yield f"        if _type(_{name}_node) is _Leaf:"
-    yield f"            if _{name}_node.facts is None:"
-    yield f"                _{name}_node.facts = {name}.shape, {name}.dtype"
-    yield f"            _result._node = [_next(_ranks), None, _reading_leaf, key, _{name}_node]"
-    yield "            return _result"
-    yield f"        _result._node = {_node(op, '_reading')}"
-    yield "        return _result"
-    yield "    if _op is _call:"
-    yield "        _op = _reading"
-
-
-def _matching(op: Op, numbers: bool) -> Iterator[str]:
+def _matching(op: Op, numbers: bool) -> list[str]:
     """Find out whether gradients have to be summed over broadcast axes, or cast."""
     mismatch = f"_mismatch(_out, {', '.join(op.differentiable)})"
     if len(op.arrays) != 2:
-        yield f"_match = {mismatch}"
-        return
+        return [f"_match = {mismatch}"]
     one, other = op.arrays
-    yield f"_kind = _type({one})"
-    yield f"if _kind is _type({other}):"
-    if numbers:
-        yield "    if _kind is _Number is _type(_out) and _state is None:"
-        yield f"        _result._node = {_node(op._replace(of_numbers=True), '_of_numbers')}"
-        yield "        return _result"
     alike = f"{one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
-    if op.product:  # often of an array with itself
-        alike = f"{one} is {other} or ({alike})"
-    yield f"    if {alike}:"
-    yield "        _match = None"
+    of_numbers, lean = [], []
+    if numbers:
+        of_numbers = [
+            "if _kind is _Number is _type(_out) and _state is None:",
+            f"    _result._node = {_node(op._replace(of_numbers=True), '_of_numbers')}",
+            "    return _result",
+        ]
     if op.product:
-        yield "        if _large is not None and _count(_out) >= _large:"
-        yield f"            _op, {one}, {other} = _lean("
-        yield f"                _op, {one}, {other}, _{one}_node, _{other}_node"
-        yield "            )"
-    yield "    else:"
-    yield f"        _match = {mismatch}"
-    # With a real scalar, the result is as the other one.
-    yield f"elif _type({other}) in _SCALARS or _kind in _SCALARS:"
-    yield "    _match = None"
-    yield "else:"
-    yield f"    _match = {mismatch}"
+        alike = f"{one} is {other} or ({alike})"  # often of an array with itself
+        lean = [
+            "if _large is not None and _count(_out) >= _large:",
+            f"    _op, {one}, {other} = _lean(",
+            f"        _op, {one}, {other}, _{one}_node, _{other}_node",
+            "    )",
+        ]
+    slots = {"one": one, "other": other, "alike": alike, "mismatch": mismatch}
+    return filled(_MATCHING, of_numbers=of_numbers, lean=lean, **slots).splitlines()
+
+
+def _options(op: Op) -> str:
+    return "{" + ", ".join(f"{name!r}: {name}" for name in op.options) + "}"
 
 
 def filled(template: str, **slots: str | Iterable[str]) -> str:
     """Fill the slots of a skeleton; what is written above an empty one goes with it."""
-    words = {name: value for name, value in slots.items() if isinstance(value, str)}
+    slots |= {"RANK": str(RANK), "OP": str(OP), "FIRST": str(FIRST)}
     found: list[str] = []
     for line in template.strip().splitlines():
-        margin, _, name = line.partition("{")
-        if margin.strip():
-            found.append(line if line.lstrip().startswith("#") else line.format_map(words))
+        slot = fullmatch(r"( *)\{(\w+)\}", line)
+        if slot is None:
+            found.append(line.format_map(slots))
             continue
-        if not name:
-            found.append(line)
-            continue
-        lines = [*slots[name.rstrip("}")]]
+        margin, lines = slot[1], [*slots[slot[2]]]
         while not lines and found[-1].startswith(f"{margin}#"):
             found.pop()
         found += [margin + each for each in lines]
