@@ -143,7 +143,7 @@ def retaken(view: View, base: Variable) -> Variable:
         # Few programs write to views: what enters a state is imported then.
         with later("agnograd._hooks.entering", "entered")(
             recording=view._recorded,
-            hooks=lambda: None,
+            hooks=False,
             kept=lambda *nodes: nodes,
             tape=_UNHEARD if tape is None else tape(),
         ):

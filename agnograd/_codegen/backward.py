@@ -8,7 +8,7 @@ for most.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from agnograd._codegen.forward import filled, indented
 from agnograd._graph.nodes import FIRST, OP, RANK
@@ -93,7 +93,7 @@ def backward_source(op: Op, manner: Manner, pullbacks: Pullbacks) -> str:
     else:
         edges = "".join(f"(_{name}_edge, _{name}_grad), " for name in op.differentiable)
         gradients, pairs = _gradients(op, manner, pullbacks), f"({edges})"
-    return filled(_BACKWARD, **_names(op), gradients=gradients, pairs=pairs)
+    return "\n".join([*filled(_BACKWARD, **_names(op), gradients=gradients, pairs=pairs), ""])
 
 
 def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> str:
@@ -112,16 +112,15 @@ def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> st
         returning = [*_arrival(op, op.differentiable[0], looks), *returning]
     else:
         gradients, returning = [*_handed_on(op, manner, pullbacks, looks)], ["return _first"]
-    freeing = _freeing(op)
-    source = filled(_STEP, **_names(op), gradients=gradients, freeing=freeing, returning=returning)
+    slots = _names(op) | {"gradients": gradients, "freeing": _freeing(op), "returning": returning}
+    head, *body = filled(_STEP, **slots)
     computes = any(rule.function not in (1, -1) for rule in op.rules.values())
     if manner == "guarded" and computes:  # what is not finite, of elements that are left out
-        head, *body = source.splitlines()
-        source = "\n".join([head, "    with _quiet():", *indented(body)]) + "\n"
-    return source
+        body = ["    with _quiet():", *indented(body)]
+    return "\n".join([head, *body, ""])
 
 
-def _names(op: Op) -> dict[str, str]:
+def _names(op: Op) -> dict[str, Any]:
     saved = [saved.name for saved in saved_values(op)]
     edges = ["*_edges"] if op.sequence else [f"_{name}_edge" for name in op.differentiable]
     unpacked = ", ".join(["_", "_", "_op", *saved, *edges])
@@ -148,7 +147,7 @@ def _handed_on(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> Ite
             shared = f"_{name}_shared, {op.differentiable[1 - number]}, g"
             take = f"gradients[_rank].take({shared})"
             join = f"arrivals.join({edge}, node, {shared})"
-            lines = filled(_JOINING, edge=edge, take=take, join=join, lines=lines).splitlines()
+            lines = filled(_JOINING, edge=edge, take=take, join=join, lines=lines)
         yield f"if {edge} is not None:"
         yield from indented(lines)
 
@@ -182,8 +181,9 @@ def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     texts = [_ARRIVAL, _READ]
     if op.of_numbers:  # most often elements that were read, which arrays hardly ever are
         texts.reverse()
-    one, other = [filled(each, edge=edge, grad=grad, there=there, turn=turn) for each in texts]
-    lines = f"{one}el{other}".splitlines()
+    slots = {"edge": edge, "grad": grad, "there": there, "turn": turn}
+    lines, (first, *rest) = [filled(each, **slots) for each in texts]
+    lines += [f"el{first}", *rest]
     if looks:
         large = f"_type({grad}) in _viewable and _count({grad}) >= _large"
         lines = [f"if {large}:", "    arrivals.special = True", *lines]

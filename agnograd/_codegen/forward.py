@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from inspect import Parameter
 from re import fullmatch
-from typing import Literal
+from typing import Any, Literal
 
 from agnograd._graph.nodes import FIRST, OP, RANK
 from agnograd._ops.op import Op
@@ -26,25 +27,37 @@ OPERANDS: dict[Form, tuple[str, ...]] = {
 # numbers that a result could depend on smoothly, so no Variable is looked for in them.
 STRUCTURE = frozenset({"copy", "device", "dtype", "keepdims"})
 
-# A slot is a line with a name in braces. Comments above a slot belong to it.
+# These texts are filled by ``filled``, which says what stands in them.
 _FORWARD = """
 def {name}{signature}:
-    # Writes to a view of this array reach it.
-    {base}
+    # Writes to a view of this array reach it.  ? view
+    _base = {base}  ? view
     # A Variable gives its raw array, and the node that made it. Anything else is checked.
     {unwrapping}
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    {call}
+    _op = _call  ? recorded
     _state = _mode()
     if _state is None or not _state.looks:
         {computed}
     else:
-        {observed}
+        {seen} = _state.compute(
+            _call, {kernel}, {positional}, {inputs}, {options}, {nodes}
+        )
     # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
-    {result}
+    _result = _next(_blank)  ? one
+    _result._raw = _out  ? one
+    if not ({constant}) and (_state is None or _state.recording):  ? recorded
+        {node}
+        if _state is not None and _state.watches:
+            _state.recorded({place}, _out)
+        _result = _wrap_outputs(_out, _node)  ? not one
+    else:  ? recorded
+        {untracked}
+    {untracked}  ? not recorded
+    return {returned}
 """
 
 # One element is not a view. If a leaf is read, it keeps its shape and dtype itself.
@@ -67,26 +80,21 @@ if _type(_out) is _Number or _type(_out) in _scalars:
 _MATCHING = """
 _kind = _type({one})
 if _kind is _type({other}):
-    {of_numbers}
+    if _kind is _Number is _type(_out) and _state is None:  ? numbers
+        _result._node = {of_numbers}
+        return _result
     if {alike}:
         _match = None
-        {lean}
+        if _large is not None and _count(_out) >= _large:  ? product
+            _op, {one}, {other} = _lean(
+                _op, {one}, {other}, _{one}_node, _{other}_node
+            )
     else:
         _match = {mismatch}
 elif _type({other}) in _SCALARS or _kind in _SCALARS:
     _match = None
 else:
     _match = {mismatch}
-"""
-
-# Of two inputs, which values are saved depends on which one is tracked: that is asked once.
-_EITHER = """
-if _{other}_node is None:
-    {place} = {with_one}
-elif _{one}_node is None:
-    {place} = {with_other}
-else:
-    {place} = {with_both}
 """
 
 
@@ -96,31 +104,44 @@ def forward_source(op: Op, form: Form, computed: Sequence[str], numbers: bool) -
     ``computed`` are the lines that compute ``_out`` from the raw arrays, where no hook looks;
     ``numbers`` says whether there is a form for numbers.
     """
-    return filled(
+    one, given, recorded = op.outputs == "one", arguments(op), bool(op.differentiable)
+    options = "{" + ", ".join(f"{name!r}: {name}" for name in op.options) + "}"
+    inputs = _tuple(f"*{name}" if name == op.sequence else name for name in op.arrays)
+    # What takes only the inputs needs no function that binds options.
+    plain = given == inputs.strip("(), ")
+    nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
+    untracked = " and ".join(f"_{name}_node is None" for name in op.differentiable)
+    constant = "not any(_edges)" if op.sequence else untracked
+    if op.may_cast:  # a result that is cast to integers has no gradient
+        constant += " or _out.dtype not in _inexact"
+    place, returned = "_result._node" if one else "_node", "_result"
+    if op.view is not None:
+        # One element of an array is a view only where the library does not make a scalar of it.
+        only = " if _type(_out) in _viewable else _result" if "key" in op.options else ""
+        returned = f"_view(_result, _base, {options}){only}"
+    lines = filled(
         _FORWARD,
         name=op.name.rpartition(".")[2],
         signature="(x2, x1, /)" if form == "reflected" else op.text[op.text.index("(") :],
-        base=[] if op.view is None else [f"_base = {op.sequence or 'x'}"],
+        view=op.view,
+        base=op.sequence or "x",
         unwrapping=_unwrapping(op, form),
-        call=["_op = _call"] if op.differentiable else [],
+        recorded=recorded,
         computed=computed,
-        observed=_observed(op),
-        result=_result(op, numbers),
+        seen=f"_op, _out, {nodes}" if recorded else "_, _out, _",
+        kernel="_kernel" if plain else f"_partial(_kernel, {given})",
+        positional=inputs if plain else "()",
+        inputs=inputs,
+        options=options,
+        nodes=nodes,
+        one=one,
+        constant=constant,
+        node=_new_node(op, place, numbers) if recorded else (),
+        place=place,
+        untracked=["_result._node = None" if one else "_result = _wrap(_out)"],
+        returned=returned,
     )
-
-
-def _observed(op: Op) -> Iterator[str]:
-    """Compute between hooks, or for a manager, which leaves out some nodes."""
-    given = arguments(op)
-    inputs = _tuple(f"*{name}" if name == op.sequence else name for name in op.arrays)
-    nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
-    # What takes only the inputs needs no function that binds options.
-    plain = given == inputs.strip("(), ")
-    kernel, positional = ("_kernel", inputs) if plain else (f"_partial(_kernel, {given})", "()")
-    results = f"_op, _out, {nodes}" if op.differentiable else "_, _out, _"
-    yield f"{results} = _state.compute("
-    yield f"    _call, {kernel}, {positional}, {inputs}, {_options(op)}, {nodes}"
-    yield ")"
+    return "\n".join([*lines, ""])
 
 
 def _unwrapping(op: Op, form: Form) -> Iterator[str]:
@@ -128,38 +149,34 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
 
     Operands of an operator that are not arrays leave the answer to their own types.
     """
-    operands = OPERANDS[form]
     # What Python calls an operator of is a Variable of this backend, whatever the other one is.
     own = {"operator": op.arrays[:1], "reflected": ("x2",)}.get(form, ())
     # Two arrays that are promoted together; indices beside an array are not.
     together = len(op.arrays) == 2 and len(op.differentiable) != 1
-    beside = dict(zip(op.arrays, reversed(op.arrays), strict=True)) if together else {}
     for name in op.arrays:
+        tracked = name in op.differentiable
         if name == op.sequence:
             yield f"{name}, _edges = _unwrap_each(_call, {name!r}, {name})"
-            continue
-        tracked = name in op.differentiable
-        taken = [f"_{name}_node = {name}._node"] * tracked + [f"{name} = {name}._raw"]
-        if name in own:
-            yield from taken
-            continue
-        yield f"if _type({name}) is _Variable:"
-        yield from indented(taken)
-        if tracked:
-            yield f"elif _type({name}) in _plain:"
-            yield f"    _{name}_node = None"
-            yield "else:"
+        elif name in own:
+            yield from [f"_{name}_node = {name}._node"] * tracked
+            yield f"{name} = {name}._raw"
         else:
-            yield f"elif _type({name}) not in _plain:"
-        if name in operands:
-            if form == "ufunc":  # which takes lists for arrays
-                yield f"    if _type({name}) is list or _type({name}) is tuple:"
-                yield f"        {name} = _as_operand(_domain, {name})"
-            yield f"    if not _is_operand(_call, {name}):"
-            yield "        return NotImplemented"
-        node = f"_{name}_node" if tracked else "_"
-        other = f", {beside[name]}" if together else ""
-        yield f"    {name}, {node} = _unwrap(_call, {name!r}, {name}{other})"
+            yield f"if _type({name}) is _Variable:"
+            yield from [f"    _{name}_node = {name}._node"] * tracked
+            yield f"    {name} = {name}._raw"
+            if tracked:
+                yield f"elif _type({name}) in _plain:"
+                yield f"    _{name}_node = None"
+            yield "else:" if tracked else f"elif _type({name}) not in _plain:"
+            if name in OPERANDS[form]:
+                if form == "ufunc":  # which takes lists for arrays
+                    yield f"    if _type({name}) is list or _type({name}) is tuple:"
+                    yield f"        {name} = _as_operand(_domain, {name})"
+                yield f"    if not _is_operand(_call, {name}):"
+                yield "        return NotImplemented"
+            node = f"_{name}_node" if tracked else "_"
+            given = ", ".join([name, *(each for each in op.arrays if together and each != name)])
+            yield f"    {name}, {node} = _unwrap(_call, {name!r}, {given})"
     if form in ("reflected", "ufunc"):
         # complex takes NumPy's float64 for a float, and answers as Python
         yield "if _type(x1) is complex:"
@@ -190,56 +207,23 @@ def arguments(op: Op) -> str:
     return ", ".join(parts)
 
 
-def _result(op: Op, numbers: bool) -> Iterator[str]:
-    """Return the output as Variables, with a node if an input has one."""
-    one = op.outputs == "one"
-    if one:
-        yield "_result = _next(_blank)"
-        yield "_result._raw = _out"
-    unrecorded = "_result._node = None" if one else "_result = _wrap(_out)"
-    if not op.differentiable:
-        yield from [unrecorded, "return _result"] if one else ["return _wrap(_out)"]
-        return
-    constant = " and ".join(f"_{name}_node is None" for name in op.differentiable)
-    if op.sequence:
-        constant = "not any(_edges)"
-    if op.may_cast:  # a result that is cast to integers has no gradient
-        constant = f"{constant} or _out.dtype not in _inexact"
-    yield f"if not ({constant}) and (_state is None or _state.recording):"
-    yield from indented(_new_node(op, numbers))
-    yield "else:"
-    yield f"    {unrecorded}"
-    if op.view is None:
-        yield "return _result"
-        return
-    view = f"_view(_result, _base, {_options(op)})"
-    # One element of an array is a view only where the library does not make a scalar of it.
-    only = " if _type(_out) in _viewable else _result" if "key" in op.options else ""
-    yield f"return {view}{only}"
-
-
-def _new_node(op: Op, numbers: bool) -> Iterator[str]:
-    """Make the node of the output, and connect what is returned to it."""
+def _new_node(op: Op, place: str, numbers: bool) -> Iterator[str]:
+    """Make the node of the output."""
     if op.broadcasts:
         yield from _matching(op, numbers)
     if op.reads:
-        reading = filled(_READING, name=op.arrays[0], node=_node(op, "_reading"))
-        yield from reading.splitlines()
-    place = "_result._node" if op.outputs == "one" else "_node"
+        yield from filled(_READING, name=op.arrays[0], node=_node(op, "_reading"))
     if len(op.differentiable) == 2 and any(saved.users for saved in saved_values(op)):
+        # What is saved depends on which of the two is tracked: that is asked once.
         one, other = op.differentiable
-        nodes = {
-            "with_one": _node(op, "_op", (one,)),
-            "with_other": _node(op, "_op", (other,)),
-            "with_both": _node(op, "_op", (one, other)),
-        }
-        yield from filled(_EITHER, one=one, other=other, place=place, **nodes).splitlines()
+        yield f"if _{other}_node is None:"
+        yield f"    {place} = {_node(op, '_op', (one,))}"
+        yield f"elif _{one}_node is None:"
+        yield f"    {place} = {_node(op, '_op', (other,))}"
+        yield "else:"
+        yield f"    {place} = {_node(op, '_op', (one, other))}"
     else:
         yield f"{place} = {_node(op, '_op')}"
-    yield "if _state is not None and _state.watches:"
-    yield f"    _state.recorded({place}, _out)"
-    if op.outputs != "one":
-        yield "_result = _wrap_outputs(_out, _node)"
 
 
 def _node(op: Op, call: str, tracked: tuple[str, ...] | None = None) -> str:
@@ -265,43 +249,41 @@ def _matching(op: Op, numbers: bool) -> list[str]:
         return [f"_match = {mismatch}"]
     one, other = op.arrays
     alike = f"{one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
-    of_numbers, lean = [], []
-    if numbers:
-        of_numbers = [
-            "if _kind is _Number is _type(_out) and _state is None:",
-            f"    _result._node = {_node(op._replace(of_numbers=True), '_of_numbers')}",
-            "    return _result",
-        ]
-    if op.product:
-        alike = f"{one} is {other} or ({alike})"  # often of an array with itself
-        lean = [
-            "if _large is not None and _count(_out) >= _large:",
-            f"    _op, {one}, {other} = _lean(",
-            f"        _op, {one}, {other}, _{one}_node, _{other}_node",
-            "    )",
-        ]
-    slots = {"one": one, "other": other, "alike": alike, "mismatch": mismatch}
-    return filled(_MATCHING, of_numbers=of_numbers, lean=lean, **slots).splitlines()
+    return filled(
+        _MATCHING,
+        one=one,
+        other=other,
+        numbers=numbers,
+        of_numbers=_node(op._replace(of_numbers=True), "_of_numbers"),
+        product=op.product,  # often of an array with itself
+        alike=f"{one} is {other} or ({alike})" if op.product else alike,
+        mismatch=mismatch,
+    )
 
 
-def _options(op: Op) -> str:
-    return "{" + ", ".join(f"{name!r}: {name}" for name in op.options) + "}"
+def filled(text: str, **slots: Any) -> list[str]:
+    """Return the lines of a text, with what stands for the names in braces.
 
-
-def filled(template: str, **slots: str | Iterable[str]) -> str:
-    """Fill the slots of a skeleton; what is written above an empty one goes with it."""
-    slots |= {"RANK": str(RANK), "OP": str(OP), "FIRST": str(FIRST)}
+    A line that is only such a name stands for any number of lines. One that ends with ``? name``,
+    and all that is indented below it, is there if the slot is true; ``? not name`` if it is false.
+    """
+    slots |= {"RANK": RANK, "OP": OP, "FIRST": FIRST}
     found: list[str] = []
-    for line in template.strip().splitlines():
-        slot = fullmatch(r"( *)\{(\w+)\}", line)
-        if slot is None:
-            found.append(line.format_map(slots))
+    left_out = sys.maxsize  # the margin of the line above that is
+    for line in text.strip("\n").splitlines():
+        code, _, condition = line.strip().partition("  ? ")
+        margin = line[: len(line) - len(line.lstrip())]
+        if len(margin) > left_out:
             continue
-        margin, lines = slot[1], [*slots[slot[2]]]
-        while not lines and found[-1].startswith(f"{margin}#"):
-            found.pop()
-        found += [margin + each for each in lines]
-    return "\n".join(found) + "\n"
+        left_out = sys.maxsize
+        negated = condition.startswith("not ")
+        if condition and bool(slots[condition.removeprefix("not ")]) is negated:
+            left_out = len(margin)
+        elif slot := fullmatch(r"\{(\w+)\}", code):
+            found += [margin + each for each in slots[slot[1]]]
+        else:
+            found.append(margin + code.format_map(slots))
+    return found
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:

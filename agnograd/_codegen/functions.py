@@ -68,7 +68,7 @@ _SHARED = {
 
 
 def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> FunctionType:
-    """Return the op's function: see ``agnograd._codegen.deferring.compile_op``."""
+    """Return the op's function, as ``agnograd._codegen.deferring.compile_op`` does."""
     scope = (
         _SHARED
         | dict(domain.scope)
@@ -224,9 +224,8 @@ def _bound(
     function: Callable[..., Any], domain: Domain, saved_names: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Return ``(g, node, into=None) -> array`` from an op's function that changes arrays."""
-    given = {"into": "into", "g": "g", "xp": "xp", "backend": "backend"}
-    given |= {name: f"node[{place}]" for place, name in enumerate(saved_names, FIRST)}
-    arguments = ", ".join(given[name] for name in signature(function).parameters)
+    given = {name: f"node[{place}]" for place, name in enumerate(saved_names, FIRST)}
+    arguments = ", ".join(given.get(name, name) for name in signature(function).parameters)
     scope = {"function": function, "backend": domain.backend, "xp": domain.raw}
     source = f"def accumulate(g, node, into=None):\n    return function({arguments})"
     return function_from(source, scope)

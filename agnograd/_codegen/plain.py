@@ -53,18 +53,23 @@ def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Cal
 
 
 def _apply(
-    op: Op, call: SharedCall, kernel: Callable[..., Any], form: Form, given: dict[str, Any]
+    op: Op, call: SharedCall, kernel: Callable[..., Any], form: Form, values: dict[str, Any]
 ) -> Any:
     """Compute an op, and record it if an input has a node."""
-    domain, base = call.domain, given[op.sequence or "x"] if op.view is not None else None
-    values = given
-    edges: Sequence[Edge | None] = ()
+    domain, base = call.domain, values[op.sequence or "x"] if op.view is not None else None
+    edges: list[Edge | None] = []
     for name in op.arrays:
-        if name in OPERANDS[form] and not _takes(call, values, name, form):
-            return NotImplemented
-        edges = (*edges, *_unwrap(op, call, values, name))
+        if name in OPERANDS[form]:
+            if form == "ufunc" and type(values[name]) in (list, tuple):  # which takes these, too
+                values[name] = domain.scope["_as_operand"](domain, values[name])
+            if not domain.scope["_is_operand"](call, values[name]):
+                return NotImplemented
+        edges += _unwrap(op, call, values, name)
     for name in op.options:
-        values[name] = _option(call, name, values[name])
+        if name == "key":
+            values[name] = domain.scope["_raw_key"](values[name])
+        elif name not in STRUCTURE:
+            values[name] = domain.scope["_option"](call, name, values[name])
     if form in ("reflected", "ufunc") and type(values["x1"]) is complex:
         values["x2"] = domain.backend.array(values["x2"])  # which would answer as Python does
     state, out = current_mode(), None
@@ -76,7 +81,8 @@ def _apply(
         arrays = [values[name] for name in op.arrays if name != op.sequence]
         inputs = (*arrays, *(values[op.sequence] if op.sequence else ()))
         options = {name: values[name] for name in op.options}
-        made, out, edges = state.compute(call, compute, (), inputs, options, tuple(edges))
+        made, out, nodes = state.compute(call, compute, (), inputs, options, tuple(edges))
+        edges = [*nodes]
     if state is not None and not state.recording:
         edges = [None for _ in edges]
     if not any(edges) or (op.may_cast and not domain.is_inexact(out.dtype)):
@@ -88,7 +94,10 @@ def _apply(
             state.recorded(node, out)
         one = op.outputs == "one"
         result = domain.Variable._make(out, node) if one else domain.wrap_outputs(out, node)
-    return result if op.view is None else _view(op, domain, result, out, base, values)
+    if op.view is None or ("key" in op.options and type(out) not in domain.viewable_types):
+        return result  # also one element, of a library that makes a scalar of it
+    options = {name: values[name] for name in op.options}
+    return (domain.view if op.outputs == "one" else domain.views)(op, result, base, options)
 
 
 def _unwrap(op: Op, call: SharedCall, values: dict[str, Any], name: str) -> Sequence[Edge | None]:
@@ -101,21 +110,6 @@ def _unwrap(op: Op, call: SharedCall, values: dict[str, Any], name: str) -> Sequ
     beside = [values[other] for other in op.arrays if other != name] if together else []
     values[name], node = names["_unwrap"](call, name, values[name], *beside)
     return [node] if name in op.differentiable else []
-
-
-def _takes(call: SharedCall, values: dict[str, Any], name: str, form: Form) -> bool:
-    """Return whether an operator takes an operand; a ufunc takes lists for arrays."""
-    domain = call.domain
-    if form == "ufunc" and type(values[name]) in (list, tuple):
-        values[name] = domain.scope["_as_operand"](domain, values[name])
-    takes: bool = domain.scope["_is_operand"](call, values[name])
-    return takes
-
-
-def _option(call: SharedCall, name: str, value: Any) -> Any:
-    if name == "key":
-        return call.domain.scope["_raw_key"](value)
-    return value if name in STRUCTURE else call.domain.scope["_option"](call, name, value)
 
 
 def _computed(op: Op, kernel: Callable[..., Any], values: Values) -> Any:
@@ -152,14 +146,6 @@ def _fact(x: Any, name: str) -> Any:
     return device_of(x) if name == "device" else getattr(x, name)
 
 
-def _view(op: Op, domain: Domain, result: Any, out: Any, base: Any, values: Values) -> Any:
-    """Return a result as a view of an input, where it is one."""
-    options = {name: values[name] for name in op.options}
-    if "key" in options and type(out) not in domain.viewable_types:
-        return result  # one element, of a library that makes a scalar of it
-    return (domain.view if op.outputs == "one" else domain.views)(op, result, base, options)
-
-
 # -- backward --------------------------------------------------------------------------------------
 
 
@@ -182,8 +168,7 @@ def _gradients(op: Op, guard: bool, g: Any, node: Node, xp: Any = None) -> Pairs
     """Return each edge of a node and its gradient, by the rule."""
     call = node[OP]
     xp = call.domain.raw if xp is None else xp
-    known = dict(zip(call.saved_names, node[FIRST : call.first], strict=True))
-    known |= {"g": g, "xp": xp}
+    known = {**_saved_in(node), "g": g, "xp": xp}
     edges = node[call.first :]
     if op.sequence:
         ((name, rule),) = op.rules.items()
@@ -221,6 +206,10 @@ def _gradient(op: Op, number: int, guard: bool, known: Values, domain: Domain) -
 def _masks(op: Op, node: Node) -> bool:
     if not callable(op.masks):
         return True
-    call = node[OP]
-    known = dict(zip(call.saved_names, node[FIRST : call.first], strict=True))
+    known = _saved_in(node)
     return op.masks(*(known[name] for name in parameters_of(op.masks)))
+
+
+def _saved_in(node: Node) -> dict[str, Any]:
+    call = node[OP]
+    return dict(zip(call.saved_names, node[FIRST : call.first], strict=True))

@@ -24,16 +24,18 @@ _USUAL = Mode(True, None, None)
 class entered:  # noqa: N801 - used as a statement: with entered(...)
     """Enter a state: a context manager that leaves everything that it is not given as it is."""
 
-    __slots__ = ("_inside", "_kept", "_recording", "_tape")
+    __slots__ = ("_hooks", "_inside", "_kept", "_recording", "_tape")
 
     def __init__(
         self,
         recording: bool | None = None,
+        hooks: bool = True,
         kept: Kept | None = None,
         tape: Recorder | None = None,
         inside: bool = False,
     ) -> None:
         self._recording = recording
+        self._hooks = hooks
         self._kept = kept
         self._tape = tape
         self._inside = inside
@@ -56,7 +58,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         around = outer or _USUAL
         return Mode(
             around.recording if self._recording is None else self._recording,
-            around.hooks,
+            around.hooks if self._hooks else None,
             outer,
             self._kept or around.kept,
             self._tape or around.tape,
