@@ -135,9 +135,7 @@ class _Renamed(ast.NodeTransformer):
     ``found`` is what it finds in its module, by the new names.
     """
 
-    def __init__(
-        self, function: FunctionType, prefix: str, arguments: Mapping[str, ast.expr]
-    ) -> None:
+    def __init__(self, function: Any, prefix: str, arguments: Mapping[str, ast.expr]) -> None:
         self.own, self.prefix, self.arguments = function.__code__.co_varnames, prefix, arguments
         self.known = ChainMap(function.__globals__, vars(builtins))
         self.found: dict[str, Any] = {}

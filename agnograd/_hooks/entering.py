@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from contextlib import ExitStack
-from copy import copy
 from functools import partial, wraps
 from operator import call
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -99,8 +98,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
             inspect.isgeneratorfunction: _generator,
         }
         decorate = next((kind for is_one, kind in kinds.items() if is_one(told)), _function)
-        decorated: F = wraps(function)(decorate(self, function))
-        return decorated
+        return wraps(function)(decorate(self, function))  # type: ignore[return-value]
 
 
 def _close(inner: Mode | None, outer: Mode | None, error: tuple[Any, ...]) -> None:
@@ -151,6 +149,8 @@ def _generator(state: entered, function: Callable[..., Any]) -> Callable[..., An
 
 
 def _coroutine(state: entered, function: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+    from copy import copy  # few programs need it
+
     async def coroutine(*args: Any, **kwargs: Any) -> Any:
         # What waits may be closed in another context, as by the garbage collector. There the state
         # was not entered, and each call has one of its own, so that it leaves that of no other.
