@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import ExitStack
 from functools import partial, wraps
-from operator import call
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._graph.nodes import RANK
@@ -114,33 +113,58 @@ def _close(inner: Mode | None, outer: Mode | None, error: tuple[Any, ...]) -> No
         stack.pop_all().__exit__(*error)
 
 
+# What is decorated can be pickled together with its function: it refers to these by their names.
+def _call(state: entered, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    outer = current_mode()
+    try:
+        with state:
+            return function(*args, **kwargs)
+    finally:
+        set_mode(outer)
+
+
+async def _awaited(
+    state: entered, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+) -> Any:
+    from copy import copy  # few programs need it
+
+    # What waits may be closed in another context, as by the garbage collector. There the state was
+    # not entered, and each call has one of its own, so that it leaves that of no other call.
+    own = copy(state)
+    try:
+        with own:
+            return await function(*args, **kwargs)
+    finally:
+        own.__exit__(None, None, None)  # where an interrupt kept it from being left
+
+
 def _function(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        outer = current_mode()
-        try:
-            with state:
-                return function(*args, **kwargs)
-        finally:
-            set_mode(outer)
+        return _call(state, function, *args, **kwargs)
 
     return wrapper
 
 
-def _generator(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
-    run = _function(state, call)
+def _coroutine(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
+        return await _awaited(state, function, *args, **kwargs)
 
+    return coroutine
+
+
+def _generator(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
     def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         running = function(*args, **kwargs)
         step: Callable[[], Any] = partial(next, running)
         while True:
             try:
-                value = run(step)
+                value = _call(state, step)
             except StopIteration as end:
                 return end.value
             try:
                 step = partial(running.send, (yield value))
             except GeneratorExit:
-                run(running.close)
+                _call(state, running.close)
                 raise
             except BaseException as error:
                 step = partial(running.throw, error)
@@ -148,37 +172,19 @@ def _generator(state: entered, function: Callable[..., Any]) -> Callable[..., An
     return generator
 
 
-def _coroutine(state: entered, function: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
-    from copy import copy  # few programs need it
-
-    async def coroutine(*args: Any, **kwargs: Any) -> Any:
-        # What waits may be closed in another context, as by the garbage collector. There the state
-        # was not entered, and each call has one of its own, so that it leaves that of no other.
-        own = copy(state)
-        try:
-            with own:
-                return await function(*args, **kwargs)
-        finally:
-            own.__exit__(None, None, None)  # where an interrupt kept it from being left
-
-    return coroutine
-
-
 def _async_generator(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
-    run = _coroutine(state, call)
-
     async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         running = function(*args, **kwargs)
         step: Callable[[], Any] = running.__anext__
         while True:
             try:
-                value = await run(step)
+                value = await _awaited(state, step)
             except StopAsyncIteration:
                 return
             try:
                 step = partial(running.asend, (yield value))
             except GeneratorExit:
-                await run(running.aclose)
+                await _awaited(state, running.aclose)
                 raise
             except BaseException as error:
                 step = partial(running.athrow, error)
