@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 from agnograd._codegen.forward import filled, indented
-from agnograd._graph.nodes import FIRST, OP, RANK
+from agnograd._graph.nodes import FIRST, RANK
 from agnograd._ops.op import Itself, Op, Rule
 from agnograd._ops.saved import saved_values
 
@@ -43,10 +43,16 @@ def {name}_step(g, node, gradients, arrivals, keep):
     # added. A node that is reached for the first time gets its turn: the first of them is
     # returned, and the others are queued. Leaves, and elements that were read, need no turn.
     {gradients}
+    for _edge, _grad in zip(_edges, _grads):  ? sequence
+        if _grad is not None:
+            arrivals.add(_edge, _grad, _domain)
     # What the node saved is freed.
     if not keep:
-        {freeing}
-    {returning}
+        node[{OP}] = _freed  ? numbers
+        node[{OP}] = _freed if _op is _call else _op.when_freed()[0]  ? not numbers
+        {emptied} = None  ? emptied
+    {arrival}
+    return {returned}
 """
 
 _ARRIVAL = """
@@ -54,7 +60,12 @@ if {there}:
     arrivals.add({edge}, {grad}, _domain)
 elif {edge}[{OP}].turn:
     gradients[_rank] = {grad}
-    {turn}
+    return {edge}  ? only
+    _first = {edge}  ? first
+    if _first is None:  ? later
+        _first = {edge}
+    else:  ? later
+        _push(arrivals.queue, {edge})
 elif {edge}[{OP}] is _UNWATCHED:
     gradients[_rank] = {grad}
     arrivals.leaves.append({edge})
@@ -88,11 +99,9 @@ def backward_source(op: Op, manner: Manner, pullbacks: Pullbacks) -> str:
     On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
     under ``create_graph`` they are Variables and the differentiable namespace.
     """
-    if op.sequence:
-        gradients, pairs = _fitted(op), "tuple(zip(_edges, _grads))"
-    else:
-        edges = "".join(f"(_{name}_edge, _{name}_grad), " for name in op.differentiable)
-        gradients, pairs = _gradients(op, manner, pullbacks), f"({edges})"
+    edges = "".join(f"(_{name}_edge, _{name}_grad), " for name in op.differentiable)
+    pairs = "tuple(zip(_edges, _grads))" if op.sequence else f"({edges})"
+    gradients = _gradients(op, manner, pullbacks)
     return "\n".join([*filled(_BACKWARD, **_names(op), gradients=gradients, pairs=pairs), ""])
 
 
@@ -103,17 +112,24 @@ def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> st
     is reached is returned: the queue still lacks it. What the node saved is freed unless ``keep``.
     ``looks`` says whether a gradient may be large where the cotangent is not.
     """
-    returning = ["return None"]
-    if op.sequence:
-        each = ["    if _grad is not None:", "        arrivals.add(_edge, _grad, _domain)"]
-        gradients = [*_fitted(op), "for _edge, _grad in zip(_edges, _grads):", *each]
-    elif len(op.differentiable) == 1:
-        gradients = [*_gradients(op, manner, pullbacks)]
-        returning = [*_arrival(op, op.differentiable[0], looks), *returning]
-    else:
-        gradients, returning = [*_handed_on(op, manner, pullbacks, looks)], ["return _first"]
-    slots = _names(op) | {"gradients": gradients, "freeing": _freeing(op), "returning": returning}
-    head, *body = filled(_STEP, **slots)
+    several = len(op.differentiable) > 1
+    arrival = [] if several or op.sequence else _arrival(op, op.differentiable[0], looks)
+    handed_on = _handed_on(op, manner, pullbacks, looks)
+    # As agnograd._graph.nodes.forget, for a known op. Numbers, shapes, dtypes and the like stay:
+    # nobody reads them, and they are not arrays.
+    small = {"match"} | {f"{name}_{what}" for name in op.arrays for what in ("shape", "dtype")}
+    saved = [] if op.of_numbers else [saved.name for saved in saved_values(op)]
+    places = [f"node[{place}]" for place, name in enumerate(saved, FIRST) if name not in small]
+    head, *body = filled(
+        _STEP,
+        **_names(op),
+        gradients=handed_on if several else _gradients(op, manner, pullbacks),
+        sequence=op.sequence,
+        numbers=op.of_numbers,
+        emptied=" = ".join(places),
+        arrival=arrival,
+        returned="_first" if several else "None",
+    )
     computes = any(rule.function not in (1, -1) for rule in op.rules.values())
     if manner == "guarded" and computes:  # what is not finite, of elements that are left out
         body = ["    with _quiet():", *indented(body)]
@@ -129,8 +145,7 @@ def _names(op: Op) -> dict[str, Any]:
 
 def _handed_on(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
     """Compute the gradients of several inputs, and hand each on at once."""
-    if not pullbacks.keys() >= set(op.differentiable):
-        yield from _conjugated(op, manner)
+    yield from _conjugated(op, manner, pullbacks)
     yield "_first = None"
     if op.product and not pullbacks:  # whose results may be shared
         # The two gradients of x * x are the same, and are added up here.
@@ -152,38 +167,17 @@ def _handed_on(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> Ite
         yield from indented(lines)
 
 
-def _freeing(op: Op) -> Iterator[str]:
-    """Free what the node saved: as ``agnograd._graph.nodes.forget``, for a known op.
-
-    Numbers, shapes, dtypes and the like stay: nobody reads them, and they are not arrays.
-    """
-    if op.of_numbers:
-        yield f"node[{OP}] = _freed"
-        return
-    yield f"node[{OP}] = _freed if _op is _call else _op.when_freed()[0]"
-    saved = [saved.name for saved in saved_values(op)]
-    small = {"match"} | {f"{name}_{what}" for name in op.arrays for what in ("shape", "dtype")}
-    if places := [place for place, name in enumerate(saved, FIRST) if name not in small]:
-        yield f"{' = '.join(f'node[{place}]' for place in places)} = None"
-
-
 def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     """Hand the gradient with respect to one input on."""
     edge, grad = f"_{name}_edge", f"_{name}_grad"
-    there = "_there" if name in op.stacks else f"(_rank := {edge}[{RANK}]) in gradients"
-    if len(op.differentiable) == 1:
-        turn = [f"return {edge}"]
-    elif name == op.differentiable[0]:
-        turn = [f"_first = {edge}"]
-    else:
-        queue = [f"    _first = {edge}", "else:", f"    _push(arrivals.queue, {edge})"]
-        turn = ["if _first is None:", *queue]
     texts = [_ARRIVAL, _READ]
     if op.of_numbers:  # most often elements that were read, which arrays hardly ever are
         texts.reverse()
-    slots = {"edge": edge, "grad": grad, "there": there, "turn": turn}
-    lines, (first, *rest) = [filled(each, **slots) for each in texts]
-    lines += [f"el{first}", *rest]
+    there = "_there" if name in op.stacks else f"(_rank := {edge}[{RANK}]) in gradients"
+    only, first = len(op.differentiable) == 1, name == op.differentiable[0]
+    turn = {"only": only, "first": first and not only, "later": not first}
+    lines, other = [filled(each, edge=edge, grad=grad, there=there, **turn) for each in texts]
+    lines += [f"el{other[0]}", *other[1:]]
     if looks:
         large = f"_type({grad}) in _viewable and _count({grad}) >= _large"
         lines = [f"if {large}:", "    arrivals.special = True", *lines]
@@ -192,16 +186,13 @@ def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     yield from lines
 
 
-def _fitted(op: Op) -> Iterator[str]:
-    """Compute the gradients of an op that takes its arrays as a sequence."""
-    ((name, rule),) = op.rules.items()
-    yield f"_grads = _fit_each({_value(rule, name)}, _edges, {name}_shape, {name}_dtype, xp)"
-
-
 def _gradients(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
     """Compute the gradients with respect to all inputs that have an edge."""
-    if not pullbacks.keys() >= set(op.differentiable):
-        yield from _conjugated(op, manner)
+    if op.sequence:
+        ((name, rule),) = op.rules.items()
+        yield f"_grads = _fit_each({_value(rule, name)}, _edges, {name}_shape, {name}_dtype, xp)"
+        return
+    yield from _conjugated(op, manner, pullbacks)
     for name in op.differentiable:
         lines = _gradient(op, name, manner, pullbacks)
         if len(op.differentiable) == 1:
@@ -218,9 +209,10 @@ def multiplies(op: Op) -> bool:
     return any(_multiplies(rule) for rule in op.rules.values())
 
 
-def _conjugated(op: Op, manner: Manner) -> Iterator[str]:
-    """Find out whether derivatives are conjugated: those of numbers are real."""
-    if multiplies(op) and not op.of_numbers and manner != "ones":
+def _conjugated(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
+    """Find out whether derivatives are conjugated, where rules apply: those of numbers are real."""
+    asked = multiplies(op) and not pullbacks.keys() >= set(op.differentiable)
+    if asked and not op.of_numbers and manner != "ones":
         # To ask whether it is the most usual dtype takes a fraction of looking one up.
         yield "_conjugated = g.dtype is not _float64 and g.dtype in _complex"
 
@@ -251,7 +243,7 @@ def _gradient(op: Op, name: str, manner: Manner, pullbacks: Pullbacks) -> Iterat
     """Compute the gradient with respect to one input: by the backend's own function, if it can."""
     by_rule = _by_rule(op, name, manner)
     own = pullbacks.get(name)
-    yield from by_rule if own is None else own([*_conjugated(op, manner), *by_rule])
+    yield from by_rule if own is None else own([*_conjugated(op, manner, {}), *by_rule])
     if op.broadcasts:
         result, number = f"_{name}_grad", op.differentiable.index(name)
         yield "if match is not None:"
