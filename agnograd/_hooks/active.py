@@ -221,15 +221,12 @@ class ActiveHooks:
         raw = "tuple([_raw(each) for each in g]) if type(g) is list else (_raw(g),)"
         inputs = "_raw_inputs(node)" if self._asks("inputs", *RULES) else "()"
         cotangents = raw if self._asks("grad_outputs", *RULES) else "()"
-        beginning = [
-            "kind = op = node[2]",
-            f"inputs, grad_inputs, grad_outputs = {inputs}, (), {cotangents}",
-        ]
+        known = f"{inputs}, (), {cotangents}"
         gradients = "grad_inputs = tuple([_raw(g) for _, g in _out])"
         return self._around(
             "backward",
             arguments="compute, node, g",
-            beginning="\n    ".join(beginning),
+            beginning=f"kind, op, inputs, grad_inputs, grad_outputs = node[2], node[2], {known}",
             computed="compute()",
             results=gradients if self._asks("grad_inputs", *RULES) else "pass",
             ending="pass",
