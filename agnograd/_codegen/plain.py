@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from inspect import Parameter, getdoc
-from typing import TYPE_CHECKING, Any
+from inspect import BoundArguments, getdoc
+from typing import TYPE_CHECKING, Any, cast
 
 from agnograd._codegen.forward import OPERANDS, STRUCTURE, Form
 from agnograd._codegen.functions import missing
@@ -39,7 +39,7 @@ def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Cal
             args = args[::-1]
         bound = op.signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return _apply(op, call, now(kernel), form, bound.arguments)
+        return _apply(op, call, partial(_computed, op, now(kernel), bound), form, bound.arguments)
 
     function.__name__ = op.name.rpartition(".")[2]
     function.__qualname__ = op.name
@@ -53,9 +53,9 @@ def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Cal
 
 
 def _apply(
-    op: Op, call: SharedCall, kernel: Callable[..., Any], form: Form, values: dict[str, Any]
+    op: Op, call: SharedCall, compute: Callable[[], Any], form: Form, values: dict[str, Any]
 ) -> Any:
-    """Compute an op, and record it if an input has a node."""
+    """Compute an op, on raw arrays in place of the values, and record it if an input has a node."""
     domain, base = call.domain, values[op.sequence or "x"] if op.view is not None else None
     edges: list[Edge | None] = []
     for name in op.arrays:
@@ -72,15 +72,13 @@ def _apply(
             values[name] = domain.scope["_option"](call, name, values[name])
     if form in ("reflected", "ufunc") and type(values["x1"]) is complex:
         values["x2"] = domain.backend.array(values["x2"])  # which would answer as Python does
-    state, out = current_mode(), None
-    made: Call = call
+    options = {name: values[name] for name in op.options}
+    state, made = current_mode(), cast(Call, call)
     if state is None or not state.looks:
-        out = _computed(op, kernel, values)
+        out = compute()
     else:
-        compute = partial(_computed, op, kernel, values)
         arrays = [values[name] for name in op.arrays if name != op.sequence]
         inputs = (*arrays, *(values[op.sequence] if op.sequence else ()))
-        options = {name: values[name] for name in op.options}
         made, out, nodes = state.compute(call, compute, (), inputs, options, tuple(edges))
         edges = [*nodes]
     if state is not None and not state.recording:
@@ -96,7 +94,6 @@ def _apply(
         result = domain.Variable._make(out, node) if one else domain.wrap_outputs(out, node)
     if op.view is None or ("key" in op.options and type(out) not in domain.viewable_types):
         return result  # also one element, of a library that makes a scalar of it
-    options = {name: values[name] for name in op.options}
     return (domain.view if op.outputs == "one" else domain.views)(op, result, base, options)
 
 
@@ -112,16 +109,9 @@ def _unwrap(op: Op, call: SharedCall, values: dict[str, Any], name: str) -> Sequ
     return [node] if name in op.differentiable else []
 
 
-def _computed(op: Op, kernel: Callable[..., Any], values: Values) -> Any:
-    args, kwargs = [], {}
-    for name, parameter in op.signature.parameters.items():
-        if parameter.kind is Parameter.VAR_POSITIONAL:
-            args += values[name]
-        elif parameter.kind is not Parameter.KEYWORD_ONLY:
-            args.append(values[name])
-        elif name not in op.arrays or parameter.default is not None or values[name] is not None:
-            kwargs[name] = values[name]
-    return kernel(*args, **kwargs)
+def _computed(op: Op, kernel: Callable[..., Any], bound: BoundArguments) -> Any:
+    given = bound.kwargs.items()  # without arrays that are None: it is not always the libraries'
+    return kernel(*bound.args, **{k: x for k, x in given if x is not None or k not in op.arrays})
 
 
 def _saved(op: Op, saved: Saved, values: Values, out: Any, edges: Sequence[Edge | None]) -> Any:
