@@ -10,10 +10,12 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import linecache
 import operator
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from textwrap import dedent
+from copy import deepcopy
+from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -81,13 +83,12 @@ def _statements(function: Callable[..., Any]) -> list[ast.stmt]:
     """Return the syntax trees of what a short, plain function does, if its source is known."""
     if type(function) is not FunctionType or function not in marked:
         raise _NotWritableError
-    try:
-        source = dedent(inspect.getsource(function.__code__))
-        definition = ast.parse(source).body[0]
-    except (OSError, SyntaxError):  # there is none, or it is that of a part of a line
-        raise _NotWritableError from None
-    if not isinstance(definition, ast.FunctionDef) or not _is_source(source, function):
+    code = function.__code__
+    functions = _functions("".join(linecache.getlines(code.co_filename)))
+    definition = functions.get((code.co_name, code.co_firstlineno))
+    if definition is None or not _is_source(definition, function):
         raise _NotWritableError
+    definition = deepcopy(definition)  # what is written out is changed on the way
     documented = ast.get_docstring(definition, clean=False) is not None
     body = definition.body[documented:]
     nodes = [node for each in body for node in ast.walk(each)]
@@ -96,13 +97,35 @@ def _statements(function: Callable[..., Any]) -> list[ast.stmt]:
     return body
 
 
-def _is_source(source: str, function: FunctionType) -> bool:
+@lru_cache(16)
+def _functions(source: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    """Return the functions of a module, by name and first line.
+
+    A module is parsed once: ``inspect.getsource`` looks through all modules for each function.
+    """
+    found: dict[tuple[str, int], ast.FunctionDef] = {}
+    try:
+        blocks: list[Any] = [ast.parse(source)]
+    except SyntaxError:
+        return found
+    while blocks:
+        block = blocks.pop()
+        if isinstance(block, ast.FunctionDef):
+            first = min([block.lineno, *(each.lineno for each in block.decorator_list)])
+            found[block.name, first] = block
+        for part in ("body", "orelse", "finalbody", "handlers"):
+            blocks += getattr(block, part, ())
+    return found
+
+
+def _is_source(definition: ast.FunctionDef, function: FunctionType) -> bool:
     """Return whether a function was compiled from this: its file may have changed since."""
     # What is called of a module that a file imports has an instruction of its own.
     names = function.__code__.co_names
     modules = [n for n in names if isinstance(function.__globals__.get(n), ModuleType)]
-    imports = "".join(f"import {name}\n" for name in modules)
-    constants = compile(imports + source, "", "exec", dont_inherit=True).co_consts
+    imports = ast.parse("".join(f"import {name}\n" for name in modules)).body
+    module = ast.Module([*imports, definition], [])
+    constants = compile(module, "", "exec", dont_inherit=True).co_consts
     code = next(each for each in constants if isinstance(each, CodeType))
     return bool(_facts(code) == _facts(function.__code__))
 

@@ -80,9 +80,11 @@ def default_name() -> str:
 
 def backend_of(kind: type) -> Backend | None:
     """Return the backend that owns an array type, or None; this imports no library."""
+    known = backends()
     for base in kind.__mro__[:-1]:
         root = base.__module__.partition(".")[0]
-        for name in backends():
+        # Most often it has the library's name, and no other backend needs to be imported.
+        for name in sorted(known, key=root.__ne__):
             try:
                 backend = backend_named(name)
             except PluginError:
