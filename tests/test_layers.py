@@ -38,7 +38,7 @@ BUDGETS = {
     "_graph": 950,
     "_hooks": 900,
     "_engine": 1800,
-    "_codegen": 1290,
+    "_codegen": 1300,
     "_arrays": 2950,
     "_transforms": 3250,
     "_cli": 430,
