@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.views import View, view_of
+from agnograd._arrays.views import chain_to, taken, view_of
 from agnograd._graph.nodes import Leaf
 from agnograd._hooks.entering import enable_grad, set_grad_enabled
 from agnograd._hooks.state import current_mode, set_mode
@@ -20,36 +20,28 @@ def deep_copy(variable: Variable, memo: dict[int, Any]) -> Variable:
     The copy of a view is a view of its base's copy: copied together, as in one container, they
     share their elements as before.
     """
-    views: list[View] = []
-    # A chain of views may be long: no recursion.
-    while isinstance(variable, View) and id(variable) not in memo:
-        views.append(variable)
-        variable = variable._base
+    start, views = chain_to(variable, lambda view: id(view) in memo)
     outer = current_mode()
     try:
-        copied: Variable | None = memo.get(id(variable))
+        copied: Variable | None = memo.get(id(start))
         if copied is None:
-            copied = memo[id(variable)] = _copy_of(variable, memo)
-        for view in reversed(views):
-            copied = memo[id(view)] = _view_of(copied, view)
+            copied = memo[id(start)] = _copy_of(start, memo)
+        for view in views:
+            with set_grad_enabled(view._recorded):
+                again = taken(view, copied)
+                if not again._is_view:
+                    again = view_of(view._op, again, copied, view._options)
+            copied = memo[id(view)] = again
         return copied
     finally:
         set_mode(outer)  # as it is already, unless an interrupt came at the end of a block
-
-
-def _view_of(base: Variable, view: View) -> Variable:
-    """Return the view of a base that another view is of another base."""
-    with set_grad_enabled(view._recorded):
-        taken = view._domain.take_view(view._op, base, view._options)
-        return taken if taken._is_view else view_of(view._op, taken, base, view._options)
 
 
 def _copy_of(variable: Variable, memo: dict[int, Any]) -> Variable:
     domain, node = variable._domain, variable._node
     if node is not None and (type(node) is not Leaf or hasattr(node, "argument")):
         with enable_grad():
-            connected: Variable = domain.convert(variable, variable.dtype, copy=True)
-        return connected
+            return domain.convert(variable, variable.dtype, copy=True)
     copied: Variable = domain.Variable(domain.copy(variable._raw), requires_grad=node is not None)
     leaf: Leaf | None = getattr(variable, "_leaf", None)
     if leaf is not None and leaf.grad is not None:

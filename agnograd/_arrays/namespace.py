@@ -12,7 +12,7 @@ from inspect import getdoc
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from agnograd._arrays.conversions import make_asarray, make_astype, make_from_dlpack
+from agnograd._arrays.conversions import add_conversions
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.operators import add_operators
 from agnograd._codegen.deferring import compile_op
@@ -108,12 +108,7 @@ def build(name: str) -> Domain:
     ops = {name: op for name, (op, _) in registered_in("").items()}
     _fill(domain, "", ops, domain.raw, domain.namespace)
     domain.raw.asarray = domain.library.asarray
-    domain.convert = domain.namespace.astype
-    domain.namespace.astype = make_astype(domain)
-    domain.namespace.asarray = make_asarray(domain)
-    domain.namespace.from_dlpack = make_from_dlpack(domain)
-    for function in (domain.namespace.asarray, domain.namespace.from_dlpack):
-        function.__module__, function.__qualname__ = path, function.__name__
+    add_conversions(domain, path)
     add_operators(domain, ops)
     # Functions are pickled by the name of their module; other processes find it by agnograd itself.
     sys.modules.setdefault(path, domain.namespace)

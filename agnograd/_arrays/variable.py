@@ -76,9 +76,7 @@ class Variable(Methods):
     def __new__(cls, raw: Any, requires_grad: bool | None = None) -> Variable:
         kind = type(raw)
         if requires_grad is not None and requires_grad is not True and requires_grad is not False:
-            requires_grad = later("agnograd._util.checks", "flag_in")(
-                "requires_grad", requires_grad
-            )
+            requires_grad = _flag(requires_grad)
         domain = cls._domain or owners.get(kind) or cls._domain_of(raw)
         variable: Variable = next(domain.blank)
         if kind in domain.ready_types:  # most often
@@ -121,13 +119,13 @@ class Variable(Methods):
 
     @data.setter
     def data(self, raw: Any) -> None:
-        data = self._domain.to_raw(raw)
-        if data.shape != self.shape or data.dtype != self.dtype:
+        new = self._domain.Variable._make(self._domain.to_raw(raw), None)
+        if new.shape != self.shape or new.dtype != self.dtype:
             raise GradientError(
-                f"data of shape {data.shape} and dtype {data.dtype} cannot replace an array of "
+                f"data of shape {new.shape} and dtype {new.dtype} cannot replace an array of "
                 f"shape {self.shape} and dtype {self.dtype}; make a new Variable"
             )
-        self._domain.replace(self, self._domain.Variable._make(data, None), recorded=False)
+        self._domain.replace(self, new, recorded=False)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -177,7 +175,13 @@ class Variable(Methods):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """Return the differentiable namespace of this array's backend."""
-        return self._domain.versioned_namespace(api_version)
+        newest = self._domain.library.__array_api_version__
+        if api_version is not None and not ("2021.12" <= api_version <= newest):
+            raise ValueError(
+                f"array API version {api_version!r} is not supported by backend "
+                f"{self._domain.backend.name!r}; the newest one is {newest}"
+            )
+        return self._domain.namespace
 
     # -- gradients ------------------------------------------------------------------------------
 
@@ -188,7 +192,7 @@ class Variable(Methods):
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
-        flag = later("agnograd._util.checks", "flag_in")("requires_grad", flag)
+        flag = _flag(flag)
         if flag == self.requires_grad:
             return
         if not self.is_leaf:
@@ -228,11 +232,8 @@ class Variable(Methods):
         node = self._node
         if type(node) is Leaf:  # most often; and no view is a leaf
             return node.grad
-        leaf = self._own_leaf()
-        if leaf is not None:
-            return leaf.grad
-        watched = None if self._node is None else self._node[WATCH]
-        return None if watched is None else watched.grad
+        held = self._own_leaf() or (None if node is None else node[WATCH])
+        return None if held is None else held.grad
 
     @grad.setter
     def grad(self, value: Variable | None) -> None:
@@ -244,20 +245,17 @@ class Variable(Methods):
                     f"a gradient of shape {value.shape} and dtype {value.dtype} does not fit an "
                     f"array of shape {self.shape} and dtype {self.dtype}; it must have the array's"
                 )
-        leaf = self._own_leaf()
-        if leaf is not None:
-            leaf.grad = value
-        elif self._node is not None:
-            watch(self._node).grad = value
+        node = self._node
+        held = self._own_leaf() or (None if node is None else watch(node))
+        if held is not None:
+            held.grad = value
         elif value is not None:
             raise NoGradientError(
                 "an array that requires no gradient holds none; set requires_grad first"
             )
 
     def _own_leaf(self) -> Leaf | None:
-        if isinstance(self._node, Leaf):
-            return self._node
-        return getattr(self, "_leaf", None)
+        return self._node if isinstance(self._node, Leaf) else getattr(self, "_leaf", None)
 
     def backward(
         self,
@@ -331,10 +329,7 @@ class Variable(Methods):
         handle
             Its ``remove()`` removes the hook.
         """
-        hooks = watch(self._tracked("register_hook", fn)).hooks
-        key = next(_hook_keys)
-        hooks[key] = fn
-        return HookHandle(hooks, key)
+        return _registered(watch(self._tracked("register_hook", fn)).hooks, fn)
 
     def register_post_accumulate_grad_hook(self, fn: Callable[[Variable], Any]) -> HookHandle:
         """Call ``fn(variable)`` after every pass that has added to this leaf's ``grad``.
@@ -353,10 +348,8 @@ class Variable(Methods):
                 "register_post_accumulate_grad_hook is for leaves; use register_hook for the "
                 "gradient of a value in the middle of a graph"
             )
-        key = next(_hook_keys)
         leaf.accumulated = leaf.accumulated or {}
-        leaf.accumulated[key] = fn
-        return HookHandle(leaf.accumulated, key)
+        return _registered(leaf.accumulated, fn)
 
     @property
     def node(self) -> GraphNode | None:
@@ -366,21 +359,30 @@ class Variable(Methods):
         (what made each differentiable input), ``saved`` (raw values by their names in the rules;
         None once a pass has freed them) and, for a leaf, ``variable``.
         """
-        from agnograd._graph.inspection import GraphNode
-
-        return None if self._node is None else GraphNode(self._node)
+        made: Callable[[Edge], GraphNode] = later("agnograd._graph.inspection", "GraphNode")
+        return None if self._node is None else made(self._node)
 
     def _tracked(self, what: str, *functions: Any) -> Edge:
+        callable_in = later("agnograd._util.checks", "callable_in")
         for f in functions:
-            later("agnograd._util.checks", "callable_in")(
-                what, f, f"x.{what}(lambda grad: None), say"
-            )
+            callable_in(what, f, f"x.{what}(lambda grad: None), say")
         if self._node is None:
             raise NoGradientError(
                 f"{what} needs an array that requires a gradient: set requires_grad on the leaves, "
                 "before this is computed from them"
             )
         return self._node
+
+
+def _flag(flag: Any) -> bool:
+    checked: bool = later("agnograd._util.checks", "flag_in")("requires_grad", flag)
+    return checked
+
+
+def _registered(hooks: dict[int, Callable[[Any], Any]], fn: Callable[[Any], Any]) -> HookHandle:
+    key = next(_hook_keys)
+    hooks[key] = fn
+    return HookHandle(hooks, key)
 
 
 def is_tracked(x: object) -> bool:
