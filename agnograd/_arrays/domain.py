@@ -6,20 +6,29 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat, starmap
 from operator import setitem
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.conversions import SCOPE
-from agnograd._arrays.variable import Variable
+from agnograd._arrays.variable import Variable, built
 from agnograd._arrays.views import View, replace, view_of
-from agnograd._graph.nodes import Node, Output
+from agnograd._graph.nodes import OP, Node, Output, domain_at, edges_of, maker_of
+from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import SCALAR_TYPES
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import device_of, selects_view, told
+from agnograd._ops.rule_helpers import device_of, is_python_scalar, selects_view, told
 from agnograd._plugins.backend import Backend
-from agnograd._plugins.backends import require
+from agnograd._plugins.backends import backend_of_array, require
 from agnograd._util.deferred import later
 from agnograd._util.signatures import DTYPES
-from agnograd.errors import AgnogradError, MixedBackendsError, UnsupportedArrayError
+from agnograd.errors import (
+    AgnogradError,
+    GradientError,
+    MixedBackendsError,
+    UnsupportedArrayError,
+)
+
+if TYPE_CHECKING:
+    from agnograd._graph.calls import Source
 
 _NAMES = (*DTYPES, "float16", "bfloat16")
 
@@ -159,9 +168,56 @@ class Domain:
         return value if known else self.Variable._make(self.to_raw(value), None)
 
     def connected(self, node: Node, values: Sequence[Any]) -> list[Any]:
-        """Return the values that a node saved as Variables that are connected to the graph."""
-        found: list[Any] = later("agnograd._arrays.reconnect", "connected")(node, values)
+        """Return the values that a node saved as Variables that are connected to the graph.
+
+        Nodes keep raw arrays only; together with their edges they are the Variables that a rule
+        needs under ``create_graph``. What a gradient manager, or a pullback, takes for constants is
+        connected to nothing.
+        """
+        mode = current_mode()
+        pairs = zip(values, node[OP].sources, strict=True)
+        found = [self._connect(value, source, node) for value, source in pairs]
+        if mode is not None and mode.kept is not None:
+            for value in found:
+                for each in value if isinstance(value, tuple | list) else (value,):
+                    edge = getattr(each, "_node", None)
+                    if edge is not None and mode.kept(maker_of(edge)) == (None,):
+                        each._node = None
         return found
+
+    def _connect(self, value: Any, source: Source, node: Node) -> Any:
+        make = self.Variable._make
+        if source is None or value is None or is_python_scalar(value):
+            return value
+        if source == "constant" or isinstance(source, int):
+            edge = edges_of(node)[source] if isinstance(source, int) else None
+            home = self.home_of(value) if edge is None else domain_at(edge)
+            return value if home is None else home.Variable._make(value, edge)
+        if source == "each":
+            return [make(each, edge) for each, edge in zip(value, edges_of(node), strict=True)]
+        if source == "attributes":  # those with arrays, which a derivative must not read
+            return None
+        if source == "unknown":
+            raise GradientError(
+                f"{node[OP].name} saved an array that is neither an argument nor a result, so that "
+                "its own derivative is unknown: under create_graph, save only arguments or "
+                "results, and compute anything else in backward"
+            )
+        if isinstance(source, tuple):  # one of several results
+            _, index, siblings = source
+            return make(value, Output(node, index, siblings, self))
+        is_all = isinstance(value, tuple | list)
+        return self.wrap_outputs(value, node) if is_all else make(value, node)
+
+    def home_of(self, value: Any) -> Domain | None:
+        """Return the domain of a saved value, None if it is not an array: this one, or another one.
+
+        An op that moves arrays saves some of a different backend from that of its results.
+        """
+        if isinstance(value, self.array_types):
+            return self
+        backend = backend_of_array(value)
+        return None if backend is None else built.get(backend.name)
 
     def view(self, op: Op, result: Any, base: object, options: Mapping[str, Any]) -> Any:
         """Return an op's result as a view of its input, if it is one in NumPy."""
@@ -196,6 +252,11 @@ class Domain:
         else:
             return results
         return _rebuilt(results, members)
+
+    @staticmethod
+    def every_element(variable: Any) -> Any:
+        """Return all elements along one axis, a view."""
+        return later("agnograd._arrays.strides", "every_element")(variable)
 
     # -- facts about arrays ------------------------------------------------------------------------
 

@@ -229,7 +229,7 @@ class Methods(Answered):
     @property
     def flat(self) -> Variable:
         """The elements along one axis, a view: to iterate over, to read and to write."""
-        elements: Variable = later("agnograd._arrays.strides", "every_element")(self)
+        elements: Variable = self._domain.every_element(self)
         return elements
 
     @property
