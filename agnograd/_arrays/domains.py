@@ -8,7 +8,6 @@ from inspect import getattr_static
 from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
-from weakref import WeakKeyDictionary
 
 from agnograd._arrays.conversions import as_operand
 from agnograd._arrays.namespace import Extension, Namespace, build, filling, path_of
@@ -16,15 +15,12 @@ from agnograd._arrays.operators import as_ufunc as operator_as_ufunc
 from agnograd._arrays.variable import Variable as Variable
 from agnograd._arrays.variable import built, owners
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._plugins.backends import backend_of as backend_of_type
 from agnograd._plugins.backends import backend_of_array, backends, default_name
 from agnograd.errors import UnsupportedArrayError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._plugins.backend import Backend
-
-_owners_of_subclasses: WeakKeyDictionary[type, Domain] = WeakKeyDictionary()
 
 
 def domain_named(name: str) -> Domain:
@@ -35,14 +31,9 @@ def domain_named(name: str) -> Domain:
             domain = built.get(name)
             if domain is None:
                 domain = built[name] = build(name)
-                _let_pickle(domain)
+                for kind in (domain.Variable, domain.View):
+                    copyreg.pickle(kind, _reduced)
     return domain
-
-
-def _let_pickle(domain: Domain) -> None:
-    """Let Variables of a backend be pickled by the backend's name."""
-    for kind in (domain.Variable, domain.View):
-        copyreg.pickle(kind, _reduced)
 
 
 def _reduced(variable: Variable) -> tuple[Any, ...]:
@@ -74,33 +65,24 @@ def owner_of(value: object) -> Domain | None:
     """Return the domain of a Variable, or of a raw array of an installed backend; else None."""
     if isinstance(value, Variable):
         return value._domain
-    kind = type(value)
-    domain = owners.get(kind) or _owners_of_subclasses.get(kind)
-    if domain is None and kind.__module__ != "builtins":
-        backend = backend_of_type(kind)
-        if backend is not None and isinstance(value, domain_named(backend.name).array_types):
-            domain = domain_named(backend.name)
-            # Programs may make classes for ever: those are known for as long as they live.
-            known = owners if kind in domain.array_types else _owners_of_subclasses
-            known[kind] = domain
+    backend = backend_of_array(value)
+    domain = None if backend is None else domain_named(backend.name)
+    # Programs may make classes for ever: only the backend's own are known from now on.
+    if domain is not None and type(value) in domain.array_types:
+        owners[type(value)] = domain
     return domain
 
 
 def domain_of(value: object) -> Domain:
-    """Return the domain that an array belongs to; scalars and lists are the default backend's.
-
-    Raises
-    ------
-    UnsupportedArrayError
-        If the value is an array of no installed backend.
-    """
+    """Return the domain that an array belongs to; scalars and lists are the default backend's."""
     domain = owners.get(type(value)) or owner_of(value)
     if domain is not None:
         return domain
     if isinstance(value, list | tuple):
-        first = next((each for each in value if isinstance(each, Variable)), None)
-        return domain_of(first) if first is not None else domain_named(default_name())
-    if is_python_scalar(value):
+        for each in value:
+            if isinstance(each, Variable):
+                return each._domain
+    if is_python_scalar(value) or isinstance(value, list | tuple):
         return domain_named(default_name())
     kind = type(value)
     raise UnsupportedArrayError(
@@ -197,12 +179,11 @@ def operands(xp: Any, values: Iterable[Any]) -> list[Any]:
     """
     found = [operand(xp, value) for value in values]
     first = next(each for each in found if not is_python_scalar(each))
-    dtype = None
-    for k, each in enumerate(found):
-        if is_python_scalar(each):
-            dtype = xp.result_type(*found) if dtype is None else dtype
-            found[k] = xp.asarray(each, dtype=dtype, device=first.device)
-    return found
+    dtype = xp.result_type(*found) if any(map(is_python_scalar, found)) else None
+    return [
+        xp.asarray(each, dtype=dtype, device=first.device) if is_python_scalar(each) else each
+        for each in found
+    ]
 
 
 @overload
