@@ -50,18 +50,16 @@ def add_conversions(domain: Domain, module: str) -> None:
                 raise ValueError("asarray: a list needs a copy, but copy is False; leave copy out")
             return _converted(_stacked(obj, domain.namespace), domain, dtype, device, None)
         raw = domain.library.asarray(obj, dtype=dtype, device=device, copy=copy)
-        made: Variable = domain.Variable._make(raw, None)
-        return made
+        return domain.Variable._make(raw, None)
 
     def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Variable:
         """Return a Variable, without a gradient, over an array of any library.
 
         Tracked Variables refuse; pass ``x.detach()``.
         """
-        options = {"device": device, "copy": copy}
-        given = {name: value for name, value in options.items() if value is not None}
-        made: Variable = domain.Variable._make(domain.backend.from_dlpack(x, **given), None)
-        return made
+        asked = {"device": device, "copy": copy}
+        given = {name: value for name, value in asked.items() if value is not None}
+        return domain.Variable._make(domain.backend.from_dlpack(x, **given), None)
 
     for function in (astype, asarray, from_dlpack):
         function.__module__, function.__qualname__ = module, function.__name__

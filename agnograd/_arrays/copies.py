@@ -42,7 +42,7 @@ def _copy_of(variable: Variable, memo: dict[int, Any]) -> Variable:
     if node is not None and (type(node) is not Leaf or hasattr(node, "argument")):
         with enable_grad():
             return domain.convert(variable, variable.dtype, copy=True)
-    copied: Variable = domain.Variable(domain.copy(variable._raw), requires_grad=node is not None)
+    copied = domain.Variable(domain.copy(variable._raw), requires_grad=node is not None)
     leaf: Leaf | None = getattr(variable, "_leaf", None)
     if leaf is not None and leaf.grad is not None:
         if node is None:  # a gradient manager has let it go

@@ -85,9 +85,13 @@ class Domain:
         self.is_inexact = self.inexact_dtypes.__contains__  # whether arrays have gradients
         body: dict[str, Any] = {"__slots__": (), "__module__": "agnograd", "__hash__": None}
         body |= {"_domain": self, "__deepcopy__": _deep_copy}
+
+        def derived(*bases: type) -> Any:
+            return type(bases[0].__name__, bases, body | {"__doc__": bases[0].__doc__})
+
         # Two backends' Variables are told apart by their types.
-        self.Variable: Any = type("Variable", (Variable,), body | {"__doc__": Variable.__doc__})
-        self.View: Any = type("View", (View, self.Variable), body | {"__doc__": View.__doc__})
+        self.Variable: type[Variable] = derived(Variable)
+        self.View: type[View] = derived(View, self.Variable)
         # What `next` gives is a Variable without anything in it, in four fifths of the time that
         # object.__new__ takes when it is called: the arguments are packed once.
         self.blank = starmap(object.__new__, repeat((self.Variable,)))
@@ -162,7 +166,7 @@ class Domain:
         ]
         return _rebuilt(out, results)
 
-    def as_gradient(self, value: Any) -> Any:
+    def as_gradient(self, value: Any) -> Variable:
         """Return what a user's hook gave for a gradient as a Variable."""
         known = isinstance(value, Variable)
         return value if known else self.Variable._make(self.to_raw(value), None)

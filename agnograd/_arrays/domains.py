@@ -49,7 +49,7 @@ def _reduced(variable: Variable) -> tuple[Any, ...]:
 
 
 def _rebuilt(backend: str, raw: Any, requires_grad: bool, grad: Variable | None) -> Variable:
-    variable: Variable = domain_named(backend).Variable(raw, requires_grad)
+    variable = domain_named(backend).Variable(raw, requires_grad)
     if grad is not None:
         variable.grad = grad
     return variable

@@ -72,9 +72,6 @@ class _ArrayUfunc(property):
     instance, as a function compiled by ``numba.vectorize`` does, is told what to do instead.
     """
 
-    def __init__(self) -> None:
-        super().__init__(_of_an_instance, doc=type(self).__doc__)
-
     def __call__(
         self, variable: Variable, ufunc: Any, method: str, /, *inputs: Any, **options: Any
     ) -> Any:
@@ -90,7 +87,7 @@ class Protocols(Operators):
 
     __slots__ = ()
     __array_priority__ = 1000
-    __array_ufunc__ = _ArrayUfunc()
+    __array_ufunc__ = _ArrayUfunc(_of_an_instance)
 
     # Of the Variable that this is a part of.
     _domain: ClassVar[Domain]
@@ -173,13 +170,8 @@ class Protocols(Operators):
         copy: bool | None = None,
     ) -> Any:
         self._refuse_to_leave("__dlpack__")
-        options = {
-            "stream": stream,
-            "max_version": max_version,
-            "dl_device": dl_device,
-            "copy": copy,
-        }
-        given = {name: value for name, value in options.items() if value is not None}
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        given = {name: value for name, value in asked.items() if value is not None}
         return self.data.__dlpack__(**given)
 
     def __dlpack_device__(self) -> Any:
@@ -198,8 +190,7 @@ class Protocols(Operators):
     def __len__(self) -> int:
         if not self._raw.shape:
             raise TypeError("len() of a 0-d array")
-        length: int = self._raw.shape[0]
-        return length
+        return operator.index(self._raw.shape[0])
 
     def __iter__(self) -> Iterator[Variable]:
         shape = self._raw.shape
@@ -209,12 +200,10 @@ class Protocols(Operators):
         return iter([self[index, *rest] for index in range(shape[0])])
 
     def __repr__(self) -> str:
-        text: str = later("agnograd._arrays.repr", "as_text")(self)
-        return text
+        return str(later("agnograd._arrays.repr", "as_text")(self))
 
     def _repr_html_(self) -> str:
-        text: str = later("agnograd._arrays.repr", "as_html")(self)
-        return text
+        return str(later("agnograd._arrays.repr", "as_html")(self))
 
     def __format__(self, spec: str) -> str:
         """Format an array of no axes as the Python number that it holds."""
@@ -228,5 +217,4 @@ class Protocols(Operators):
         return format(self.item(), spec)
 
     def __copy__(self) -> Variable:
-        copied: Variable = self._domain.Variable._make(self._raw, self._node)
-        return copied
+        return self._domain.Variable._make(self._raw, self._node)

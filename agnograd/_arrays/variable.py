@@ -69,8 +69,6 @@ class Variable(Methods):
     _domain_of: ClassVar[Callable[[Any], Domain]]
     _is_view: ClassVar[bool] = False
     _storage: Any
-    _raw: Any
-    _node: Edge | None
     _leaf: Leaf
 
     def __new__(cls, raw: Any, requires_grad: bool | None = None) -> Variable:
@@ -119,13 +117,20 @@ class Variable(Methods):
 
     @data.setter
     def data(self, raw: Any) -> None:
-        new = self._domain.Variable._make(self._domain.to_raw(raw), None)
-        if new.shape != self.shape or new.dtype != self.dtype:
+        self._domain.replace(self, self._fitting(raw, "data"), recorded=False)
+
+    def _fitting(self, value: Any, what: str) -> Variable:
+        """Return an array as a Variable that has the shape and dtype of this one."""
+        if type(value) is not self._domain.Variable:
+            value = self._domain.Variable._make(self._domain.to_raw(value), None)
+        if value.shape != self.shape or value.dtype != self.dtype:
             raise GradientError(
-                f"data of shape {new.shape} and dtype {new.dtype} cannot replace an array of "
-                f"shape {self.shape} and dtype {self.dtype}; make a new Variable"
+                f"{what} of shape {value.shape} and dtype {value.dtype} cannot belong to an array "
+                f"of shape {self.shape} and dtype {self.dtype}: use one like the array, or make a "
+                "new Variable"
             )
-        self._domain.replace(self, new, recorded=False)
+        fitting: Variable = value
+        return fitting
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -238,13 +243,7 @@ class Variable(Methods):
     @grad.setter
     def grad(self, value: Variable | None) -> None:
         if value is not None:
-            if type(value) is not self._domain.Variable:
-                value = self._domain.Variable._make(self._domain.to_raw(value), None)
-            if value.shape != self.shape or value.dtype != self.dtype:
-                raise GradientError(
-                    f"a gradient of shape {value.shape} and dtype {value.dtype} does not fit an "
-                    f"array of shape {self.shape} and dtype {self.dtype}; it must have the array's"
-                )
+            value = self._fitting(value, "a gradient")
         node = self._node
         held = self._own_leaf() or (None if node is None else watch(node))
         if held is not None:
@@ -305,8 +304,7 @@ class Variable(Methods):
 
     def detach(self) -> Variable:
         """Return the same value, cut off from the graph, without a copy."""
-        detached: Variable = self._domain.Variable._make(self._raw, None)
-        return detached
+        return self._domain.Variable._make(self._raw, None)
 
     def retain_grad(self) -> None:
         """Keep this value's gradient in ``grad`` although it is not a leaf.
