@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.conversions import SCOPE
 from agnograd._arrays.variable import Variable, built
-from agnograd._arrays.views import View, replace, view_of
+from agnograd._arrays.views import View, deep_copy, replace, view_of
 from agnograd._graph.nodes import OP, Node, Output, domain_at, edges_of, maker_of
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import SCALAR_TYPES
@@ -83,18 +83,17 @@ class Domain:
         self.inexact_dtypes = floats | self.complex_dtypes
         self.is_complex = self.complex_dtypes.__contains__
         self.is_inexact = self.inexact_dtypes.__contains__  # whether arrays have gradients
-        body: dict[str, Any] = {"__slots__": (), "__module__": "agnograd", "__hash__": None}
-        body |= {"_domain": self, "__deepcopy__": _deep_copy}
-
-        def derived(*bases: type) -> Any:
-            return type(bases[0].__name__, bases, body | {"__doc__": bases[0].__doc__})
-
         # Two backends' Variables are told apart by their types.
-        self.Variable: type[Variable] = derived(Variable)
-        self.View: type[View] = derived(View, self.Variable)
+        self.Variable: type[Variable] = self._type(Variable)
+        self.View: type[View] = self._type(View, self.Variable)
         # What `next` gives is a Variable without anything in it, in four fifths of the time that
         # object.__new__ takes when it is called: the arguments are packed once.
         self.blank = starmap(object.__new__, repeat((self.Variable,)))
+
+    def _type(self, *bases: type) -> Any:
+        body = {"__slots__": (), "__module__": "agnograd", "__hash__": None, "_domain": self}
+        body |= {"__doc__": bases[0].__doc__, "__deepcopy__": deep_copy}
+        return type(bases[0].__name__, bases, body)
 
     def _dtypes(self, *names: str) -> frozenset[Any]:
         found = map(self.dtype_or_none, names)
@@ -315,11 +314,6 @@ class Domain:
     def copy(self, data: Any) -> Any:
         """Return a copy of a raw array."""
         return self.library.asarray(self.backend.array(data), copy=True)
-
-
-def _deep_copy(variable: Variable, memo: dict[int, Any]) -> Variable:
-    copied: Variable = later("agnograd._arrays.copies", "deep_copy")(variable, memo)
-    return copied
 
 
 def _rebuilt(container: Any, values: list[Any]) -> Any:

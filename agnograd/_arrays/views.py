@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from copy import deepcopy
+from functools import partial
 from inspect import BoundArguments
 from itertools import starmap
 from operator import attrgetter, call
@@ -124,7 +126,7 @@ def view_of(op: Op, result: Variable, base: Variable, options: Mapping[str, Any]
     return view
 
 
-def taken(view: View, base: Variable) -> Variable:
+def _taken(view: View, base: Variable) -> Variable:
     """Take a view once more, of its base or of another one like it."""
     op, options = view._op, view._options
     given = BoundArguments(op.signature, {op.arrays[0]: base, **options})
@@ -139,16 +141,23 @@ def _taken_as_before(view: View) -> Variable:
     It is recorded if it was the first time, whatever the state is where it is used next, and
     whoever was notified of the write is notified of it: it shows what was written then.
     """
-    tape, outer = view._storage.tape, current_mode()
+    tape = view._storage.tape
+    return _entered(
+        partial(_taken, view, view._base),
+        recording=view._recorded,
+        hooks=False,
+        kept=lambda *nodes: nodes,
+        tape=_unheard if tape is None else tape(),
+    )
+
+
+def _entered(compute: Callable[[], Variable], **state: Any) -> Variable:
+    """Compute something in another state."""
+    outer = current_mode()
     try:
-        # Few programs write to views: what enters a state is imported then.
-        with later("agnograd._hooks.entering", "entered")(
-            recording=view._recorded,
-            hooks=False,
-            kept=lambda *nodes: nodes,
-            tape=_unheard if tape is None else tape(),
-        ):
-            return taken(view, view._base)
+        # Few programs write to views, or copy: what enters a state is imported then.
+        with later("agnograd._hooks.entering", "entered")(**state):
+            return compute()
     finally:
         set_mode(outer)  # as it is already, unless an interrupt came at the end of the block
 
@@ -266,3 +275,41 @@ def _let_watch(old: Edge | None, new: Edge | None) -> list[tuple[Any, ...]]:
     now = watch(new)
     now.retained, now.grad = known.retained, known.grad
     return [(setattr, known, "retained", False)]
+
+
+# -- deep copies: leaves are leaves of their own, all else stays connected, and views stay views ---
+
+
+def deep_copy(variable: Variable, memo: dict[int, Any]) -> Variable:
+    """Return a copy of a Variable, as ``copy.deepcopy`` has copied others by ``memo``.
+
+    The copy of a view is a view of its base's copy: copied together, as in one container, they
+    share their elements as before.
+    """
+    start, views = chain_to(variable, lambda view: id(view) in memo)
+    copied: Variable | None = memo.get(id(start))
+    if copied is None:
+        copied = memo[id(start)] = _copy_of(start, memo)
+    for view in views:
+        copied = _entered(partial(_view_like, view, copied), recording=view._recorded)
+        memo[id(view)] = copied
+    return copied
+
+
+def _view_like(view: View, base: Variable) -> Variable:
+    found = _taken(view, base)
+    return found if found._is_view else view_of(view._op, found, base, view._options)
+
+
+def _copy_of(variable: Variable, memo: dict[int, Any]) -> Variable:
+    domain, node = variable._domain, variable._node
+    if node is not None and (type(node) is not Leaf or hasattr(node, "argument")):
+        convert = partial(domain.convert, variable, variable.dtype, copy=True)
+        return _entered(convert, recording=True)
+    copied = domain.Variable(domain.copy(variable._raw), requires_grad=node is not None)
+    leaf: Leaf | None = getattr(variable, "_leaf", None)
+    if leaf is not None and leaf.grad is not None:
+        if node is None:  # a gradient manager has let it go
+            copied._leaf = Leaf.of(copied)
+        copied._leaf.grad = deepcopy(leaf.grad, memo)
+    return copied
