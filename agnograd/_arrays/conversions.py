@@ -28,8 +28,7 @@ def add_conversions(domain: Domain, module: str) -> None:
 
     @functools.wraps(convert)
     def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Variable:
-        here = device is None or (isinstance(x, Variable) and device == x.device)
-        if not copy and here and isinstance(x, Variable) and x.dtype == dtype:
+        if not copy and isinstance(x, Variable) and x.dtype == dtype and device in (None, x.device):
             return x
         return convert(x, dtype, copy=copy, device=device)
 
@@ -95,7 +94,7 @@ def holds_variable(values: Iterable[Any]) -> bool:
     return any(isinstance(each, Variable) for each in _leaves(values))
 
 
-def _stacked(obj: Any, xp: Any) -> Variable:
+def _stacked(obj: Any, xp: Any) -> Any:
     """Stack a nested sequence; each level of nesting is one axis."""
     # Python's scalars take the dtype of the arrays that they stand beside; a bool is a number, too.
     dtype = xp.result_type(*(leaf for leaf in _leaves(obj) if not isinstance(leaf, bool)))
@@ -107,8 +106,7 @@ def _stacked(obj: Any, xp: Any) -> Variable:
             return xp.asarray(part, dtype=dtype)
         return xp.astype(part, dtype, copy=False)
 
-    stacked: Variable = stack(obj)
-    return stacked
+    return stack(obj)
 
 
 def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, Edge | None]:

@@ -91,8 +91,8 @@ class Domain:
         self.blank = starmap(object.__new__, repeat((self.Variable,)))
 
     def _type(self, *bases: type) -> Any:
-        body = {"__slots__": (), "__module__": "agnograd", "__hash__": None, "_domain": self}
-        body |= {"__doc__": bases[0].__doc__, "__deepcopy__": deep_copy}
+        body: dict[str, Any] = {"__slots__": (), "__module__": "agnograd", "__hash__": None}
+        body |= {"__doc__": bases[0].__doc__, "__deepcopy__": deep_copy, "_domain": self}
         return type(bases[0].__name__, bases, body)
 
     def _dtypes(self, *names: str) -> frozenset[Any]:

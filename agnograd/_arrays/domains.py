@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, overload
 
 from agnograd._arrays.conversions import as_operand
 from agnograd._arrays.namespace import Extension, Namespace, build, filling, path_of
-from agnograd._arrays.operators import as_ufunc as operator_as_ufunc
+from agnograd._arrays.operators import OF_TWO, compiled
 from agnograd._arrays.variable import Variable as Variable
 from agnograd._arrays.variable import built, owners
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import backend_of_array, backends, default_name
+from agnograd._plugins.op_sets import registered_in
 from agnograd.errors import UnsupportedArrayError
 
 if TYPE_CHECKING:
@@ -204,7 +205,9 @@ def as_ufunc(xp: Any, name: str) -> Callable[..., Any] | None:
     It takes whatever may stand beside a Variable, and returns NotImplemented where an operand of
     another library is to answer.
     """
-    return operator_as_ufunc(domain_named(xp.__package__.removeprefix("agnograd.")), name)
+    domain = domain_named(xp.__package__.removeprefix("agnograd."))
+    known = name in OF_TWO
+    return compiled(domain, registered_in("")[name][0], OF_TWO[name], "ufunc") if known else None
 
 
 def _named(namespace: ModuleType) -> tuple[Any, ...]:

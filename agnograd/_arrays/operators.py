@@ -13,7 +13,6 @@ from agnograd._arrays.views import InPlace, View, replace, write
 from agnograd._codegen.deferring import compile_op
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import same_key
-from agnograd._plugins.op_sets import registered_in
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -44,20 +43,12 @@ BINARY = {
     "truediv": "divide",
     "xor": "bitwise_xor",
 }
-_OF_TWO = {op: f"__{short}__" for short, op in (BINARY | COMPARISONS).items()}
+# By the ops of two arrays.
+OF_TWO = {op: f"__{short}__" for short, op in (BINARY | COMPARISONS).items()}
 
 
-def as_ufunc(domain: Domain, name: str) -> Callable[..., Any] | None:
-    """Return an op that is an operator of two arrays as a ufunc calls it, or None.
-
-    Either operand may be another library's, which gets its chance to answer: the function returns
-    NotImplemented then. Lists are arrays.
-    """
-    known = name in _OF_TWO
-    return _compiled(domain, registered_in("")[name][0], _OF_TWO[name], "ufunc") if known else None
-
-
-def _compiled(domain: Domain, op: Op, special: str, form: Form) -> Callable[..., Any]:
+def compiled(domain: Domain, op: Op, special: str, form: Form) -> Callable[..., Any]:
+    """Return the function of an op whose kernel is one of Python's operators."""
     kernel = domain.backend.operator(getattr(operator, special))
     return compile_op(op, domain, kernel, form)
 
@@ -67,9 +58,9 @@ def add_operators(domain: Domain, ops: dict[str, Op]) -> None:
     methods = {"__setitem__": _set_item}
     for short, name in ({"getitem": "__getitem__"} | UNARY | COMPARISONS | BINARY).items():
         special = f"__{short}__"
-        methods[special] = _compiled(domain, ops[name], special, "operator")
+        methods[special] = compiled(domain, ops[name], special, "operator")
         if short in BINARY:
-            methods[f"__r{short}__"] = _compiled(domain, ops[name], special, "reflected")
+            methods[f"__r{short}__"] = compiled(domain, ops[name], special, "reflected")
             in_place = getattr(operator, f"__i{short}__")
             methods[f"__i{short}__"] = _in_place(methods[special], in_place)
     domain.Variable._ufuncs = Ufuncs(domain)

@@ -16,33 +16,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
 
 
-class Operators:
-    """Python's operators, declared for readers and type checkers.
-
-    ``agnograd._arrays.operators`` makes them for each backend: they are that backend's ops.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __getitem__(self, key: Any, /) -> Variable: ...
-        def __setitem__(self, key: Any, value: Any, /) -> None: ...
-        def __neg__(self) -> Variable: ...
-        def __add__(self, other: Any, /) -> Variable: ...
-        def __eq__(self, other: object, /) -> Variable: ...  # type: ignore[override]
-        def __ne__(self, other: object, /) -> Variable: ...  # type: ignore[override]
-
-        __abs__ = __pos__ = __invert__ = __neg__
-        __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = __mul__ = __rmul__ = __imul__ = (
-            __add__
-        )
-        __truediv__ = __rtruediv__ = __itruediv__ = __floordiv__ = __rfloordiv__ = __add__
-        __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __add__
-        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __add__
-        __lt__ = __le__ = __gt__ = __ge__ = __add__
-
-
 class Ufuncs(dict[Any, "Callable[..., Any]"]):
     """What ufuncs are on one backend, each looked up when it is first called."""
 
@@ -82,7 +55,7 @@ class _ArrayUfunc(property):
         return protocol.call_ufunc(xp, ufunc, function, method, inputs, options)
 
 
-class Protocols(Operators):
+class Protocols:
     """Python scalars, iteration, interchange with other libraries, copies."""
 
     __slots__ = ()
@@ -95,6 +68,25 @@ class Protocols(Operators):
     _raw: Any
     _node: Edge | None
     data: Any
+
+    # Python's operators are ops, which ``agnograd._arrays.operators`` makes for each backend.
+    if TYPE_CHECKING:
+
+        def __getitem__(self, key: Any, /) -> Variable: ...
+        def __setitem__(self, key: Any, value: Any, /) -> None: ...
+        def __neg__(self) -> Variable: ...
+        def __add__(self, other: Any, /) -> Variable: ...
+        def __eq__(self, other: object, /) -> Variable: ...  # type: ignore[override]
+        def __ne__(self, other: object, /) -> Variable: ...  # type: ignore[override]
+
+        __abs__ = __pos__ = __invert__ = __neg__
+        __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = __mul__ = __rmul__ = __imul__ = (
+            __add__
+        )
+        __truediv__ = __rtruediv__ = __itruediv__ = __floordiv__ = __rfloordiv__ = __add__
+        __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __add__
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __add__
+        __lt__ = __le__ = __gt__ = __ge__ = __add__
 
     def __array_function__(
         self,
