@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
 from agnograd._arrays.conversions import as_operand
-from agnograd._arrays.namespace import Extension, Namespace, build, filling, path_of
+from agnograd._arrays.namespace import Namespace, build, filling, path_of
 from agnograd._arrays.operators import OF_TWO, compiled
 from agnograd._arrays.variable import Variable as Variable
 from agnograd._arrays.variable import built, owners
@@ -216,5 +216,4 @@ def _named(namespace: ModuleType) -> tuple[Any, ...]:
 
 # What these do needs the domains, which need them.
 Variable._domain_of = staticmethod(domain_of)
-for _kind in (Namespace, Extension):
-    copyreg.pickle(_kind, _named)
+copyreg.pickle(Namespace, _named)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from inspect import getdoc
-from itertools import takewhile
+from itertools import product, takewhile
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from agnograd._codegen.deferring import compile_op
 from agnograd._ops.op import Op
 from agnograd._plugins.backends import backend_named
 from agnograd._plugins.op_sets import extensions, registered_in
-from agnograd._util.deferred import Deferred, become
+from agnograd._util.deferred import Deferred
 from agnograd._util.locks import Lock
 from agnograd._util.signatures import DTYPES, parameters_of
 from agnograd.errors import PluginError, PluginWarning
@@ -44,45 +44,13 @@ class Namespace(ModuleType):
     """
 
     def __repr__(self) -> str:
+        if "__getattr__" in vars(self):
+            return f"<extension {path_of(self)!r}, not used yet>"
         return f"<namespace {path_of(self)!r}>"
 
     if TYPE_CHECKING:
         # The functions are entries of __dict__: a method here would make each look-up slower.
         def __getattr__(self, name: str) -> Any: ...
-
-
-class Extension(ModuleType):
-    """An extension of a namespace, such as ``xp.linalg``, that nothing was asked of yet.
-
-    It becomes a namespace of its ``kind``, filled, when one of its functions is first asked for:
-    programs use few extensions, and a namespace with a ``__getattr__`` is slower.
-    """
-
-    def __init__(self, name: str, kind: type[ModuleType], fill: Callable[[], None]) -> None:
-        super().__init__(name, kind.__doc__)
-        vars(self).update(_kind=kind, _fill=fill)
-
-    def __getattr__(self, name: str) -> Any:
-        self._filled()
-        return object.__getattribute__(self, name)
-
-    def __repr__(self) -> str:
-        return f"<extension {self.__name__!r}, not used yet>"
-
-    def __dir__(self) -> list[str]:
-        self._filled()
-        return dir(self)
-
-    def _filled(self) -> None:
-        with filling:
-            fill = vars(self).get("_fill")
-            if fill is not None:
-                fill()
-
-    def become(self) -> None:
-        """Become a namespace, now that all functions are there."""
-        del self.__dict__["_fill"]
-        become(self, self.__dict__.pop("_kind"))
 
 
 # Held while a namespace, or an extension of one, gets its functions.
@@ -160,20 +128,32 @@ def _extensions(domain: Domain, part: str, ops: Mapping[str, Op]) -> Iterator[st
 def _extend(
     domain: Domain, part: str, ops: Mapping[str, Op], raw: ModuleType, public: ModuleType
 ) -> None:
-    """Give two namespaces an extension, which is filled when it is first used."""
+    """Give two namespaces an extension, which is filled when it is first used: programs use few."""
+    inner_raw = ModuleType(f"{domain.raw.__name__}.{part}")
+    inner = Namespace(f"{domain.namespace.__package__}.{part}", Namespace.__doc__)
 
     def fill() -> None:
-        known = {**ops, **{name: op for name, (op, _) in registered_in(part).items()}}
-        within = {name: op for name, op in known.items() if name.startswith(f"{part}.")}
-        _fill(domain, part, within, inner_raw, inner)
-        inner_raw.become()
-        inner.become()
+        with filling:
+            if "__getattr__" in vars(inner):
+                known = {**ops, **{name: op for name, (op, _) in registered_in(part).items()}}
+                within = {name: op for name, op in known.items() if name.startswith(f"{part}.")}
+                _fill(domain, part, within, inner_raw, inner)
+                # A module that has these is slower.
+                for each, name in product((inner_raw, inner), ("__dir__", "__getattr__")):
+                    vars(each).pop(name, None)
 
-    inner_raw = Extension(f"{domain.raw.__name__}.{part}", ModuleType, fill)
-    inner = Extension(f"{domain.namespace.__package__}.{part}", Namespace, fill)
-    short = part.rpartition(".")[2]
-    setattr(raw, short, inner_raw)
-    setattr(public, short, inner)
+    def get(each: ModuleType, name: str) -> Any:
+        fill()
+        return getattr(each, name)
+
+    def listed(each: ModuleType) -> list[str]:
+        fill()
+        return dir(each)
+
+    for each, outer in ((inner_raw, raw), (inner, public)):
+        # Python asks these for what the module does not have.
+        vars(each).update(__getattr__=partial(get, each), __dir__=partial(listed, each))
+        setattr(outer, part.rpartition(".")[2], each)
 
 
 def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from functools import partial
 from inspect import BoundArguments
 from itertools import starmap
@@ -311,5 +310,5 @@ def _copy_of(variable: Variable, memo: dict[int, Any]) -> Variable:
     if leaf is not None and leaf.grad is not None:
         if node is None:  # a gradient manager has let it go
             copied._leaf = Leaf.of(copied)
-        copied._leaf.grad = deepcopy(leaf.grad, memo)
+        copied._leaf.grad = later("copy", "deepcopy")(leaf.grad, memo)
     return copied
