@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Number
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,8 @@ def add_conversions(domain: Domain, module: str) -> None:
 
     @functools.wraps(convert)
     def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Variable:
-        if not copy and isinstance(x, Variable) and x.dtype == dtype and device in (None, x.device):
+        here = device is None or (isinstance(x, Variable) and device == x.device)
+        if not copy and here and isinstance(x, Variable) and x.dtype == dtype:
             return x
         return convert(x, dtype, copy=copy, device=device)
 
@@ -80,13 +81,12 @@ def _converted(x: Variable, domain: Domain, dtype: Any, device: Any, copy: bool 
     return x
 
 
-def _leaves(values: Iterable[Any]) -> Iterator[Any]:
-    """Yield what is in a nested list."""
+def _leaves(values: Iterable[Any]) -> list[Any]:
+    """Return what is in a nested list."""
+    found = []
     for each in values:
-        if isinstance(each, list | tuple):
-            yield from _leaves(each)
-        else:
-            yield each
+        found += _leaves(each) if isinstance(each, list | tuple) else [each]
+    return found
 
 
 def holds_variable(values: Iterable[Any]) -> bool:
@@ -97,7 +97,7 @@ def holds_variable(values: Iterable[Any]) -> bool:
 def _stacked(obj: Any, xp: Any) -> Any:
     """Stack a nested sequence; each level of nesting is one axis."""
     # Python's scalars take the dtype of the arrays that they stand beside; a bool is a number, too.
-    dtype = xp.result_type(*(leaf for leaf in _leaves(obj) if not isinstance(leaf, bool)))
+    dtype = xp.result_type(*[leaf for leaf in _leaves(obj) if not isinstance(leaf, bool)])
 
     def stack(part: Any) -> Any:
         if isinstance(part, list | tuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from agnograd._graph.nodes import Edge
@@ -88,14 +88,7 @@ class Protocols:
         __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __add__
         __lt__ = __le__ = __gt__ = __ge__ = __add__
 
-    def __array_function__(
-        self,
-        function: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        /,
-    ) -> Any:
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any, /) -> Any:
         """Answer for NumPy's other functions, unless another library's arrays are among them."""
         # What is neither a Variable nor a backend's array may know better.
         backend_of = later("agnograd._plugins.backends", "backend_of")

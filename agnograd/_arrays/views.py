@@ -131,7 +131,7 @@ def _taken(view: View, base: Variable) -> Variable:
     given = BoundArguments(op.signature, {op.arrays[0]: base, **options})
     result = attrgetter(op.name)(view._domain.namespace)(*given.args, **given.kwargs)
     found: Variable = result if op.outputs == "one" else result[options["index"]]
-    return found
+    return found if found._is_view else view_of(op, found, base, options)
 
 
 def _taken_as_before(view: View) -> Variable:
@@ -290,14 +290,9 @@ def deep_copy(variable: Variable, memo: dict[int, Any]) -> Variable:
     if copied is None:
         copied = memo[id(start)] = _copy_of(start, memo)
     for view in views:
-        copied = _entered(partial(_view_like, view, copied), recording=view._recorded)
+        copied = _entered(partial(_taken, view, copied), recording=view._recorded)
         memo[id(view)] = copied
     return copied
-
-
-def _view_like(view: View, base: Variable) -> Variable:
-    found = _taken(view, base)
-    return found if found._is_view else view_of(view._op, found, base, view._options)
 
 
 def _copy_of(variable: Variable, memo: dict[int, Any]) -> Variable:
