@@ -39,7 +39,7 @@ BUDGETS = {
     "_hooks": 900,
     "_engine": 1800,
     "_codegen": 1300,
-    "_arrays": 2950,
+    "_arrays": 2470,
     "_transforms": 3250,
     "_cli": 430,
 }

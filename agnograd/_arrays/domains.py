@@ -98,7 +98,7 @@ def _inside(value: object) -> str:
     for name in ("magnitude", "data", "values", "value", "array"):
         held = getattr_static(value, name, None)
         array = None if held is None else getattr(value, name, None)
-        if array is not None and (isinstance(array, Variable) or owner_of(array) is not None):
+        if owner_of(array) is not None:
             kind = type(value).__name__
             return (
                 f"it holds one: differentiate by x.{name}, and make the {kind} of it inside the "
