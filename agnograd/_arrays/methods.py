@@ -16,7 +16,7 @@ Axis = int | tuple[int, ...] | None
 
 
 class Answered(Protocols):
-    """Declares the methods that a protocol answers as they are called: see below."""
+    """Declares the methods that a protocol answers; their bodies are put in below."""
 
     __slots__ = ()
 
@@ -128,8 +128,8 @@ class Answered(Protocols):
 
 
 def _answered(declared: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that calls what a protocol answers with the arguments that it was given."""
-    # What differs from NumPy's function has another name.
+    """Return a method that calls a protocol's answer with the arguments as they are given."""
+    # A protocol knows what differs from NumPy's function of this name by another one.
     own = "ndarray." if declared.__name__ in ("astype", "compress", "conj") else ""
 
     @wraps(declared)
