@@ -30,8 +30,9 @@ from agnograd._graph.nodes import (
 )
 from agnograd._graph.paths import newer, on_path
 from agnograd._hooks.entering import recording_since
-from agnograd._hooks.state import current_mode, set_mode
+from agnograd._hooks.state import current_mode
 from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._transforms.runs import restoring
 from agnograd._transforms.sensitivity import irregular
 
 if TYPE_CHECKING:
@@ -82,25 +83,24 @@ class Tape:
         path = on_path(unheard, inputs) if unheard else set()
         return next((n for n in unheard if path is None or n[RANK] in path), None)
 
+    @restoring
     def push(self, tangents: Iterable[tuple[Edge, Any]], create_graph: bool) -> dict[Place, Any]:
         """Carry tangents from where they are given to every value that depends on them.
 
         They are raw arrays, or Variables under ``create_graph``.
         """
         found: dict[Place, Any] = {place(node): tangent for node, tangent in tangents}
-        outer = current_mode()
-        try:
-            for node, facts in self._entries:
-                edges = edges_of(node)
-                incoming = [None if edge is None else found.get(place(edge)) for edge in edges]
-                if not any(tangent is not None for tangent in incoming):
-                    continue
-                if node[RANK] in self._guarded:
-                    found[node[RANK]] = _push_product(node, incoming, create_graph)
-                else:
-                    _push_one(node, facts, incoming, found, create_graph)
-        finally:
-            set_mode(outer)
+        for node, facts in self._entries:
+            incoming = [None if edge is None else found.get(place(edge)) for edge in edges_of(node)]
+            if not any(tangent is not None for tangent in incoming):
+                continue
+            if node[RANK] in self._guarded:
+                pushed = [_push_product(node, incoming, create_graph)]
+            else:
+                pushed = _push_one(node, facts, incoming, create_graph)
+            for index, tangent in enumerate(pushed):
+                if tangent is not None:
+                    found[(node[RANK], index) if isinstance(facts, list) else node[RANK]] = tangent
         return found
 
 
@@ -109,19 +109,22 @@ def place(edge: Edge) -> Place:
     return (maker_of(edge)[RANK], edge.number) if isinstance(edge, Output) else edge[RANK]
 
 
-def _push_one(
-    node: Node,
-    facts: Any,
-    incoming: Sequence[Any],
-    found: dict[Place, Any],
-    create_graph: bool,
-) -> None:
-    """Compute the tangents of one node's results."""
+def _push_one(node: Node, facts: Any, incoming: Sequence[Any], create_graph: bool) -> list[Any]:
+    """Return the tangents of one node's results, None for what depends on nothing."""
     op, domain = node[OP], node[OP].domain
     several = isinstance(facts, list)
     start = next_rank()
     probes = [_probe(each, domain) for each in (facts if several else [facts])]
-    values = _saved_by(node, create_graph)
+    values = _saved_by(node)
+    if create_graph:
+        values = connected(node, values)
+    else:
+        values = [
+            value
+            if source is None or value is None or is_python_scalar(value)
+            else (home_of(value, domain) or domain).wrap(value)
+            for value, source in zip(values, op.sources, strict=True)
+        ]
     wanted = [
         edge if tangent is not None else None
         for edge, tangent in zip(edges_of(node), incoming, strict=True)
@@ -142,10 +145,7 @@ def _push_one(
         result = run_pass(
             seeds, targets=targets, create_graph=create_graph, retain_graph=create_graph
         )
-    for index, probe in enumerate(probes):
-        tangent = None if probe._node is None else result.of(probe._node)
-        if tangent is not None:
-            found[(node[RANK], index) if several else node[RANK]] = tangent
+    return [None if probe._node is None else result.of(probe._node) for probe in probes]
 
 
 def _push_product(node: Node, incoming: Sequence[Any], create_graph: bool) -> Any:
@@ -155,9 +155,9 @@ def _push_product(node: Node, incoming: Sequence[Any], create_graph: bool) -> An
     infinite derivative does in the pass itself.
     """
     op, domain = node[OP], node[OP].domain
-    values = _saved_by(node, create_graph)
-    if not create_graph:
-        values = [value.data if isinstance(value, Variable) else value for value in values]
+    values = _saved_by(node)
+    if create_graph:
+        values = connected(node, values)
     known = dict(zip(op.saved_names, values, strict=True))
     xp = domain.namespace if create_graph else domain.raw
     of_cotangent, of_derivative = incoming
@@ -178,34 +178,25 @@ def _either_zero(domain: Domain, x1: Any, x2: Any, xp: Any) -> Any:
     return guarded(domain.raw, x1, x2, xp)
 
 
-def _saved_by(node: Node, create_graph: bool) -> list[Any]:
-    """Return what a node saved as Variables, which are connected to the graph or constants."""
+def _saved_by(node: Node) -> Sequence[Any]:
+    """Return what a node saved, raw."""
     saved = saved_of(node)
     if saved is None:
         was_freed(node[OP].name)
-    saved = node[OP].unpack(saved)
-    return connected(node, saved) if create_graph else _constants(node, saved)
+    values: Sequence[Any] = node[OP].unpack(saved)
+    return values
 
 
 def _probe(facts: Facts, domain: Domain) -> Variable:
     """Return a cotangent: irregular values, since rules may treat zeros, and only zeros, apart."""
     shape, dtype, device = facts
-    xp = domain.raw
-    if not domain.is_inexact(dtype):
-        zeros: Variable = domain.Variable._make(xp.zeros(shape, dtype=dtype, device=device), None)
-        return zeros
-    values = irregular(shape, dtype, device, domain)
-    made: Variable = domain.Variable._make(values, None)
-    made._node = Leaf.of(made)
-    return made
-
-
-def _constants(node: Node, values: Sequence[Any]) -> list[Any]:
-    """Return saved values as Variables that are connected to nothing."""
-    domain = node[OP].domain
-    return [
-        value
-        if source is None or value is None or is_python_scalar(value)
-        else (home_of(value, domain) or domain).wrap(value)
-        for value, source in zip(values, node[OP].sources, strict=True)
-    ]
+    tracked = domain.is_inexact(dtype)
+    values = (
+        irregular(shape, dtype, device, domain)
+        if tracked
+        else domain.raw.zeros(shape, dtype=dtype, device=device)
+    )
+    probe: Variable = domain.Variable._make(values, None)
+    if tracked:
+        probe._node = Leaf.of(probe)
+    return probe

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from typing import Any
 
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
 from agnograd._engine.ends import given_by, owned, seed_of, seeds_of
 from agnograd._engine.run import run_pass
-from agnograd._graph.nodes import OP, RANK, ByNode, Edge, Leaf, next_rank
+from agnograd._graph.nodes import OP, RANK, Edge, Leaf, next_rank
 from agnograd._graph.paths import older, within_reach
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
-from agnograd._hooks.state import Kept, current_mode, is_grad_enabled, set_mode
+from agnograd._hooks.state import Kept, current_mode, is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._transforms.forward import Tape, place
+from agnograd._transforms.runs import has_variables, restoring
 from agnograd._util.trees import flatten, leaves, map_leaves, unflatten
 from agnograd.errors import (
     ArgumentIndexError,
@@ -25,37 +27,18 @@ from agnograd.errors import (
     UnsupportedArrayError,
 )
 
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
-
 Function = Callable[..., Any]
 ArgNums = int | Sequence[int]
 
 
-class Input(NamedTuple):
-    """A differentiated array, and its node before the function ran, which may write to it."""
-
-    variable: Variable
-    node: Edge
-
-
 class Trace:
-    """One run of a function: its differentiated inputs, its result, and the way back.
+    """One run of a function: its differentiated inputs, its result, and the ways between them.
 
-    Parameters
-    ----------
-    f : callable
-        The function.
-    args, kwargs
-        Its arguments, pytrees of arrays and anything else.
-    argnums : int or sequence of int
-        The positions of the arguments to differentiate.
-    tape : Tape, optional
-        What is notified of every node that the run records.
-    tangents
-        What is given besides the arguments.
+    A tape makes forward mode possible. Results are Variables if ``tangents``, which are given
+    besides the arguments, have any.
     """
 
+    @restoring
     def __init__(
         self,
         f: Function,
@@ -66,49 +49,46 @@ class Trace:
         tangents: Any = (),
     ) -> None:
         asked = (argnums,) if isinstance(argnums, int) else argnums
-        # An argument that is named twice is differentiated once.
         self._asked = [_position(each, len(args)) for each in asked]
-        self._positions = list(dict.fromkeys(self._asked))
+        self.tape = tape
         # Whether results are Variables. Under no_grad they are connected to nothing.
-        self.as_variables = is_inside() or _has_variables((args, kwargs, tangents))
+        self.as_variables = is_inside() or has_variables((args, kwargs, tangents))
         self.start = next_rank()
-        lifted = list(args)
-        self.inputs: list[list[Input]] = []
-        self.trees: list[Any] = []
-        for position in range(len(args)):
-            if position not in self._positions:
-                lifted[position] = map_leaves(_constant, args[position])
-        for position in self._positions:
+        self.inputs: list[Variable] = []
+        self._trees: dict[int, Any] = {}
+        lifted = [
+            arg if position in self._asked else map_leaves(_constant, arg)
+            for position, arg in enumerate(args)
+        ]
+        for position in dict.fromkeys(self._asked):  # one that is named twice counts once
             if args[position] is None:
                 raise UnsupportedArrayError(
                     f"argument {position} is None, which has no gradient: pass an array or a "
                     "pytree of arrays, or name other arguments by argnums"
                 )
-            found, tree = flatten(args[position])
+            found, self._trees[position] = flatten(args[position])
             inputs = [_differentiated(leaf, position) for leaf in found]
-            lifted[position] = unflatten(tree, [each.variable for each in inputs])
-            self.inputs.append(inputs)
-            self.trees.append(tree)
-        outer = current_mode()
-        try:
-            with recording_since(self.start, tape, inside=True):
-                self.result = f(*lifted, **map_leaves(_constant, kwargs))
-                for leaf in leaves(self.result):
-                    if isinstance(leaf, View):
-                        leaf.refresh()  # while the tape is notified of it
-        finally:
-            set_mode(outer)  # as it is already, unless an interrupt came at the end of the block
+            lifted[position] = unflatten(self._trees[position], inputs)
+            self.inputs += inputs
+        # As they are before the function runs, which may write to the inputs.
+        self.nodes: list[Edge] = [each._node for each in self.inputs if each._node is not None]
+        with recording_since(self.start, tape, inside=True):
+            self.result = f(*lifted, **map_leaves(_constant, kwargs))
+            for leaf in leaves(self.result):
+                if isinstance(leaf, View):
+                    leaf.refresh()  # while the tape is notified of it
 
+    @restoring
     def pull(
         self, outputs: Sequence[Variable], cotangents: Sequence[Any], retain: bool
-    ) -> tuple[Any, ...]:
-        """Return the gradients for each argument that is asked for, in its own structure.
+    ) -> list[Any]:
+        """Return the gradient of each input.
 
         A pullback outlives the run, and may be called with cotangents that are differentiated
         when the arguments were not: what they are, and whether ops are recorded, is asked now.
         """
         given = [seed_of(*pair) for pair in zip(outputs, cotangents, strict=True)]
-        as_variables = self.as_variables or _has_variables(cotangents)
+        as_variables = self.as_variables or has_variables(cotangents)
         state: entered = enable_grad()
         create_graph = False
         if as_variables and is_grad_enabled():
@@ -117,48 +97,40 @@ class Trace:
                 create_graph, state = True, _apart_from(outputs)
         pairs = list(zip(outputs, given, strict=True))
         seeds = seeds_of([pair for pair in pairs if pair[0]._node is not None], create_graph)
-        targets = [each.node for inputs in self.inputs for each in inputs]
-        outer = current_mode()
-        try:
-            with state:
-                found = run_pass(
-                    seeds,
-                    starts=pairs,
-                    targets=targets,
-                    create_graph=create_graph,
-                    retain_graph=retain or create_graph,
-                )
-        finally:
-            set_mode(outer)
+        with state:
+            found = run_pass(
+                seeds,
+                starts=pairs,
+                targets=self.nodes,
+                create_graph=create_graph,
+                retain_graph=retain or create_graph,
+            )
         given_out = given_by(seeds)
-        gradients = [_gradient(found, each, given_out) for inputs in self.inputs for each in inputs]
-        return self.arranged([g if as_variables else g._raw for g in gradients])
+        gradients = [
+            _owned(found.of(node), x, given_out, x._raw)
+            for x, node in zip(self.inputs, self.nodes, strict=True)
+        ]
+        return [g if as_variables else g._raw for g in gradients]
 
     def arranged(self, values: Iterable[Any]) -> tuple[Any, ...]:
         """Return values of all inputs in the structure of each argument that is asked for."""
         left = iter(values)
         found = {
-            position: unflatten(tree, [next(left) for _ in inputs])
-            for position, tree, inputs in zip(self._positions, self.trees, self.inputs, strict=True)
+            position: unflatten(tree, islice(left, tree.num_leaves))
+            for position, tree in self._trees.items()
         }
         return tuple(found[position] for position in self._asked)
 
-    def unheard(self, tape: Tape, outputs: Iterable[Variable]) -> str | None:
+    def unheard(self, outputs: Iterable[Variable]) -> str | None:
         """Return the name of an op that the tape lacks, since another thread or context ran it."""
-        nodes = [each.node for inputs in self.inputs for each in inputs]
+        assert self.tape is not None
         ends = [out._node for out in outputs if out._node is not None]
-        node = tape.unheard(ends, nodes, self.start)
+        node = self.tape.unheard(ends, self.nodes, self.start)
         return None if node is None else node[OP].name
 
-    def check(self, tape: Tape, outputs: Iterable[Variable]) -> None:
-        """Refuse a run of which a part ran elsewhere: its tangents would be zeros.
-
-        Raises
-        ------
-        GradientError
-            If an output depends on an input by an op of another thread or context.
-        """
-        name = self.unheard(tape, outputs)
+    def check(self, outputs: Iterable[Variable]) -> None:
+        """Refuse a run of which a part ran elsewhere: its tangents would be zeros."""
+        name = self.unheard(outputs)
         if name is not None:
             raise GradientError(
                 f"forward mode has not seen op {name!r}, which another thread or context ran: its "
@@ -166,27 +138,18 @@ class Trace:
                 "contextvars.copy_context().run(...), or use ag.vjp, or mode='reverse'"
             )
 
-    def push(
-        self, tape: Tape, tangents: Sequence[Variable], outputs: Sequence[Variable]
-    ) -> list[Any]:
-        """Return the tangents of outputs for those of all differentiated inputs."""
+    def push(self, tangents: Sequence[Variable | None], outputs: Sequence[Variable]) -> list[Any]:
+        """Return the tangents of outputs for those of the inputs; None stands for zeros."""
+        assert self.tape is not None
         create_graph = self.as_variables and is_grad_enabled()
-        nodes = [each.node for inputs in self.inputs for each in inputs]
-        given = zip(nodes, tangents, strict=True)
-        found = tape.push([(n, t if create_graph else t._raw) for n, t in given], create_graph)
-        given_out = {id(t._raw): t._raw for t in tangents}
-        return [self._tangent(found, output, given_out) for output in outputs]
-
-    def _tangent(self, found: dict[Any, Any], output: Variable, given_out: dict[int, Any]) -> Any:
-        domain = output._domain
-        tangent = None if output._node is None else found.get(place(output._node))
-        if tangent is None:
-            tangent = domain.raw.zeros_like(domain.backend.array(output._raw))
-        if not isinstance(tangent, Variable):
-            tangent = owned(tangent, domain, given_out)
-        if not self.as_variables:
-            return tangent.data
-        return tangent if self._depends_on_outside([tangent]) else tangent.detach()
+        given = [(n, t) for n, t in zip(self.nodes, tangents, strict=True) if t is not None]
+        found = self.tape.push([(n, t if create_graph else t._raw) for n, t in given], create_graph)
+        given_out = {id(t._raw): t._raw for _, t in given}
+        pushed = []
+        for output in outputs:
+            tangent = None if output._node is None else found.get(place(output._node))
+            pushed.append(_owned(tangent, output, given_out))
+        return list(self.out(pushed))
 
     def out(self, value: Any) -> Any:
         """Return results as the caller gave the arguments: raw arrays or Variables."""
@@ -229,16 +192,11 @@ def _others(own: Set[int], outer: Kept | None, *nodes: Edge | None) -> tuple[Edg
     )
 
 
-def _has_variables(tree: Any) -> bool:
-    return any(isinstance(leaf, Variable) for leaf in leaves(tree))
-
-
-def _gradient(found: ByNode[Any], each: Input, given: dict[int, Any]) -> Variable:
-    domain = each.variable._domain
-    g = found.of(each.node)
-    if g is None:
-        g = domain.raw.zeros_like(domain.backend.array(each.variable._raw))
-    return owned(g, domain, given, each.variable._raw)
+def _owned(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = None) -> Variable:
+    """Return the gradient or the tangent of a Variable as users get it; None counts as zeros."""
+    if value is None:
+        value = of._domain.raw.zeros_like(of._domain.backend.array(of._raw))
+    return owned(value, of._domain, given, laid_out_as)
 
 
 def _position(argnum: int, count: int) -> int:
@@ -250,26 +208,22 @@ def _position(argnum: int, count: int) -> int:
     return argnum % count
 
 
-def _differentiated(leaf: Any, position: int) -> Input:
+def _differentiated(leaf: Any, position: int) -> Variable:
     """Return a Variable of its own for an input: its gradient is only that of this place."""
-    domain: Domain = domain_of(leaf)
-    if isinstance(leaf, Variable):
-        data, tracked = leaf._raw, leaf._node is not None and is_grad_enabled()
-    else:
-        data, tracked = domain.to_raw(leaf), False
+    domain = domain_of(leaf)
+    data = leaf._raw if isinstance(leaf, Variable) else domain.to_raw(leaf)
     if data.dtype not in domain.inexact_dtypes:
         raise UnsupportedArrayError(
             f"argument {position} has dtype {data.dtype}, and no gradient: differentiate with "
             "respect to floating-point or complex arrays in native byte order (see argnums), or "
             "convert it first"
         )
-    if tracked:
-        variable: Variable = domain.convert(leaf, leaf.dtype, copy=False)
-    else:
-        variable = domain.Variable._make(data, None)
+    variable: Variable = domain.Variable._make(data, None)
+    if isinstance(leaf, Variable) and leaf._node is not None and is_grad_enabled():
+        variable = domain.convert(leaf, leaf.dtype, copy=False)
+    if variable._node is None:  # or a manager takes it for a constant
         variable._node = Leaf.of_argument(variable)
-    assert variable._node is not None
-    return Input(variable, variable._node)
+    return variable
 
 
 def _constant(leaf: Any) -> Any:
@@ -277,40 +231,29 @@ def _constant(leaf: Any) -> Any:
     if is_python_scalar(leaf) or isinstance(leaf, Variable | str | list | tuple):
         return leaf
     try:
-        domain: Domain = domain_of(leaf)
+        domain = domain_of(leaf)
     except UnsupportedArrayError:
         return leaf
-    return domain.Variable._make(domain.to_raw(leaf), None)
+    return domain.wrap(domain.to_raw(leaf))
 
 
-def differentiable(outputs: Sequence[Variable], what: str) -> None:
-    """Check that a function returned anything that has a derivative.
+def outputs_of(result: Any, what: str) -> tuple[list[Variable], Any]:
+    """Return the arrays that a function returned as Variables, and their structure.
 
-    Raises
-    ------
-    NoGradientError
-        If all of it is integers or booleans: zeros would look like an answer.
+    Each is a Variable of its own: who was given the result may write to it.
     """
+    found, tree = flatten(result)
+    outputs: list[Variable] = []
+    for leaf in found:
+        domain = domain_of(leaf)
+        known = isinstance(leaf, Variable)
+        raw, node = (leaf._raw, leaf._node) if known else (domain.to_raw(leaf), None)
+        outputs.append(domain.Variable._make(raw, node))
     if not outputs or any(out._domain.is_inexact(out.dtype) for out in outputs):
-        return
-    found = ", ".join(dict.fromkeys(str(out.dtype) for out in outputs))
+        return outputs, tree
+    dtypes = ", ".join(dict.fromkeys(str(out.dtype) for out in outputs))
     raise NoGradientError(
-        f"{what} needs a function that returns floating-point or complex numbers, not {found}: "
+        f"{what} needs a function that returns floating-point or complex numbers, not {dtypes}: "
         "such a value is constant between its steps, and has no gradient; convert it in the "
         "function with xp.astype if zeros are meant, or return what it was computed from"
     )
-
-
-def outputs_of(result: Any) -> tuple[list[Variable], Any]:
-    """Return the arrays that a function returned as Variables, and their structure."""
-    found, tree = flatten(result)
-    return [_as_returned(leaf) for leaf in found], tree
-
-
-def _as_returned(leaf: Any) -> Variable:
-    """Return a result as a Variable of its own: who was given the result may write to it."""
-    domain: Domain = domain_of(leaf)
-    known = isinstance(leaf, Variable)
-    raw, node = (leaf._raw, leaf._node) if known else (domain.to_raw(leaf), None)
-    returned: Variable = domain.Variable._make(raw, node)
-    return returned

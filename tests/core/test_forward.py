@@ -121,6 +121,12 @@ def test_modes_agree_on_complex_arguments(xp):
         ag.jacobian(lambda z: z, mode="forward")(z)
 
 
+def test_an_infinite_derivative_for_one_argument_does_not_reach_that_for_another(xp):
+    x, y = raw(xp, [1.0, 2.0]), raw(xp, [0.0, 4.0])
+    f = ag.jacobian(lambda x, y: x + xp.sqrt(y), (0, 1), mode="forward")
+    np.testing.assert_array_equal(np.asarray(f(x, y)[0]), np.eye(2))
+
+
 def test_a_forward_jacobian_can_be_differentiated(xp):
     x = raw(xp, [1.0, 2.0])
     jacobian = ag.jacobian(lambda x: x * x * x, mode="forward")
