@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from agnograd._arrays.variable import Variable
+from agnograd._arrays.views import View
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._util.trees import flatten, leaves, unflatten
 
@@ -67,6 +68,9 @@ class Run:
         """Run the function on these values; return the leaves of its result."""
         args, kwargs = self.filled(values)
         found, self.structure = flatten(self.f(*args, **kwargs))
+        for each in found:
+            if isinstance(each, View):
+                each.refresh()  # its last writes are the function's, too
         return found
 
 
