@@ -26,9 +26,17 @@ def connected(node: Node, values: Sequence[Any]) -> list[Any]:
 
     A node saves only raw arrays; together with its edges they are the Variables that a rule
     needs under ``create_graph``. What a gradient manager, or a pullback, takes for constants is
-    connected to nothing.
+    connected to nothing, whatever it was computed from.
     """
     state = current_mode()
+    if state is not None and state.kept is not None and not any(state.kept(node, *edges_of(node))):
+        domain = node[OP].domain
+        return [
+            value
+            if source is None or value is None or is_python_scalar(value)
+            else (home_of(value, domain) or domain).wrap(value)
+            for value, source in zip(values, node[OP].sources, strict=True)
+        ]
     found = [_connect(v, source, node) for v, source in zip(values, node[OP].sources, strict=True)]
     if state is not None and state.kept is not None:
         for value in found:

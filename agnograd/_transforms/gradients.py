@@ -9,7 +9,6 @@ from agnograd._arrays.variable import Variable
 from agnograd._engine.ends import seed_of
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
-from agnograd._transforms.forward import Tape
 from agnograd._transforms.jacobian import jacobian
 from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
@@ -225,13 +224,12 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     """
     callable_in("ag.jvp", f, "ag.jvp(f, x, tangent), or ag.jvp(f, (x, y), (tangent, other))")
     args, tangents = tuple_in("ag.jvp", args, tangents, "tangents")
-    trace = Trace(f, args, {}, tuple(range(len(args))), Tape(), tangents)
+    trace = Trace(f, args, {}, tuple(range(len(args))), tangents)
     leaves = _leaves_like(tangents, flatten(args)[1], "tangents", "arguments")
     pairs = zip(trace.inputs, leaves, strict=True)
     given = [seed_of(variable, leaf, "a tangent") for variable, leaf in pairs]
     outputs, tree = outputs_of(trace.result, "ag.jvp")
-    trace.check(outputs)
-    return trace.out(trace.result), unflatten(tree, trace.push(given, outputs))
+    return trace.out(trace.result), unflatten(tree, trace.pushforward(outputs)(given))
 
 
 def hessian(f: Function, argnums: ArgNums = 0) -> Function:

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._ops.rule_helpers import known_size
-from agnograd._transforms.forward import Tape
 from agnograd._transforms.moving import asarray
 from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in
@@ -57,7 +56,7 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
 
     @functools.wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        trace = Trace(f, args, kwargs, positions, None if mode == "reverse" else Tape())
+        trace = Trace(f, args, kwargs, positions)
         outputs, tree = outputs_of(trace.result, "ag.jacobian")
         if any(_is_complex(output) for output in outputs):
             raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
@@ -69,11 +68,10 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
 
 def _rows(trace: Trace, outputs: list[Variable], mode: Direction) -> list[list[Any]]:
     """Return, for each output, its derivative for each input."""
-    if mode == "forward":
-        trace.check(outputs)
-    elif mode == "reverse" or _size(trace.inputs) >= _size(outputs) or trace.unheard(outputs):
+    if mode == "reverse" or (mode == "auto" and _size(trace.inputs) >= _size(outputs)):
         return [_pulled(trace, output) for output in outputs]
-    columns = [_pushed(trace, index, outputs) for index in range(len(trace.inputs))]
+    push = trace.pushforward(outputs)
+    columns = [_pushed(trace, push, index, outputs) for index in range(len(trace.inputs))]
     return [[column[place] for column in columns] for place in range(len(outputs))]
 
 
@@ -87,7 +85,7 @@ def _pulled(trace: Trace, output: Variable) -> list[Any]:
     ]
 
 
-def _pushed(trace: Trace, index: int, outputs: list[Variable]) -> list[Any]:
+def _pushed(trace: Trace, push: Function, index: int, outputs: list[Variable]) -> list[Any]:
     """Return the derivative of each output for one input."""
     x = trace.inputs[index]
     units = [x._domain.raw.reshape(unit, x.shape) for unit in _units(x)]
@@ -97,7 +95,7 @@ def _pushed(trace: Trace, index: int, outputs: list[Variable]) -> list[Any]:
         for unit in units:
             tangents: list[Variable | None] = [None] * len(trace.inputs)
             tangents[index] = x._domain.wrap(unit if direction == 1 else direction * unit)
-            parts.append(trace.push(tangents, outputs))
+            parts.append(push(tangents))
         return [
             _block(trace, [part[place] for part in parts], -1, output, x)
             for place, output in enumerate(outputs)

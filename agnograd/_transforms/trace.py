@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -12,17 +11,16 @@ from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
 from agnograd._engine.ends import given_by, owned, seed_of, seeds_of
 from agnograd._engine.run import run_pass
-from agnograd._graph.nodes import OP, RANK, Edge, Leaf, next_rank
-from agnograd._graph.paths import older, within_reach
+from agnograd._graph.nodes import Edge, Leaf, next_rank
+from agnograd._graph.paths import older
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
-from agnograd._hooks.state import Kept, current_mode, is_grad_enabled
+from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._transforms.forward import Tape, place
-from agnograd._transforms.runs import has_variables, restoring
+from agnograd._transforms.forward import Pushforward
+from agnograd._transforms.runs import apart_from, has_variables, restoring
 from agnograd._util.trees import flatten, leaves, map_leaves, unflatten
 from agnograd.errors import (
     ArgumentIndexError,
-    GradientError,
     NoGradientError,
     UnsupportedArrayError,
 )
@@ -34,8 +32,7 @@ ArgNums = int | Sequence[int]
 class Trace:
     """One run of a function: its differentiated inputs, its result, and the ways between them.
 
-    A tape makes forward mode possible. Results are Variables if ``tangents``, which are given
-    besides the arguments, have any.
+    Results are Variables if ``tangents``, which are given besides the arguments, have any.
     """
 
     @restoring
@@ -45,12 +42,10 @@ class Trace:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         argnums: ArgNums,
-        tape: Tape | None = None,
         tangents: Any = (),
     ) -> None:
         asked = (argnums,) if isinstance(argnums, int) else argnums
         self._asked = [_position(each, len(args)) for each in asked]
-        self.tape = tape
         # Whether results are Variables. Under no_grad they are connected to nothing.
         self.as_variables = is_inside() or has_variables((args, kwargs, tangents))
         self.start = next_rank()
@@ -72,11 +67,11 @@ class Trace:
             self.inputs += inputs
         # As they are before the function runs, which may write to the inputs.
         self.nodes: list[Edge] = [each._node for each in self.inputs if each._node is not None]
-        with recording_since(self.start, tape, inside=True):
+        with recording_since(self.start, inside=True):
             self.result = f(*lifted, **map_leaves(_constant, kwargs))
             for leaf in leaves(self.result):
                 if isinstance(leaf, View):
-                    leaf.refresh()  # while the tape is notified of it
+                    leaf.refresh()  # while it is recorded
 
     @restoring
     def pull(
@@ -94,7 +89,7 @@ class Trace:
         if as_variables and is_grad_enabled():
             create_graph = self._depends_on_outside(outputs)
             if not create_graph and any(g._node is not None for g in given):
-                create_graph, state = True, _apart_from(outputs)
+                create_graph, state = True, apart_from(outputs)
         pairs = list(zip(outputs, given, strict=True))
         seeds = seeds_of([pair for pair in pairs if pair[0]._node is not None], create_graph)
         with state:
@@ -121,35 +116,16 @@ class Trace:
         }
         return tuple(found[position] for position in self._asked)
 
-    def unheard(self, outputs: Iterable[Variable]) -> str | None:
-        """Return the name of an op that the tape lacks, since another thread or context ran it."""
-        assert self.tape is not None
-        ends = [out._node for out in outputs if out._node is not None]
-        node = self.tape.unheard(ends, self.nodes, self.start)
-        return None if node is None else node[OP].name
+    def pushforward(self, outputs: Sequence[Variable]) -> Callable[..., list[Any]]:
+        """Return what gives the tangents of outputs for those of the inputs, None for zeros."""
+        pushed = Pushforward(self.nodes, outputs, self.as_variables and is_grad_enabled())
 
-    def check(self, outputs: Iterable[Variable]) -> None:
-        """Refuse a run of which a part ran elsewhere: its tangents would be zeros."""
-        name = self.unheard(outputs)
-        if name is not None:
-            raise GradientError(
-                f"forward mode has not seen op {name!r}, which another thread or context ran: its "
-                "tangent would be lost. Run that part of the function by "
-                "contextvars.copy_context().run(...), or use ag.vjp, or mode='reverse'"
-            )
+        def push(tangents: Sequence[Variable | None]) -> list[Any]:
+            given = {id(each._raw): each._raw for each in tangents if each is not None}
+            found = zip(pushed(tangents), outputs, strict=True)
+            return list(self.out([_owned(tangent, output, given) for tangent, output in found]))
 
-    def push(self, tangents: Sequence[Variable | None], outputs: Sequence[Variable]) -> list[Any]:
-        """Return the tangents of outputs for those of the inputs; None stands for zeros."""
-        assert self.tape is not None
-        create_graph = self.as_variables and is_grad_enabled()
-        given = [(n, t) for n, t in zip(self.nodes, tangents, strict=True) if t is not None]
-        found = self.tape.push([(n, t if create_graph else t._raw) for n, t in given], create_graph)
-        given_out = {id(t._raw): t._raw for _, t in given}
-        pushed = []
-        for output in outputs:
-            tangent = None if output._node is None else found.get(place(output._node))
-            pushed.append(_owned(tangent, output, given_out))
-        return list(self.out(pushed))
+        return push
 
     def out(self, value: Any) -> Any:
         """Return results as the caller gave the arguments: raw arrays or Variables."""
@@ -171,25 +147,6 @@ class Trace:
         hold the graph that made it, and so would all that is computed from it.
         """
         return any(older([variable._node for variable in variables], self.start))
-
-
-def _apart_from(outputs: Iterable[Variable]) -> entered:
-    """Return a state that records, and for which all that a run recorded is a constant.
-
-    Then a pass through what a pullback returned ends at its cotangents: it does not go on into the
-    run, which it would free although the pullback may be called again.
-    """
-    mode = current_mode()
-    outer = None if mode is None else mode.kept
-    kept = partial(_others, within_reach(out._node for out in outputs), outer)
-    return entered(recording=True, kept=kept)
-
-
-def _others(own: Set[int], outer: Kept | None, *nodes: Edge | None) -> tuple[Edge | None, ...]:
-    return tuple(
-        None if node is None or node[RANK] in own else node
-        for node in (nodes if outer is None else outer(*nodes))
-    )
 
 
 def _owned(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = None) -> Variable:
