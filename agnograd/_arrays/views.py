@@ -125,9 +125,6 @@ class _Unheard:
     def append(self, node: Any, out: Any, /) -> bool:
         return True
 
-    def guard(self, node: Any, /) -> None:
-        pass
-
 
 _UNHEARD = _Unheard()
 

@@ -17,15 +17,9 @@ Kept = Callable[..., tuple[Any, ...]]
 
 
 class Recorder(Protocol):
-    """What is notified of every node: ``append`` says whether others are notified, too.
-
-    ``guard`` tells it that a node is a product, of a cotangent and a derivative, in which what is
-    infinite is none of the cotangent's business where that is 0.
-    """
+    """What is notified of every node: ``append`` says whether others are notified, too."""
 
     def append(self, node: Node, out: Any, /) -> bool: ...
-
-    def guard(self, node: Node, /) -> None: ...
 
 
 class Mode:

@@ -84,9 +84,6 @@ class Forgetful:
         forget(node)
         return False
 
-    def guard(self, node: Node) -> None:
-        """Nobody will ask."""
-
 
 class Checkpoint(Run):
     """A function and its arguments, to be run twice; a node keeps the Variables among them."""

@@ -25,9 +25,6 @@ class _Aside:
         """Say that the node is not noted."""
         return False
 
-    def guard(self, node: Node) -> None:
-        """Nobody will ask."""
-
 
 def sensitivity(f: Callable[[], Any]) -> float | None:
     """Return how the result of a function changes in one direction of everything that it uses.
