@@ -17,7 +17,7 @@ from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.function import Function
 from agnograd._transforms.moving import asarray
-from agnograd._transforms.runs import Run
+from agnograd._transforms.runs import Run, first_array
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import LostGradientError, RuleError
 
@@ -95,8 +95,7 @@ class Adopted:
             outputs = self.op(record)(*(moved[place] for place in tracked), *leaves)
         else:
             outputs = record(()).outputs
-        # Results go to the backend of the first Variable, or else array.
-        first = next((x for x in arrays if isinstance(x, Variable)), arrays[0] if arrays else None)
+        first = first_array(arrays)
         home = self.library if first is None else first
         return unflatten(run.structure, [asarray(out, backend=home) for out in outputs])
 

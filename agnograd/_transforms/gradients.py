@@ -35,9 +35,7 @@ def _scalar(value: Any, what: str) -> Variable:
 def _leaves_like(given: Any, tree: Any, what: str, of: str) -> list[Any]:
     leaves, found = flatten(given)
     if found != tree:
-        raise GradientError(
-            f"{what} of structure {found} do not fit {of} of structure {tree}: they must have it"
-        )
+        raise GradientError(f"{what} of structure {found} do not fit {of} of structure {tree}")
     return leaves
 
 
@@ -57,11 +55,10 @@ def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> 
     -------
     callable
         Takes what ``f`` takes, and returns ``(value, gradient)``, or ``((value, aux), gradient)``.
-        The gradient has the structure of the argument. Each array in it has the shape, dtype and
-        device of the corresponding array in the argument. If ``argnums`` is a sequence, the
-        gradient is a tuple. If you pass raw arrays, you get raw arrays. If you pass Variables, you
-        get Variables that are connected to what was tracked before. Inside a function that is
-        itself being transformed, results are always Variables.
+        The gradient has the structure of the argument, and the shapes, dtypes and devices of its
+        arrays. If ``argnums`` is a sequence, it is a tuple. If you pass raw arrays, you get raw
+        arrays. If you pass Variables, you get Variables that are connected to what was tracked
+        before. Inside a function that is itself being transformed, results are always Variables.
 
     Raises
     ------
@@ -101,25 +98,12 @@ def _value_and_grad(what: str, f: Function, argnums: ArgNums, has_aux: bool) -> 
 def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
     """Return a function that computes the gradient of ``f``.
 
-    Parameters
-    ----------
-    f : callable
-        A function of arrays that returns a real 0-d array. It gets Variables.
-    argnums : int or sequence of int
-        The positions of the arguments to differentiate, each an array or a pytree of arrays.
-    has_aux : bool
-        Whether ``f`` returns a pair. Its second element is then returned undifferentiated.
+    Parameters, errors, and the form of the gradient are as for ``value_and_grad``.
 
     Returns
     -------
     callable
-        Takes what ``f`` takes, and returns the gradient in the same form as ``value_and_grad``, or
-        ``(gradient, aux)``.
-
-    Raises
-    ------
-    NoGradientError, UnsupportedArrayError, ArgumentError
-        As for ``value_and_grad``.
+        Takes what ``f`` takes, and returns the gradient, or ``(gradient, aux)``.
 
     Examples
     --------
@@ -194,7 +178,7 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     Parameters
     ----------
     f : callable
-        A function of arrays that returns an array or a pytree of arrays. It gets Variables.
+        As for ``vjp``.
     args : array or tuple
         The arguments of ``f``: arrays or pytrees of arrays.
     tangents : array or tuple
@@ -205,13 +189,13 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     value : array or pytree
         ``f(*args)``.
     tangent : array or pytree
-        The derivative, with the value's structure, shapes and dtypes.
+        The derivative, with the value's structure, shapes and dtypes. If at least one result has a
+        floating-point or complex dtype, the tangents of other results are zeros.
 
     Raises
     ------
-    NoGradientError
-        If no result of ``f`` has a floating-point or complex dtype. If at least one does, the
-        tangents of other results are zeros.
+    NoGradientError, UnsupportedArrayError
+        As for ``vjp``.
     GradientError
         If the tangents do not fit the arguments.
 
@@ -226,8 +210,7 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     args, tangents = tuple_in("ag.jvp", args, tangents, "tangents")
     trace = Trace(f, args, {}, tuple(range(len(args))), tangents)
     leaves = _leaves_like(tangents, flatten(args)[1], "tangents", "arguments")
-    pairs = zip(trace.inputs, leaves, strict=True)
-    given = [seed_of(variable, leaf, "a tangent") for variable, leaf in pairs]
+    given = [seed_of(x, leaf, "a tangent") for x, leaf in zip(trace.inputs, leaves, strict=True)]
     outputs, tree = outputs_of(trace.result, "ag.jvp")
     return trace.out(trace.result), unflatten(tree, trace.pushforward(outputs)(given))
 
@@ -235,12 +218,7 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
 def hessian(f: Function, argnums: ArgNums = 0) -> Function:
     """Return a function that computes the second derivatives of ``f``.
 
-    Parameters
-    ----------
-    f : callable
-        A function of arrays that returns a real 0-d array. It gets Variables.
-    argnums : int or sequence of int
-        The positions of the arguments to differentiate.
+    Parameters are as for ``value_and_grad``.
 
     Returns
     -------
@@ -270,10 +248,8 @@ def hvp(f: Function, args: Any, vectors: Any) -> Any:
     ----------
     f : callable
         A function that returns a real 0-d array.
-    args : array or tuple
-        The arguments of ``f``.
-    vectors : array or tuple
-        The same structure, shapes and dtypes as ``args``.
+    args, vectors : array or tuple
+        The arguments of ``f``, and vectors of the same structure, shapes and dtypes.
 
     Returns
     -------
@@ -295,9 +271,8 @@ def hvp(f: Function, args: Any, vectors: Any) -> Any:
     """
     single = not isinstance(args, tuple)
     args, vectors = tuple_in("ag.hvp", args, vectors, "vectors")
-    gradient = _gradient_of("hvp", f, tuple(range(len(args))))
     # The Hessian is symmetric: the pullback of the gradient is its product.
-    products = vjp(gradient, *args)[1](vectors)
+    products = vjp(_gradient_of("hvp", f, tuple(range(len(args)))), *args)[1](vectors)
     return products[0] if single else products
 
 

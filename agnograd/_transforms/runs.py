@@ -12,6 +12,7 @@ from agnograd._graph.nodes import RANK, Edge
 from agnograd._graph.paths import within_reach
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import Kept, current_mode, set_mode
+from agnograd._plugins.backends import is_array
 from agnograd._util.trees import flatten, leaves, unflatten
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -57,6 +58,12 @@ def _others(own: Set[int], outer: Kept | None, *nodes: Edge | None) -> tuple[Edg
 def has_variables(tree: Any) -> bool:
     """Return whether any leaf of a pytree is a Variable."""
     return any(isinstance(leaf, Variable) for leaf in leaves(tree))
+
+
+def first_array(values: Iterable[Any]) -> Any:
+    """Return the first Variable among values, or else the first array, or None."""
+    arrays = [value for value in values if is_array(value)]
+    return next((x for x in arrays if isinstance(x, Variable)), arrays[0] if arrays else None)
 
 
 class Run:
