@@ -25,21 +25,15 @@ _PARTS_OF_CLASSES = (str, tuple, type(None), FunctionType, classmethod, staticme
 
 
 def without_writes(compute: Callable[[], Any], what: str, **given: Sequence[Any]) -> Any:
-    """Call a method, and check that the raw arrays that it was given are as they were.
+    """Call a method; raise if raw arrays that it was given are not as they were.
 
-    Raises
-    ------
-    RuleError
-        If one is not, as far as its backend can tell: see ``Backend.fingerprint``.
+    Not every backend can tell: see ``Backend.fingerprint``.
     """
-    known = [
-        (name, place, value, _fingerprint(value))
-        for name, values in given.items()
-        for place, value in enumerate(values)
-    ]
+    known = [(name, place, x) for name, xs in given.items() for place, x in enumerate(xs)]
+    before = [_fingerprint(x) for _, _, x in known]
     out = compute()
-    for name, place, value, before in known:
-        if before is not None and _fingerprint(value) != before:
+    for (name, place, x), fingerprint in zip(known, before, strict=True):
+        if fingerprint is not None and _fingerprint(x) != fingerprint:
             raise RuleError(
                 f"{what} wrote to {name}[{place}], an array that its caller or a graph needs as it "
                 "was: let it compute a new array, or write to a copy, xp.asarray(x, copy=True)"
@@ -54,13 +48,11 @@ def _fingerprint(value: Any) -> Any:
 
 def held_by(function: object) -> dict[str, list[Any]]:
     """Return which arrays with derivatives a function has in attributes."""
-    found = {}
-    for name, value in _attributes(function):
-        if name == "_saved":  # what it is for
-            continue
-        if arrays := list(_arrays_in(value, _DEPTH)):
-            found[name] = arrays
-    return found
+    return {
+        name: arrays
+        for name, value in _attributes(function)
+        if name != "_saved" and (arrays := list(_arrays_in(value, _DEPTH)))
+    }
 
 
 def attributes_since(before: dict[str, list[Any]], function: object) -> tuple[str, ...]:
@@ -82,8 +74,7 @@ def _refuse(kind: type, name: str, function: object) -> NoReturn:
     raise GradientError(
         f"{kind.__name__}.backward reads self.{name}, an array that forward kept as an attribute: "
         "the graph takes it for a constant, and the derivative of backward would be wrong. Keep "
-        "arrays by self.save(...), which gives them back in self.saved, and compute in backward "
-        "what is neither an argument nor a result"
+        "arguments and results by self.save(...), and compute anything else in backward"
     )
 
 
@@ -102,11 +93,8 @@ def _attributes(function: object) -> Iterator[tuple[str, Any]]:
 
 def slots_of(kind: type) -> tuple[str, ...]:
     """Return the names of the slots that instances of a class have."""
-    found: list[str] = []
-    for each in kind.__mro__[:-1]:
-        slots = vars(each).get("__slots__", ())
-        found.extend((slots,) if isinstance(slots, str) else slots)
-    return tuple(found)
+    found = (vars(each).get("__slots__", ()) for each in kind.__mro__[:-1])
+    return tuple(name for slots in found for name in ((slots,) if type(slots) is str else slots))
 
 
 def _arrays_in(value: Any, depth: int) -> Iterator[Any]:
