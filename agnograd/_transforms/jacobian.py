@@ -25,7 +25,7 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
     f : callable
         A function of arrays that returns a real array or a pytree of real arrays.
     argnums : int or sequence of int
-        The positions of the arguments to differentiate.
+        As for ``value_and_grad``.
     mode : {"auto", "forward", "reverse"}
         "forward" pushes one tangent for each element of the arguments; "reverse" runs one pass for
         each element of the results. The default, "auto", chooses whichever is less work.

@@ -24,8 +24,8 @@ def asarray(
     """Return ``obj`` as a Variable on a backend, connected to what it was computed from.
 
     An array of another backend is moved through DLPack, without a copy if both libraries can share
-    the memory, and otherwise through a copy on the host. The move is recorded: the gradient moves
-    back in the same way, in every order. This works in forward mode, too.
+    the memory, and otherwise through a copy on the host. The move is an op, with derivatives of
+    every order: the gradient moves back in the same way.
 
     Parameters
     ----------
@@ -82,12 +82,10 @@ def _moved(obj: Any, target: Domain, dtype: Any) -> Any:
     """Return an object with every array in it on the target."""
     if isinstance(obj, list | tuple):
         return [_moved(each, target, dtype) for each in obj]
-    if not is_array(obj):
+    if not is_array(obj) or domain_of(obj) is target:
         return obj
-    x = obj if isinstance(obj, Variable) else _constant(obj)
-    source = x._domain
-    if source is target:
-        return obj
+    source = domain_of(obj)
+    x = obj if isinstance(obj, Variable) else source.wrap(source.to_raw(obj))
     if dtype is not None:
         x = _narrowed(x, target, dtype)
     if x.requires_grad and x.size is None:
@@ -97,12 +95,6 @@ def _moved(obj: Any, target: Domain, dtype: Any) -> Any:
             "(compute_chunk_sizes() of a Dask array), or pass x.detach()"
         )
     return Move(source, target)(x)
-
-
-def _constant(raw: Any) -> Variable:
-    domain = domain_of(raw)
-    constant: Variable = domain.Variable._make(domain.to_raw(raw), None)
-    return constant
 
 
 def _narrowed(x: Variable, target: Domain, dtype: Any) -> Variable:
@@ -125,9 +117,7 @@ class Move(Function):
     """The move of an array, whose derivative is the move back."""
 
     def __init__(self, source: Domain, target: Domain) -> None:
-        self.source = source
-        self.target = target
-        self.backend = target.backend.name
+        self.source, self.target, self.backend = source, target, target.backend.name
 
     def forward(self, xp: Any, x: Any) -> Any:
         """Return the array on the target."""
@@ -147,24 +137,20 @@ class Move(Function):
 def carried(array: Any, source: Domain, target: Domain) -> Any:
     """Return a raw array of one backend as one of another, of the same shape and dtype."""
     array = source.backend.array(array)
-    name = source.name_of(array.dtype)
+    name, moved = source.name_of(array.dtype), None
     wanted = None if name is None else target.dtype_or_none(name)
-    if wanted is None:
-        raise _unsupported(source, target, array.dtype)
-    try:
-        moved = target.backend.from_dlpack(array)
-        if target.backend.alone(moved):  # it is not: writes would reach the other library's array
-            moved = target.copy(moved)
-    except _REFUSALS:
-        moved = target.library.asarray(source.backend.to_host(array, copy=True))
-    if moved.dtype != wanted:
-        raise _unsupported(source, target, array.dtype)
+    if wanted is not None:
+        try:
+            moved = target.backend.from_dlpack(array)
+            if target.backend.alone(moved):  # it is not: writes would reach the other's array
+                moved = target.copy(moved)
+        except _REFUSALS:
+            moved = target.library.asarray(source.backend.to_host(array, copy=True))
+    if moved is None or moved.dtype != wanted:
+        raise UnsupportedArrayError(
+            f"asarray: an array of dtype {array.dtype} cannot be moved from backend "
+            f"{source.backend.name!r} to {target.backend.name!r}, which has no such dtype as it is "
+            "set up; pass one that it has, dtype='float32' say, to convert the array and its "
+            "gradient"
+        )
     return moved
-
-
-def _unsupported(source: Domain, target: Domain, dtype: Any) -> UnsupportedArrayError:
-    return UnsupportedArrayError(
-        f"asarray: an array of dtype {dtype} cannot be moved from backend {source.backend.name!r} "
-        f"to {target.backend.name!r}, which has no such dtype as it is set up; pass one that it "
-        "has, dtype='float32' say, to convert the array and its gradient"
-    )

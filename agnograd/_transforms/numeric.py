@@ -65,14 +65,14 @@ def pulled(f: Flat, inputs: Sequence[Any], cotangents: Sequence[Any]) -> list[An
             for direction in (1.0, 1.0j) if domain.is_complex(x.dtype) else (1.0,):
                 tangents: list[Any] = [None] * len(inputs)
                 tangents[place] = xp.reshape(unit * direction, x.shape)
-                number += direction * _inner(cotangents, pushed(f, inputs, tangents))
+                number += direction * inner(cotangents, pushed(f, inputs, tangents))
             numbers.append(number)
         gradient = xp.asarray(numbers, dtype=x.dtype, device=device)
         found.append(xp.reshape(gradient, x.shape))
     return found
 
 
-def _inner(ones: Sequence[Any], others: Sequence[Any]) -> float:
+def inner(ones: Sequence[Any], others: Sequence[Any]) -> float:
     """Return the real inner product of two lists of arrays; None is 0."""
     total = 0.0
     for one, other in zip(ones, others, strict=True):

@@ -13,6 +13,7 @@ from agnograd._graph.paths import older
 from agnograd._hooks.entering import recording_since
 from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import known_size
+from agnograd._transforms.numeric import inner
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -22,7 +23,6 @@ class _Aside:
     """A recorder that keeps nodes from an outer one: nobody differentiates them again."""
 
     def append(self, node: Node, out: Any) -> bool:
-        """Say that the node is not noted."""
         return False
 
 
@@ -69,20 +69,13 @@ def sensitivity(f: Callable[[], Any]) -> float | None:
         seed = irregular(out.shape, out.dtype, out.device, out._domain)
         with out._domain.backend.quiet():
             found = run_pass([(out._node, seed)], targets=edges)
-            return sum(
-                _along(g, place)
-                for place, edge in enumerate(edges)
-                if (g := found.of(edge)) is not None
-            )
-
-
-def _along(g: Any, place: int) -> float:
-    """Return the real inner product of a gradient with irregular numbers."""
-    domain = domain_of(g)
-    xp = domain.raw
-    direction = irregular(g.shape, g.dtype, domain.device(g), domain, 1 + 7 * place)
-    total = g * (xp.conj(direction) if domain.is_complex(g.dtype) else direction)
-    return complex(domain.item(xp.sum(total))).real
+            total = 0.0
+            for place, edge in enumerate(edges):
+                if (g := found.of(edge)) is not None:
+                    domain, first = domain_of(g), 1 + 7 * place
+                    direction = irregular(g.shape, g.dtype, domain.device(g), domain, first)
+                    total += inner([g], [direction])
+            return total
 
 
 def irregular(
@@ -90,13 +83,9 @@ def irregular(
 ) -> Any:
     """Return a raw array of numbers of no regular pattern, between -1 and 1, or complex.
 
-    Raises
-    ------
-    UnsupportedArrayError
-        If the shape is not known before the library computes it, as that of ``x[mask]`` in Dask.
+    It raises if the shape is not known before the library computes it, as of ``x[mask]`` in Dask.
     """
-    count = known_size(shape)
-    xp = domain.raw
+    count, xp = known_size(shape), domain.raw
     real = xp.abs(xp.zeros((), dtype=dtype)).dtype  # finfo's is a string in some libraries
     values = xp.sin(xp.arange(first, first + count, dtype=real, device=device))
     values = xp.astype(xp.reshape(values, shape), dtype)

@@ -47,14 +47,13 @@ def wrap(
         results that are neither arrays nor floats. Without ``f``, ``wrap`` returns a decorator.
     vjp : callable or "numeric", optional
         ``vjp(g, out, *args, **kwargs)`` returns a tuple with the cotangent of each positional
-        argument that is an array or a pytree with arrays. If there is only one such argument, it
-        may return the cotangent itself. ``g`` is the cotangent of the result ``out``, and has its
-        structure. A cotangent has its argument's structure, shapes and dtypes; None stands for no
-        gradient.
+        argument that is an array or a pytree with arrays, or the cotangent itself if there is only
+        one. It has the argument's structure, shapes and dtypes; None stands for no gradient. ``g``
+        is the cotangent of the result ``out``, and has its structure.
 
         If ``vjp`` has a keyword-only parameter ``needed``, it gets a tuple with one bool for each
-        of these arguments: whether its cotangent may be needed. This is False for constants, for
-        which ``vjp`` can return None and save the work.
+        of these arguments: whether its cotangent may be needed. For those that are constants,
+        ``vjp`` can return None and save the work.
 
         In a first-order pass, ``vjp`` gets raw arrays as ``f`` does. Under ``create_graph`` it gets
         Variables. If it uses only array functions, operators and wrapped functions, it has
@@ -66,9 +65,9 @@ def wrap(
 
         Without a ``vjp``, asking for a gradient through ``f`` raises an error.
     jvp : callable, optional
-        ``jvp(tangents, out, *args, **kwargs)`` returns the tangent of the result. ``tangents`` is a
-        tuple like the one that ``vjp`` returns. It is used for forward mode. Without it, forward
-        mode transposes ``vjp``, and so calls it with Variables.
+        ``jvp(tangents, out, *args, **kwargs)`` returns the tangent of the result, for forward mode.
+        ``tangents`` is a tuple like the one that ``vjp`` returns. Without it, forward mode
+        transposes ``vjp``, and so calls it with Variables.
     host : bool
         Whether the functions take only NumPy arrays. They then get arrays of other backends on the
         host as NumPy arrays, without a copy where possible, and their results become arrays of that
