@@ -10,7 +10,7 @@ from agnograd._engine.ends import seed_of
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.jacobian import jacobian
-from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
+from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
 from agnograd._util.trees import flatten, map_leaves, unflatten
 from agnograd.errors import GradientError, NoGradientError
@@ -212,7 +212,7 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     leaves = _leaves_like(tangents, flatten(args)[1], "tangents", "arguments")
     given = [seed_of(x, leaf, "a tangent") for x, leaf in zip(trace.inputs, leaves, strict=True)]
     outputs, tree = outputs_of(trace.result, "ag.jvp")
-    return trace.out(trace.result), unflatten(tree, trace.pushforward(outputs)(given))
+    return trace.out(trace.result), unflatten(tree, Pushforward(trace, outputs)(given))
 
 
 def hessian(f: Function, argnums: ArgNums = 0) -> Function:

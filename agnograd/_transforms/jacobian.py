@@ -9,7 +9,7 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._ops.rule_helpers import known_size
 from agnograd._transforms.moving import asarray
-from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
+from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in
 from agnograd._util.trees import unflatten
 from agnograd.errors import ArgumentError, NoGradientError
@@ -70,7 +70,7 @@ def _rows(trace: Trace, outputs: list[Variable], mode: Direction) -> list[list[A
     """Return, for each output, its derivative for each input."""
     if mode == "reverse" or (mode == "auto" and _size(trace.inputs) >= _size(outputs)):
         return [_pulled(trace, output) for output in outputs]
-    push = trace.pushforward(outputs)
+    push = Pushforward(trace, outputs)
     columns = [_pushed(trace, push, index, outputs) for index in range(len(trace.inputs))]
     return [[column[place] for column in columns] for place in range(len(outputs))]
 
@@ -85,7 +85,7 @@ def _pulled(trace: Trace, output: Variable) -> list[Any]:
     ]
 
 
-def _pushed(trace: Trace, push: Function, index: int, outputs: list[Variable]) -> list[Any]:
+def _pushed(trace: Trace, push: Pushforward, index: int, outputs: list[Variable]) -> list[Any]:
     """Return the derivative of each output for one input."""
     x = trace.inputs[index]
     units = [x._domain.raw.reshape(unit, x.shape) for unit in _units(x)]

@@ -87,7 +87,7 @@ class GradManager:
         """
         if callback is not None:
             callable_in("attach: callback", callback, "callback=lambda variable, grad: None")
-        found = [None] if variables is None else leaves(variables)
+        found: list[Any] = [None] if variables is None else leaves(variables)
         for each in found:
             if not isinstance(each, Variable):
                 raise NoGradientError(

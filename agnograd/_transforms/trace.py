@@ -1,8 +1,10 @@
-"""One run of a function that is being differentiated."""
+"""One run of a function that is being differentiated, and both ways between its ends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -11,13 +13,13 @@ from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
 from agnograd._engine.ends import given_by, owned, seed_of, seeds_of
 from agnograd._engine.run import run_pass
-from agnograd._graph.nodes import Edge, Leaf, next_rank
+from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
 from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._transforms.forward import Pushforward
 from agnograd._transforms.runs import apart_from, has_variables, restoring
+from agnograd._transforms.sensitivity import irregular
 from agnograd._util.trees import flatten, leaves, map_leaves, unflatten
 from agnograd.errors import (
     ArgumentIndexError,
@@ -116,17 +118,6 @@ class Trace:
         }
         return tuple(found[position] for position in self._asked)
 
-    def pushforward(self, outputs: Sequence[Variable]) -> Callable[..., list[Any]]:
-        """Return what gives the tangents of outputs for those of the inputs, None for zeros."""
-        pushed = Pushforward(self.nodes, outputs, self.as_variables and is_grad_enabled())
-
-        def push(tangents: Sequence[Variable | None]) -> list[Any]:
-            given = {id(each._raw): each._raw for each in tangents if each is not None}
-            found = zip(pushed(tangents), outputs, strict=True)
-            return list(self.out([_owned(tangent, output, given) for tangent, output in found]))
-
-        return push
-
     def out(self, value: Any) -> Any:
         """Return results as the caller gave the arguments: raw arrays or Variables."""
 
@@ -147,6 +138,71 @@ class Trace:
         hold the graph that made it, and so would all that is computed from it.
         """
         return any(older([variable._node for variable in variables], self.start))
+
+
+class Pushforward:
+    """What takes tangents of a run's inputs to those of its outputs: its pullback, transposed.
+
+    A pullback is linear in the cotangents. So it is recorded for some of them, and another pass
+    transposes it: one set of rules serves both directions (Townsend, "A new trick for calculating
+    Jacobian vector products", 2017).
+    """
+
+    def __init__(self, trace: Trace, outputs: Sequence[Variable]) -> None:
+        self.trace, self.outputs = trace, outputs
+        # Whether tangents are Variables, connected to all that they depend on.
+        self.connects = trace.as_variables and is_grad_enabled()
+        self.start = next_rank()
+        self.probes = [_probe(output) for output in outputs]
+        seeds = [
+            (output._node, probe)
+            for output, probe in zip(outputs, self.probes, strict=True)
+            if output._node is not None and probe._node is not None
+        ]
+        found = self._run(seeds, trace.nodes, create_graph=True)
+        self.gradients = [found.of(node) for node in trace.nodes]
+
+    def __call__(self, tangents: Sequence[Variable | None]) -> list[Any]:
+        """Return the tangents of the outputs; None stands for zeros."""
+        seeds = [
+            (g._node, t if self.connects else t._raw)
+            for g, t in zip(self.gradients, tangents, strict=True)
+            if g is not None and t is not None and g._node is not None
+        ]
+        ends = [probe._node for probe in self.probes]
+        found = self._run(seeds, [end for end in ends if end is not None], self.connects)
+        given = {id(each._raw): each._raw for each in tangents if each is not None}
+        pushed = [
+            _owned(None if end is None else found.of(end), output, given)
+            for end, output in zip(ends, self.outputs, strict=True)
+        ]
+        return list(self.trace.out(pushed))
+
+    @restoring
+    def _run(self, seeds: Any, targets: Sequence[Edge], create_graph: bool) -> ByNode[Any]:
+        """Run a pass; what was recorded before is a constant, if nobody differentiates tangents."""
+        state = recording_since(self.start)
+        if not self.connects:
+            state = entered(recording=True, kept=partial(_newer, self.start))
+        domains = dict.fromkeys(each._domain for each in (*self.trace.inputs, *self.outputs))
+        with ExitStack() as stack, state:
+            for domain in domains:  # what rules compute of the probes may be infinite
+                stack.enter_context(domain.backend.quiet())
+            return run_pass(seeds, targets=targets, create_graph=create_graph, retain_graph=True)
+
+
+def _newer(start: int, *nodes: Edge | None) -> tuple[Edge | None, ...]:
+    return tuple(None if node is None or node[RANK] > start else node for node in nodes)
+
+
+def _probe(output: Variable) -> Variable:
+    """Return a cotangent: irregular values, since rules may treat zeros, and only zeros, apart."""
+    if not output._domain.is_inexact(output.dtype):
+        return output.detach()
+    values = irregular(output.shape, output.dtype, output.device, output._domain)
+    probe: Variable = output._domain.Variable._make(values, None)
+    probe._node = Leaf.of(probe)
+    return probe
 
 
 def _owned(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = None) -> Variable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.domains import domain_named, domain_of
@@ -59,7 +59,7 @@ class WrappedCall(Run):
         # Whether each array among the arguments is tracked, and its cotangent may be asked for.
         self.asked = [is_tracked(self.leaves[place]) for place in self.places]
 
-    def filled(self, values: Arrays) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def filled(self, values: Iterable[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with these arrays."""
         return super().filled(values)[0], self.kwargs
 
@@ -140,8 +140,8 @@ class WrappedCall(Run):
         """Return a cotangent that was checked: it has its input's shape and dtype."""
         if is_python_scalar(one):
             one = domain.library.asarray(one, dtype=x.dtype, device=domain.device(x))
-        wrong = ""
-        if not isinstance(one, (domain.Variable, *domain.array_types)):
+        wrong, kinds = "", (domain.Variable, *domain.array_types)
+        if not isinstance(one, kinds):
             wrong = f"{type(one).__name__}, not an array of backend {domain.backend.name!r}"
         elif one.shape != x.shape:
             wrong = f"an array of shape {one.shape}; the argument has {x.shape}"
