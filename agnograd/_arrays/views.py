@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from itertools import starmap
 from operator import call
 from typing import TYPE_CHECKING, Any
-from weakref import ref
 
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import WATCH, Edge, Leaf, Watch, watch
@@ -22,22 +21,16 @@ from agnograd._util.deferred import later
 from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
-    from agnograd._hooks.state import Recorder
     from agnograd._ops.op import Op
 
 
 class Storage:
-    """What a base and its views share: a clock that every write moves on.
+    """What a base and its views share: a clock that every write moves on."""
 
-    ``tape`` is a weak reference to what was notified of nodes when the last write was recorded, or
-    None.
-    """
-
-    __slots__ = ("tape", "writes")
+    __slots__ = ("writes",)
 
     def __init__(self) -> None:
         self.writes = 0
-        self.tape: ref[Recorder] | None = None
 
 
 class View(Variable):
@@ -132,17 +125,17 @@ _UNHEARD = _Unheard()
 def retaken(view: View, base: Variable) -> Variable:
     """Take a view once more, of its base or of another one like it.
 
-    It is recorded if it was the first time, whatever the state is where it is used next, and
-    whoever was notified of the write is notified of it: it shows what was written then.
+    It is recorded if it was the first time, whatever the state is where it is used next: it shows
+    what was written then.
     """
-    tape, outer = view._storage.tape, current_mode()
+    outer = current_mode()
     try:
         # Few programs write to views: what enters a state is imported then.
         with later("agnograd._hooks.entering", "entered")(
             recording=view._recorded,
             hooks=lambda: None,
             kept=lambda *nodes: nodes,
-            tape=_UNHEARD if tape is None else tape(),
+            tape=_UNHEARD,
         ):
             taken: Variable = view._domain.take_view(view._op, base, view._options)
         return taken
@@ -236,8 +229,6 @@ def _commit(variable: Variable, new: Variable, recorded: bool) -> None:
             steps += _let_watch(old, new._node)
     storage: Storage | None = getattr(variable, "_storage", None)
     if storage is not None:
-        mode = current_mode()
-        storage.tape = None if mode is None or mode.tape is None else ref(mode.tape)
         steps.append((setattr, storage, "writes", storage.writes + 1))
     # Python looks for signals between its own instructions, and this is one of them.
     list(starmap(call, steps))
