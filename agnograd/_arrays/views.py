@@ -112,16 +112,6 @@ def view_of(op: Op, result: Variable, base: Variable, options: Mapping[str, Any]
     return view
 
 
-class _Unheard:
-    """A recorder that takes note of nothing."""
-
-    def append(self, node: Any, out: Any, /) -> bool:
-        return True
-
-
-_UNHEARD = _Unheard()
-
-
 def retaken(view: View, base: Variable) -> Variable:
     """Take a view once more, of its base or of another one like it.
 
@@ -135,7 +125,7 @@ def retaken(view: View, base: Variable) -> Variable:
             recording=view._recorded,
             hooks=lambda: None,
             kept=lambda *nodes: nodes,
-            tape=_UNHEARD,
+            tape=lambda node: True,
         ):
             taken: Variable = view._domain.take_view(view._op, base, view._options)
         return taken

@@ -76,13 +76,10 @@ def checkpoint(f: F) -> F:
     return checkpointed  # type: ignore[return-value]
 
 
-class Forgetful:
-    """A recorder that lets every node forget what it saved."""
-
-    def append(self, node: Node, out: Any) -> bool:
-        """Free what a node has just saved; nobody else needs to be notified."""
-        forget(node)
-        return False
+def _forgotten(node: Node) -> bool:
+    """Free what a node has just saved; nobody else needs to be notified."""
+    forget(node)
+    return False
 
 
 class Checkpoint(Run):
@@ -125,7 +122,7 @@ class Checkpoint(Run):
             return [each._domain.Variable._make(each._raw, each._node) for each in inputs]
 
         try:
-            with entered(recording=True, tape=Forgetful()):
+            with entered(recording=True, tape=_forgotten):
                 return self(plain())
         except FreedGraphError:
             with entered(recording=True):

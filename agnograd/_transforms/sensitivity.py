@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._engine.run import run_pass
-from agnograd._graph.nodes import Node, next_rank
+from agnograd._graph.nodes import next_rank
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import recording_since
 from agnograd._hooks.state import is_grad_enabled
@@ -17,13 +17,6 @@ from agnograd._transforms.numeric import inner
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
-
-
-class _Aside:
-    """A recorder that keeps nodes from an outer one: nobody differentiates them again."""
-
-    def append(self, node: Node, out: Any) -> bool:
-        return False
 
 
 def sensitivity(f: Callable[[], Any]) -> float | None:
@@ -61,7 +54,8 @@ def sensitivity(f: Callable[[], Any]) -> float | None:
     if not is_grad_enabled():
         return None
     start = next_rank()
-    with recording_since(start, tape=_Aside()):
+    # No recorder outside is notified: nobody differentiates these nodes again.
+    with recording_since(start, tape=lambda node: False):
         out = f()
         if not isinstance(out, Variable) or out._node is None:
             return None
