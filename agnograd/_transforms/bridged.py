@@ -47,12 +47,10 @@ class Foreign(Function):
         """Return the gradients of the inputs; of Variables by a run of the pullback."""
         if not isinstance(grads[0], Variable):
             return tuple(self.run.pull(grads))
-        values = [*self.saved, *grads]
+        values, run, raw = [*self.saved, *grads], self.run, [g.data for g in grads]
         places = [place for place, value in enumerate(values) if value.requires_grad]
-        raw = [g.data for g in grads]
         if not places:
-            return tuple(self.run.pull(raw))
-        run = self.run
+            return tuple(run.pull(raw))
         pullback = type(self)(lambda _: run.pulled(raw, places))
         return pullback(*(values[place] for place in places))
 
@@ -202,9 +200,7 @@ class Recorded:
     """A run of a function of Variables; a ``Record``."""
 
     def __init__(self, inputs: Sequence[Variable], results: Sequence[Variable], start: int) -> None:
-        self.inputs = inputs
-        self.results = results
-        self.start = start
+        self.inputs, self.results, self.start = inputs, results, start
 
     @property
     def outputs(self) -> list[Any]:
@@ -225,11 +221,8 @@ class Recorded:
 
     def _gradients(self, cotangents: Sequence[Any], create_graph: bool) -> list[Variable]:
         inputs = [x for x in self.inputs if x.requires_grad]
-        pairs = [
-            (out, g)
-            for out, g in zip(self.results, cotangents, strict=True)
-            if out.requires_grad and g is not None
-        ]
+        given = zip(self.results, cotangents, strict=True)
+        pairs = [(out, g) for out, g in given if out.requires_grad and g is not None]
         found: Sequence[Variable | None] = [None] * len(inputs)
         if pairs and inputs:
             found = gradients(

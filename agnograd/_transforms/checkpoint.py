@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agnograd._arrays.variable import Variable
 from agnograd._engine.run import run_pass
 from agnograd._graph.calls import Pairs, SharedCall
-from agnograd._graph.nodes import (
-    FIRST,
-    OP,
-    Edge,
-    Leaf,
-    Node,
-    Output,
-    edges_of,
-    forget,
-    next_rank,
-)
+from agnograd._graph.nodes import FIRST, OP, Edge, Leaf, Node, Output, edges_of, forget, next_rank
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import entered, recording_since
 from agnograd._hooks.state import Kept, current_mode, is_grad_enabled
@@ -152,13 +142,15 @@ class Checkpoint(Run):
             outputs = self(variables)
         self._check(outputs)
         cotangents = g if len(self.tracked) > 1 else [g]
+        tracked = [outputs[place] for place in self.tracked]
         seeds = [
-            (outputs[place]._node, cotangent)
-            for place, cotangent in zip(self.tracked, cotangents, strict=True)
-            if outputs[place]._node is not None and cotangent is not None
+            (out._node, cotangent)
+            for out, cotangent in zip(tracked, cotangents, strict=True)
+            if out._node is not None and cotangent is not None
         ]
+        # Where the arguments are constants, so is what is computed of them.
         constant = create_graph and kept is not None and not any(kept(*edges))
-        with apart_from(outputs[place] for place in self.tracked) if constant else nullcontext():
+        with apart_from(tracked) if constant else nullcontext():
             found = run_pass(
                 seeds,
                 targets=[edge for edge in (*edges, *ends) if edge is not None],
@@ -166,13 +158,12 @@ class Checkpoint(Run):
                 retain_graph=create_graph,
                 beyond=False,
             )
+        stand_ins = list(zip(self.sources, ends, strict=True))
         pairs = []
         for index, edge in enumerate(edges):
-            stand_ins = [
-                end for end, source in zip(ends, self.sources, strict=True) if source == index
-            ]
-            nodes = {id(each): each for each in (edge, *stand_ins) if each is not None}
-            parts = [g for each in nodes.values() if (g := found.of(each)) is not None]
+            nodes = [edge, *(end for at, end in stand_ins if at == index and end is not edge)]
+            parts = [found.of(each) for each in nodes if each is not None]
+            parts = [g for g in parts if g is not None]
             pairs.append((edge, sum(parts[1:], parts[0]) if parts else None))
         return pairs
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from typing import Any, Literal
 
-from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._ops.rule_helpers import known_size
 from agnograd._transforms.moving import asarray
@@ -77,8 +76,7 @@ def _rows(trace: Trace, outputs: list[Variable], mode: Direction) -> list[list[A
 
 def _pulled(trace: Trace, output: Variable) -> list[Any]:
     """Return the derivative of one output for each input."""
-    units = [output._domain.raw.reshape(unit, output.shape) for unit in _units(output)]
-    parts = [trace.pull([output], [unit], retain=True) for unit in units]
+    parts = [trace.pull([output], [unit], retain=True) for unit in _units(output)]
     return [
         _block(trace, [part[index] for part in parts], 0, output, x)
         for index, x in enumerate(trace.inputs)
@@ -87,15 +85,11 @@ def _pulled(trace: Trace, output: Variable) -> list[Any]:
 
 def _pushed(trace: Trace, push: Pushforward, index: int, outputs: list[Variable]) -> list[Any]:
     """Return the derivative of each output for one input."""
-    x = trace.inputs[index]
-    units = [x._domain.raw.reshape(unit, x.shape) for unit in _units(x)]
+    x, others = trace.inputs[index], len(trace.inputs) - index - 1
 
     def along(direction: complex) -> list[Any]:
-        parts = []
-        for unit in units:
-            tangents: list[Variable | None] = [None] * len(trace.inputs)
-            tangents[index] = x._domain.wrap(unit if direction == 1 else direction * unit)
-            parts.append(push(tangents))
+        units = [x._domain.wrap(direction * unit) for unit in _units(x)]
+        parts = [push([*[None] * index, unit, *[None] * others]) for unit in units]
         return [
             _block(trace, [part[place] for part in parts], -1, output, x)
             for place, output in enumerate(outputs)
@@ -108,15 +102,14 @@ def _pushed(trace: Trace, push: Pushforward, index: int, outputs: list[Variable]
 
 def _block(trace: Trace, parts: list[Any], axis: int, output: Variable, x: Variable) -> Any:
     """Return the derivative of an output for an input, of its parts for elements of one of them."""
-    domain = home = x._domain
-    if parts:
-        home = domain_of(parts[0])
+    # Gradients lie with the inputs, and tangents with the outputs.
+    home = x._domain if axis == 0 or not parts else output._domain
     xp = home.namespace if trace.as_variables else home.raw
     shape = (*output.shape, *x.shape)
     if not parts:
         return xp.zeros(shape, dtype=x.dtype, device=x.device)
     block = xp.reshape(xp.stack(parts, axis=axis), shape)
-    if home is domain:
+    if home is x._domain:
         return block if block.dtype == x.dtype else xp.astype(block, x.dtype)
     moved = asarray(block, backend=x, dtype=x.dtype, device=x.device)
     return moved if trace.as_variables else moved.data
@@ -131,7 +124,7 @@ def _size(variables: list[Variable]) -> int:
 
 
 def _units(variable: Variable) -> list[Any]:
-    """Return the raw flat arrays that are one at one element and zero at all others."""
-    size = known_size(variable.shape)
-    eye = variable._domain.raw.eye(size, dtype=variable.dtype, device=variable.device)
-    return [eye[index, ...] for index in range(size)]
+    """Return the raw arrays of a shape that are one at one element and zero at all others."""
+    size, raw = known_size(variable.shape), variable._domain.raw
+    eye = raw.eye(size, dtype=variable.dtype, device=variable.device)
+    return [raw.reshape(eye[index, ...], variable.shape) for index in range(size)]

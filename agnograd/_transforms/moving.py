@@ -82,10 +82,12 @@ def _moved(obj: Any, target: Domain, dtype: Any) -> Any:
     """Return an object with every array in it on the target."""
     if isinstance(obj, list | tuple):
         return [_moved(each, target, dtype) for each in obj]
-    if not is_array(obj) or domain_of(obj) is target:
+    if not is_array(obj):
         return obj
     source = domain_of(obj)
     x = obj if isinstance(obj, Variable) else source.wrap(source.to_raw(obj))
+    if source is target:
+        return obj
     if dtype is not None:
         x = _narrowed(x, target, dtype)
     if x.requires_grad and x.size is None:

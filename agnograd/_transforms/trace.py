@@ -21,11 +21,7 @@ from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._transforms.runs import apart_from, has_variables, restoring
 from agnograd._transforms.sensitivity import irregular
 from agnograd._util.trees import flatten, leaves, map_leaves, unflatten
-from agnograd.errors import (
-    ArgumentIndexError,
-    NoGradientError,
-    UnsupportedArrayError,
-)
+from agnograd.errors import ArgumentIndexError, NoGradientError, UnsupportedArrayError
 
 Function = Callable[..., Any]
 ArgNums = int | Sequence[int]
@@ -60,8 +56,8 @@ class Trace:
         for position in dict.fromkeys(self._asked):  # one that is named twice counts once
             if args[position] is None:
                 raise UnsupportedArrayError(
-                    f"argument {position} is None, which has no gradient: pass an array or a "
-                    "pytree of arrays, or name other arguments by argnums"
+                    f"argument {position} is None, which has no gradient: pass arrays, or name "
+                    "other arguments by argnums"
                 )
             found, self._trees[position] = flatten(args[position])
             inputs = [_differentiated(leaf, position) for leaf in found]
