@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agnograd._arrays.variable import Variable
 from agnograd._engine.run import run_pass
 from agnograd._graph.calls import Pairs, SharedCall
-from agnograd._graph.nodes import FIRST, OP, Edge, Leaf, Node, Output, edges_of, forget, next_rank
+from agnograd._graph.nodes import (
+    FIRST,
+    OP,
+    Edge,
+    Leaf,
+    Node,
+    Output,
+    edges_of,
+    forget,
+    is_variable,
+    next_rank,
+)
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import entered, recording_since
 from agnograd._hooks.state import Kept, current_mode, is_grad_enabled
@@ -61,7 +72,9 @@ def checkpoint(f: F) -> F:
 
     @functools.wraps(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        return Checkpoint(f, args, kwargs).recorded() if is_grad_enabled() else f(*args, **kwargs)
+        if not is_grad_enabled():
+            return f(*args, **kwargs)
+        return Checkpoint(f, args, kwargs, is_variable).recorded()
 
     return checkpointed  # type: ignore[return-value]
 
@@ -74,11 +87,6 @@ def _forgotten(node: Node) -> bool:
 
 class Checkpoint(Run):
     """A function and its arguments, to be run twice; a node keeps the Variables among them."""
-
-    def __init__(
-        self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
-        super().__init__(f, args, kwargs, lambda leaf: isinstance(leaf, Variable))
 
     def recorded(self) -> Any:
         """Run the function without keeping what it saves, and record the call as one node."""

@@ -84,7 +84,7 @@ class Function:
     backend: str | None = None
     _saved: tuple[Any, ...] = ()
     _slots: tuple[str, ...] = ()
-    # Whether backward takes what forward kept in attributes for what it is: no constant.
+    # Whether no attribute holds an array that backward would wrongly take for a constant.
     _knows_attributes = False
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -10,7 +10,7 @@ from agnograd._engine.ends import seed_of
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.jacobian import jacobian
-from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, outputs_of
+from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, as_outputs, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
 from agnograd._util.trees import flatten, map_leaves, unflatten
 from agnograd.errors import GradientError, NoGradientError
@@ -23,7 +23,7 @@ def _scalar(value: Any, what: str) -> Variable:
             f"{type(value).__qualname__}: return one array, such as a sum, or use ag.jacobian "
             "or ag.vjp, which take functions that return pytrees"
         )
-    (scalar,), _ = outputs_of(value, what)
+    (scalar,) = as_outputs([value], what)
     if scalar.shape != () or scalar._domain.is_complex(scalar.dtype):
         raise NoGradientError(
             f"{what} needs a function that returns a real 0-d array, not one of shape "

@@ -118,6 +118,8 @@ def _bits(name: str) -> int:
 class Move(Function):
     """The move of an array, whose derivative is the move back."""
 
+    _knows_attributes = True
+
     def __init__(self, source: Domain, target: Domain) -> None:
         self.source, self.target, self.backend = source, target, target.backend.name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
 from agnograd._arrays.variable import Variable
@@ -60,10 +60,12 @@ def has_variables(tree: Any) -> bool:
     return any(isinstance(leaf, Variable) for leaf in leaves(tree))
 
 
-def first_array(values: Iterable[Any]) -> Any:
+def first_array(values: Sequence[Any]) -> Any:
     """Return the first Variable among values, or else the first array, or None."""
-    arrays = [value for value in values if is_array(value)]
-    return next((x for x in arrays if isinstance(x, Variable)), arrays[0] if arrays else None)
+    for value in values:
+        if isinstance(value, Variable):
+            return value
+    return next(filter(is_array, values), None)
 
 
 class Run:

@@ -247,11 +247,13 @@ def _constant(leaf: Any) -> Any:
 
 
 def outputs_of(result: Any, what: str) -> tuple[list[Variable], Any]:
-    """Return the arrays that a function returned as Variables, and their structure.
-
-    Each is a Variable of its own: who was given the result may write to it.
-    """
+    """Return the arrays that a function returned as Variables, and their structure."""
     found, tree = flatten(result)
+    return as_outputs(found, what), tree
+
+
+def as_outputs(found: Sequence[Any], what: str) -> list[Variable]:
+    """Return Variables of their own: who was given the results may write to them."""
     outputs: list[Variable] = []
     for leaf in found:
         domain = domain_of(leaf)
@@ -259,7 +261,7 @@ def outputs_of(result: Any, what: str) -> tuple[list[Variable], Any]:
         raw, node = (leaf._raw, leaf._node) if known else (domain.to_raw(leaf), None)
         outputs.append(domain.Variable._make(raw, node))
     if not outputs or any(out._domain.is_inexact(out.dtype) for out in outputs):
-        return outputs, tree
+        return outputs
     dtypes = ", ".join(dict.fromkeys(str(out.dtype) for out in outputs))
     raise NoGradientError(
         f"{what} needs a function that returns floating-point or complex numbers, not {dtypes}: "

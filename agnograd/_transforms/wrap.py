@@ -132,6 +132,8 @@ def _names_needed(vjp: AnyFunction) -> bool:
 class Forward(Function):
     """The op of one call."""
 
+    _knows_attributes = True
+
     def __init__(self, call: WrappedCall) -> None:
         self.call = call
 
@@ -179,6 +181,8 @@ class Pullback(Function):
 
     The inputs are arguments, too, so that asking for a derivative by them can raise.
     """
+
+    _knows_attributes = True
 
     def __init__(self, call: WrappedCall, outputs: Sequence[Any], tracked: bool) -> None:
         self.call, self.outputs, self.tracked = call, outputs, tracked
