@@ -60,27 +60,23 @@ def sensitivity(f: Callable[[], Any]) -> float | None:
         if not isinstance(out, Variable) or out._node is None:
             return None
         edges = sorted(older([out._node], start), reverse=True)
-        seed = irregular(out.shape, out.dtype, out.device, out._domain)
         with out._domain.backend.quiet():
-            found = run_pass([(out._node, seed)], targets=edges)
-            total = 0.0
-            for place, edge in enumerate(edges):
-                if (g := found.of(edge)) is not None:
-                    domain, first = domain_of(g), 1 + 7 * place
-                    direction = irregular(g.shape, g.dtype, domain.device(g), domain, first)
-                    total += inner([g], [direction])
-            return total
+            found = run_pass([(out._node, irregular(out._raw, out._domain))], targets=edges)
+            given = ((place, found.of(edge)) for place, edge in enumerate(edges))
+            return sum(
+                inner([g], [irregular(g, domain_of(g), 1 + 7 * place)])
+                for place, g in given
+                if g is not None
+            )
 
 
-def irregular(
-    shape: tuple[int, ...], dtype: Any, device: Any, domain: Domain, first: int = 1
-) -> Any:
-    """Return a raw array of numbers of no regular pattern, between -1 and 1, or complex.
+def irregular(like: Any, domain: Domain, first: int = 1) -> Any:
+    """Return a raw array like another one, of numbers without a pattern, between -1 and 1.
 
     It raises if the shape is not known before the library computes it, as of ``x[mask]`` in Dask.
     """
-    count, xp = known_size(shape), domain.raw
+    xp, dtype, device = domain.raw, like.dtype, domain.device(like)
     real = xp.abs(xp.zeros((), dtype=dtype)).dtype  # finfo's is a string in some libraries
-    values = xp.sin(xp.arange(first, first + count, dtype=real, device=device))
-    values = xp.astype(xp.reshape(values, shape), dtype)
+    values = xp.sin(xp.arange(first, first + known_size(like.shape), dtype=real, device=device))
+    values = xp.astype(xp.reshape(values, like.shape), dtype)
     return (1 + 0.5j) * values if domain.is_complex(dtype) else values

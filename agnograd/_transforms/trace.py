@@ -195,8 +195,7 @@ def _probe(output: Variable) -> Variable:
     """Return a cotangent: irregular values, since rules may treat zeros, and only zeros, apart."""
     if not output._domain.is_inexact(output.dtype):
         return output.detach()
-    values = irregular(output.shape, output.dtype, output.device, output._domain)
-    probe: Variable = output._domain.Variable._make(values, None)
+    probe: Variable = output._domain.wrap(irregular(output._raw, output._domain))
     probe._node = Leaf.of(probe)
     return probe
 
