@@ -127,7 +127,7 @@ class ReferencePass:
         self.targets = {node[RANK] for node in wanted}
         self.path = None if targets is None else on_path(starts, wanted)
         self.create_graph, self.retain_grads, self.beyond = create_graph, retain_grads, beyond
-        self.keep = retain_graph
+        self.keep = retain_graph or (mode is not None and mode.tape is not None)
         self.hooks = mode.hooks if mode is not None else None
         self.callbacks = callbacks or ByNode()
         self.masked: set[int] = set()  # nodes that a gradient reaches through an op like `where`

@@ -158,6 +158,8 @@ class Pass:
         self.plain = not (create_graph or retain_grads)
         if mode is None:
             return
+        if mode.tape is not None:  # forward mode outside of this pass needs the values
+            self.retain_graph = True
         self.hooks = mode.hooks
         if self.hooks is not None and self.hooks.observe_rules:
             self.observers = self.hooks

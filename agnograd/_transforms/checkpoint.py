@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._arrays.variable import Variable
@@ -24,8 +23,8 @@ from agnograd._graph.nodes import (
 )
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import entered, recording_since
-from agnograd._hooks.state import Kept, current_mode, is_grad_enabled
-from agnograd._transforms.runs import Run, apart_from, kept_now, restoring
+from agnograd._hooks.state import current_mode, is_grad_enabled
+from agnograd._transforms.runs import Run, kept_now, restoring
 from agnograd._util.checks import callable_in
 from agnograd._util.trees import unflatten
 from agnograd.errors import FreedGraphError, RuleError
@@ -72,9 +71,11 @@ def checkpoint(f: F) -> F:
 
     @functools.wraps(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        if not is_grad_enabled():
-            return f(*args, **kwargs)
-        return Checkpoint(f, args, kwargs, is_variable).recorded()
+        mode = current_mode()
+        # Forward mode needs the values at once.
+        if is_grad_enabled() and (mode is None or mode.tape is None):
+            return Checkpoint(f, args, kwargs, is_variable).recorded()
+        return f(*args, **kwargs)
 
     return checkpointed  # type: ignore[return-value]
 
@@ -143,8 +144,7 @@ class Checkpoint(Run):
         """Run the function again, and take the gradients through what it records."""
         create_graph = xp is not None
         edges, start = edges_of(node), next_rank()
-        kept = kept_now()
-        variables = self._inputs(node[FIRST : node[OP].first], edges, kept)
+        variables = self._inputs(node[FIRST : node[OP].first], edges)
         ends = [x._node for x in variables]  # the function may write to them
         with recording_since(start, also=edges):
             outputs = self(variables)
@@ -156,34 +156,28 @@ class Checkpoint(Run):
             for out, cotangent in zip(tracked, cotangents, strict=True)
             if out._node is not None and cotangent is not None
         ]
-        # Where the arguments are constants, so is what is computed of them.
-        constant = create_graph and kept is not None and not any(kept(*edges))
-        with apart_from(tracked) if constant else nullcontext():
-            found = run_pass(
-                seeds,
-                targets=[edge for edge in (*edges, *ends) if edge is not None],
-                create_graph=create_graph,
-                retain_graph=create_graph,
-                beyond=False,
-            )
+        found = run_pass(
+            seeds,
+            targets=[edge for edge in (*edges, *ends) if edge is not None],
+            create_graph=create_graph,
+            retain_graph=create_graph,
+            beyond=False,
+        )
         stand_ins = list(zip(self.sources, ends, strict=True))
         pairs = []
         for index, edge in enumerate(edges):
             nodes = [edge, *(end for at, end in stand_ins if at == index and end is not edge)]
-            parts = [found.of(each) for each in nodes if each is not None]
-            parts = [g for g in parts if g is not None]
+            parts = [g for each in nodes if each and (g := found.of(each)) is not None]
             pairs.append((edge, sum(parts[1:], parts[0]) if parts else None))
         return pairs
 
-    def _inputs(
-        self, saved: Sequence[Any], edges: Sequence[Edge | None], kept: Kept | None
-    ) -> list[Variable]:
+    def _inputs(self, saved: Sequence[Any], edges: Sequence[Edge | None]) -> list[Variable]:
         """Return the arguments, connected to what they were connected to.
 
         What a manager, or a pullback, takes for a constant has a leaf of its own in its place: it
         is needed for this pass, and for no other one.
         """
-        variables = []
+        kept, variables = kept_now(), []
         for value, source, domain in zip(saved, self.sources, self.domains, strict=True):
             raw = value._raw if isinstance(value, Variable) else value
             edge = edges[source] if isinstance(source, int) else None

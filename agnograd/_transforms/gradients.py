@@ -208,7 +208,7 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     """
     callable_in("ag.jvp", f, "ag.jvp(f, x, tangent), or ag.jvp(f, (x, y), (tangent, other))")
     args, tangents = tuple_in("ag.jvp", args, tangents, "tangents")
-    trace = Trace(f, args, {}, tuple(range(len(args))), tangents)
+    trace = Trace(f, args, {}, tuple(range(len(args))), True, tangents)
     leaves = _leaves_like(tangents, flatten(args)[1], "tangents", "arguments")
     given = [seed_of(x, leaf, "a tangent") for x, leaf in zip(trace.inputs, leaves, strict=True)]
     outputs, tree = outputs_of(trace.result, "ag.jvp")

@@ -55,7 +55,7 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
 
     @functools.wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        trace = Trace(f, args, kwargs, positions)
+        trace = Trace(f, args, kwargs, positions, mode != "reverse")
         outputs, tree = outputs_of(trace.result, "ag.jacobian")
         if any(_is_complex(output) for output in outputs):
             raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")

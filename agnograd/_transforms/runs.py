@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
-from agnograd._graph.nodes import RANK, Edge
-from agnograd._graph.paths import within_reach
-from agnograd._hooks.entering import entered
 from agnograd._hooks.state import Kept, current_mode, set_mode
 from agnograd._plugins.backends import is_array
 from agnograd._util.trees import flatten, leaves, unflatten
@@ -36,23 +33,6 @@ def kept_now() -> Kept | None:
     """Return what gradient managers, and pullbacks, leave of the nodes of inputs."""
     mode = current_mode()
     return None if mode is None else mode.kept
-
-
-def apart_from(outputs: Iterable[Variable]) -> entered:
-    """Return a state that records, and for which all that a run recorded is a constant.
-
-    Then a pass through what a pullback returned ends at its cotangents: it does not go on into the
-    run, which it would free although the pullback may be called again.
-    """
-    own = within_reach(out._node for out in outputs)
-    return entered(recording=True, kept=functools.partial(_others, own, kept_now()))
-
-
-def _others(own: Set[int], outer: Kept | None, *nodes: Edge | None) -> tuple[Edge | None, ...]:
-    return tuple(
-        None if node is None or node[RANK] in own else node
-        for node in (nodes if outer is None else outer(*nodes))
-    )
 
 
 def has_variables(tree: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import ExitStack
 from functools import partial
 from itertools import islice
@@ -14,11 +14,11 @@ from agnograd._arrays.views import View
 from agnograd._engine.ends import given_by, owned, seed_of, seeds_of
 from agnograd._engine.run import run_pass
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
-from agnograd._graph.paths import older
+from agnograd._graph.paths import older, within_reach
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
-from agnograd._hooks.state import is_grad_enabled
+from agnograd._hooks.state import Kept, is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._transforms.runs import apart_from, has_variables, restoring
+from agnograd._transforms.runs import has_variables, kept_now, restoring
 from agnograd._transforms.sensitivity import irregular
 from agnograd._util.trees import flatten, leaves, map_leaves, unflatten
 from agnograd.errors import ArgumentIndexError, NoGradientError, UnsupportedArrayError
@@ -30,7 +30,8 @@ ArgNums = int | Sequence[int]
 class Trace:
     """One run of a function: its differentiated inputs, its result, and the ways between them.
 
-    Results are Variables if ``tangents``, which are given besides the arguments, have any.
+    In ``forward`` mode, passes inside of the function free nothing: pushes go through the same
+    nodes. Results are Variables if ``tangents``, which are given besides the arguments, have any.
     """
 
     @restoring
@@ -40,6 +41,7 @@ class Trace:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         argnums: ArgNums,
+        forward: bool = False,
         tangents: Any = (),
     ) -> None:
         asked = (argnums,) if isinstance(argnums, int) else argnums
@@ -65,7 +67,8 @@ class Trace:
             self.inputs += inputs
         # As they are before the function runs, which may write to the inputs.
         self.nodes: list[Edge] = [each._node for each in self.inputs if each._node is not None]
-        with recording_since(self.start, inside=True):
+        tape = (lambda node: True) if forward else None
+        with recording_since(self.start, tape, inside=True):
             self.result = f(*lifted, **map_leaves(_constant, kwargs))
             for leaf in leaves(self.result):
                 if isinstance(leaf, View):
@@ -87,7 +90,7 @@ class Trace:
         if as_variables and is_grad_enabled():
             create_graph = self._depends_on_outside(outputs)
             if not create_graph and any(g._node is not None for g in given):
-                create_graph, state = True, apart_from(outputs)
+                create_graph, state = True, _apart_from(outputs)
         pairs = list(zip(outputs, given, strict=True))
         seeds = seeds_of([pair for pair in pairs if pair[0]._node is not None], create_graph)
         with state:
@@ -134,6 +137,23 @@ class Trace:
         hold the graph that made it, and so would all that is computed from it.
         """
         return any(older([variable._node for variable in variables], self.start))
+
+
+def _apart_from(outputs: Iterable[Variable]) -> entered:
+    """Return a state that records, and for which all that a run recorded is a constant.
+
+    Then a pass through what a pullback returned ends at its cotangents: it does not go on into the
+    run, which it would free although the pullback may be called again.
+    """
+    own = within_reach(out._node for out in outputs)
+    return entered(recording=True, kept=partial(_others, own, kept_now()))
+
+
+def _others(own: Set[int], outer: Kept | None, *nodes: Edge | None) -> tuple[Edge | None, ...]:
+    return tuple(
+        None if node is None or node[RANK] in own else node
+        for node in (nodes if outer is None else outer(*nodes))
+    )
 
 
 class Pushforward:

@@ -91,6 +91,20 @@ def test_writes_and_functions_of_ones_own(xp):
     np.testing.assert_array_equal(np.asarray(tangent), [6.0, 1.0])
 
 
+def test_a_pass_inside_of_the_function_frees_nothing(xp):
+    def f(x):
+        y = xp.sin(x) * x
+        (g,) = ag.autodiff.grad(xp.sum(y), [x])
+        return y * g.detach()
+
+    x, t = raw(xp, [1.0, 2.0]), raw(xp, [1.0, 10.0])
+    at = np.asarray(x)
+    slope = np.cos(at) * at + np.sin(at)
+    np.testing.assert_allclose(np.asarray(ag.jvp(f, x, t)[1]), slope**2 * np.asarray(t))
+    found = ag.jacobian(f, mode="forward")(x)
+    np.testing.assert_allclose(np.asarray(found), np.diag(slope**2))
+
+
 def test_hooks_may_be_active(xp):
     with ag.hooks("nan", "timer"):
         _, tangent = ag.jvp(lambda x: xp.exp(x), raw(xp, 0.0), raw(xp, 2.0))
