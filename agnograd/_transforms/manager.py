@@ -160,15 +160,14 @@ class GradManager:
     def _kept(self, start: int, outer: Any, *nodes: Edge | None) -> tuple[Edge | None, ...]:
         """Return the nodes with None for those that depend on nothing attached."""
         others = (None,) * len(nodes) if outer is None else outer(*nodes)
-        return tuple(
-            node if other is not None or self._depends(node, start) else None
-            for node, other in zip(nodes, others, strict=True)
-        )
-
-    def _depends(self, node: Edge | None, start: int) -> bool:
         # Newer nodes rank lower. What was recorded since the start depends on what is attached.
-        return self._attached.has(node) or (
-            node is not None and node[RANK] < start and not isinstance(node, Leaf)
+        return tuple(
+            node
+            if other is not None
+            or self._attached.has(node)
+            or (node is not None and node[RANK] < start and not isinstance(node, Leaf))
+            else None
+            for node, other in zip(nodes, others, strict=True)
         )
 
     @restoring

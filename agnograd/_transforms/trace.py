@@ -45,25 +45,31 @@ class Trace:
         tangents: Any = (),
     ) -> None:
         asked = (argnums,) if isinstance(argnums, int) else argnums
-        self._asked = [_position(each, len(args)) for each in asked]
+        for each in asked:
+            if not -len(args) <= each < len(args):
+                raise ArgumentIndexError(
+                    f"argnums names argument {each}, but {len(args)} positional ones were given; "
+                    "pass what is differentiated by position"
+                )
+        self._asked = [each % len(args) for each in asked]
         # Whether results are Variables. Under no_grad they are connected to nothing.
         self.as_variables = is_inside() or has_variables((args, kwargs, tangents))
         self.start = next_rank()
         self.inputs: list[Variable] = []
         self._trees: dict[int, Any] = {}
-        lifted = [
-            arg if position in self._asked else map_leaves(_constant, arg)
-            for position, arg in enumerate(args)
-        ]
-        for position in dict.fromkeys(self._asked):  # one that is named twice counts once
-            if args[position] is None:
+        lifted = []
+        for position, arg in enumerate(args):
+            if position not in self._asked:
+                lifted.append(map_leaves(_constant, arg))
+                continue
+            if arg is None:
                 raise UnsupportedArrayError(
                     f"argument {position} is None, which has no gradient: pass arrays, or name "
                     "other arguments by argnums"
                 )
-            found, self._trees[position] = flatten(args[position])
+            found, self._trees[position] = flatten(arg)
             inputs = [_differentiated(leaf, position) for leaf in found]
-            lifted[position] = unflatten(self._trees[position], inputs)
+            lifted.append(unflatten(self._trees[position], inputs))
             self.inputs += inputs
         # As they are before the function runs, which may write to the inputs.
         self.nodes: list[Edge] = [each._node for each in self.inputs if each._node is not None]
@@ -225,15 +231,6 @@ def _owned(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = N
     if value is None:
         value = of._domain.raw.zeros_like(of._domain.backend.array(of._raw))
     return owned(value, of._domain, given, laid_out_as)
-
-
-def _position(argnum: int, count: int) -> int:
-    if not -count <= argnum < count:
-        raise ArgumentIndexError(
-            f"argnums names argument {argnum}, but {count} positional ones were given; pass what "
-            "is differentiated by position"
-        )
-    return argnum % count
 
 
 def _differentiated(leaf: Any, position: int) -> Variable:
