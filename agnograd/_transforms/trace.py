@@ -30,8 +30,8 @@ ArgNums = int | Sequence[int]
 class Trace:
     """One run of a function: its differentiated inputs, its result, and the ways between them.
 
-    In ``forward`` mode, passes inside of the function free nothing: pushes go through the same
-    nodes. Results are Variables if ``tangents``, which are given besides the arguments, have any.
+    In ``forward`` mode, passes inside the function free nothing: pushes go through the same nodes.
+    Results are Variables if ``tangents``, which are given besides the arguments, have any.
     """
 
     @restoring
@@ -170,6 +170,7 @@ class Pushforward:
     Jacobian vector products", 2017).
     """
 
+    @restoring
     def __init__(self, trace: Trace, outputs: Sequence[Variable]) -> None:
         self.trace, self.outputs = trace, outputs
         # Whether tangents are Variables, connected to all that they depend on.
@@ -181,7 +182,8 @@ class Pushforward:
             for output, probe in zip(outputs, self.probes, strict=True)
             if output._node is not None and probe._node is not None
         ]
-        found = self._run(seeds, trace.nodes, create_graph=True)
+        with entered(hooks=lambda: None):  # of nobody's interest: only its graph is used
+            found = self._run(seeds, trace.nodes, create_graph=True, shows=False)
         self.gradients = [found.of(node) for node in trace.nodes]
 
     def __call__(self, tangents: Sequence[Variable | None]) -> list[Any]:
@@ -201,7 +203,9 @@ class Pushforward:
         return list(self.trace.out(pushed))
 
     @restoring
-    def _run(self, seeds: Any, targets: Sequence[Edge], create_graph: bool) -> ByNode[Any]:
+    def _run(
+        self, seeds: Any, targets: Sequence[Edge], create_graph: bool, shows: bool = True
+    ) -> ByNode[Any]:
         """Run a pass; what was recorded before is a constant, if nobody differentiates tangents."""
         state = recording_since(self.start)
         if not self.connects:
@@ -210,7 +214,9 @@ class Pushforward:
         with ExitStack() as stack, state:
             for domain in domains:  # what rules compute of the probes may be infinite
                 stack.enter_context(domain.backend.quiet())
-            return run_pass(seeds, targets=targets, create_graph=create_graph, retain_graph=True)
+            return run_pass(
+                seeds, targets=targets, create_graph=create_graph, retain_graph=True, shows=shows
+            )
 
 
 def _newer(start: int, *nodes: Edge | None) -> tuple[Edge | None, ...]:

@@ -91,7 +91,7 @@ def test_writes_and_functions_of_ones_own(xp):
     np.testing.assert_array_equal(np.asarray(tangent), [6.0, 1.0])
 
 
-def test_a_pass_inside_of_the_function_frees_nothing(xp):
+def test_a_pass_inside_the_function_frees_nothing(xp):
     def f(x):
         y = xp.sin(x) * x
         (g,) = ag.autodiff.grad(xp.sum(y), [x])
@@ -103,6 +103,24 @@ def test_a_pass_inside_of_the_function_frees_nothing(xp):
     np.testing.assert_allclose(np.asarray(ag.jvp(f, x, t)[1]), slope**2 * np.asarray(t))
     found = ag.jacobian(f, mode="forward")(x)
     np.testing.assert_allclose(np.asarray(found), np.diag(slope**2))
+
+
+def test_hooks_on_gradients_have_no_part_in_tangents(xp):
+    seen = []
+
+    def f(x):
+        y = x * x
+        y.register_hook(lambda g: seen.append(g) or g * 10.0)
+        y.retain_grad()
+        return xp.sin(y)
+
+    x, t = raw(xp, [1.0, 2.0]), raw(xp, [1.0, 10.0])
+    expected = np.cos(np.asarray(x) ** 2) * 2.0 * np.asarray(x)
+    with ag.hooks("clip"):
+        np.testing.assert_allclose(np.asarray(ag.jvp(f, x, t)[1]), expected * np.asarray(t))
+        found = np.asarray(ag.jacobian(f, mode="forward")(x))
+        np.testing.assert_allclose(found, np.diag(expected))
+    assert not seen
 
 
 def test_hooks_may_be_active(xp):
