@@ -20,7 +20,6 @@ from agnograd._transforms.purity import (
     attributes_since,
     held_by,
     refuse_attributes,
-    slots_of,
     without_writes,
 )
 from agnograd._transforms.runs import first_array
@@ -83,13 +82,8 @@ class Function:
     accumulate: Callable[..., Any] | None = None
     backend: str | None = None
     _saved: tuple[Any, ...] = ()
-    _slots: tuple[str, ...] = ()
     # Whether no attribute holds an array that backward would wrongly take for a constant.
     _knows_attributes = False
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls._slots = slots_of(cls)
 
     def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
         """Compute the function on raw arrays."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from types import CellType, FunctionType, ModuleType
+from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, NoReturn
 
 from agnograd._arrays.domains import owner_of
@@ -80,21 +80,13 @@ def _refuse(kind: type, name: str, function: object) -> NoReturn:
 
 def _attributes(function: object) -> Iterator[tuple[str, Any]]:
     yield from vars(function).items()
-    for name in getattr(function, "_slots", ()):
-        if hasattr(function, name):
-            yield name, getattr(function, name)
     for kind in type(function).__mro__:
         if kind.__module__.partition(".")[0] == "agnograd":
             return
         for name, value in tuple(vars(kind).items()):
             if not isinstance(value, _PARTS_OF_CLASSES):
-                yield name, value
-
-
-def slots_of(kind: type) -> tuple[str, ...]:
-    """Return the names of the slots that instances of a class have."""
-    found = (vars(each).get("__slots__", ()) for each in kind.__mro__[:-1])
-    return tuple(name for slots in found for name in ((slots,) if type(slots) is str else slots))
+                slot = isinstance(value, MemberDescriptorType)
+                yield name, getattr(function, name, None) if slot else value
 
 
 def _arrays_in(value: Any, depth: int) -> Iterator[Any]:
@@ -120,5 +112,7 @@ def _parts_of(value: Any) -> Sequence[Any]:
     kind = type(value)
     if isinstance(value, type | ModuleType) or kind.__module__.partition(".")[0] == "agnograd":
         return ()
-    held = (getattr(value, name, None) for name in slots_of(kind))
+    slots = (vars(each).get("__slots__", ()) for each in kind.__mro__[:-1])
+    names = (name for some in slots for name in ((some,) if type(some) is str else some))
+    held = (getattr(value, name, None) for name in names)
     return (*getattr(value, "__dict__", {}).values(), *held)
