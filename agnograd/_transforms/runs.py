@@ -10,9 +10,10 @@ from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
 from agnograd._hooks.state import Kept, current_mode, set_mode
 from agnograd._plugins.backends import is_array
-from agnograd._util.trees import flatten, leaves, unflatten
+from agnograd._util.trees import flatten, unflatten
 
 F = TypeVar("F", bound=Callable[..., Any])
+TAKEN: Any = object()  # stands for an array among leaves
 
 
 def restoring(function: F) -> F:
@@ -30,14 +31,9 @@ def restoring(function: F) -> F:
 
 
 def kept_now() -> Kept | None:
-    """Return what gradient managers, and pullbacks, leave of the nodes of inputs."""
+    """Return what drops the nodes that a gradient manager, or a pullback, takes for constants."""
     mode = current_mode()
     return None if mode is None else mode.kept
-
-
-def has_variables(tree: Any) -> bool:
-    """Return whether any leaf of a pytree is a Variable."""
-    return any(isinstance(leaf, Variable) for leaf in leaves(tree))
 
 
 def first_array(values: Sequence[Any]) -> Any:
@@ -87,6 +83,3 @@ class Run:
             if isinstance(each, View):
                 each.refresh()  # its last writes are the function's, too
         return found
-
-
-TAKEN: Any = object()  # stands for an array among leaves

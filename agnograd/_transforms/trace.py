@@ -18,7 +18,7 @@ from agnograd._graph.paths import older, within_reach
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
 from agnograd._hooks.state import Kept, is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._transforms.runs import has_variables, kept_now, restoring
+from agnograd._transforms.runs import kept_now, restoring
 from agnograd._transforms.sensitivity import irregular
 from agnograd._util.trees import flatten, leaves, map_leaves, unflatten
 from agnograd.errors import ArgumentIndexError, NoGradientError, UnsupportedArrayError
@@ -53,7 +53,7 @@ class Trace:
                 )
         self._asked = [each % len(args) for each in asked]
         # Whether results are Variables. Under no_grad they are connected to nothing.
-        self.as_variables = is_inside() or has_variables((args, kwargs, tangents))
+        self.as_variables = is_inside() or _has_variables((args, kwargs, tangents))
         self.start = next_rank()
         self.inputs: list[Variable] = []
         self._trees: dict[int, Any] = {}
@@ -90,7 +90,7 @@ class Trace:
         when the arguments were not: what they are, and whether ops are recorded, is asked now.
         """
         given = [seed_of(*pair) for pair in zip(outputs, cotangents, strict=True)]
-        as_variables = self.as_variables or has_variables(cotangents)
+        as_variables = self.as_variables or _has_variables(cotangents)
         state: entered = enable_grad()
         create_graph = False
         if as_variables and is_grad_enabled():
@@ -143,6 +143,10 @@ class Trace:
         hold the graph that made it, and so would all that is computed from it.
         """
         return any(older([variable._node for variable in variables], self.start))
+
+
+def _has_variables(tree: Any) -> bool:
+    return any(isinstance(leaf, Variable) for leaf in leaves(tree))
 
 
 def _apart_from(outputs: Iterable[Variable]) -> entered:

@@ -154,7 +154,7 @@ class Forward(Function):
         count = len(call.places)
         inputs, outputs = self.saved[:count], self.saved[count:]
         if not isinstance(grads[0], Variable):
-            return tuple(call.pull_raw(grads, inputs, outputs))
+            return tuple(call.on_raw(call.pull, grads, inputs, outputs))
         tracked = any(x.requires_grad for x in inputs)
         if wrapped.vjp == "numeric" or (wrapped.jvp is not None and not tracked):
             pullback = wrapped.pullback(call, [x.data for x in outputs], tracked)
@@ -192,7 +192,7 @@ class Pullback(Function):
         """Return the existing cotangents."""
         grads, inputs = arrays[: len(self.outputs)], arrays[len(self.outputs) :]
         self.save(*inputs)
-        found = self.call.pull_raw(grads, inputs, self.outputs)
+        found = self.call.on_raw(self.call.pull, grads, inputs, self.outputs)
         self.given[:] = [x is not None for x in found]
         return tuple(x for x in found if x is not None)
 
@@ -205,5 +205,5 @@ class Pullback(Function):
             )
         left, inputs = iter(raw(tangents)), raw(self.saved)
         given = [next(left) if one else None for one in self.given]
-        found = self.call.push_raw(given, inputs, self.outputs)
+        found = self.call.on_raw(self.call.push, given, inputs, self.outputs)
         return (*found, *(None for _ in inputs))

@@ -190,19 +190,12 @@ class WrappedCall(Run):
 
     # -- where the arrays lie ----------------------------------------------------------------------
 
-    def pull_raw(self, *lists: Arrays) -> list[Any]:
-        """Return the cotangents of raw inputs, raw, on their own backend."""
+    def on_raw(self, method: Callable[..., list[Any]], *lists: Arrays) -> list[Any]:
+        """Call ``pull`` or ``push`` with raw arrays; return raw ones on the inputs' backend."""
         domain = domain_of(lists[1][0])
+        lists = tuple([x if x is None else self.inside(x, domain) for x in xs] for xs in lists)
         # A vjp that calls wrapped functions returns Variables.
-        return self.outside(raw(self.pull(*self._inside(lists, domain))), domain)
-
-    def push_raw(self, *lists: Arrays) -> list[Any]:
-        """Return the tangents of the outputs, raw, on the backend of the inputs."""
-        domain = domain_of(lists[1][0])
-        return self.outside(self.push(*self._inside(lists, domain)), domain)
-
-    def _inside(self, lists: Sequence[Arrays], domain: Domain) -> Any:
-        return [[None if x is None else self.inside(x, domain) for x in each] for each in lists]
+        return self.outside(raw(method(*lists)), domain)
 
     def inside(self, x: Any, domain: Domain) -> Any:
         """Return a raw array as the functions take it: NumPy's, if they ask for that."""
