@@ -71,13 +71,17 @@ def checkpoint(f: F) -> F:
 
     @functools.wraps(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        mode = current_mode()
-        # Forward mode needs the values at once.
-        if is_grad_enabled() and (mode is None or mode.tape is None):
-            return Checkpoint(f, args, kwargs, is_variable).recorded()
-        return f(*args, **kwargs)
+        return _called(f, args, kwargs)
 
     return checkpointed  # type: ignore[return-value]
+
+
+def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    mode = current_mode()
+    # Forward mode needs the values at once.
+    if is_grad_enabled() and (mode is None or mode.tape is None):
+        return Checkpoint(f, args, kwargs, is_variable).recorded()
+    return f(*args, **kwargs)
 
 
 def _forgotten(node: Node) -> bool:
