@@ -11,12 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domains import domain_named
-from agnograd._arrays.variable import Variable
-from agnograd._plugins.backends import backend_named, is_array
+from agnograd._plugins.backends import backend_named
 from agnograd._transforms.bridged import Adopted, Exported
-from agnograd._transforms.moving import asarray
 from agnograd._util.checks import callable_in, name_in
-from agnograd._util.trees import flatten, unflatten
+from agnograd._util.trees import unflatten
 from agnograd.errors import PluginError
 
 if TYPE_CHECKING:
@@ -119,15 +117,8 @@ def export(
 
     @functools.wraps(f)
     def exported(*args: Any, **kwargs: Any) -> Any:
-        leaves, tree = flatten((args, kwargs))
-        types = domain_named(library).array_types
-        inputs = {
-            place: leaf if isinstance(leaf, types) else asarray(leaf, backend=library).data
-            for place, leaf in enumerate(leaves)
-            if is_array(leaf) and not isinstance(leaf, Variable)
-        }
-        program = Exported(f, leaves, tree, tuple(inputs), library, backend or library, results)
-        outputs = bridge.export(program, list(inputs.values()))
+        program = Exported(f, args, kwargs, library, backend or library, results)
+        outputs = bridge.export(program, program.inputs())
         return unflatten(program.structure, outputs)
 
     return exported

@@ -29,7 +29,7 @@ LAYERS = (
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # What a layer below may name for its types only.
-NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend", "Form", "Node", "Recorder"}
+NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend", "Form", "Node"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
     "_util": 570,
@@ -40,7 +40,7 @@ BUDGETS = {
     "_engine": 1800,
     "_codegen": 1300,
     "_arrays": 2470,
-    "_transforms": 3250,
+    "_transforms": 2660,
     "_cli": 430,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

@@ -175,10 +175,17 @@ class Domain:
 
         Nodes keep raw arrays only; together with their edges they are the Variables that a rule
         needs under ``create_graph``. What a gradient manager, or a pullback, takes for constants is
-        connected to nothing.
+        connected to nothing, whatever it was computed from.
         """
-        mode = current_mode()
-        pairs = zip(values, node[OP].sources, strict=True)
+        mode, sources = current_mode(), node[OP].sources
+        if mode is not None and mode.kept is not None and not any(mode.kept(node, *edges_of(node))):
+            return [
+                value
+                if source is None or value is None or is_python_scalar(value)
+                else (self.home_of(value) or self).wrap(value)
+                for value, source in zip(values, sources, strict=True)
+            ]
+        pairs = zip(values, sources, strict=True)
         found = [self._connect(value, source, node) for value, source in pairs]
         if mode is not None and mode.kept is not None:
             for value in found:

@@ -15,9 +15,8 @@ from inspect import BoundArguments
 from itertools import starmap
 from operator import attrgetter, call
 from sys import getrefcount
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-from weakref import getweakrefcount, ref
+from weakref import getweakrefcount
 
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import WATCH, Edge, Leaf, Watch, watch
@@ -27,25 +26,19 @@ from agnograd._util.signatures import parameters_of
 from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
-    from agnograd._hooks.state import Recorder
     from agnograd._ops.op import Op
 
 _lone = Variable._make(object(), None)
 _ALONE = getrefcount(_lone._raw)  # the count of what only a Variable refers to
-_unheard = SimpleNamespace(append=lambda node, out: True, guard=lambda node: None)
 
 
 class Storage:
-    """What a base and its views share: a clock that every write moves on.
+    """What a base and its views share: a clock that every write moves on."""
 
-    ``tape`` is a weak reference to what was notified of nodes when the last write was recorded.
-    """
-
-    __slots__ = ("tape", "writes")
+    __slots__ = ("writes",)
 
     def __init__(self) -> None:
         self.writes = 0
-        self.tape: ref[Recorder] | None = None
 
 
 class View(Variable):
@@ -137,16 +130,15 @@ def _taken(view: View, base: Variable) -> Variable:
 def _taken_as_before(view: View) -> Variable:
     """Take a view of its base once more, after a write.
 
-    It is recorded if it was the first time, whatever the state is where it is used next, and
-    whoever was notified of the write is notified of it: it shows what was written then.
+    It is recorded if it was the first time, whatever the state is where it is used next: it shows
+    what was written then.
     """
-    tape = view._storage.tape
     return _entered(
         partial(_taken, view, view._base),
         recording=view._recorded,
         hooks=False,
         kept=lambda *nodes: nodes,
-        tape=_unheard if tape is None else tape(),
+        tape=lambda node: True,
     )
 
 
@@ -257,8 +249,6 @@ def _commit(variable: Variable, new: Variable, recorded: bool) -> None:
             steps += _let_watch(old, new._node)
     storage: Storage | None = getattr(variable, "_storage", None)
     if storage is not None:
-        mode = current_mode()
-        storage.tape = None if mode is None or mode.tape is None else ref(mode.tape)
         steps.append((setattr, storage, "writes", storage.writes + 1))
     # Python looks for signals between its own instructions, and this is one of them.
     list(starmap(call, steps))

@@ -8,7 +8,6 @@ from typing import Any
 
 from agnograd._graph.calls import Call, Pairs, SharedCall
 from agnograd._graph.nodes import FIRST, OP, Edge, Node
-from agnograd._hooks.state import current_mode
 from agnograd._ops.rule_helpers import is_python_scalar
 
 
@@ -81,8 +80,7 @@ def guarded(raw: Any, g: Any, partial: Any, xp: Any) -> Any:
     It is the derivative that is replaced, not the product, which stays linear in g: where a
     cotangent happens to be 0, its own derivative is as before. Raw arrays, whose namespace is
     ``raw``, have none: there any derivative may be replaced where g is 0. A product that is
-    recorded leaves elements out itself, and forward mode is told: what its derivatives make of
-    these elements is guarded alike.
+    recorded leaves elements out itself.
     """
     if is_python_scalar(partial):
         if partial - partial == 0:  # it is finite
@@ -95,7 +93,4 @@ def guarded(raw: Any, g: Any, partial: Any, xp: Any) -> Any:
     node = product._node
     if node is not None:
         node[2] = node[2].masking()  # its op: the module that names the place imports this one
-        mode = current_mode()
-        if mode is not None and mode.tape is not None:
-            mode.tape.guard(node)
     return product

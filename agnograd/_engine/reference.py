@@ -122,11 +122,13 @@ class ReferencePass:
         retain_grads: bool = False,
         callbacks: ByNode[Callable[[Any], Any]] | None = None,
         beyond: bool = True,
+        shows: bool = True,
     ) -> None:
         wanted = [] if targets is None else list(targets)
         self.targets = {node[RANK] for node in wanted}
         self.path = None if targets is None else on_path(starts, wanted)
         self.create_graph, self.retain_grads, self.beyond = create_graph, retain_grads, beyond
+        self.shows = shows
         self.keep = retain_graph or (mode is not None and mode.tape is not None)
         self.hooks = mode.hooks if mode is not None else None
         self.callbacks = callbacks or ByNode()
@@ -136,7 +138,7 @@ class ReferencePass:
     def meet(self, node: Edge, g: Any) -> Any:
         """Show a gradient to those who asked for it; return None where the pass ends."""
         ends = not self.beyond and node[RANK] in self.targets
-        watch = None if ends else node[WATCH]
+        watch = node[WATCH] if self.shows and not ends else None
         if watch is not None:
             g = watched(node, watch, g, self.create_graph)
         callback = self.callbacks.of(node)

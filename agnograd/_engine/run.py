@@ -52,6 +52,7 @@ def run_pass(
     retain_grads: bool = False,
     callbacks: ByNode[Callback] | None = None,
     beyond: bool = True,
+    shows: bool = True,
 ) -> ByNode[Any]:
     """Carry cotangents from the outputs of a graph back to where it starts.
 
@@ -64,20 +65,18 @@ def run_pass(
     starts : sequence of (Variable, cotangent)
         The values that the pass starts from, as they were given, for the hooks of plugins.
     targets : iterable of nodes, optional
-        The values whose gradients are asked for; by default all leaves. Only nodes on a path to
-        a target are visited.
+        What to return gradients of, by default all leaves: only nodes on a path to it are visited.
     create_graph : bool
         Call rules with Variables, so that the gradients can be differentiated.
-    retain_graph : bool
-        Keep the values that nodes saved.
-    retain_grads : bool
-        Return the gradient of every visited value.
+    retain_graph, retain_grads : bool
+        Keep the values that nodes saved; return the gradient of every visited value.
     callbacks : mapping, optional
-        What to call, for each of some targets, with its gradient as soon as that is final; what it
-        returns replaces the gradient.
+        What to call with the gradient of a target as soon as it is final; the result replaces it.
     beyond : bool
-        Whether gradients go on from one target to another. If not, this pass is a part of another
-        one, which will: then no hook on a target is called with its part.
+        Whether gradients go on from one target to another, and hooks on targets are called. If not,
+        this pass is a part of another one.
+    shows : bool
+        Whether hooks on values are called: what forward mode carries back is not their gradient.
 
     Returns
     -------
@@ -93,6 +92,8 @@ def run_pass(
             arrivals.special = True
     if mode is not None or create_graph or retain_graph or retain_grads:
         this.ask(mode, create_graph, retain_graph, retain_grads)
+    if not shows:
+        this.shows = False
     if targets is not None:
         this.aim([node for node, _ in seeds], list(targets), beyond)
     if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
@@ -147,7 +148,7 @@ class Pass:
     hooks: ActiveHooks | None = None
     observers: ActiveHooks | None = None
     create_graph = retain_graph = retain_grads = noticing = False
-    plain = True
+    plain = shows = True
 
     def ask(
         self, mode: Mode | None, create_graph: bool, retain_graph: bool, retain_grads: bool
@@ -318,7 +319,7 @@ class Pass:
 
     def notice(self, node: Edge, g: Any) -> Any:
         """Keep a gradient that is asked for, after the hooks on its value have seen it."""
-        watch = node[WATCH] if node[RANK] not in self.ends else None
+        watch = node[WATCH] if self.shows and node[RANK] not in self.ends else None
         if watch is not None:
             g = watched(node, watch, g, self.create_graph)
         callback = self.callbacks.of(node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 
 from agnograd._graph.nodes import OP, RANK, Edge, Leaf, edges_of
 
@@ -81,21 +81,6 @@ def older(nodes: Iterable[Edge | None], start: int) -> Iterator[Edge]:
         if node[RANK] > start:  # newer nodes rank lower
             yield node
             continue
-        for edge in edges_of(node):
-            if edge is not None and edge[RANK] not in seen:
-                seen.add(edge[RANK])
-                stack.append(edge)
-
-
-def newer(nodes: Iterable[Edge], start: int, ends: Set[int]) -> Iterator[Edge]:
-    """Yield nodes and what they depend on, as far as a start, a rank, and some ends."""
-    stack = list(nodes)
-    seen = {node[RANK] for node in stack}
-    while stack:
-        node = stack.pop()
-        if node[RANK] > start or node[RANK] in ends:  # newer nodes rank lower
-            continue
-        yield node
         for edge in edges_of(node):
             if edge is not None and edge[RANK] not in seen:
                 seen.add(edge[RANK])

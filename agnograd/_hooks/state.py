@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agnograd._graph.calls import Call
@@ -16,16 +16,8 @@ if TYPE_CHECKING:
 Kept = Callable[..., tuple[Any, ...]]
 
 
-class Recorder(Protocol):
-    """What is notified of every node: ``append`` says whether others are notified, too.
-
-    ``guard`` tells it that a node is a product of a cotangent and a derivative, which is 0 where
-    the cotangent is, even if the derivative is infinite there.
-    """
-
-    def append(self, node: Node, out: Any, /) -> bool: ...
-
-    def guard(self, node: Node, /) -> None: ...
+# What is notified of every node, and says whether others are notified, too.
+Recorder = Callable[[Any], bool]
 
 
 class Mode:
@@ -107,7 +99,7 @@ class Mode:
 
     def recorded(self, node: Node, out: Any) -> None:
         """Tell those who watch of a node, and of its raw result."""
-        if self.tape is not None and not self.tape.append(node, out):
+        if self.tape is not None and not self.tape(node):
             return
         if self.hooks is not None and self.hooks.has("save_value"):
             self.hooks.save(node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.function import Function
 from agnograd._transforms.moving import asarray
+from agnograd._transforms.runs import Run, first_array
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import LostGradientError, RuleError
 
@@ -46,12 +47,10 @@ class Foreign(Function):
         """Return the gradients of the inputs; of Variables by a run of the pullback."""
         if not isinstance(grads[0], Variable):
             return tuple(self.run.pull(grads))
-        values = [*self.saved, *grads]
+        values, run, raw = [*self.saved, *grads], self.run, [g.data for g in grads]
         places = [place for place, value in enumerate(values) if value.requires_grad]
-        raw = [g.data for g in grads]
         if not places:
-            return tuple(self.run.pull(raw))
-        run = self.run
+            return tuple(run.pull(raw))
         pullback = type(self)(lambda _: run.pulled(raw, places))
         return pullback(*(values[place] for place in places))
 
@@ -59,79 +58,46 @@ class Foreign(Function):
 class Adopted:
     """A function of another library: called with Variables, it returns Variables.
 
-    Parameters
-    ----------
-    f : callable
-        The function.
-    library : str
-        The name of its backend.
-    bridge : Bridge
-        That backend's bridge.
+    For each parameter that it trains besides its arguments there is a leaf in graphs. When a pass
+    has succeeded, what has accumulated in the leaf goes to the library.
     """
 
     def __init__(self, f: Callable[..., Any], library: str, bridge: Bridge) -> None:
-        self.f = f
-        self.library = library
-        self.bridge = bridge
-        self.parameters = Parameters(f, library, bridge)
+        self.f, self.library, self.bridge = f, library, bridge
         name = getattr(f, "__name__", type(f).__name__)
         self.op: type[Foreign] = type(name, (Foreign,), {})  # the name that hooks see
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function on its library's arrays, and record the call as one op."""
-        leaves, tree = flatten((args, kwargs))
-        places = [place for place, leaf in enumerate(leaves) if is_array(leaf)]
-        home = _home([leaves[place] for place in places], self.library)
-        moved = [asarray(leaves[place], backend=self.library) for place in places]
-        raw = dict(zip(places, [x.data for x in moved], strict=True))
-        recording = is_grad_enabled()
-        tracked = {
-            p: x for p, x in zip(places, moved, strict=True) if recording and x.requires_grad
-        }
-        parameters, stand_ins = self.parameters.now() if recording else ([], [])
-        structure: Any = None
-
-        def run(inputs: Sequence[Any]) -> list[Any]:
-            nonlocal structure
-            given = raw | dict(zip(tracked, inputs, strict=True))
-            filled = [given.get(place, leaf) for place, leaf in enumerate(leaves)]
-            args, kwargs = unflatten(tree, filled)
-            found, structure = flatten(self.f(*args, **kwargs))
-            return found
-
-        if tracked or parameters:
-            record = partial(self._record, run, len(tracked), parameters)
-            outputs = self.op(record)(*tracked.values(), *stand_ins)
-        else:
-            outputs = self.bridge.record(run, ()).outputs
-        return unflatten(structure, [asarray(out, backend=home) for out in outputs])
-
-    def _record(
-        self,
-        run: Callable[[Sequence[Any]], Sequence[Any]],
-        count: int,
-        parameters: Sequence[Any],
-        inputs: Sequence[Any],
-    ) -> Record:
-        return self.bridge.record(run, inputs[:count], parameters)
-
-
-class Parameters:
-    """What a function trains besides its arguments, and the leaves that stand for it in graphs.
-
-    When a pass has succeeded, what has accumulated in a leaf goes to the library.
-    """
-
-    def __init__(self, f: Any, library: str, bridge: Bridge) -> None:
-        self.f = f
-        self.bridge = bridge
         self.known: dict[int, tuple[Any, Variable]] = {}
         for parameter, value in bridge.parameters(f):
             leaf: Variable = domain_named(library).Variable(value)
             leaf.register_post_accumulate_grad_hook(partial(_hand_over, bridge, parameter))
             self.known[id(parameter)] = parameter, leaf
 
-    def now(self) -> tuple[list[Any], list[Variable]]:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function on its library's arrays, and record the call as one op."""
+        run = Run(self.f, args, kwargs, is_array)
+        arrays = run.take()
+        moved = [asarray(x, backend=self.library) for x in arrays]
+        raw = [x.data for x in moved]
+        recording = is_grad_enabled()
+        tracked = [place for place, x in enumerate(moved) if recording and x.requires_grad]
+        parameters, leaves = self._parameters() if recording else ([], [])
+
+        def of_tracked(inputs: Sequence[Any]) -> list[Any]:
+            known = dict(zip(tracked, inputs, strict=True))
+            return run([known.get(place, x) for place, x in enumerate(raw)])
+
+        def record(inputs: Sequence[Any]) -> Record:
+            return self.bridge.record(of_tracked, inputs[: len(tracked)], parameters)
+
+        if tracked or parameters:
+            outputs = self.op(record)(*(moved[place] for place in tracked), *leaves)
+        else:
+            outputs = record(()).outputs
+        first = first_array(arrays)
+        home = self.library if first is None else first
+        return unflatten(run.structure, [asarray(out, backend=home) for out in outputs])
+
+    def _parameters(self) -> tuple[list[Any], list[Variable]]:
         """Return the parameters as they are now, and their leaves.
 
         A leaf that was made later would be unknown to a checkpoint around the call.
@@ -160,51 +126,32 @@ def _hand_over(bridge: Bridge, parameter: Any, leaf: Variable) -> None:
     leaf.grad = None
 
 
-def _home(arrays: Sequence[Any], library: str) -> str:
-    """Return the backend that results go to: that of the first Variable, or else array."""
-    variables = [x for x in arrays if isinstance(x, Variable)]
-    for x in (*variables, *arrays):
-        return domain_of(x).backend.name
-    return library
-
-
-class Exported:
+class Exported(Run):
     """One call of a function of Variables, as another library sees it; a ``Program``.
 
-    Parameters
-    ----------
-    f : callable
-        The function.
-    leaves, tree
-        The leaves of its arguments, and their structure.
-    places : sequence of int
-        Which leaves are arrays.
-    library : str
-        The name of the other library's backend.
-    backend : str
-        The backend that ``f`` gets them on.
-    results : callable, optional
-        Takes what ``f`` takes, and returns objects with the shapes and dtypes of its results.
+    ``f`` gets its raw arrays as Variables on ``backend``. ``results``, if given, takes what ``f``
+    takes, and returns objects with the shapes and dtypes of its results.
     """
 
     def __init__(
         self,
         f: Callable[..., Any],
-        leaves: Sequence[Any],
-        tree: Any,
-        places: Sequence[int],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
         library: str,
         backend: str,
         results: Callable[..., Any] | None,
     ) -> None:
-        self.f = f
-        self.leaves = leaves
-        self.tree = tree
-        self.places = places
-        self.library = library
-        self.backend = backend
-        self.results = results
-        self.structure: Any = None  # of the results, once they are known
+        super().__init__(f, args, kwargs, lambda x: is_array(x) and not isinstance(x, Variable))
+        self.library, self.backend, self.results = library, backend, results
+
+    def inputs(self) -> list[Any]:
+        """Return the arrays among the arguments as the library's own."""
+        types = domain_named(self.library).array_types
+        return [
+            x if isinstance(x, types) else asarray(x, backend=self.library).data
+            for x in (self.leaves[place] for place in self.places)
+        ]
 
     def expected(self) -> list[Any] | None:
         """Return objects with the results' shapes and dtypes, if the caller told them."""
@@ -223,30 +170,29 @@ class Exported:
     def record(self, inputs: Sequence[Any]) -> Recorded:
         """Run the function and record it."""
         start = next_rank()
-        variables = [_argument(x) for x in inputs]
+        variables = [Variable(x, requires_grad=False) for x in inputs]
+        for each in variables:
+            if each._domain.is_inexact(each.dtype):  # integers have no gradient
+                each._node = Leaf.of_argument(each)
         with recording_since(start):
             outputs = self._results(variables)
         if any(older([out._node for out in outputs], start)):
             raise LostGradientError(
-                f"{getattr(self.f, '__name__', 'the function')} uses a tracked Variable that is "
-                "none of its arguments, and whose gradient would be lost on the way through "
-                "another library: pass it as an argument, or x.detach()"
+                f"{self.name} uses a tracked Variable that is none of its arguments, and whose "
+                "gradient would be lost on the way through another library: pass it as an "
+                "argument, or x.detach()"
             )
         return Recorded(variables, outputs, start)
 
     def _results(self, inputs: Sequence[Variable]) -> list[Variable]:
-        filled = list(self.leaves)
-        for place, x in zip(self.places, inputs, strict=True):
-            filled[place] = asarray(x, backend=self.backend)
-        args, kwargs = unflatten(self.tree, filled)
-        found, self.structure = flatten(self.f(*args, **kwargs))
+        found = self([asarray(x, backend=self.backend) for x in inputs])
         for out in found:
             if not (is_array(out) or is_python_scalar(out)):
                 raise RuleError(
-                    f"{getattr(self.f, '__name__', 'the function')} returned "
-                    f"{type(out).__name__}; it must return an array, or a pytree of arrays"
+                    f"{self.name} returned {type(out).__name__}; it must return an array, or a "
+                    "pytree of arrays"
                 )
-        home = inputs[0]._domain.backend.name if inputs else self.library
+        home = inputs[0] if inputs else self.library
         return [asarray(out, backend=home) for out in found]
 
 
@@ -254,9 +200,7 @@ class Recorded:
     """A run of a function of Variables; a ``Record``."""
 
     def __init__(self, inputs: Sequence[Variable], results: Sequence[Variable], start: int) -> None:
-        self.inputs = inputs
-        self.results = results
-        self.start = start
+        self.inputs, self.results, self.start = inputs, results, start
 
     @property
     def outputs(self) -> list[Any]:
@@ -277,32 +221,17 @@ class Recorded:
 
     def _gradients(self, cotangents: Sequence[Any], create_graph: bool) -> list[Variable]:
         inputs = [x for x in self.inputs if x.requires_grad]
-        pairs = [
-            (out, g)
-            for out, g in zip(self.results, cotangents, strict=True)
-            if out.requires_grad and g is not None
-        ]
-        found: Iterable[Variable | None] = [None] * len(inputs)
+        given = zip(self.results, cotangents, strict=True)
+        pairs = [(out, g) for out, g in given if out.requires_grad and g is not None]
+        found: Sequence[Variable | None] = [None] * len(inputs)
         if pairs and inputs:
             found = gradients(
-                pairs,
-                inputs,
-                retain_graph=True,
-                create_graph=create_graph,
-                allow_unused=True,
+                pairs, inputs, retain_graph=True, create_graph=create_graph, allow_unused=True
             )
         return [
             x.__array_namespace__().zeros_like(x.detach()) if g is None else g
             for x, g in zip(inputs, found, strict=True)
         ]
-
-
-def _argument(x: Any) -> Variable:
-    """Return an input as the function gets it; integers have no gradient."""
-    variable = Variable(x, requires_grad=False)
-    if variable._domain.is_inexact(variable.dtype):
-        variable._node = Leaf.of_argument(variable)
-    return variable
 
 
 def _owned(out: Variable) -> Any:

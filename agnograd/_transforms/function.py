@@ -11,7 +11,7 @@ from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._graph.calls import Pairs, SharedCall, Source
-from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
+from agnograd._graph.nodes import FIRST, OP, Edge, Node, edges_of, next_rank
 from agnograd._hooks.state import current_mode
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
@@ -19,9 +19,9 @@ from agnograd._transforms.purity import (
     attributes_since,
     held_by,
     refuse_attributes,
-    slots_of,
     without_writes,
 )
+from agnograd._transforms.runs import first_array
 from agnograd.errors import NoGradientError, RuleError, UnsupportedArrayError
 
 if TYPE_CHECKING:
@@ -34,9 +34,8 @@ class Function:
     ``forward(self, xp, *args, **options)`` gets the raw namespace and raw arrays, and returns an
     array or a tuple of arrays. It passes the arrays that ``backward`` needs to ``self.save(...)``;
     ``self.saved`` then has them. You may keep anything else as an attribute, but a second
-    derivative through an array that is kept this way, be it in an object or a function or in the
-    class, raises an error. No method may write to the arrays that it gets. Where the backend can
-    tell, such a write raises an error, too.
+    derivative through an array that is kept this way raises an error. No method may write to the
+    arrays that it gets: where the backend can tell, this raises an error, too.
 
     ``backward(self, xp, *grads)`` gets the cotangent of each output (zeros for an output that
     nothing depends on). For each array argument it returns None, or the gradient with the
@@ -44,14 +43,13 @@ class Function:
     ``create_graph`` it gets Variables and the differentiable namespace, and the inputs and outputs
     that were saved are connected to the graph.
 
-    ``accumulate(self, xp, g, into)`` is optional. It adds the gradients to ``into`` and returns the
-    sums. ``into`` is a list with the sum so far for each array argument: an array that may be
-    changed, or None. ``g`` is the cotangent, or a list of cotangents. This saves full-size arrays
-    in first-order passes.
+    ``accumulate(self, xp, g, into)`` is optional, and saves full-size arrays in first-order passes.
+    It adds the gradients to ``into``, a list with the sum so far for each array argument (an array
+    that may be changed, or None), and returns the sums. ``g`` is the cotangent, or a list of them.
 
     If the results are on a different backend than the arguments, set the attribute ``backend`` to
-    the name of the results' backend. ``backward`` then gets the namespace and cotangents of that
-    backend, and returns gradients on the backend of the arguments.
+    its name. ``backward`` then gets the namespace and cotangents of that backend, and returns
+    gradients on the backend of the arguments.
 
     Arguments that are not arrays are passed on unchanged and have no gradient; neither do arrays in
     keyword arguments. You can call one instance many times: each call has its own copy.
@@ -83,13 +81,8 @@ class Function:
     accumulate: Callable[..., Any] | None = None
     backend: str | None = None
     _saved: tuple[Any, ...] = ()
-    _slots: tuple[str, ...] = ()
-    # Whether backward takes what forward kept in attributes for what it is: no constant.
+    # Whether no attribute holds an array that backward would wrongly take for a constant.
     _knows_attributes = False
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls._slots = slots_of(cls)
 
     def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
         """Compute the function on raw arrays."""
@@ -121,10 +114,19 @@ class Function:
 def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Run a function's forward, and record the call if an argument is tracked."""
     name = type(function).__name__
-    domain = _common_domain(args, name)
+    first = first_array(args)
+    if first is None:
+        raise UnsupportedArrayError(
+            f"{name} was called without any array: pass at least one by position"
+        )
+    domain = domain_of(first)
     call = SharedCall(name, "function", domain, single=True)
     found = [unwrap(call, f"argument {i}", x) if is_array(x) else None for i, x in enumerate(args)]
-    found = _told_apart(found, domain)
+    known: dict[int, Any] = {}
+    for i, pair in enumerate(found):
+        # An array that two arguments share is copied: a saved one is known by its identity.
+        if pair is not None and known.setdefault(id(pair[0]), pair)[1] is not pair[1]:
+            found[i] = domain.copy(pair[0]), pair[1]
     there = call.domain = domain if function.backend is None else domain_named(function.backend)
     raw = [x if pair is None else pair[0] for x, pair in zip(args, found, strict=True)]
     inputs = [pair[0] for pair in found if pair is not None]
@@ -132,12 +134,8 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     options = {key: _constant(name, key, value) for key, value in options.items()}
     knows = function._knows_attributes
     held = {} if knows else held_by(function)
-    compute = partial(
-        without_writes,
-        partial(function.forward, domain.raw, *raw, **options),
-        f"{name}.forward",
-        args=raw,
-    )
+    forward = partial(function.forward, domain.raw, *raw, **options)
+    compute = partial(without_writes, forward, f"{name}.forward", args=raw)
     state = current_mode()
     if state is None or state.observers is None:
         out = compute()
@@ -158,13 +156,24 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     return there.Variable._make(out, node if there.is_inexact(out.dtype) else None)
 
 
-def _told_apart(found: list[Any], domain: Domain) -> list[Any]:
-    """Copy an array that two arguments share, so that a saved one is known by its identity."""
-    known: dict[int, Any] = {}
-    for place, pair in enumerate(found):
-        if pair is not None and known.setdefault(id(pair[0]), pair)[1] is not pair[1]:
-            found[place] = domain.copy(pair[0]), pair[1]
-    return found
+def _constant(name: str, key: str, value: Any) -> Any:
+    if not isinstance(value, Variable):
+        return value
+    if value.requires_grad:
+        raise NoGradientError(
+            f"{name}: keyword argument {key!r} requires a gradient, but only positional arguments "
+            "have one; pass it by position, or pass x.detach()"
+        )
+    return value.data
+
+
+def _check_outputs(outputs: Sequence[Any], name: str, domain: Domain) -> None:
+    for each in outputs:
+        if not isinstance(each, domain.array_types):
+            raise RuleError(
+                f"{name}.forward returned {type(each).__name__}; it must return an array of "
+                f"backend {domain.backend.name!r}, or a tuple of such arrays"
+            )
 
 
 def _recorded(
@@ -176,9 +185,11 @@ def _recorded(
     out: Any,
     kept: tuple[str, ...],
 ) -> Node:
-    """Return the node of a call: its saved values, and how its gradients are computed."""
-    saved = function.saved
-    function._saved = ()  # the node keeps them, and frees them
+    """Return the node of a call: its saved values, and how its gradients are computed.
+
+    ``kept`` are the names of attributes in which ``forward`` has put arrays.
+    """
+    saved, function._saved = function.saved, ()  # the node keeps them, and frees them
     rule = FunctionRule(function, domain, inputs, isinstance(out, tuple | list), kept)
     names = [f"saved[{index}]" for index in range(len(saved))]
     sources = [_source(value, inputs, out, call.domain) for value in saved]
@@ -202,10 +213,9 @@ def _source(value: Any, inputs: Sequence[Any], out: Any, domain: Domain) -> Sour
     if value is out:
         return "out"
     if isinstance(out, tuple | list):
-        siblings = tuple((each.shape, each.dtype) for each in out)
         for index, each in enumerate(out):
             if value is each:
-                return "out", index, siblings
+                return "out", index, tuple((each.shape, each.dtype) for each in out)
     return "unknown" if home.is_inexact(value.dtype) else "constant"
 
 
@@ -220,27 +230,25 @@ class FunctionRule:
         several: bool,
         kept: tuple[str, ...],
     ) -> None:
-        self.function = function
-        self.domain = domain
-        self.several = several
-        self.kept = kept
+        self.function, self.domain, self.several, self.kept = function, domain, several, kept
         self.facts = [(x.shape, x.dtype, domain.device(x)) for x in inputs]
 
     def backward(self, g: Any, node: Node, xp: Any = None) -> Pairs:
         """Return the gradients of the array arguments."""
-        names = node[OP].domain.raw if xp is None else xp
         grads = g if self.several else (g,)
         function = self._running(node)
-        compute = partial(function.backward, names, *grads)
         if xp is None:
+            compute = partial(function.backward, node[OP].domain.raw, *grads)
             what = f"{type(self.function).__name__}.backward"
-            compute = partial(without_writes, compute, what, grads=grads, saved=function.saved)
-        found = self._checked("backward", compute())
+            found = without_writes(compute, what, grads=grads, saved=function.saved)
+        else:
+            found = function.backward(xp, *grads)
+        found = self._checked("backward", found)
         if xp is not None:
             found = tuple(self.domain.wrap(each) for each in found)
-        edges = node[node[OP].first :]
         return [
-            (edge, None if edge is None else each) for edge, each in zip(edges, found, strict=True)
+            (edge, None if edge is None else each)
+            for edge, each in zip(edges_of(node), found, strict=True)
         ]
 
     def accumulate(self, into: list[Any], g: Any, node: Node) -> tuple[Any, ...]:
@@ -282,36 +290,4 @@ class FunctionRule:
         found = array.shape, array.dtype, self.domain.device(array)
         for what, one, wanted in zip(("shape", "dtype", "device"), found, fact, strict=True):
             if one != wanted:
-                raise RuleError(
-                    f"{where} has {what} {one}, but its argument has {wanted}: a gradient must "
-                    "have its argument's"
-                )
-
-
-def _constant(name: str, key: str, value: Any) -> Any:
-    if isinstance(value, Variable) and value.requires_grad:
-        raise NoGradientError(
-            f"{name}: keyword argument {key!r} requires a gradient, but only positional arguments "
-            "have one; pass it by position, or pass x.detach()"
-        )
-    return value.data if isinstance(value, Variable) else value
-
-
-def _check_outputs(outputs: Sequence[Any], name: str, domain: Domain) -> None:
-    for each in outputs:
-        if not isinstance(each, domain.array_types):
-            raise RuleError(
-                f"{name}.forward returned {type(each).__name__}; it must return an array of "
-                f"backend {domain.backend.name!r}, or a tuple of such arrays"
-            )
-
-
-def _common_domain(args: Sequence[Any], name: str) -> Domain:
-    """Return the domain of the first Variable, or else of the first raw array."""
-    variables = [arg for arg in args if isinstance(arg, Variable)]
-    for arg in (*variables, *filter(is_array, args)):
-        domain: Domain = domain_of(arg)
-        return domain
-    raise UnsupportedArrayError(
-        f"{name} was called without any array: pass at least one by position"
-    )
+                raise RuleError(f"{where} has {what} {one}, but its argument has {wanted}")

@@ -5,36 +5,38 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._engine.ends import seed_of
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
-from agnograd._transforms.forward import Tape
 from agnograd._transforms.jacobian import jacobian
-from agnograd._transforms.trace import ArgNums, Function, Trace, differentiable, outputs_of
+from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, as_outputs, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
 from agnograd._util.trees import flatten, map_leaves, unflatten
 from agnograd.errors import GradientError, NoGradientError
 
 
 def _scalar(value: Any, what: str) -> Variable:
-    if not isinstance(value, Variable):
-        if not (is_python_scalar(value) or is_array(value)):
-            raise NoGradientError(
-                f"{what} needs a function that returns a real 0-d array, not an object of type "
-                f"{type(value).__qualname__}: return one array, such as a sum, or use ag.jacobian "
-                "or ag.vjp, which take functions that return pytrees"
-            )
-        value = domain_of(value).Variable._make(domain_of(value).to_raw(value), None)
-    if value.shape != () or value._domain.is_complex(value.dtype):
+    if not (isinstance(value, Variable) or is_python_scalar(value) or is_array(value)):
+        raise NoGradientError(
+            f"{what} needs a function that returns a real 0-d array, not an object of type "
+            f"{type(value).__qualname__}: return one array, such as a sum, or use ag.jacobian "
+            "or ag.vjp, which take functions that return pytrees"
+        )
+    (scalar,) = as_outputs([value], what)
+    if scalar.shape != () or scalar._domain.is_complex(scalar.dtype):
         raise NoGradientError(
             f"{what} needs a function that returns a real 0-d array, not one of shape "
-            f"{value.shape} and dtype {value.dtype}; use ag.jacobian or ag.vjp"
+            f"{scalar.shape} and dtype {scalar.dtype}; use ag.jacobian or ag.vjp"
         )
-    differentiable([value], what)
-    scalar: Variable = value
     return scalar
+
+
+def _leaves_like(given: Any, tree: Any, what: str, of: str) -> list[Any]:
+    leaves, found = flatten(given)
+    if found != tree:
+        raise GradientError(f"{what} of structure {found} do not fit {of} of structure {tree}")
+    return leaves
 
 
 def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
@@ -53,11 +55,10 @@ def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> 
     -------
     callable
         Takes what ``f`` takes, and returns ``(value, gradient)``, or ``((value, aux), gradient)``.
-        The gradient has the structure of the argument. Each array in it has the shape, dtype and
-        device of the corresponding array in the argument. If ``argnums`` is a sequence, the
-        gradient is a tuple. If you pass raw arrays, you get raw arrays. If you pass Variables, you
-        get Variables that are connected to what was tracked before. Inside a function that is
-        itself being transformed, results are always Variables.
+        The gradient has the structure of the argument, and the shapes, dtypes and devices of its
+        arrays. If ``argnums`` is a sequence, it is a tuple. If you pass raw arrays, you get raw
+        arrays. If you pass Variables, you get Variables that are connected to what was tracked
+        before. Inside a function that is itself being transformed, results are always Variables.
 
     Raises
     ------
@@ -86,10 +87,10 @@ def _value_and_grad(what: str, f: Function, argnums: ArgNums, has_aux: bool) -> 
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         trace = Trace(f, args, kwargs, positions)
         value, aux = pair_from(f"ag.{what}", trace.result) if with_aux else (trace.result, None)
-        value = _scalar(value, f"ag.{what}")
-        gradients = trace.pull([value], [None], retain=False)
+        scalar = _scalar(value, f"ag.{what}")
+        gradients = trace.arranged(trace.pull([scalar], [None], retain=False))
         gradient = gradients[0] if isinstance(positions, int) else gradients
-        return trace.out((value, aux) if with_aux else value), gradient
+        return trace.out((scalar, aux) if with_aux else scalar), gradient
 
     return value_and_gradient
 
@@ -97,25 +98,12 @@ def _value_and_grad(what: str, f: Function, argnums: ArgNums, has_aux: bool) -> 
 def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
     """Return a function that computes the gradient of ``f``.
 
-    Parameters
-    ----------
-    f : callable
-        A function of arrays that returns a real 0-d array. It gets Variables.
-    argnums : int or sequence of int
-        The positions of the arguments to differentiate, each an array or a pytree of arrays.
-    has_aux : bool
-        Whether ``f`` returns a pair. Its second element is then returned undifferentiated.
+    Parameters, errors, and the form of the gradient are as for ``value_and_grad``.
 
     Returns
     -------
     callable
-        Takes what ``f`` takes, and returns the gradient in the same form as ``value_and_grad``, or
-        ``(gradient, aux)``.
-
-    Raises
-    ------
-    NoGradientError, UnsupportedArrayError, ArgumentError
-        As for ``value_and_grad``.
+        Takes what ``f`` takes, and returns the gradient, or ``(gradient, aux)``.
 
     Examples
     --------
@@ -175,17 +163,11 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
     """
     callable_in("ag.vjp", f, "ag.vjp(f, x), with the arguments of f after it")
     trace = Trace(f, args, {}, tuple(range(len(args))))
-    outputs, tree = outputs_of(trace.result)
-    differentiable(outputs, "ag.vjp")
+    outputs, tree = outputs_of(trace.result, "ag.vjp")
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        cotangents, given = flatten(cotangent)
-        if given != tree:
-            raise GradientError(
-                f"a cotangent of structure {given} does not fit a value of structure {tree}; it "
-                "must have the value's"
-            )
-        return trace.pull(outputs, cotangents, retain=True)
+        cotangents = _leaves_like(cotangent, tree, "cotangents", "a value")
+        return trace.arranged(trace.pull(outputs, cotangents, retain=True))
 
     return trace.out(trace.result), pullback
 
@@ -196,7 +178,7 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     Parameters
     ----------
     f : callable
-        A function of arrays that returns an array or a pytree of arrays. It gets Variables.
+        As for ``vjp``.
     args : array or tuple
         The arguments of ``f``: arrays or pytrees of arrays.
     tangents : array or tuple
@@ -207,13 +189,13 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     value : array or pytree
         ``f(*args)``.
     tangent : array or pytree
-        The derivative, with the value's structure, shapes and dtypes.
+        The derivative, with the value's structure, shapes and dtypes. If at least one result has a
+        floating-point or complex dtype, the tangents of other results are zeros.
 
     Raises
     ------
-    NoGradientError
-        If no result of ``f`` has a floating-point or complex dtype. If at least one does, the
-        tangents of other results are zeros.
+    NoGradientError, UnsupportedArrayError
+        As for ``vjp``.
     GradientError
         If the tangents do not fit the arguments.
 
@@ -226,33 +208,17 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     """
     callable_in("ag.jvp", f, "ag.jvp(f, x, tangent), or ag.jvp(f, (x, y), (tangent, other))")
     args, tangents = tuple_in("ag.jvp", args, tangents, "tangents")
-    tape = Tape()
-    trace = Trace(f, args, {}, tuple(range(len(args))), tape, tangents)
-    leaves, tree = flatten(tangents)
-    if tree != flatten(args)[1]:
-        raise GradientError(
-            f"tangents of structure {tree} do not fit arguments of structure {flatten(args)[1]}; "
-            "they must have the arguments'"
-        )
-    inputs = [each for group in trace.inputs for each in group]
-    pairs = zip(inputs, leaves, strict=True)
-    given = [seed_of(each.variable, leaf, "a tangent") for each, leaf in pairs]
-    outputs, tree = outputs_of(trace.result)
-    differentiable(outputs, "ag.jvp")
-    trace.check(tape, outputs)
-    pushed = trace.push(tape, given, outputs)
-    return trace.out(trace.result), unflatten(tree, pushed)
+    trace = Trace(f, args, {}, tuple(range(len(args))), True, tangents)
+    leaves = _leaves_like(tangents, flatten(args)[1], "tangents", "arguments")
+    given = [seed_of(x, leaf, "a tangent") for x, leaf in zip(trace.inputs, leaves, strict=True)]
+    outputs, tree = outputs_of(trace.result, "ag.jvp")
+    return trace.out(trace.result), unflatten(tree, Pushforward(trace, outputs)(given))
 
 
 def hessian(f: Function, argnums: ArgNums = 0) -> Function:
     """Return a function that computes the second derivatives of ``f``.
 
-    Parameters
-    ----------
-    f : callable
-        A function of arrays that returns a real 0-d array. It gets Variables.
-    argnums : int or sequence of int
-        The positions of the arguments to differentiate.
+    Parameters are as for ``value_and_grad``.
 
     Returns
     -------
@@ -282,10 +248,8 @@ def hvp(f: Function, args: Any, vectors: Any) -> Any:
     ----------
     f : callable
         A function that returns a real 0-d array.
-    args : array or tuple
-        The arguments of ``f``.
-    vectors : array or tuple
-        The same structure, shapes and dtypes as ``args``.
+    args, vectors : array or tuple
+        The arguments of ``f``, and vectors of the same structure, shapes and dtypes.
 
     Returns
     -------
@@ -307,9 +271,8 @@ def hvp(f: Function, args: Any, vectors: Any) -> Any:
     """
     single = not isinstance(args, tuple)
     args, vectors = tuple_in("ag.hvp", args, vectors, "vectors")
-    gradient = _gradient_of("hvp", f, tuple(range(len(args))))
     # The Hessian is symmetric: the pullback of the gradient is its product.
-    products = vjp(gradient, *args)[1](vectors)
+    products = vjp(_gradient_of("hvp", f, tuple(range(len(args)))), *args)[1](vectors)
     return products[0] if single else products
 
 

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
-from agnograd._hooks.entering import enable_grad
-from agnograd._hooks.state import current_mode, set_mode
 from agnograd._ops.rule_helpers import known_size
-from agnograd._transforms.forward import Tape
 from agnograd._transforms.moving import asarray
-from agnograd._transforms.trace import ArgNums, Function, Trace, differentiable, outputs_of
+from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in
-from agnograd._util.trees import map_leaves, unflatten
+from agnograd._util.trees import unflatten
 from agnograd.errors import ArgumentError, NoGradientError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
 
 Direction = Literal["forward", "reverse", "auto"]
 
@@ -31,7 +24,7 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
     f : callable
         A function of arrays that returns a real array or a pytree of real arrays.
     argnums : int or sequence of int
-        The positions of the arguments to differentiate.
+        As for ``value_and_grad``.
     mode : {"auto", "forward", "reverse"}
         "forward" pushes one tangent for each element of the arguments; "reverse" runs one pass for
         each element of the results. The default, "auto", chooses whichever is less work.
@@ -62,118 +55,76 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
 
     @functools.wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        tape = None if mode == "reverse" else Tape()
-        trace = Trace(f, args, kwargs, positions, tape)
-        outputs, tree = outputs_of(trace.result)
-        differentiable(outputs, "ag.jacobian")
-        for output in outputs:
-            if output._domain.is_complex(output.dtype):
-                raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
-        rows = _rows(trace, tape, outputs, always=mode == "forward")
-        blocks = [row[0] if isinstance(positions, int) else row for row in rows]
-        return unflatten(tree, blocks)
+        trace = Trace(f, args, kwargs, positions, mode != "reverse")
+        outputs, tree = outputs_of(trace.result, "ag.jacobian")
+        if any(_is_complex(output) for output in outputs):
+            raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
+        rows = [trace.arranged(row) for row in _rows(trace, outputs, mode)]
+        return unflatten(tree, [row[0] if isinstance(positions, int) else row for row in rows])
 
     return jacobian_of
 
 
-def _rows(
-    trace: Trace, tape: Tape | None, outputs: list[Variable], always: bool
-) -> list[tuple[Any, ...]]:
-    """Return, for each output, its derivative for each differentiated argument."""
-    inputs = [each.variable for group in trace.inputs for each in group]
-    outer = current_mode()
-    try:
-        if tape is not None and always:
-            trace.check(tape, outputs)
-        elif tape is not None:
-            fewer = _size(inputs) < _size(outputs)
-            tape = tape if fewer and trace.unheard(tape, outputs) is None else None
-        if tape is not None:
-            return _pushed(trace, tape, inputs, outputs)
+def _rows(trace: Trace, outputs: list[Variable], mode: Direction) -> list[list[Any]]:
+    """Return, for each output, its derivative for each input."""
+    if mode == "reverse" or (mode == "auto" and _size(trace.inputs) >= _size(outputs)):
         return [_pulled(trace, output) for output in outputs]
-    finally:
-        set_mode(outer)
+    push = Pushforward(trace, outputs)
+    columns = [_pushed(trace, push, index, outputs) for index in range(len(trace.inputs))]
+    return [[column[place] for column in columns] for place in range(len(outputs))]
 
 
-def _size(variables: list[Variable]) -> int:
-    return sum(known_size(variable.shape) for variable in variables)
-
-
-def _pulled(trace: Trace, output: Variable) -> tuple[Any, ...]:
-    """Return the derivative of one output array, for each differentiated argument."""
-    reshape = output._domain.raw.reshape
-    rows = [
-        trace.pull([output], [reshape(unit, output.shape)], retain=True) for unit in _units(output)
+def _pulled(trace: Trace, output: Variable) -> list[Any]:
+    """Return the derivative of one output for each input."""
+    parts = [trace.pull([output], [unit], retain=True) for unit in _units(output)]
+    return [
+        _block(trace, [part[index] for part in parts], 0, output, x)
+        for index, x in enumerate(trace.inputs)
     ]
 
-    def stacked(like: Any, *parts: Any) -> Any:
-        domain = domain_of(like)
-        xp = domain.namespace if isinstance(like, Variable) else domain.raw
-        shape = (*output.shape, *like.shape)
-        if not parts:
-            return xp.zeros(shape, dtype=like.dtype)
-        return xp.reshape(xp.stack(parts), shape)
 
-    likes = trace.arranged(
-        v if trace.as_variables else v.data for inputs in trace.inputs for v, _ in inputs
-    )
-    with enable_grad():
-        return tuple(
-            map_leaves(stacked, like, *(row[i] for row in rows)) for i, like in enumerate(likes)
-        )
+def _pushed(trace: Trace, push: Pushforward, index: int, outputs: list[Variable]) -> list[Any]:
+    """Return the derivative of each output for one input."""
+    x, others = trace.inputs[index], len(trace.inputs) - index - 1
 
+    def along(direction: complex) -> list[Any]:
+        units = [x._domain.wrap(direction * unit) for unit in _units(x)]
+        parts = [push([*[None] * index, unit, *[None] * others]) for unit in units]
+        return [
+            _block(trace, [part[place] for part in parts], -1, output, x)
+            for place, output in enumerate(outputs)
+        ]
 
-def _pushed(
-    trace: Trace, tape: Tape, inputs: list[Variable], outputs: list[Variable]
-) -> list[tuple[Any, ...]]:
-    """Return, for each output, its derivative for each differentiated argument."""
-    columns = [_columns(trace, tape, inputs, index, outputs) for index in range(len(inputs))]
-    return [trace.arranged(column[place] for column in columns) for place in range(len(outputs))]
+    if not _is_complex(x):
+        return along(1)
+    return [one + 1j * other for one, other in zip(along(1), along(1j), strict=True)]
 
 
-def _columns(
-    trace: Trace, tape: Tape, inputs: list[Variable], index: int, outputs: list[Variable]
-) -> list[Any]:
-    """Return the derivatives of all outputs for one input array."""
-    variable = inputs[index]
-    domain = variable._domain
-    tangents = [v._make(v._domain.raw.zeros_like(v._raw), None) for v in inputs]
-
-    def push(unit: Any) -> list[Any]:
-        moved = domain.Variable._make(domain.raw.reshape(unit, variable.shape), None)
-        return trace.push(tape, [*tangents[:index], moved, *tangents[index + 1 :]], outputs)
-
-    along = [push(unit) for unit in _units(variable)]
-    across = [push(1j * unit) for unit in _units(variable)] if _is_complex(variable) else []
-
-    def names(of: Domain) -> Any:
-        return of.namespace if trace.as_variables else of.raw
-
-    def joined(parts: list[list[Any]], place: int, output: Variable) -> Any:
-        shape = (*output.shape, *variable.shape)
-        if not parts:
-            return names(domain).zeros(shape, dtype=variable.dtype, device=variable.device)
-        xp = names(output._domain)
-        stacked = xp.reshape(xp.stack([part[place] for part in parts], axis=-1), shape)
-        if output._domain is domain:
-            return xp.astype(stacked, variable.dtype, copy=False)
-        moved = asarray(stacked, backend=variable, dtype=variable.dtype, device=variable.device)
-        return moved if trace.as_variables else moved.data
-
-    with enable_grad():
-        blocks = [joined(along, place, output) for place, output in enumerate(outputs)]
-        if across:
-            turned = [joined(across, place, output) for place, output in enumerate(outputs)]
-            blocks = [one + 1j * other for one, other in zip(blocks, turned, strict=True)]
-        return blocks
+def _block(trace: Trace, parts: list[Any], axis: int, output: Variable, x: Variable) -> Any:
+    """Return the derivative of an output for an input, of its parts for elements of one of them."""
+    # Gradients lie with the inputs, and tangents with the outputs.
+    home = x._domain if axis == 0 or not parts else output._domain
+    xp = home.namespace if trace.as_variables else home.raw
+    shape = (*output.shape, *x.shape)
+    if not parts:
+        return xp.zeros(shape, dtype=x.dtype, device=x.device)
+    block = xp.reshape(xp.stack(parts, axis=axis), shape)
+    if home is x._domain:
+        return block if block.dtype == x.dtype else xp.astype(block, x.dtype)
+    moved = asarray(block, backend=x, dtype=x.dtype, device=x.device)
+    return moved if trace.as_variables else moved.data
 
 
 def _is_complex(variable: Variable) -> bool:
     return variable._domain.is_complex(variable.dtype)
 
 
+def _size(variables: list[Variable]) -> int:
+    return sum(known_size(variable.shape) for variable in variables)
+
+
 def _units(variable: Variable) -> list[Any]:
-    """Return the raw flat arrays that are one at one element and zero at all others."""
-    size = known_size(variable.shape)
-    eye = variable._domain.raw.eye(size, dtype=variable.dtype, device=variable.device)
-    return [eye[index, ...] for index in range(size)]
+    """Return the raw arrays of a shape that are one at one element and zero at all others."""
+    size, raw = known_size(variable.shape), variable._domain.raw
+    eye = raw.eye(size, dtype=variable.dtype, device=variable.device)
+    return [raw.reshape(eye[index, ...], variable.shape) for index in range(size)]

@@ -16,6 +16,7 @@ from agnograd._engine.watching import replaced
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._hooks.entering import enable_grad, entered, no_grad
 from agnograd._hooks.state import Mode, current_mode, set_mode
+from agnograd._transforms.runs import kept_now, restoring
 from agnograd._util.checks import callable_in, flags_in
 from agnograd._util.trees import leaves
 from agnograd.errors import NoGradientError
@@ -86,9 +87,7 @@ class GradManager:
         """
         if callback is not None:
             callable_in("attach: callback", callback, "callback=lambda variable, grad: None")
-        found = leaves(variables)
-        if variables is None:
-            raise NoGradientError("attach takes Variables, not None: x = ag.Variable(array)")
+        found: list[Any] = [None] if variables is None else leaves(variables)
         for each in found:
             if not isinstance(each, Variable):
                 raise NoGradientError(
@@ -113,10 +112,9 @@ class GradManager:
                 variable._node = None
                 raise
         assert variable._node is not None
-        attachment = self._attached.of(variable._node)
-        if attachment is None:
-            attachment = Attachment(variable, [])
-            self._attached.put(variable._node, attachment)
+        _, attachment = self._attached.setdefault(
+            variable._node[RANK], (variable._node, Attachment(variable, []))
+        )
         if callback is not None:
             attachment.callbacks.append(callback)
 
@@ -125,8 +123,7 @@ class GradManager:
             raise RuntimeError("this manager is active already; make another one to nest them")
         self._let_go()  # of what an interrupt may have left
         outer = current_mode()
-        kept = partial(self._kept, next_rank(), None if outer is None else outer.kept)
-        state = entered(recording=True, kept=kept)
+        state = entered(recording=True, kept=partial(self._kept, next_rank(), kept_now()))
         try:
             state.__enter__()
             level = current_mode()
@@ -163,17 +160,17 @@ class GradManager:
     def _kept(self, start: int, outer: Any, *nodes: Edge | None) -> tuple[Edge | None, ...]:
         """Return the nodes with None for those that depend on nothing attached."""
         others = (None,) * len(nodes) if outer is None else outer(*nodes)
+        # Newer nodes rank lower. What was recorded since the start depends on what is attached.
         return tuple(
-            node if other is not None or self._depends(node, start) else None
+            node
+            if other is not None
+            or self._attached.has(node)
+            or (node is not None and node[RANK] < start and not isinstance(node, Leaf))
+            else None
             for node, other in zip(nodes, others, strict=True)
         )
 
-    def _depends(self, node: Edge | None, start: int) -> bool:
-        # Newer nodes rank lower. What was recorded since the start depends on what is attached.
-        return self._attached.has(node) or (
-            node is not None and node[RANK] < start and not isinstance(node, Leaf)
-        )
-
+    @restoring
     def backward(
         self,
         outputs: Variable | Sequence[Variable],
@@ -211,20 +208,16 @@ class GradManager:
         for node, each in self._attached.values():
             if each.callbacks:
                 callbacks.put(node, partial(_call, each, create_graph))
-        outer = current_mode()
-        try:
-            with enable_grad() if create_graph else no_grad():
-                result = run_pass(
-                    seeds,
-                    starts=pairs,
-                    targets=[node for node, _ in self._attached.values()],
-                    create_graph=create_graph,
-                    retain_graph=create_graph if retain_graph is None else retain_graph,
-                    callbacks=callbacks,
-                )
-                commit({rank: g for rank, g in result.items() if rank in self._attached}, seeds)
-        finally:
-            set_mode(outer)
+        with enable_grad() if create_graph else no_grad():
+            result = run_pass(
+                seeds,
+                starts=pairs,
+                targets=[node for node, _ in self._attached.values()],
+                create_graph=create_graph,
+                retain_graph=create_graph if retain_graph is None else retain_graph,
+                callbacks=callbacks,
+            )
+            commit({rank: g for rank, g in result.items() if rank in self._attached}, seeds)
 
 
 def _call(attachment: Attachment, create_graph: bool, g: Any) -> Any:

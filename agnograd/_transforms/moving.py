@@ -24,8 +24,8 @@ def asarray(
     """Return ``obj`` as a Variable on a backend, connected to what it was computed from.
 
     An array of another backend is moved through DLPack, without a copy if both libraries can share
-    the memory, and otherwise through a copy on the host. The move is recorded: the gradient moves
-    back in the same way, in every order. This works in forward mode, too.
+    the memory, and otherwise through a copy on the host. The move is an op, with derivatives of
+    every order: the gradient moves back in the same way.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ def _moved(obj: Any, target: Domain, dtype: Any) -> Any:
         return [_moved(each, target, dtype) for each in obj]
     if not is_array(obj):
         return obj
-    x = obj if isinstance(obj, Variable) else _constant(obj)
-    source = x._domain
+    source = domain_of(obj)
+    x = obj if isinstance(obj, Variable) else source.wrap(source.to_raw(obj))
     if source is target:
         return obj
     if dtype is not None:
@@ -97,12 +97,6 @@ def _moved(obj: Any, target: Domain, dtype: Any) -> Any:
             "(compute_chunk_sizes() of a Dask array), or pass x.detach()"
         )
     return Move(source, target)(x)
-
-
-def _constant(raw: Any) -> Variable:
-    domain = domain_of(raw)
-    constant: Variable = domain.Variable._make(domain.to_raw(raw), None)
-    return constant
 
 
 def _narrowed(x: Variable, target: Domain, dtype: Any) -> Variable:
@@ -124,10 +118,10 @@ def _bits(name: str) -> int:
 class Move(Function):
     """The move of an array, whose derivative is the move back."""
 
+    _knows_attributes = True
+
     def __init__(self, source: Domain, target: Domain) -> None:
-        self.source = source
-        self.target = target
-        self.backend = target.backend.name
+        self.source, self.target, self.backend = source, target, target.backend.name
 
     def forward(self, xp: Any, x: Any) -> Any:
         """Return the array on the target."""
@@ -147,24 +141,20 @@ class Move(Function):
 def carried(array: Any, source: Domain, target: Domain) -> Any:
     """Return a raw array of one backend as one of another, of the same shape and dtype."""
     array = source.backend.array(array)
-    name = source.name_of(array.dtype)
+    name, moved = source.name_of(array.dtype), None
     wanted = None if name is None else target.dtype_or_none(name)
-    if wanted is None:
-        raise _unsupported(source, target, array.dtype)
-    try:
-        moved = target.backend.from_dlpack(array)
-        if target.backend.alone(moved):  # it is not: writes would reach the other library's array
-            moved = target.copy(moved)
-    except _REFUSALS:
-        moved = target.library.asarray(source.backend.to_host(array, copy=True))
-    if moved.dtype != wanted:
-        raise _unsupported(source, target, array.dtype)
+    if wanted is not None:
+        try:
+            moved = target.backend.from_dlpack(array)
+            if target.backend.alone(moved):  # it is not: writes would reach the other's array
+                moved = target.copy(moved)
+        except _REFUSALS:
+            moved = target.library.asarray(source.backend.to_host(array, copy=True))
+    if moved is None or moved.dtype != wanted:
+        raise UnsupportedArrayError(
+            f"asarray: an array of dtype {array.dtype} cannot be moved from backend "
+            f"{source.backend.name!r} to {target.backend.name!r}, which has no such dtype as it is "
+            "set up; pass one that it has, dtype='float32' say, to convert the array and its "
+            "gradient"
+        )
     return moved
-
-
-def _unsupported(source: Domain, target: Domain, dtype: Any) -> UnsupportedArrayError:
-    return UnsupportedArrayError(
-        f"asarray: an array of dtype {dtype} cannot be moved from backend {source.backend.name!r} "
-        f"to {target.backend.name!r}, which has no such dtype as it is set up; pass one that it "
-        "has, dtype='float32' say, to convert the array and its gradient"
-    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from types import CellType, FunctionType, ModuleType
+from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, NoReturn
 
 from agnograd._arrays.domains import owner_of
@@ -25,21 +25,15 @@ _PARTS_OF_CLASSES = (str, tuple, type(None), FunctionType, classmethod, staticme
 
 
 def without_writes(compute: Callable[[], Any], what: str, **given: Sequence[Any]) -> Any:
-    """Call a method, and check that the raw arrays that it was given are as they were.
+    """Call a method; raise if raw arrays that it was given are not as they were.
 
-    Raises
-    ------
-    RuleError
-        If one is not, as far as its backend can tell: see ``Backend.fingerprint``.
+    Not every backend can tell: see ``Backend.fingerprint``.
     """
-    known = [
-        (name, place, value, _fingerprint(value))
-        for name, values in given.items()
-        for place, value in enumerate(values)
-    ]
+    known = [(name, place, x) for name, xs in given.items() for place, x in enumerate(xs)]
+    before = [_fingerprint(x) for _, _, x in known]
     out = compute()
-    for name, place, value, before in known:
-        if before is not None and _fingerprint(value) != before:
+    for (name, place, x), fingerprint in zip(known, before, strict=True):
+        if fingerprint is not None and _fingerprint(x) != fingerprint:
             raise RuleError(
                 f"{what} wrote to {name}[{place}], an array that its caller or a graph needs as it "
                 "was: let it compute a new array, or write to a copy, xp.asarray(x, copy=True)"
@@ -54,13 +48,11 @@ def _fingerprint(value: Any) -> Any:
 
 def held_by(function: object) -> dict[str, list[Any]]:
     """Return which arrays with derivatives a function has in attributes."""
-    found = {}
-    for name, value in _attributes(function):
-        if name == "_saved":  # what it is for
-            continue
-        if arrays := list(_arrays_in(value, _DEPTH)):
-            found[name] = arrays
-    return found
+    return {
+        name: arrays
+        for name, value in _attributes(function)
+        if name != "_saved" and (arrays := list(_arrays_in(value, _DEPTH)))
+    }
 
 
 def attributes_since(before: dict[str, list[Any]], function: object) -> tuple[str, ...]:
@@ -82,31 +74,19 @@ def _refuse(kind: type, name: str, function: object) -> NoReturn:
     raise GradientError(
         f"{kind.__name__}.backward reads self.{name}, an array that forward kept as an attribute: "
         "the graph takes it for a constant, and the derivative of backward would be wrong. Keep "
-        "arrays by self.save(...), which gives them back in self.saved, and compute in backward "
-        "what is neither an argument nor a result"
+        "arguments and results by self.save(...), and compute anything else in backward"
     )
 
 
 def _attributes(function: object) -> Iterator[tuple[str, Any]]:
     yield from vars(function).items()
-    for name in getattr(function, "_slots", ()):
-        if hasattr(function, name):
-            yield name, getattr(function, name)
     for kind in type(function).__mro__:
         if kind.__module__.partition(".")[0] == "agnograd":
             return
         for name, value in tuple(vars(kind).items()):
             if not isinstance(value, _PARTS_OF_CLASSES):
-                yield name, value
-
-
-def slots_of(kind: type) -> tuple[str, ...]:
-    """Return the names of the slots that instances of a class have."""
-    found: list[str] = []
-    for each in kind.__mro__[:-1]:
-        slots = vars(each).get("__slots__", ())
-        found.extend((slots,) if isinstance(slots, str) else slots)
-    return tuple(found)
+                slot = isinstance(value, MemberDescriptorType)
+                yield name, getattr(function, name, None) if slot else value
 
 
 def _arrays_in(value: Any, depth: int) -> Iterator[Any]:
@@ -132,5 +112,7 @@ def _parts_of(value: Any) -> Sequence[Any]:
     kind = type(value)
     if isinstance(value, type | ModuleType) or kind.__module__.partition(".")[0] == "agnograd":
         return ()
-    held = (getattr(value, name, None) for name in slots_of(kind))
+    slots = (vars(each).get("__slots__", ()) for each in kind.__mro__[:-1])
+    names = (name for some in slots for name in ((some,) if type(some) is str else some))
+    held = (getattr(value, name, None) for name in names)
     return (*getattr(value, "__dict__", {}).values(), *held)

@@ -8,25 +8,15 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._engine.run import run_pass
-from agnograd._graph.nodes import Node, next_rank
+from agnograd._graph.nodes import next_rank
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import recording_since
 from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import known_size
+from agnograd._transforms.numeric import inner
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
-
-
-class _Aside:
-    """A recorder that keeps nodes from an outer one: nobody differentiates them again."""
-
-    def append(self, node: Node, out: Any) -> bool:
-        """Say that the node is not noted."""
-        return False
-
-    def guard(self, node: Node) -> None:
-        """Nobody will ask."""
 
 
 def sensitivity(f: Callable[[], Any]) -> float | None:
@@ -64,43 +54,29 @@ def sensitivity(f: Callable[[], Any]) -> float | None:
     if not is_grad_enabled():
         return None
     start = next_rank()
-    with recording_since(start, tape=_Aside()):
+    # No recorder outside is notified: nobody differentiates these nodes again.
+    with recording_since(start, tape=lambda node: False):
         out = f()
         if not isinstance(out, Variable) or out._node is None:
             return None
         edges = sorted(older([out._node], start), reverse=True)
-        seed = irregular(out.shape, out.dtype, out.device, out._domain)
         with out._domain.backend.quiet():
-            found = run_pass([(out._node, seed)], targets=edges)
+            found = run_pass([(out._node, irregular(out._raw, out._domain))], targets=edges)
+            given = ((place, found.of(edge)) for place, edge in enumerate(edges))
             return sum(
-                _along(g, place)
-                for place, edge in enumerate(edges)
-                if (g := found.of(edge)) is not None
+                inner([g], [irregular(g, domain_of(g), 1 + 7 * place)])
+                for place, g in given
+                if g is not None
             )
 
 
-def _along(g: Any, place: int) -> float:
-    """Return the real inner product of a gradient with irregular numbers."""
-    domain = domain_of(g)
-    xp = domain.raw
-    direction = irregular(g.shape, g.dtype, domain.device(g), domain, 1 + 7 * place)
-    total = g * (xp.conj(direction) if domain.is_complex(g.dtype) else direction)
-    return complex(domain.item(xp.sum(total))).real
+def irregular(like: Any, domain: Domain, first: int = 1) -> Any:
+    """Return a raw array like another one, of numbers without a pattern, between -1 and 1.
 
-
-def irregular(
-    shape: tuple[int, ...], dtype: Any, device: Any, domain: Domain, first: int = 1
-) -> Any:
-    """Return a raw array of numbers of no regular pattern, between -1 and 1, or complex.
-
-    Raises
-    ------
-    UnsupportedArrayError
-        If the shape is not known before the library computes it, as that of ``x[mask]`` in Dask.
+    It raises if the shape is not known before the library computes it, as of ``x[mask]`` in Dask.
     """
-    count = known_size(shape)
-    xp = domain.raw
+    xp, dtype, device = domain.raw, like.dtype, domain.device(like)
     real = xp.abs(xp.zeros((), dtype=dtype)).dtype  # finfo's is a string in some libraries
-    values = xp.sin(xp.arange(first, first + count, dtype=real, device=device))
-    values = xp.astype(xp.reshape(values, shape), dtype)
+    values = xp.sin(xp.arange(first, first + known_size(like.shape), dtype=real, device=device))
+    values = xp.astype(xp.reshape(values, like.shape), dtype)
     return (1 + 0.5j) * values if domain.is_complex(dtype) else values

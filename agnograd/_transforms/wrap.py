@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from reprlib import repr as shown
 from typing import Any, Literal, overload
 
-from agnograd._arrays.domains import domain_named, domain_of
+from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.function import Function
 from agnograd._transforms.moving import asarray
-from agnograd._transforms.wrapped import WrappedCall, brought_back, called, on_host
+from agnograd._transforms.wrapped import Wrapped, WrappedCall, raw
 from agnograd._util.checks import flag_in
 from agnograd.errors import AgnogradError, ArgumentError, LostGradientError, RuleError
 
@@ -47,14 +47,13 @@ def wrap(
         results that are neither arrays nor floats. Without ``f``, ``wrap`` returns a decorator.
     vjp : callable or "numeric", optional
         ``vjp(g, out, *args, **kwargs)`` returns a tuple with the cotangent of each positional
-        argument that is an array or a pytree with arrays. If there is only one such argument, it
-        may return the cotangent itself. ``g`` is the cotangent of the result ``out``, and has its
-        structure. A cotangent has its argument's structure, shapes and dtypes; None stands for no
-        gradient.
+        argument that is an array or a pytree with arrays, or the cotangent itself if there is only
+        one. It has the argument's structure, shapes and dtypes; None stands for no gradient. ``g``
+        is the cotangent of the result ``out``, and has its structure.
 
         If ``vjp`` has a keyword-only parameter ``needed``, it gets a tuple with one bool for each
-        of these arguments: whether its cotangent may be needed. This is False for constants, for
-        which ``vjp`` can return None and save the work.
+        of these arguments: whether its cotangent may be needed. For those that are constants,
+        ``vjp`` can return None and save the work.
 
         In a first-order pass, ``vjp`` gets raw arrays as ``f`` does. Under ``create_graph`` it gets
         Variables. If it uses only array functions, operators and wrapped functions, it has
@@ -66,9 +65,9 @@ def wrap(
 
         Without a ``vjp``, asking for a gradient through ``f`` raises an error.
     jvp : callable, optional
-        ``jvp(tangents, out, *args, **kwargs)`` returns the tangent of the result. ``tangents`` is a
-        tuple like the one that ``vjp`` returns. It is used for forward mode. Without it, forward
-        mode transposes ``vjp``, and so calls it with Variables.
+        ``jvp(tangents, out, *args, **kwargs)`` returns the tangent of the result, for forward mode.
+        ``tangents`` is a tuple like the one that ``vjp`` returns. Without it, forward mode
+        transposes ``vjp``, and so calls it with Variables.
     host : bool
         Whether the functions take only NumPy arrays. They then get arrays of other backends on the
         host as NumPy arrays, without a copy where possible, and their results become arrays of that
@@ -109,11 +108,15 @@ def wrap(
     flag_in("wrap: host", host)
     if jvp is not None and not callable(vjp):
         raise ArgumentError("wrap: jvp is given beside a vjp that is a function")
-    wrapped = Wrapped(f, vjp, jvp, host)
+    name = str(getattr(f, "__name__", type(f).__name__))
+    op: type[Forward] = type(name, (Forward,), {})  # the name that hooks see
+    pullback = type(f"{name}_vjp", (Pullback,), {})
+    wrapped = Wrapped(f, vjp, jvp, host, callable(vjp) and _names_needed(vjp), pullback)
 
     @functools.wraps(f, updated=())
     def function(*args: Any, **kwargs: Any) -> Any:
-        return wrapped(args, kwargs)
+        call = WrappedCall(wrapped, args)
+        return call.result(op(call)(*call.take(), **kwargs))
 
     return function
 
@@ -126,75 +129,51 @@ def _names_needed(vjp: AnyFunction) -> bool:
     return named is not None and named.kind is named.KEYWORD_ONLY
 
 
-class Wrapped:
-    """What ``wrap`` was given."""
-
-    def __init__(self, f: AnyFunction, vjp: Pull, jvp: AnyFunction | None, host: bool) -> None:
-        self.f, self.vjp, self.jvp, self.host = f, vjp, jvp, host
-        self.told = callable(vjp) and _names_needed(vjp)
-        self.name = str(getattr(f, "__name__", type(f).__name__))
-        self.op: type[Forward] = type(self.name, (Forward,), {})  # the name that hooks see
-        self.pullback: type[Pullback] = type(f"{self.name}_vjp", (Pullback,), {})
-
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the function, and record the call as one op."""
-        call, arrays = called(self, args)
-        return call.result(self.op(call)(*arrays, **kwargs))
-
-
 class Forward(Function):
     """The op of one call."""
 
+    _knows_attributes = True
+
     def __init__(self, call: WrappedCall) -> None:
         self.call = call
-        self.host = call.wrapped.host
 
     def forward(self, xp: Any, *arrays: Any, **kwargs: Any) -> Any:
         """Call the function."""
         call, domain = self.call, domain_of(arrays[0])
-        call.kwargs = kwargs
-        if self.host:
-            there = domain_named("numpy")
-            call.kwargs = {key: on_host(x, call) if is_array(x) else x for key, x in kwargs.items()}
-            found = call.computed([on_host(x, call) for x in arrays], there)
-            outputs = [brought_back(x, domain) for x in found]
-        else:
-            outputs = call.computed([domain.backend.array(x) for x in arrays], domain)
+        call.kwargs = {
+            key: call.inside(x, domain_of(x)) if call.wrapped.host and is_array(x) else x
+            for key, x in kwargs.items()
+        }
+        outputs = call.outside(call.computed([call.inside(x, domain) for x in arrays]), domain)
         self.save(*arrays, *outputs)
         return tuple(outputs)
 
     def backward(self, xp: Any, *grads: Any) -> Any:
         """Return the cotangents of the arrays."""
-        count = len(self.call.places)
+        call, wrapped = self.call, self.call.wrapped
+        count = len(call.places)
         inputs, outputs = self.saved[:count], self.saved[count:]
         if not isinstance(grads[0], Variable):
-            return tuple(_pull(self.call, grads, inputs, outputs))
-        wrapped = self.call.wrapped
+            return tuple(call.on_raw(call.pull, grads, inputs, outputs))
         tracked = any(x.requires_grad for x in inputs)
         if wrapped.vjp == "numeric" or (wrapped.jvp is not None and not tracked):
-            pullback = wrapped.pullback(self.call, [x.data for x in outputs], tracked)
+            pullback = wrapped.pullback(call, [x.data for x in outputs], tracked)
             found = iter(pullback(*grads, *inputs))
             return tuple(next(found) if one else None for one in pullback.given)
-        return self._again(grads, inputs, outputs)
-
-    def _again(self, grads: Sequence[Any], inputs: Any, outputs: Any) -> Any:
-        """Return the cotangents as Variables, connected to all that they depend on."""
-        call = self.call
-        home = inputs[0]._domain.backend.name
-        lists = [grads, inputs, outputs]
-        if self.host:
+        lists: Any = [grads, inputs, outputs]
+        if wrapped.host:
             lists = [[asarray(x, backend="numpy") for x in each] for each in lists]
         try:
-            found = call.pull(*lists)
+            again = call.pull(*lists)
         except TypeError as error:
             if isinstance(error, AgnogradError) and not isinstance(error, LostGradientError):
                 raise
             raise RuleError(
-                f"a derivative of the vjp of {call.wrapped.name} is needed, and it is not made of "
+                f"a derivative of the vjp of {call.name} is needed, and it is not made of "
                 "array functions of Variables: write it with those, or with functions that "
                 "ag.wrap gives a vjp of their own; in forward mode a jvp serves as well"
             ) from error
-        return tuple(None if x is None else asarray(x, backend=home) for x in found)
+        return tuple(None if x is None else asarray(x, backend=inputs[0]) for x in again)
 
 
 class Pullback(Function):
@@ -203,52 +182,28 @@ class Pullback(Function):
     The inputs are arguments, too, so that asking for a derivative by them can raise.
     """
 
+    _knows_attributes = True
+
     def __init__(self, call: WrappedCall, outputs: Sequence[Any], tracked: bool) -> None:
         self.call, self.outputs, self.tracked = call, outputs, tracked
         self.given: list[bool] = []  # which inputs have a cotangent; shared by all copies
 
     def forward(self, xp: Any, *arrays: Any) -> Any:
         """Return the existing cotangents."""
-        count = len(self.outputs)
-        inputs = arrays[count:]
+        grads, inputs = arrays[: len(self.outputs)], arrays[len(self.outputs) :]
         self.save(*inputs)
-        found = _pull(self.call, arrays[:count], inputs, self.outputs)
+        found = self.call.on_raw(self.call.pull, grads, inputs, self.outputs)
         self.given[:] = [x is not None for x in found]
         return tuple(x for x in found if x is not None)
 
     def backward(self, xp: Any, *tangents: Any) -> Any:
         """Return the tangents of the outputs."""
-        wrapped = self.call.wrapped
-        inputs = [x.data if isinstance(x, Variable) else x for x in self.saved]
-        domain = domain_of(inputs[0])
         if self.tracked or any(isinstance(x, Variable) and x.requires_grad for x in tangents):
             raise RuleError(
-                f"a second derivative of {wrapped.name} is needed, which vjp='numeric' and jvp do "
-                "not have: ag.wrap it with a vjp that is made of array functions"
+                f"a second derivative of {self.call.name} is needed, which vjp='numeric' and jvp "
+                "do not have: ag.wrap it with a vjp that is made of array functions"
             )
-        given = iter(x.data if isinstance(x, Variable) else x for x in tangents)
-        lists: list[Sequence[Any]] = [
-            [next(given) if one else None for one in self.given],
-            inputs,
-            self.outputs,
-        ]
-        if wrapped.host:
-            lists = [[None if x is None else on_host(x, self.call) for x in xs] for xs in lists]
-        found = self.call.push(*lists)
-        if wrapped.host:
-            found = [None if x is None else brought_back(x, domain) for x in found]
+        left, inputs = iter(raw(tangents)), raw(self.saved)
+        given = [next(left) if one else None for one in self.given]
+        found = self.call.on_raw(self.call.push, given, inputs, self.outputs)
         return (*found, *(None for _ in inputs))
-
-
-def _pull(call: WrappedCall, grads: Any, inputs: Any, outputs: Any) -> Any:
-    """Return the cotangents of raw inputs, raw, on their own backend."""
-    domain, lists = domain_of(inputs[0]), [grads, inputs, outputs]
-    if call.wrapped.host:
-        lists = [[on_host(x, call) for x in each] for each in lists]
-    else:
-        lists = [[domain.backend.array(x) for x in each] for each in lists]
-    # A vjp that calls wrapped functions returns Variables.
-    found = [x.data if isinstance(x, Variable) else x for x in call.pull(*lists)]
-    if call.wrapped.host:
-        found = [None if x is None else brought_back(x, domain) for x in found]
-    return found

@@ -171,6 +171,13 @@ def test_forward_mode_and_managers(xp):
     assert w.grad.item() == 12.0
 
 
+def test_forward_mode_of_a_function_with_first_derivatives_only(xp):
+    numeric = ag.wrap(lambda x: x**3, vjp="numeric")
+    x, t = raw(xp, [1.0, 2.0]), raw(xp, [1.0, 10.0])
+    _, tangent = ag.jvp(ag.checkpoint(ag.checkpoint(numeric)), x, t)
+    np.testing.assert_allclose(np.asarray(tangent), [3.0, 120.0], rtol=1e-8)
+
+
 def test_hooks_see_the_checkpoint_and_what_is_run_again(xp):
     class Names:
         def __init__(self):

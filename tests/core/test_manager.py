@@ -242,6 +242,16 @@ def test_no_grad_inside_of_a_manager_records_nothing(xp):
         assert (w * 2.0).requires_grad
 
 
+def test_a_transformation_differentiates_by_what_is_constant_to_a_manager(xp):
+    x, w = leaf(xp, 3.0), leaf(xp, 1.0)
+    with ag.GradManager() as manager:
+        manager.attach(w)
+        for argument in (x, x * 1.0):
+            found = ag.grad(lambda x: x * x)(argument)
+            assert float(found) == 6.0
+            assert not found.requires_grad
+
+
 def test_transformations_inside_of_a_manager(xp):
     w, x = plain(xp, 2.0), xp.asarray(3.0, dtype=xp.float64).data
     with ag.GradManager() as manager:
