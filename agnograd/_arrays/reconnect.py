@@ -29,7 +29,8 @@ def connected(node: Node, values: Sequence[Any]) -> list[Any]:
     connected to nothing.
     """
     state = current_mode()
-    found = [_connect(v, source, node) for v, source in zip(values, node[OP].sources, strict=True)]
+    sources = node[OP].plan.sources
+    found = [_connect(v, source, node) for v, source in zip(values, sources, strict=True)]
     if state is not None and state.kept is not None:
         for value in found:
             for each in value if isinstance(value, tuple | list) else (value,):

@@ -22,7 +22,7 @@ from agnograd._codegen.forward import Form, arguments, forward_source, indented
 from agnograd._codegen.inline import written_out
 from agnograd._engine.pending import Products, Shared
 from agnograd._engine.products import guarded, lean, reference
-from agnograd._graph.calls import SharedCall
+from agnograd._graph.calls import Call, Plan
 from agnograd._graph.nodes import FIRST, UNWATCHED, Leaf, Node, ranks
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import SCALAR_TYPES, fit, fit_each, mismatch
@@ -106,31 +106,31 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     return function_from(forward_source(op, form, computed, numbers), scope)
 
 
-def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> SharedCall:
+def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> Call:
     """Return what nodes know of an op, whose functions are compiled in this scope."""
-    call = scope["_call"] = SharedCall(op.name, op.chapter, domain)
-    call.optional = op.outputs == "optional"
-    call.negates = op.negation
-    call.works = works(op)
+    call = scope["_call"] = Call(op.name, op.chapter, domain)
+    compiled = call.compiled
+    compiled.optional = op.outputs == "optional"
+    compiled.negates = op.negation
+    compiled.works = works(op)
     if op.status == "missing":
-        call.backward = call.guarded = missing(op, domain)
+        compiled.backward = compiled.guarded = missing(op, domain)
     elif op.rules:
         saved = saved_values(op)
-        call.saves([each.name for each in saved], [each.source for each in saved])
+        names = tuple(each.name for each in saved)
+        masks = _masks(op, names) if op.masks else None
+        call.saves(Plan(names, tuple(each.source for each in saved), masks))
         _compile_when_called(call, op, scope)
         if op.accumulate is not None:
-            call.add = _bound(op.accumulate, domain, call.saved_names)
+            compiled.add = _bound(op.accumulate, domain, names)
         if op.overwrite is not None:
-            call.overwrite = _bound(op.overwrite, domain, call.saved_names)
-        if op.masks:
-            call.masks = _masks(op, call.saved_names)
-    if op.differentiable:
-        call.freed = call.when_freed()
-        scope["_freed"] = call.freed[0]
+            compiled.overwrite = _bound(op.overwrite, domain, names)
+    call.share()
+    scope["_freed"] = call.when_freed()[0]
     return call
 
 
-def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> None:
+def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
     """Give a call its backward functions, each of which is compiled when it is called first."""
 
     def put(attribute: str, source: Callable[[], str]) -> None:
@@ -141,7 +141,8 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
             call.becomes(attribute, function)
             return function
 
-        setattr(call, attribute, lambda *arguments: compiled()(*arguments))
+        holder = call if attribute == "step" else call.compiled
+        setattr(holder, attribute, lambda *arguments: compiled()(*arguments))
 
     own = _pullbacks(op, call, scope)
     # Backends know only raw arrays; under `create_graph` there are others.
@@ -149,7 +150,7 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
     guarded: Manner = "guarded" if multiplies(op) else "plain"
     put("backward", lambda: backward_source(op, "plain", called))
     put("guarded", lambda: backward_source(op, guarded, {}))
-    if call.works is not None:
+    if call.compiled.works is not None:
         put("of_ones", lambda: backward_source(op, "ones", called))
     if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
         put("step", lambda: _step_source(op, "plain", own, call, scope))
@@ -157,10 +158,10 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
 
 
 def _step_source(
-    op: Op, manner: Manner, own: Mapping[str, str], call: SharedCall, scope: dict[str, Any]
+    op: Op, manner: Manner, own: Mapping[str, str], call: Call, scope: dict[str, Any]
 ) -> str:
     scope["xp"] = call.domain.raw
-    scope |= {f"_{name}_shared": _shared(op, name, call.saved_names) for name in op.stacks}
+    scope |= {f"_{name}_shared": _shared(op, name, call.plan.names) for name in op.stacks}
     # A small cotangent may become a large gradient. That of a product of small matrices may, too,
     # but they are too fast to look at what they give.
     kinds = {rule.kind for rule in op.rules.values()}
@@ -193,7 +194,7 @@ def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:
     return Shared(op.name, number, place, op.stacks[name])
 
 
-def _pullbacks(op: Op, call: SharedCall, scope: dict[str, Any]) -> dict[str, str]:
+def _pullbacks(op: Op, call: Call, scope: dict[str, Any]) -> dict[str, str]:
     """Put a backend's own functions for rules into the scope; return their arguments by input."""
     backend = call.domain.backend
     functions, found = backend.pullbacks().get(op.name, {}), {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._codegen.forward import OPERANDS, STRUCTURE, Form
 from agnograd._codegen.functions import missing
 from agnograd._engine.products import guarded
-from agnograd._graph.calls import Call, Pairs, SharedCall
+from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import fit, fit_each, mismatch
@@ -53,7 +53,7 @@ def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Cal
 
 
 def _apply(
-    op: Op, call: SharedCall, kernel: Callable[..., Any], form: Form, given: dict[str, Any]
+    op: Op, call: Call, kernel: Callable[..., Any], form: Form, given: dict[str, Any]
 ) -> Any:
     """Compute an op, and record it if an input has a node."""
     domain, base = call.domain, given[op.sequence or "x"] if op.view is not None else None
@@ -68,7 +68,7 @@ def _apply(
     if form in ("reflected", "ufunc") and type(values["x1"]) is complex:
         values["x2"] = domain.backend.array(values["x2"])  # which would answer as Python does
     state, out = current_mode(), None
-    made: Call = call
+    made = call
     if state is None or not state.looks:
         out = _computed(op, kernel, values)
     else:
@@ -91,7 +91,7 @@ def _apply(
     return result if op.view is None else _view(op, domain, result, out, base, values)
 
 
-def _unwrap(op: Op, call: SharedCall, values: dict[str, Any], name: str) -> Sequence[Edge | None]:
+def _unwrap(op: Op, call: Call, values: dict[str, Any], name: str) -> Sequence[Edge | None]:
     """Replace an input by its raw array; return the node that made it, of each of a sequence."""
     names = call.domain.scope
     if name == op.sequence:
@@ -103,7 +103,7 @@ def _unwrap(op: Op, call: SharedCall, values: dict[str, Any], name: str) -> Sequ
     return [node] if name in op.differentiable else []
 
 
-def _takes(call: SharedCall, values: dict[str, Any], name: str, form: Form) -> bool:
+def _takes(call: Call, values: dict[str, Any], name: str, form: Form) -> bool:
     """Return whether an operator takes an operand; a ufunc takes lists for arrays."""
     domain = call.domain
     if form == "ufunc" and type(values[name]) in (list, tuple):
@@ -112,7 +112,7 @@ def _takes(call: SharedCall, values: dict[str, Any], name: str, form: Form) -> b
     return takes
 
 
-def _option(call: SharedCall, name: str, value: Any) -> Any:
+def _option(call: Call, name: str, value: Any) -> Any:
     if name == "key":
         return call.domain.scope["_raw_key"](value)
     return value if name in STRUCTURE else call.domain.scope["_option"](call, name, value)
@@ -163,18 +163,20 @@ def _view(op: Op, domain: Domain, result: Any, out: Any, base: Any, values: Valu
 # -- backward --------------------------------------------------------------------------------------
 
 
-def _call(op: Op, domain: Domain) -> SharedCall:
+def _call(op: Op, domain: Domain) -> Call:
     """Return what nodes know of an op."""
-    call = SharedCall(op.name, op.chapter, domain)
-    call.optional = op.outputs == "optional"
+    call = Call(op.name, op.chapter, domain)
+    compiled = call.compiled
+    compiled.optional = op.outputs == "optional"
     if op.status == "missing":
-        call.backward = call.guarded = missing(op, domain)
+        compiled.backward = compiled.guarded = missing(op, domain)
     elif op.rules:
         saved = saved_values(op)
-        call.saves([each.name for each in saved], [each.source for each in saved])
-        call.backward, call.guarded = partial(_gradients, op, False), partial(_gradients, op, True)
-        if op.masks:
-            call.masks = partial(_masks, op)
+        masks = partial(_masks, op) if op.masks else None
+        call.saves(Plan(tuple(s.name for s in saved), tuple(s.source for s in saved), masks))
+        compiled.backward = partial(_gradients, op, False)
+        compiled.guarded = partial(_gradients, op, True)
+    call.share()
     return call
 
 
@@ -182,7 +184,7 @@ def _gradients(op: Op, guard: bool, g: Any, node: Node, xp: Any = None) -> Pairs
     """Return each edge of a node and its gradient, by the rule."""
     call = node[OP]
     xp = call.domain.raw if xp is None else xp
-    known = dict(zip(call.saved_names, node[FIRST : call.first], strict=True))
+    known = dict(zip(call.plan.names, node[FIRST : call.first], strict=True))
     known |= {"g": g, "xp": xp}
     edges = node[call.first :]
     if op.sequence:
@@ -222,5 +224,5 @@ def _masks(op: Op, node: Node) -> bool:
     if not callable(op.masks):
         return True
     call = node[OP]
-    known = dict(zip(call.saved_names, node[FIRST : call.first], strict=True))
+    known = dict(zip(call.plan.names, node[FIRST : call.first], strict=True))
     return op.masks(*(known[name] for name in parameters_of(op.masks)))

@@ -180,25 +180,25 @@ class Arrivals:
 
     def gather(self, op: Call, node: Node, g: Any) -> None:
         """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
-        assert op.add is not None
+        assert op.compiled.add is not None
         edge = node[op.first]
-        self.own(edge, op.add(g, node, self.buffer(edge, op.domain)))
+        self.own(edge, op.compiled.add(g, node, self.buffer(edge, op.domain)))
 
     def overwrite(self, op: Call, node: Node, taken: Node, g: Any, owned: bool) -> Pairs:
         """Let an op change its cotangent into the gradient of its first input.
 
         That spares a full-size array for each of many writes to an array.
         """
-        assert op.overwrite is not None
+        assert op.compiled.overwrite is not None
         first, *others = taken[op.first :]
         pairs = []
         if any(others):
             arrays = op.domain.viewable_types
-            for edge, part in op.backward(g, [*node[: op.first], None, *others]):
+            for edge, part in op.compiled.backward(g, [*node[: op.first], None, *others]):
                 # It may be a view of what is about to change.
                 pairs.append((edge, op.domain.copy(part) if type(part) in arrays else part))
         if first is not None:
-            g = op.overwrite(g if owned else op.domain.copy(g), node)
+            g = op.compiled.overwrite(g if owned else op.domain.copy(g), node)
             if first[RANK] in self.gradients:
                 self.add(first, g)
             else:
@@ -207,10 +207,10 @@ class Arrivals:
 
     def accumulate(self, op: Call, node: Node, g: Any) -> None:
         """Let a function add its gradients to the buffers of all of its inputs."""
-        assert op.accumulate is not None
+        assert op.compiled.accumulate is not None
         edges = node[op.first :]
         into = [None if edge is None else self.buffer(edge, op.domain) for edge in edges]
-        for edge, total in zip(edges, op.accumulate(into, g, node), strict=True):
+        for edge, total in zip(edges, op.compiled.accumulate(into, g, node), strict=True):
             if edge is not None and total is not None:
                 self.own(edge, total)
 
@@ -230,7 +230,7 @@ def completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: 
         arrived[index][1]
         if index in arrived
         else None
-        if op.optional
+        if op.compiled.optional
         else xp.zeros(shape, dtype=dtype, device=op.domain.device(like))
         for index, (shape, dtype) in enumerate(output.siblings)
     ]

@@ -94,14 +94,14 @@ class _Step:
         self.node = node
         self.flat = node.copy()
         self.places: list[int] = []
-        self.backward = node[OP].backward
-        self.of_ones = node[OP].of_ones
+        self.backward = node[OP].compiled.backward
+        self.of_ones = node[OP].compiled.of_ones
 
     @staticmethod
     def of(node: Node, shape: tuple[int, ...]) -> _Step | None:
         """Return the step of a node, or None if it cannot be one."""
         op: Call = node[OP]
-        if op.works is None or op.hooks not in (None, RESTORING):
+        if type(op) is not Call or op.compiled.works is None or op.hooks not in (None, RESTORING):
             return None
         step, arrays, view = _Step(node), op.domain.viewable_types, op.domain.backend.flat
         if op.hooks is RESTORING:
@@ -120,7 +120,7 @@ class _Step:
     @property
     def works(self) -> bool:
         """Whether its rules compute anything, and do not pass the cotangent on as it is."""
-        used = zip(self.node[OP].works, edges_of(self.node), strict=True)
+        used = zip(self.node[OP].compiled.works, edges_of(self.node), strict=True)
         return any(works for works, edge in used if edge is not None)
 
     def run(self, arrived: dict[int, Any], owned: set[int], part: slice, ones: Any) -> None:

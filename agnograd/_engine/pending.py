@@ -81,9 +81,10 @@ class Elements(Pending):
             reading = [*self.node[:FIRST], key, *self.node[FIRST + 1 :]]
             # Libraries take half of the time where they need not find the dtype out.
             dtype = in_full(self.node)[-2]
-            return op.add(op.domain.library.asarray(self.cotangents, dtype=dtype), reading, into)
+            cotangents = op.domain.library.asarray(self.cotangents, dtype=dtype)
+            return op.compiled.add(cotangents, reading, into)
         for key, g in zip(self.keys, self.cotangents, strict=True):
-            into = op.add(g, [*self.node[:FIRST], key, *self.node[FIRST + 1 :]], into)
+            into = op.compiled.add(g, [*self.node[:FIRST], key, *self.node[FIRST + 1 :]], into)
         return into
 
 
@@ -129,7 +130,7 @@ class Products(Pending):
         edges = [None] * (len(node) - op.first)
         edges[shared.number] = node[op.first + shared.number]
         super().__init__([*node[: op.first], *edges], total, owned)
-        self.backward = op.backward  # the node may be freed before this is called
+        self.backward = op.compiled.backward  # the node may be freed before this is called
         self.count = op.domain.count
         self.dtype = total.dtype
         self.shared = shared

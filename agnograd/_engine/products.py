@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from agnograd._graph.calls import Call, Pairs, SharedCall
+from agnograd._graph.calls import Call, Pairs
 from agnograd._graph.nodes import FIRST, OP, Edge, Node
 from agnograd._hooks.state import current_mode
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -43,7 +43,7 @@ def lean(
     op: Call, x1: Any, x2: Any, node1: Edge | None, node2: Edge | None
 ) -> tuple[Call, Any, Any]:
     """Return the op and the arrays that its node is to keep."""
-    if type(op) is SharedCall:  # what hooks look at is kept as it is
+    if op.freed is not None:  # what hooks look at is kept as it is
         if _is_negative(node1, x2):
             return op.lean(RESTORING), Negative(x2), x2
         if _is_negative(node2, x1):
@@ -69,7 +69,8 @@ def _is_negative(node: Edge | None, x: Any) -> bool:
     """Return whether a node made the negative of this very array."""
     return (
         node is not None
-        and node[OP].negates
+        and isinstance(node[OP], Call)
+        and node[OP].compiled.negates
         and node[FIRST] is not None
         and bool(node[FIRST]() is x)
     )

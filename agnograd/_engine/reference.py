@@ -171,13 +171,13 @@ class ReferencePass:
         op = node[OP]
         saved, edges = op.unpack(node[FIRST : op.first]), taken[op.first :]
         masked = node[RANK] in self.masked
-        if masked or (op.masks is not None and op.masks([*node[:FIRST], *saved, *edges])):
+        if masked or (op.plan.masks is not None and op.plan.masks([*node[:FIRST], *saved, *edges])):
             self.masked.update(edge[RANK] for edge in edges_of(node) if edge is not None)
         if isinstance(g, Parts):
             g = completed(node, g, self.create_graph)
         values = op.domain.connected(node, saved) if self.create_graph else saved
         xp = op.domain.namespace if self.create_graph else op.domain.raw
-        rules = op.guarded if masked else op.backward
+        rules = op.compiled.guarded if masked else op.compiled.backward
         compute = partial(rules, g, [*node[:FIRST], *values, *edges], xp)
         with op.domain.backend.quiet() if masked else ExitStack():
             if self.hooks is None or not self.hooks.observe_rules:

@@ -227,14 +227,14 @@ class Pass:
         step = op.step
         if masked:
             arrivals.mask(node)
-            step = op.guarded_step
+            step = op.compiled.guarded_step
         reached: Edge | None = step(g, node, arrivals.gradients, arrivals, self.retain_graph)
         return reached
 
     def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
         """Take a step between the hooks of plugins."""
         op: Call = node[OP]
-        pairs = observers.backward(partial(op.backward, g, node), node, g)
+        pairs = observers.backward(partial(op.compiled.backward, g, node), node, g)
         if not self.retain_graph:
             node[OP : op.first] = op.freed or op.when_freed()
         return self.hand_on(pairs, op.domain)
@@ -357,29 +357,30 @@ class Pass:
         """
         op: Call = node[OP]
         arrivals = self.arrivals
-        plain = self.plain and self.observers is None and op.works and not arrivals.masked
+        compiled, masks = op.compiled, op.plan.masks
+        plain = self.plain and self.observers is None and compiled.works and not arrivals.masked
         if plain and op.domain.is_large(g) and in_blocks(arrivals, node, g, self.retain_graph):
             return ()
         if op.hooks is not None:
             node = [*node[:FIRST], *op.hooks.restore(node[FIRST : op.first]), *node[op.first :]]
             taken = [*node[: op.first], *taken[op.first :]]
         masked = node[RANK] in arrivals.masked
-        if masked or (op.masks is not None and op.masks(node)):
+        if masked or (masks is not None and masks(node)):
             arrivals.mask(node)
             arrivals.special = True
         if arrivals.in_place and self.observers is None:
-            if op.add is not None:
+            if compiled.add is not None:
                 arrivals.gather(op, node, g)
                 return ()
-            if op.overwrite is not None:
+            if compiled.overwrite is not None:
                 owned = node[RANK] in arrivals.owned and not arrivals.final.has(node)
                 return arrivals.overwrite(op, node, taken, g, owned)
         if isinstance(g, dict):
             g = completed(node, g, self.create_graph)
         if not masked:
-            return self.apply(op.backward, node, taken, g)
+            return self.apply(compiled.backward, node, taken, g)
         with op.domain.backend.quiet():
-            return self.apply(op.guarded, node, taken, g)
+            return self.apply(compiled.guarded, node, taken, g)
 
     def apply(self, backward: Backward, node: Node, taken: Node, g: Any) -> Pairs:
         """Call a backward function on raw arrays or Variables, observed or not."""
@@ -388,7 +389,7 @@ class Pass:
         if self.create_graph:
             values = op.domain.connected(node, saved)
             compute = partial(backward, g, [*node[:FIRST], *values, *edges], op.domain.namespace)
-        elif op.accumulate is not None and self.observers is None and are_different(edges):
+        elif op.compiled.accumulate is not None and self.observers is None and are_different(edges):
             self.arrivals.accumulate(op, taken, g)
             return ()
         else:

@@ -29,7 +29,7 @@ class GraphNode:
         if isinstance(node, Leaf):
             return None
         op: Call = node[OP]
-        return op.origin or op
+        return op
 
     @property
     def index(self) -> int | None:
@@ -53,7 +53,7 @@ class GraphNode:
         saved = saved_of(node)
         if saved is None:
             return None
-        values = zip(node[OP].saved_names, node[OP].unpack(saved), strict=True)
+        values = zip(node[OP].plan.names, node[OP].unpack(saved), strict=True)
         return MappingProxyType({name: value for name, value in values if name[0] != "_"})
 
     @property
@@ -153,7 +153,7 @@ def _info(index: int, node: Node) -> NodeInfo:
 
 def _saved(op: Call, values: Sequence[Any]) -> list[SavedInfo]:
     found = []
-    for name, value in zip(op.saved_names, values, strict=True):
+    for name, value in zip(op.plan.names, values, strict=True):
         parts: Any = value if isinstance(value, tuple | list) else [value]
         for part in parts:
             if isinstance(part, op.domain.array_types):

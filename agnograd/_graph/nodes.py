@@ -43,9 +43,9 @@ class NoOp:
     """
 
     name = "leaf"
-    reads = negates = False
+    reads = False
     turn = True
-    step = works = None
+    step = None
     first = FIRST
 
     def watched(self) -> NoOp:
@@ -120,14 +120,13 @@ def edges_of(node: Edge) -> Sequence[Edge | None]:
 def saved_of(node: Node) -> list[Any] | None:
     """Return the values that a node saved, or None if they were freed."""
     op = node[OP]
-    return node[FIRST : op.first] if op.origin is None else None
+    return None if op.compiled.gone else node[FIRST : op.first]
 
 
 def forget(node: Node) -> None:
     """Free what a node saved: its op becomes one whose derivative is an error."""
     op = node[OP]
-    if op.origin is None:
-        node[OP : op.first] = op.when_freed()
+    node[OP : op.first] = op.freed or op.when_freed()
 
 
 def maker_of(edge: Edge) -> Edge:

@@ -141,7 +141,7 @@ class ActiveHooks:
         op = node[OP]
         values = saved_of(node)
         assert values is not None
-        for index, (name, source) in enumerate(zip(op.saved_names, op.sources, strict=True)):
+        for index, (name, source) in enumerate(zip(op.plan.names, op.plan.sources, strict=True)):
             value = values[index]
             if isinstance(source, int | str) and isinstance(value, op.domain.array_types):
                 packed = self.run("save_value", op, name, value)
@@ -167,7 +167,7 @@ class ActiveHooks:
 def _raw_inputs(node: Node) -> tuple[Any, ...]:
     """Return the raw inputs of a node, None for those that it did not save."""
     op = node[OP]
-    known = dict(zip(op.sources, node[FIRST : op.first], strict=True))
+    known = dict(zip(op.plan.sources, node[FIRST : op.first], strict=True))
     return tuple([known.get(index) for index in range(len(node) - op.first)])
 
 

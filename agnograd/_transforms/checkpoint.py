@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
 from agnograd._engine.run import run_pass
-from agnograd._graph.calls import Pairs, SharedCall, Source
+from agnograd._graph.calls import Call, Pairs, Plan, Source
 from agnograd._graph.nodes import (
     FIRST,
     OP,
@@ -144,13 +144,13 @@ def _first_run(run: Run, inputs: list[Variable]) -> tuple[list[Any], Any]:
 
 def _node(run: Run, inputs: list[Variable], edges: list[Edge], domain: Domain) -> Node:
     """Return the node of a checkpoint, which saves the arguments."""
-    call = SharedCall(getattr(run.f, "__name__", "checkpoint"), "checkpoint", domain, single=True)
-    call.optional = True  # results may be on several backends: zeros would have to be, too
-    call.backward = call.guarded = run.backward
+    call = Call(getattr(run.f, "__name__", "checkpoint"), "checkpoint", domain)
+    call.compiled.optional = True  # results may be on several backends: zeros would have to be, too
+    call.compiled.backward = call.compiled.guarded = run.backward
     run.sources = tuple(
         edges.index(each._node) if each._node in edges else "constant" for each in inputs
     )
-    call.saves([f"argument {place}" for place in run.places], run.sources)
+    call.saves(Plan(tuple(f"argument {place}" for place in run.places), run.sources))
     return [next_rank(), None, call, *(each._raw for each in inputs), *edges]
 
 

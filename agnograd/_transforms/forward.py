@@ -128,7 +128,7 @@ def _push_one(
     ]
     # What the rule computes may be infinite or undefined: only the graph of it is used.
     with domain.backend.quiet(), recording_since(start):
-        pairs = op.backward(
+        pairs = op.compiled.backward(
             probes if several else probes[0],
             [*node[:FIRST], *values, *wanted],
             domain.namespace,
@@ -158,7 +158,7 @@ def _push_product(node: Node, incoming: Sequence[Any], create_graph: bool) -> An
     values = _saved_by(node, create_graph)
     if not create_graph:
         values = [value.data if isinstance(value, Variable) else value for value in values]
-    known = dict(zip(op.saved_names, values, strict=True))
+    known = dict(zip(op.plan.names, values, strict=True))
     xp = domain.namespace if create_graph else domain.raw
     of_cotangent, of_derivative = incoming
     with domain.backend.quiet(), recording_since(next_rank()):
@@ -207,5 +207,5 @@ def _constants(node: Node, values: Sequence[Any]) -> list[Any]:
         value
         if source is None or value is None or is_python_scalar(value)
         else (home_of(value, domain) or domain).wrap(value)
-        for value, source in zip(values, node[OP].sources, strict=True)
+        for value, source in zip(values, node[OP].plan.sources, strict=True)
     ]

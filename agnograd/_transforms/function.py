@@ -11,7 +11,7 @@ from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.reconnect import home_of
 from agnograd._arrays.variable import Variable
-from agnograd._graph.calls import Pairs, SharedCall, Source
+from agnograd._graph.calls import Call, Pairs, Plan, Source
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
 from agnograd._hooks.state import current_mode
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -123,7 +123,7 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     """Run a function's forward, and record the call if an argument is tracked."""
     name = type(function).__name__
     domain = _common_domain(args, name)
-    call = SharedCall(name, "function", domain, single=True)
+    call = Call(name, "function", domain)
     found = [unwrap(call, f"argument {i}", x) if is_array(x) else None for i, x in enumerate(args)]
     found = _told_apart(found, domain)
     there = call.domain = domain if function.backend is None else domain_named(function.backend)
@@ -170,7 +170,7 @@ def _told_apart(found: list[Any], domain: Domain) -> list[Any]:
 
 def _recorded(
     function: Function,
-    call: SharedCall,
+    call: Call,
     domain: Domain,
     inputs: Sequence[Any],
     edges: tuple[Edge | None, ...],
@@ -185,10 +185,10 @@ def _recorded(
     sources = [_source(value, inputs, out, call.domain) for value in saved]
     if kept:  # only what is saved knows whether it is needed as a Variable
         saved, names, sources = (*saved, kept), [*names, "attributes"], [*sources, "attributes"]
-    call.saves(names, sources)
-    call.backward = call.guarded = rule.backward
+    call.saves(Plan(tuple(names), tuple(sources)))
+    call.compiled.backward = call.compiled.guarded = rule.backward
     if function.accumulate is not None and call.domain is domain:
-        call.accumulate = rule.accumulate
+        call.compiled.accumulate = rule.accumulate
     return [next_rank(), None, call, *saved, *edges]
 
 
