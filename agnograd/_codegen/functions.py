@@ -16,12 +16,13 @@ from heapq import heappush
 from inspect import signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from agnograd._codegen.backward import Manner, backward_source, multiplies, step_source, works
 from agnograd._codegen.forward import Form, arguments, forward_source, indented
 from agnograd._codegen.inline import written_out
 from agnograd._engine.pending import Products, Shared
-from agnograd._engine.products import guarded, lean, reference
+from agnograd._engine.products import guarded, lean
 from agnograd._graph.calls import Call, Plan
 from agnograd._graph.nodes import FIRST, UNWATCHED, Leaf, Node, ranks
 from agnograd._hooks.state import current_mode
@@ -61,7 +62,7 @@ _SHARED = {
     "_partial": partial,
     "_push": heappush,
     "_ranks": ranks,
-    "_reference": reference,
+    "_reference": ref,
     "_scalars": SCALAR_TYPES,
     "_type": type,
 }
@@ -101,7 +102,8 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         scope["_of_numbers"] = _call(op._replace(of_numbers=True), domain, dict(scope))
     call = _call(op, domain, scope)
     if op.reads:
-        scope |= {"_reading": call.reading(), "_reading_leaf": call.reading_leaf()}
+        scope["_reading"] = call.variant("reading", reads=True, turn=False)
+        scope["_reading_leaf"] = call.reading_leaf()
     computed = written_out(kernel, arguments(op), "_out", "_kernel", scope)
     return function_from(forward_source(op, form, computed, numbers), scope)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,23 +30,15 @@ class _Restoring:
 RESTORING: Any = _Restoring()
 
 
-def reference(x: Any) -> Any:
-    """Return what the node of ``-x`` keeps: a weak reference to ``x``, which may be forgotten.
-
-    An array that has one is not written to in place (``Domain.write``).
-    """
-    return weakref.ref(x)
-
-
 def lean(
     op: Call, x1: Any, x2: Any, node1: Edge | None, node2: Edge | None
 ) -> tuple[Call, Any, Any]:
     """Return the op and the arrays that its node is to keep."""
     if op.freed is not None:  # what hooks look at is kept as it is
         if _is_negative(node1, x2):
-            return op.lean(RESTORING), Negative(x2), x2
+            return op.variant("lean", hooks=RESTORING, step=None), Negative(x2), x2
         if _is_negative(node2, x1):
-            return op.lean(RESTORING), x1, Negative(x1)
+            return op.variant("lean", hooks=RESTORING, step=None), x1, Negative(x1)
     return op, x1, x2
 
 
@@ -95,7 +86,8 @@ def guarded(raw: Any, g: Any, partial: Any, xp: Any) -> Any:
     product = g * xp.where(idle, 0.0, partial)
     node = product._node
     if node is not None:
-        node[2] = node[2].masking()  # its op: the module that names the place imports this one
+        plan = node[OP].plan._replace(masks=lambda _: True)
+        node[OP] = node[OP].variant("masking", plan=plan, step=None)
         mode = current_mode()
         if mode is not None and mode.tape is not None:
             mode.tape.guard(node)

@@ -25,60 +25,47 @@ Backward = Callable[..., Pairs]
 Source = int | str | tuple[Any, ...] | None
 
 
+def _no_backward(*_: Any) -> Any:
+    raise AssertionError("a call without a backward function was recorded")
+
+
 class Compiled:
     """What all calls of an op on one backend, and all variants of it, compute gradients with."""
 
-    __slots__ = (
-        "accumulate",
-        "add",
-        "backward",
-        "chapter",
-        "freed",
-        "gone",
-        "guarded",
-        "guarded_step",
-        "negates",
-        "of_ones",
-        "optional",
-        "overwrite",
-        "variants",
-        "works",
-    )
+    # The gradients of the inputs. As guarded, a cotangent of 0 gives 0 where the derivative is not
+    # finite; of_ones is for raw arrays, and a cotangent all of whose elements are a real 1.
+    backward: Backward = staticmethod(_no_backward)
+    guarded: Backward = staticmethod(_no_backward)
+    of_ones: Backward = staticmethod(_no_backward)
+    # As a call's step, where a cotangent of 0 gives 0, and that of what comes next may mean the
+    # same.
+    guarded_step: Callable[..., Any] | None = None
+    # Of an element-wise op, for each input: whether its rule computes anything.
+    works: tuple[bool, ...] | None = None
+    # How gradients are added to what is there: that of the only input, or those of several.
+    add: Callable[..., Any] | None = None
+    accumulate: Callable[..., Any] | None = None
+    # How a cotangent is changed, in place, into the gradient of the first input.
+    overwrite: Callable[..., Any] | None = None
+    # Whether an output that nothing depends on has None for its cotangent, and not zeros.
+    optional = False
+    # Whether it is a negation, whose nodes begin with a reference to a large array.
+    negates = False
+    # Whether saved values were freed, and what a call computes with once its own were.
+    gone = False
+    _freed: Compiled | None = None
 
     def __init__(self, chapter: str) -> None:
         self.chapter = chapter
-        # The gradients of the inputs. As guarded, a cotangent of 0 gives 0 where the derivative is
-        # not finite; of_ones is for raw arrays, and a cotangent all of whose elements are a real 1.
-        self.backward: Backward = _no_backward
-        self.guarded: Backward = _no_backward
-        self.of_ones: Backward = _no_backward
-        # As a call's step, where a cotangent of 0 gives 0, and that of what comes next may mean
-        # the same.
-        self.guarded_step: Callable[..., Any] | None = None
-        # Of an element-wise op, for each input: whether its rule computes anything.
-        self.works: tuple[bool, ...] | None = None
-        # How gradients are added to what is there: that of the only input, or those of several.
-        self.add: Callable[..., Any] | None = None
-        self.accumulate: Callable[..., Any] | None = None
-        # How a cotangent is changed, in place, into the gradient of the first input.
-        self.overwrite: Callable[..., Any] | None = None
-        # Whether an output that nothing depends on has None for its cotangent, and not zeros.
-        self.optional = False
-        # Whether it is a negation, whose nodes begin with a reference to a large array.
-        self.negates = False
-        # Whether the saved values were freed, so that the derivative is an error, and what a call
-        # computes with from then on.
-        self.gone = False
-        self.freed: Compiled | None = None
         self.variants: dict[Any, Call] = {}
 
     def when_freed(self) -> Compiled:
         """Return what calls compute with whose saved values were freed: there is only an error."""
-        if self.freed is None:
-            self.freed = freed = Compiled(self.chapter)
+        if self._freed is None:
+            self._freed = freed = Compiled(self.chapter)
             freed.backward = freed.guarded = _was_freed
-            freed.gone, freed.freed = True, freed
-        return self.freed
+            freed.gone, freed._freed = True, freed
+        return self._freed
 
 
 class Plan(NamedTuple):
@@ -195,14 +182,6 @@ class Call:
         self.compiled, self.step = self.compiled.when_freed(), None
         return self, *(None,) * (self.first - FIRST)
 
-    def lean(self, restoring: ActiveHooks) -> Call:
-        """Return what stands for calls whose nodes keep less than rules name."""
-        return self._variant("lean", hooks=restoring, step=None)
-
-    def reading(self) -> Call:
-        """Return what stands for calls that read one element of an array."""
-        return self._variant("reading", reads=True, turn=False)
-
     def reading_leaf(self) -> Call:
         """Return what stands for calls that read one element of a leaf: nodes keep only the key.
 
@@ -222,15 +201,13 @@ class Call:
         """Return, or become, what stands for calls whose results' gradients someone watches."""
         if self.step is None and not self.reads:
             return self
-        return self._variant("watched", reads=False, turn=True, step=None)
+        return self.variant("watched", reads=False, turn=True, step=None)
 
-    def masking(self) -> Call:
-        """Return, or become, what stands for calls that leave elements of their inputs out."""
-        plan = self.plan._replace(masks=lambda node: True)
-        return self._variant("masking", plan=plan, step=None)
+    def variant(self, name: str, **other: Any) -> Call:
+        """Return a call that differs in some attributes, one for all that are made so.
 
-    def _variant(self, name: str, **other: Any) -> Call:
-        """Return a call that differs in some attributes: one for all that are made so."""
+        A call that is in only one node becomes it.
+        """
         known, key = self.compiled.variants, (name, self.hooks)
         if self.freed is not None and key in known:
             return known[key]
@@ -296,10 +273,6 @@ def was_freed(name: str) -> NoReturn:
         f"the values that {name!r} saved were freed by an earlier backward pass; pass "
         "retain_graph=True to that pass if the graph is needed again"
     )
-
-
-def _no_backward(*_: Any) -> Any:
-    raise AssertionError("a call without a backward function was recorded")
 
 
 def _caller(frame: FrameType | None) -> str | None:

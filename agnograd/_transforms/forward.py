@@ -28,7 +28,7 @@ from agnograd._graph.nodes import (
     next_rank,
     saved_of,
 )
-from agnograd._graph.paths import newer, on_path
+from agnograd._graph.paths import on_path, reachable
 from agnograd._hooks.entering import recording_since
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -76,7 +76,7 @@ class Tape:
         ends = {node[RANK] for node in inputs}
         unheard = [
             node
-            for node in newer(outputs, start, ends)
+            for node in reachable(outputs, start, ends)
             if isinstance(node[OP], Call) and node[RANK] not in heard
         ]
         path = on_path(unheard, inputs) if unheard else set()

@@ -12,7 +12,7 @@ from agnograd._arrays.views import View
 from agnograd._engine.ends import given_by, owned, seed_of, seeds_of
 from agnograd._engine.run import run_pass
 from agnograd._graph.nodes import OP, RANK, ByNode, Edge, Leaf, next_rank
-from agnograd._graph.paths import older, within_reach
+from agnograd._graph.paths import older, reachable
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
 from agnograd._hooks.state import Kept, current_mode, is_grad_enabled, set_mode
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -218,7 +218,8 @@ def _apart_from(outputs: Iterable[Variable]) -> entered:
     """
     mode = current_mode()
     outer = None if mode is None else mode.kept
-    kept = partial(_others, within_reach(out._node for out in outputs), outer)
+    own = {node[RANK] for node in reachable(out._node for out in outputs)}
+    kept = partial(_others, own, outer)
     return entered(recording=True, kept=kept)
 
 
