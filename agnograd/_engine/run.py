@@ -55,34 +55,18 @@ def run_pass(
 ) -> ByNode[Any]:
     """Carry cotangents from the outputs of a graph back to where it starts.
 
-    Nothing but the graph's saved values changes: gradients are returned, not stored.
+    The gradients are returned by node: nothing but the graph's saved values changes. Cotangents and
+    gradients are raw arrays. With ``create_graph`` rules are called with Variables, so that the
+    gradients can be differentiated, and all of these are Variables.
 
-    Parameters
-    ----------
-    seeds : sequence of (node, cotangent)
-        Where the pass starts: raw arrays, or Variables under ``create_graph``.
-    starts : sequence of (Variable, cotangent)
-        The values that the pass starts from, as they were given, for the hooks of plugins.
-    targets : iterable of nodes, optional
-        The values whose gradients are asked for; by default all leaves. Only nodes on a path to
-        a target are visited.
-    create_graph : bool
-        Call rules with Variables, so that the gradients can be differentiated.
-    retain_graph : bool
-        Keep the values that nodes saved.
-    retain_grads : bool
-        Return the gradient of every visited value.
-    callbacks : mapping, optional
-        What to call, for each of some targets, with its gradient as soon as that is final; what it
-        returns replaces the gradient.
-    beyond : bool
-        Whether gradients go on from one target to another. If not, this pass is a part of another
-        one, which will: then no hook on a target is called with its part.
-
-    Returns
-    -------
-    ByNode
-        The gradients by node: raw arrays, or Variables under ``create_graph``.
+    ``seeds`` are the nodes that the pass starts from, with their cotangents; ``starts`` are the
+    values that they stand for, for the hooks of plugins. ``targets`` are the nodes whose gradients
+    are asked for, by default all leaves: only nodes on a path to one are visited.
+    ``retain_graph`` keeps the values that nodes saved, ``retain_grads`` returns the gradient of
+    every visited value. ``callbacks`` are called, each with the gradient of its target as soon as
+    that is final; what one returns replaces the gradient. Without ``beyond``, gradients do not go
+    on from one target to another: this pass is a part of another one, in which they will, so that
+    no hook on a target is called with its part.
     """
     mode = current_mode()
     this, arrivals = Pass(), Arrivals(not create_graph)
@@ -101,7 +85,7 @@ def run_pass(
         this.plain = False
     try:
         if this.hooks is None and not create_graph:
-            this.run()
+            run(this)
             return arrivals.final
         with ExitStack() as around:
             if create_graph:  # whatever the state is outside
@@ -109,14 +93,10 @@ def run_pass(
             if this.hooks is not None:
                 raw = tuple(output._raw for output, _ in starts)
                 around.enter_context(this.hooks.around_pass(raw))
-            this.run()
+            run(this)
         return arrivals.final
     finally:
         set_mode(mode)  # which it is, unless an interrupt kept something from restoring it
-
-
-if REFERENCE:
-    run_pass = later("agnograd._engine.reference", "reference_pass")
 
 
 class Pass:
@@ -124,29 +104,26 @@ class Pass:
 
     Most often nothing is asked but the gradients of all leaves, as the class has it: what is looked
     up there is no attribute that each pass has to set.
-
-    Attributes
-    ----------
-    arrivals : Arrivals
-        What has arrived at nodes that are yet to run.
-    awaited : dict or None
-        Where someone waits for the gradients of leaves: how many uses of each are yet to run. When
-        none is left, the leaf need not wait for its turn.
-    noticing : bool
-        Whether gradients of values in the middle of the graph are asked for.
-    plain : bool
-        Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     """
 
+    # What has arrived at nodes that are yet to run.
     arrivals: Arrivals
+    # The ranks of the nodes whose gradients are asked for, of those from which none goes on, and
+    # of all nodes on the way to them; None for all nodes.
     targets: Set[int] = frozenset()
     ends: Set[int] = frozenset()
     path: set[int] | None = None
     callbacks: ByNode[Callback] = ByNode()  # of which nobody changes one
+    # Where someone waits for the gradients of leaves: how many uses of each are yet to run. When
+    # none is left, the leaf need not wait for its turn.
     awaited: dict[int, int] | None = None
+    # The active plugins, and the same if they look at rules.
     hooks: ActiveHooks | None = None
     observers: ActiveHooks | None = None
-    create_graph = retain_graph = retain_grads = noticing = False
+    create_graph = retain_graph = retain_grads = False
+    # Whether gradients of values in the middle of the graph are asked for.
+    noticing = False
+    # Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     plain = True
 
     def ask(
@@ -369,8 +346,9 @@ class Pass:
             arrivals.mask(node)
             arrivals.special = True
         if arrivals.in_place and self.observers is None:
-            if compiled.add is not None:
-                arrivals.gather(op, node, g)
+            if compiled.add is not None:  # no full-size array for a part of one
+                edge = node[op.first]
+                arrivals.own(edge, compiled.add(g, node, arrivals.buffer(edge, op.domain)))
                 return ()
             if compiled.overwrite is not None:
                 owned = node[RANK] in arrivals.owned and not arrivals.final.has(node)
@@ -397,3 +375,8 @@ class Pass:
         if self.observers is None:
             return compute()
         return self.observers.backward(compute, node, g)
+
+
+run: Callable[[Pass], None] = Pass.run
+if REFERENCE:
+    run = later("agnograd._engine.reference", "run")
