@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from heapq import heappush
 from math import inf
@@ -40,48 +39,33 @@ _ALONE = _references_to_what_arrived()
 
 
 class Arrivals:
-    """What has arrived at nodes that are yet to run. Nodes are known by their ranks.
+    """What has arrived at nodes that are yet to run. Nodes are known by their ranks."""
 
-    Attributes
-    ----------
-    gradients : dict
-        The gradients.
-    elements : dict
-        Those gradients to which elements are added one by one.
-    owned : set
-        The nodes whose gradient was made here: it is changed in place. All other gradients are
-        kept as the rules gave them, and may be shared.
-    queue : heap of nodes
-        The nodes, newest first.
-    leaves : list
-        Leaves that need no place in the queue: nobody looks at their gradients in this pass, and
-        they are given them at its end.
-    final : ByNode
-        The gradients that are asked for, as they become complete.
-    masked : set
-        Nodes that a gradient reaches through an op that leaves elements out, such as ``where``:
-        there a zero may mean that nothing is asked, and an infinite derivative is none of its
-        business. Empty for programs without such ops, which pay nothing for it.
-    in_place : bool
-        Whether there are such gradients: Variables are never changed.
-    special : bool
-        Whether nodes have to be looked at before they take a step: some may be masked, and some
-        gradients large, or come element by element to the result of an op.
-    tried : float
-        The rank of the oldest node that was found not worth to be run in blocks with newer ones.
-    """
-
+    # Of the oldest node that was found not worth to be run in blocks with newer ones.
     tried = -inf
 
     def __init__(self, in_place: bool) -> None:
         self.gradients: dict[int, Any] = {}
+        # Those gradients to which elements are added one by one.
         self.elements: dict[int, Elements] = {}
+        # The nodes, newest first: a heap.
         self.queue: list[Edge] = []
+        # Leaves that need no place in it: nobody looks at their gradients in this pass, and they
+        # are given them at its end.
         self.leaves: list[Leaf] = []
+        # Where the gradient was made here: it is changed in place. All other gradients are kept as
+        # the rules gave them, and may be shared.
         self.owned: set[int] = set()
+        # Nodes that a gradient reaches through an op that leaves elements out, such as `where`:
+        # there a zero may mean that nothing is asked, and an infinite derivative is none of its
+        # business. Empty for programs without such ops, which pay nothing for it.
         self.masked: set[int] = set()
+        # The gradients that are asked for, as they become complete.
         self.final: ByNode[Any] = ByNode()
+        # Whether any gradient is changed in place: Variables never are.
         self.in_place = in_place
+        # Whether nodes have to be looked at before they take a step: some may be masked, and some
+        # gradients large, or come element by element to the result of an op.
         self.special = False
 
     def add(self, node: Edge, g: Any, domain: Domain | None = None) -> None:
@@ -178,18 +162,11 @@ class Arrivals:
         self.own(edge, products)
         return True
 
-    def gather(self, op: Call, node: Node, g: Any) -> None:
-        """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
-        assert op.compiled.add is not None
-        edge = node[op.first]
-        self.own(edge, op.compiled.add(g, node, self.buffer(edge, op.domain)))
-
     def overwrite(self, op: Call, node: Node, taken: Node, g: Any, owned: bool) -> Pairs:
         """Let an op change its cotangent into the gradient of its first input.
 
         That spares a full-size array for each of many writes to an array.
         """
-        assert op.compiled.overwrite is not None
         first, *others = taken[op.first :]
         pairs = []
         if any(others):
@@ -198,27 +175,24 @@ class Arrivals:
                 # It may be a view of what is about to change.
                 pairs.append((edge, op.domain.copy(part) if type(part) in arrays else part))
         if first is not None:
-            g = op.compiled.overwrite(g if owned else op.domain.copy(g), node)
+            g = op.compiled.overwrite(g if owned else op.domain.copy(g), node)  # type: ignore[misc]
             if first[RANK] in self.gradients:
                 self.add(first, g)
             else:
                 self.own(first, g)
         return pairs
 
-    def accumulate(self, op: Call, node: Node, g: Any) -> None:
-        """Let a function add its gradients to the buffers of all of its inputs."""
-        assert op.compiled.accumulate is not None
+    def accumulate(self, op: Call, node: Node, g: Any) -> bool:
+        """Let a function add its gradients to the buffers of its inputs, if all are different."""
         edges = node[op.first :]
+        ranks = [edge[RANK] for edge in edges if edge is not None]
+        if len(set(ranks)) < len(ranks):
+            return False
         into = [None if edge is None else self.buffer(edge, op.domain) for edge in edges]
-        for edge, total in zip(edges, op.compiled.accumulate(into, g, node), strict=True):
+        for edge, total in zip(edges, op.compiled.accumulate(into, g, node), strict=True):  # type: ignore[misc]
             if edge is not None and total is not None:
                 self.own(edge, total)
-
-
-def are_different(edges: Sequence[Edge | None]) -> bool:
-    """Return whether no node is there twice."""
-    ranks = [edge[RANK] for edge in edges if edge is not None]
-    return len(set(ranks)) == len(ranks)
+        return True
 
 
 def completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:

@@ -33,21 +33,9 @@ _HELD = 2**22
 def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     """Carry a large cotangent through a stretch of element-wise ops, if there is one at a node.
 
-    Parameters
-    ----------
-    arrivals : Arrivals
-        Where the gradients of the stretch's ends go.
-    start : node
-        The newest node that is left. What it saved is not freed here.
-    g : array
-        Its cotangent.
-    keep : bool
-        Whether the other nodes are to keep what they saved.
-
-    Returns
-    -------
-    bool
-        Whether it was done; otherwise nothing has changed.
+    Return whether it was done; otherwise nothing has changed. ``start`` is the newest node that is
+    left, and ``g`` its cotangent. What it saved is not freed here, nor, with ``keep``, what the
+    other nodes saved.
     """
     op: Call = start[OP]
     backend = op.domain.backend
@@ -82,46 +70,38 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
 
 
 class _Step:
-    """A node of a stretch.
+    """A node of a stretch, and the same with flat views of the arrays at some places."""
 
-    ``flat`` is as the node, with flat views of the arrays that it saved; ``places`` is where they
-    are.
-    """
-
-    __slots__ = ("backward", "flat", "node", "of_ones", "places")
+    __slots__ = ("backward", "flat", "node", "of_ones", "places", "works")
 
     def __init__(self, node: Node) -> None:
-        self.node = node
-        self.flat = node.copy()
-        self.places: list[int] = []
-        self.backward = node[OP].compiled.backward
-        self.of_ones = node[OP].compiled.of_ones
+        op: Call = node[OP]
+        self.node, self.flat, self.places = node, node.copy(), list[int]()
+        self.backward, self.of_ones = op.compiled.backward, op.compiled.of_ones
+        if op.hooks is RESTORING:
+            self.backward = self.of_ones = products.backward
+        # Whether its rules compute anything, and do not pass the cotangent on as it is.
+        used = zip(op.compiled.works or (), edges_of(node), strict=True)
+        self.works = any(works for works, edge in used if edge is not None)
 
     @staticmethod
     def of(node: Node, shape: tuple[int, ...]) -> _Step | None:
         """Return the step of a node, or None if it cannot be one."""
-        op: Call = node[OP]
+        op = node[OP]
         if type(op) is not Call or op.compiled.works is None or op.hooks not in (None, RESTORING):
             return None
-        step, arrays, view = _Step(node), op.domain.viewable_types, op.domain.backend.flat
-        if op.hooks is RESTORING:
-            step.backward = step.of_ones = products.backward
+        step, arrays = _Step(node), op.domain.viewable_types
         for place in range(FIRST, op.first):
             value = node[place]
             if type(value) in arrays:
-                if value.shape != shape or (value := view(value)) is None:
+                view = op.domain.backend.flat(value) if value.shape == shape else None
+                if view is None:
                     return None
-                step.flat[place] = value
+                step.flat[place] = view
                 step.places.append(place)
             elif type(value) is tuple:  # the shapes and dtypes that gradients have to fit
                 return None
         return step
-
-    @property
-    def works(self) -> bool:
-        """Whether its rules compute anything, and do not pass the cotangent on as it is."""
-        used = zip(self.node[OP].compiled.works, edges_of(self.node), strict=True)
-        return any(works for works, edge in used if edge is not None)
 
     def run(self, arrived: dict[int, Any], owned: set[int], part: slice, ones: Any) -> None:
         """Take the cotangent of a block from what has arrived, and add what its rules make.
@@ -182,17 +162,18 @@ def _stretch(
 def _pays(steps: Sequence[_Step], ends: Sequence[Edge], arrivals: Arrivals) -> bool:
     """Return whether arrays of intermediate results are spared."""
     working = sum(step.works for step in steps)
-    adds = any(end[RANK] in arrivals.gradients for end in ends)
-    return working > 1 or (working == 1 and adds)
+    return working > 1 or (working == 1 and any(end[RANK] in arrivals.gradients for end in ends))
 
 
 class _Total:
     """The gradient of an end: what has arrived there before, if it has, and what is added here."""
 
+    total: Any
+    flat: Any
+
     def __init__(self, end: Edge, g: Any, domain: Domain, arrivals: Arrivals) -> None:
         self.end, self.g, self.domain, self.arrivals = end, g, domain, arrivals
-        self.total: Any = None
-        self.flat: Any = None
+        self.total = self.flat = None
         self.new = True
 
     def add(self, arrived: dict[int, Any], part: slice) -> None:

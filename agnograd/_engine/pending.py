@@ -15,36 +15,25 @@ _SMALL = _ENOUGH // 4
 class Pending:
     """A gradient to which parts may be added later.
 
-    Parameters
-    ----------
-    node : node
-        One of those whose rule gives a part.
-    total : array or None
-        What else has arrived.
-    owned : bool
-        Whether that may be added to in place.
+    ``node`` is one of those whose rule gives a part. ``total`` is what else has arrived, an array
+    or None, and ``owned`` whether that may be added to in place. ``cotangents`` are those of the
+    parts that wait.
     """
 
     __slots__ = ("cotangents", "node", "owned", "total")
 
     def __init__(self, node: Node, total: Any, owned: bool) -> None:
-        self.node = node
-        self.total = total
-        self.owned = owned
+        self.node, self.total, self.owned = node, total, owned
         self.cotangents: list[Any] = []
 
     def __iadd__(self, g: Any) -> Pending:
-        """Add what arrives in another way."""
-        self.add(g)
-        return self
-
-    def add(self, g: Any) -> None:
         """Add an array to what has arrived."""
         if self.owned:
             self.total += g
         else:
             self.owned = self.total is not None
             self.total = self.total + g if self.owned else g
+        return self
 
     def gathered(self) -> Any:
         """Return the sum of all, an array that nothing else shares memory with."""
@@ -55,12 +44,7 @@ class Elements(Pending):
     """The gradient of an array that was read one element at a time, from a loop over ``x[i]``.
 
     What arrives is added to the array's gradient all at once: one element after the other costs
-    several times as much, if they are more than a few.
-
-    Attributes
-    ----------
-    keys, cotangents : list
-        Where elements were read, and the cotangents of what was read there.
+    several times as much, if they are more than a few. ``keys`` are where elements were read.
     """
 
     __slots__ = ("keys",)
@@ -70,21 +54,16 @@ class Elements(Pending):
         self.keys: list[Any] = []
 
     def gathered(self) -> Any:
-        """Return the sum of all, an array that nothing else shares memory with."""
-        op = self.node[OP]
-        into = self.total
+        op, into = self.node[OP], self.total
+        xp, (*before, _), after = op.domain.library, self.node[: FIRST + 1], self.node[FIRST + 1 :]
         if into is not None and not self.owned:
             into = op.domain.copy(into)
-        few = len(self.keys) < 8
-        key = None if few else _joined(self.keys, op.domain.library)
-        if key is not None:
-            reading = [*self.node[:FIRST], key, *self.node[FIRST + 1 :]]
+        parts: Any = zip(self.keys, self.cotangents, strict=True)
+        if len(self.keys) >= 8 and (key := _joined(self.keys, xp)) is not None:
             # Libraries take half of the time where they need not find the dtype out.
-            dtype = in_full(self.node)[-2]
-            cotangents = op.domain.library.asarray(self.cotangents, dtype=dtype)
-            return op.compiled.add(cotangents, reading, into)
-        for key, g in zip(self.keys, self.cotangents, strict=True):
-            into = op.compiled.add(g, [*self.node[:FIRST], key, *self.node[FIRST + 1 :]], into)
+            parts = [(key, xp.asarray(self.cotangents, dtype=in_full(self.node)[-2]))]
+        for key, g in parts:
+            into = op.compiled.add(g, [*before, key, *after], into)
         return into
 
 
@@ -106,21 +85,8 @@ class Products(Pending):
     """The gradient of an array that many small products share, as the weights of a network in time.
 
     The gradient of several products is that of one, whose other factors and cotangents are theirs
-    one after the other: it takes one call where they take two each.
-
-    Parameters
-    ----------
-    node, total, owned
-        See ``Pending``.
-    shared : Shared
-        Which of the op's inputs is shared.
-    ndim : int
-        How many axes the other factors and the cotangents have.
-
-    Attributes
-    ----------
-    others, cotangents : list
-        The other factors, and the cotangents of the products.
+    one after the other: it takes one call where they take two each. ``shared`` says which of the
+    op's inputs is shared, ``ndim`` how many axes the ``others`` and the cotangents have.
     """
 
     __slots__ = ("backward", "count", "dtype", "ndim", "others", "shared", "size")
@@ -131,10 +97,8 @@ class Products(Pending):
         edges[shared.number] = node[op.first + shared.number]
         super().__init__([*node[: op.first], *edges], total, owned)
         self.backward = op.compiled.backward  # the node may be freed before this is called
-        self.count = op.domain.count
-        self.dtype = total.dtype
-        self.shared = shared
-        self.ndim = ndim
+        self.count, self.dtype = op.domain.count, total.dtype
+        self.shared, self.ndim = shared, ndim
         self.others: list[Any] = []
         self.size = 0
 
@@ -154,28 +118,19 @@ class Products(Pending):
         self.cotangents.append(g)
         self.size = size = self.size + size
         if size > _ENOUGH:
-            self._multiply()
+            self.gathered()
         return True
 
-    def _multiply(self) -> None:
-        """Add all products that wait."""
-        node = self.node.copy()
-        node[self.shared.place] = self._stacked(self.others)
-        pairs = self.backward(self._stacked(self.cotangents), node)
-        self.others.clear()
-        self.cotangents.clear()
-        self.size = 0
-        self.add(pairs[self.shared.number][1])
-
-    def _stacked(self, arrays: list[Any]) -> Any:
-        xp = self.node[OP].domain.library
-        together = xp.stack if self.ndim == 1 else xp.concat
-        return together(arrays, axis=self.shared.axis)
-
     def gathered(self) -> Any:
-        """Return the sum of all, an array that nothing else shares memory with."""
         if self.others:
-            self._multiply()
+            xp, node = self.node[OP].domain.library, self.node.copy()
+            together = xp.stack if self.ndim == 1 else xp.concat
+            node[self.shared.place] = together(self.others, axis=self.shared.axis)
+            g = together(self.cotangents, axis=self.shared.axis)
+            self += self.backward(g, node)[self.shared.number][1]
+            self.others.clear()
+            self.cotangents.clear()
+            self.size = 0
         return self.total  # what was there is added to by the first products
 
 

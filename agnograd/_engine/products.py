@@ -33,13 +33,27 @@ RESTORING: Any = _Restoring()
 def lean(
     op: Call, x1: Any, x2: Any, node1: Edge | None, node2: Edge | None
 ) -> tuple[Call, Any, Any]:
-    """Return the op and the arrays that its node is to keep."""
-    if op.freed is not None:  # what hooks look at is kept as it is
-        if _is_negative(node1, x2):
-            return op.variant("lean", hooks=RESTORING, step=None), Negative(x2), x2
-        if _is_negative(node2, x1):
-            return op.variant("lean", hooks=RESTORING, step=None), x1, Negative(x1)
-    return op, x1, x2
+    """Return the op and the arrays that the node of a product is to keep."""
+    if op.freed is None:  # what hooks look at is kept as it is
+        return op, x1, x2
+    if _is_negative(node1, x2):
+        x1 = Negative(x2)
+    elif _is_negative(node2, x1):
+        x2 = Negative(x1)
+    else:
+        return op, x1, x2
+    return op.variant("lean", hooks=RESTORING, step=None), x1, x2
+
+
+def _is_negative(node: Edge | None, x: Any) -> bool:
+    """Return whether a node made the negative of this very array.
+
+    It keeps a weak reference to the array, which is not written to as long as it has one
+    (``Domain.write``).
+    """
+    if node is None or type(node[OP]) is not Call or not node[OP].compiled.negates:
+        return False
+    return node[FIRST] is not None and bool(node[FIRST]() is x)
 
 
 def backward(g: Any, node: Node) -> Pairs:
@@ -54,17 +68,6 @@ def backward(g: Any, node: Node) -> Pairs:
         array = op.domain.library.conj(array)
     product = g * array
     return (edge, product), (other, None if other is None else -product)
-
-
-def _is_negative(node: Edge | None, x: Any) -> bool:
-    """Return whether a node made the negative of this very array."""
-    return (
-        node is not None
-        and isinstance(node[OP], Call)
-        and node[OP].compiled.negates
-        and node[FIRST] is not None
-        and bool(node[FIRST]() is x)
-    )
 
 
 def guarded(raw: Any, g: Any, partial: Any, xp: Any) -> Any:

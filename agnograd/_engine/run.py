@@ -8,7 +8,7 @@ from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import Arrivals, are_different, completed, on_device
+from agnograd._engine.arrivals import Arrivals, completed, on_device
 from agnograd._engine.blocks import in_blocks
 from agnograd._engine.pending import PENDING, Pending
 from agnograd._engine.watching import announce, watched
@@ -367,8 +367,11 @@ class Pass:
         if self.create_graph:
             values = op.domain.connected(node, saved)
             compute = partial(backward, g, [*node[:FIRST], *values, *edges], op.domain.namespace)
-        elif op.compiled.accumulate is not None and self.observers is None and are_different(edges):
-            self.arrivals.accumulate(op, taken, g)
+        elif (
+            op.compiled.accumulate is not None
+            and self.observers is None
+            and self.arrivals.accumulate(op, taken, g)
+        ):
             return ()
         else:
             compute = partial(backward, g, taken)
