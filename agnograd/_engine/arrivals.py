@@ -21,6 +21,7 @@ from agnograd._graph.nodes import (
     Output,
     domain_at,
     edges_of,
+    maker_of,
     raw_gradient,
 )
 
@@ -195,7 +196,22 @@ class Arrivals:
         return True
 
 
-def completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:
+class Parts(dict[int, tuple[Output, Any]]):
+    """The gradients that have arrived at an op with several results, by the result's number."""
+
+    def __add__(self, other: Parts) -> Parts:
+        """Add others: nothing else refers to these."""
+        for number, (output, g) in other.items():
+            self[number] = output, (self[number][1] + g if number in self else g)
+        return self
+
+
+def part_of(node: Output, g: Any) -> Pairs:
+    """Return what goes on from one of several results: a part of the op's cotangent."""
+    return [(maker_of(node), Parts({node.number: (node, g)}))]
+
+
+def completed(node: Node, arrived: Parts, create_graph: bool) -> list[Any]:
     """Return one cotangent for each output of an op; zeros, or None, for unused ones."""
     op = node[OP]
     xp = op.domain.namespace if create_graph else op.domain.raw
@@ -212,6 +228,6 @@ def completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: 
 
 def on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
     """Return a context in which work goes to the device of a node's gradient."""
-    if isinstance(g, dict):
+    if isinstance(g, Parts):
         _, g = next(iter(g.values()))  # of one of several outputs
     return domain_at(node).backend.on_device(raw_gradient(g))

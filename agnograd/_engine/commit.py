@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
 
 _commits = Lock()
-
-
 _GRAD = repeat("grad")
 
 
@@ -88,27 +86,20 @@ def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
         # One C call: no signal handler runs between the first and the last assignment.
         any(map(setattr, places, _GRAD, sums))
     for leaf in awaited:
-        _tell(leaf)
-
-
-def _tell(leaf: Leaf) -> None:
-    """Call the hooks that wait for a leaf's gradient to be accumulated."""
-    variable = leaf.variable()
-    if variable is not None:
-        with no_grad():
-            for hook in tuple((leaf.accumulated or {}).values()):
-                hook(variable)
+        variable = leaf.variable()
+        if variable is not None:
+            with no_grad():
+                for hook in tuple((leaf.accumulated or {}).values()):
+                    hook(variable)
 
 
 def _added(held: Variable, g: Any, domain: Domain) -> Variable:
     """Return the sum of a new gradient and the one that a leaf holds."""
     if isinstance(g, domain.Variable) or held._node is not None:
         with enable_grad():  # this pass was recorded, or an earlier one, and so is the sum
-            connected: Variable = held + g
-            return connected
+            return held + g  # type: ignore[no-any-return]
     with domain.backend.on_device(g):
-        total: Variable = domain.Variable._make(held._raw + g, None)
-        return total
+        return domain.Variable._make(held._raw + g, None)  # type: ignore[no-any-return]
 
 
 def _raw_of(node: Edge) -> Any:

@@ -34,15 +34,13 @@ def nodes_of(variables: Sequence[Variable], what: str) -> list[Edge]:
     nodes: list[Edge] = []
     for index, variable in enumerate(variables):
         if variable._node is None:
-            raise NoGradientError(
-                f"{what}[{index}] requires no gradient: "
-                + (
-                    "set requires_grad before computing with it"
-                    if variable._domain.is_inexact(variable.dtype)
-                    else f"it is of {variable.dtype}, and a conversion to that (astype), a "
-                    "comparison or a count ends gradients; differentiate what it was computed from"
+            reason = "set requires_grad before computing with it"
+            if not variable._domain.is_inexact(variable.dtype):
+                reason = (
+                    f"it is of {variable.dtype}, and a conversion to that (astype), a comparison "
+                    "or a count ends gradients; differentiate what it was computed from"
                 )
-            )
+            raise NoGradientError(f"{what}[{index}] requires no gradient: {reason}")
         nodes.append(variable._node)
     return nodes
 
@@ -67,10 +65,8 @@ def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Vari
     domain = output._domain
     raw = raw_seed(output, cotangent, what)
     if isinstance(cotangent, domain.Variable):
-        given: Variable = cotangent
-        return given
-    made: Variable = domain.Variable._make(raw, None)
-    return made
+        return cotangent  # type: ignore[no-any-return]
+    return domain.Variable._make(raw, None)  # type: ignore[no-any-return]
 
 
 def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any:
@@ -122,23 +118,14 @@ def _implied(output: Variable) -> Any:
 def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Variable:
     """Return a gradient as users get it: a Variable that shares memory with nothing else.
 
-    Parameters
-    ----------
-    g : array or Variable
-        A raw gradient, which is copied if it is a view, or given out already, as the cotangents are
-        that users handed in. One that is a Variable stays connected.
-    domain : Domain
-        Its backend's.
-    given : dict
-        What is given out already, by its identity: see ``given_by``. The gradient is added.
-    x : array, optional
-        The raw array as which the gradient is laid out.
+    It is copied if it is a view, or given out already, as the cotangents are that users handed in:
+    ``given`` has these by their identity, and gets the gradient. One that is a Variable stays
+    connected. ``x`` is the raw array as which it is laid out.
     """
     # Asked of its type first, since it takes half of the time.
     if type(g) not in domain.viewable_types and isinstance(g, domain.Variable):
         raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
-        connected: Variable = g if raw is g._raw else domain.Variable._make(raw, g._node)
-        return connected
+        return g if raw is g._raw else domain.Variable._make(raw, g._node)  # type: ignore[no-any-return]
     own = g if x is None else domain.backend.laid_out(g, x)
     key = id(own)
     if key in given:
@@ -155,21 +142,13 @@ def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Varia
 def given_by(seeds: Seeds) -> dict[int, Any]:
     """Return the cotangents that a pass began with, by their identity."""
     given = {}
-    for _, g in seeds:
+    for _, g in seeds:  # for which a comprehension would be a call, in every small pass
         given[id(g)] = g
     return given
 
 
 def listed(variables: Any, what: str) -> list[Variable]:
-    """Return Variables as a list.
-
-    Raises
-    ------
-    ArgumentError
-        If ``variables`` is neither a Variable nor a sequence.
-    NoGradientError
-        If something in the sequence is not a Variable.
-    """
+    """Return Variables as a list, or raise an error that names what is none."""
     if is_variable(variables):
         return [variables]
     if isinstance(variables, str | bytes | Mapping) or not isinstance(variables, Iterable):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from agnograd._graph.calls import in_full
 from agnograd._graph.nodes import FIRST, OP, Node
@@ -26,7 +26,7 @@ class Pending:
         self.node, self.total, self.owned = node, total, owned
         self.cotangents: list[Any] = []
 
-    def __iadd__(self, g: Any) -> Pending:
+    def __iadd__(self, g: Any) -> Self:
         """Add an array to what has arrived."""
         if self.owned:
             self.total += g

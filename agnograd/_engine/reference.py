@@ -13,19 +13,16 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import completed, on_device
+from agnograd._engine.arrivals import Parts, completed, on_device, part_of
 from agnograd._graph.calls import note
 from agnograd._graph.nodes import (
     FIRST,
     OP,
     RANK,
     Edge,
-    Leaf,
     Node,
     Output,
-    edges_of,
     forget,
-    maker_of,
 )
 from agnograd._graph.paths import within
 
@@ -71,42 +68,21 @@ def carry(
             raise
 
 
-class Parts(dict[int, tuple[Output, Any]]):
-    """The gradients that have arrived at an op with several results, by the result's number."""
-
-    def __add__(self, other: Parts) -> Parts:
-        total = Parts(self)
-        for number, (output, g) in other.items():
-            total[number] = output, (total[number][1] + g if number in total else g)
-        return total
-
-
 def run(this: Pass) -> None:
     """Do what ``Pass.run`` does."""
     gradients = this.arrivals.gradients
     seeds = [(node, gradients[node[RANK]]) for node in this.arrivals.queue]
-    carry(seeds, partial(_meet, this), partial(_differentiate, this))
-
-
-def _meet(this: Pass, node: Edge, g: Any) -> Any:
-    """Show a gradient to those who asked for it; return None where the pass ends."""
-    g = this.notice(node, g)
-    if node[RANK] in this.ends:
-        return None
-    if isinstance(node, Leaf):
-        return this.arrive(node, g)
-    return g
+    carry(seeds, this.meet, partial(_differentiate, this))
 
 
 def _differentiate(this: Pass, node: Edge, g: Any) -> Pairs:
     """Return the gradients of a node's inputs."""
     if g is None:
         return ()
-    masked = this.arrivals.masked
     if isinstance(node, Output):
-        if node[RANK] in masked:
-            masked.add(maker_of(node)[RANK])
-        return [(maker_of(node), Parts({node.number: (node, g)}))]
+        if node[RANK] in this.arrivals.masked:
+            this.arrivals.mask(node)
+        return part_of(node, g)
     taken = node if this.path is None else within(this.path, node)
     if taken is None:
         return ()
@@ -119,12 +95,12 @@ def _differentiate(this: Pass, node: Edge, g: Any) -> Pairs:
 
 def _by_rules(this: Pass, node: Node, taken: Node, g: Any) -> Pairs:
     """Call the rules of a node's op, between the hooks of plugins."""
-    op, all_masked = node[OP], this.arrivals.masked
+    op = node[OP]
     saved, edges = op.unpack(node[FIRST : op.first]), taken[op.first :]
-    masked = node[RANK] in all_masked  # a gradient reached it through an op like `where`
+    masked = node[RANK] in this.arrivals.masked  # a gradient reached it through an op like `where`
     masks = op.plan.masks
     if masked or (masks is not None and masks([*node[:FIRST], *saved, *edges])):
-        all_masked.update(edge[RANK] for edge in edges_of(node) if edge is not None)
+        this.arrivals.mask(node)
     if isinstance(g, Parts):
         g = completed(node, g, this.create_graph)
     rules = op.compiled.guarded if masked else op.compiled.backward

@@ -8,7 +8,7 @@ from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import Arrivals, completed, on_device
+from agnograd._engine.arrivals import Arrivals, Parts, completed, on_device, part_of
 from agnograd._engine.blocks import in_blocks
 from agnograd._engine.pending import PENDING, Pending
 from agnograd._engine.watching import announce, watched
@@ -26,7 +26,6 @@ from agnograd._graph.nodes import (
     domain_at,
     edges_of,
     forget,
-    maker_of,
 )
 from agnograd._graph.paths import on_path, uses, within
 from agnograd._hooks.entering import enable_grad
@@ -267,6 +266,10 @@ class Pass:
         taken = node if self.path is None else within(self.path, node)
         if g is None or taken is None:
             return None
+        if isinstance(node, Output):
+            if node[RANK] in self.arrivals.masked:
+                self.arrivals.mask(node)
+            return part_of(node, g)
         pairs = self.differentiate(node, taken, g)
         if not self.retain_graph:
             forget(node)
@@ -285,47 +288,21 @@ class Pass:
 
     def meet(self, node: Edge, g: Any) -> Any:
         """Show a gradient to those who asked; return it, or None if it ends here or at a leaf."""
-        g = self.notice(node, g)
-        if node[RANK] in self.ends:
-            return None
-        if isinstance(node[OP], Call):
+        if type(g) is Parts:  # each is asked for where it came from
             return g
-        self.arrive(node, g)
-        return None
-
-    def notice(self, node: Edge, g: Any) -> Any:
-        """Keep a gradient that is asked for, after the hooks on its value have seen it."""
-        watch = node[WATCH] if node[RANK] not in self.ends else None
+        ends, leaf = node[RANK] in self.ends, isinstance(node, Leaf)
+        watch = None if ends else node[WATCH]
         if watch is not None:
             g = watched(node, watch, g, self.create_graph)
         callback = self.callbacks.of(node)
         if callback is not None:
             g = callback(g)
-        asked = self.retain_grads or node[RANK] in self.targets
+        asked = leaf or self.retain_grads or node[RANK] in self.targets
         if asked or (watch is not None and watch.retained):
             self.arrivals.final.put(node, g)
-        return g
-
-    def arrive(self, node: Edge, g: Any) -> None:
-        """End at a leaf; from one of an op's several outputs go on to the op."""
-        arrivals = self.arrivals
-        if isinstance(node, Leaf):
-            arrivals.final.put(node, g)
-            if self.hooks is not None:
-                announce(node, g, self.hooks)
-            return
-        assert isinstance(node, Output)
-        maker = maker_of(node)
-        if node[RANK] in arrivals.masked:
-            arrivals.masked.remove(node[RANK])
-            arrivals.masked.add(maker[RANK])
-        if maker[RANK] not in arrivals.gradients:
-            arrivals.gradients[maker[RANK]] = {}
-            heappush(arrivals.queue, maker)
-        arrived = arrivals.gradients[maker[RANK]]
-        if node.number in arrived:  # from the Output that the user has, and from one of a rule
-            g = arrived[node.number][1] + g
-        arrived[node.number] = node, g
+        if isinstance(node, Leaf) and not ends and self.hooks is not None:
+            announce(node, g, self.hooks)
+        return None if ends or leaf else g
 
     def differentiate(self, node: Node, taken: Node, g: Any) -> Pairs:
         """Run a node's rule in any other than the plain case; return the inputs' gradients.
@@ -353,7 +330,7 @@ class Pass:
             if compiled.overwrite is not None:
                 owned = node[RANK] in arrivals.owned and not arrivals.final.has(node)
                 return arrivals.overwrite(op, node, taken, g, owned)
-        if isinstance(g, dict):
+        if isinstance(g, Parts):
             g = completed(node, g, self.create_graph)
         if not masked:
             return self.apply(compiled.backward, node, taken, g)

@@ -145,7 +145,8 @@ def _info(index: int, node: Node) -> NodeInfo:
 
 def _saved(op: Call, values: Sequence[Any]) -> Iterator[SavedInfo]:
     for name, value in zip(op.plan.names, values, strict=True):
-        for x in value if isinstance(value, tuple | list) else [value]:
-            if isinstance(x, op.domain.array_types):
-                size = getattr(x, "nbytes", None)
-                yield SavedInfo(name, tuple(x.shape), str(x.dtype), size)
+        parts: Any = value if isinstance(value, tuple | list) else [value]
+        for part in parts:
+            if isinstance(part, op.domain.array_types):
+                x: Any = part
+                yield SavedInfo(name, tuple(x.shape), str(x.dtype), getattr(x, "nbytes", None))

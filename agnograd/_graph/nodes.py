@@ -45,7 +45,7 @@ class NoOp:
     name = "leaf"
     reads = False
     turn = True
-    step = None
+    step = domain = None
     first = FIRST
 
     def watched(self) -> NoOp:
