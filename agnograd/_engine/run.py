@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from agnograd._engine.arrivals import Arrivals, Parts, completed, on_device, part_of
 from agnograd._engine.blocks import in_blocks
 from agnograd._engine.pending import PENDING, Pending
-from agnograd._engine.watching import announce, watched
 from agnograd._graph.calls import Backward, Call, Pairs, note
 from agnograd._graph.nodes import (
     FIRST,
@@ -26,12 +25,14 @@ from agnograd._graph.nodes import (
     domain_at,
     edges_of,
     forget,
+    raw_gradient,
 )
 from agnograd._graph.paths import on_path, uses, within
-from agnograd._hooks.entering import enable_grad
+from agnograd._hooks.entering import enable_grad, no_grad
 from agnograd._hooks.state import REFERENCE, Mode, current_mode, set_mode
 from agnograd._plugins.backend import Backend
 from agnograd._util.deferred import later
+from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -293,7 +294,8 @@ class Pass:
         ends, leaf = node[RANK] in self.ends, isinstance(node, Leaf)
         watch = None if ends else node[WATCH]
         if watch is not None:
-            g = watched(node, watch, g, self.create_graph)
+            for hook in tuple(watch.hooks.values()):
+                g = replaced(hook, g, domain_at(node), self.create_graph)
         callback = self.callbacks.of(node)
         if callback is not None:
             g = callback(g)
@@ -301,7 +303,9 @@ class Pass:
         if asked or (watch is not None and watch.retained):
             self.arrivals.final.put(node, g)
         if isinstance(node, Leaf) and not ends and self.hooks is not None:
-            announce(node, g, self.hooks)
+            variable = node.variable()
+            if variable is not None:
+                self.hooks.run("gradient_ready", variable, raw_gradient(g))
         return None if ends or leaf else g
 
     def differentiate(self, node: Node, taken: Node, g: Any) -> Pairs:
@@ -355,6 +359,22 @@ class Pass:
         if self.observers is None:
             return compute()
         return self.observers.backward(compute, node, g)
+
+
+def replaced(hook: Callable[[Any], Any], g: Any, domain: Any, create_graph: bool) -> Any:
+    """Return what a hook makes of a gradient: the gradient itself, or another one like it."""
+    grad = g if create_graph else domain.Variable._make(g, None)
+    with enable_grad() if create_graph else no_grad():
+        new = hook(grad)
+    if new is None:
+        return g
+    new = domain.as_gradient(new)
+    if new.shape != grad.shape or new.dtype != grad.dtype:
+        raise GradientError(
+            f"a hook returned a gradient of shape {new.shape} and dtype {new.dtype}, in place "
+            f"of one of shape {grad.shape} and dtype {grad.dtype}; return one like it, or None"
+        )
+    return new if create_graph else new._raw
 
 
 run: Callable[[Pass], None] = Pass.run

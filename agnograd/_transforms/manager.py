@@ -9,10 +9,8 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 from agnograd._arrays.variable import Variable
-from agnograd._engine.commit import commit
-from agnograd._engine.ends import listed, pairs_of, seeds_of
-from agnograd._engine.run import Callback, run_pass
-from agnograd._engine.watching import replaced
+from agnograd._engine.ends import commit, listed, pairs_of, seeds_of
+from agnograd._engine.run import Callback, replaced, run_pass
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._hooks.entering import enable_grad, entered, no_grad
 from agnograd._hooks.state import Mode, current_mode, set_mode
