@@ -21,7 +21,6 @@ from agnograd._graph.nodes import (
     Output,
     domain_at,
     edges_of,
-    maker_of,
     raw_gradient,
 )
 
@@ -204,11 +203,6 @@ class Parts(dict[int, tuple[Output, Any]]):
         for number, (output, g) in other.items():
             self[number] = output, (self[number][1] + g if number in self else g)
         return self
-
-
-def part_of(node: Output, g: Any) -> Pairs:
-    """Return what goes on from one of several results: a part of the op's cotangent."""
-    return [(maker_of(node), Parts({node.number: (node, g)}))]
 
 
 def completed(node: Node, arrived: Parts, create_graph: bool) -> list[Any]:

@@ -80,7 +80,8 @@ def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
             else:
                 place, domain = watch(node), domain_at(node)
             if place.grad is None:
-                total = owned(g, domain, given, _raw_of(node) if domain.lays_out else None)
+                x = node.variable() if domain.lays_out and isinstance(node, Leaf) else None
+                total = owned(g, domain, given, None if x is None else x._raw)
             else:
                 total = _added(place.grad, g, domain)
             places.append(place)
@@ -102,12 +103,6 @@ def _added(held: Variable, g: Any, domain: Domain) -> Variable:
             return held + g  # type: ignore[no-any-return]
     with domain.backend.on_device(g):
         return domain.Variable._make(held._raw + g, None)  # type: ignore[no-any-return]
-
-
-def _raw_of(node: Edge) -> Any:
-    """Return the raw array of a leaf, if the program still refers to the leaf."""
-    variable = node.variable() if isinstance(node, Leaf) else None
-    return None if variable is None else variable._raw
 
 
 def gradients(

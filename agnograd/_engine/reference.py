@@ -13,7 +13,7 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import Parts, completed, on_device, part_of
+from agnograd._engine.arrivals import Parts, completed, on_device
 from agnograd._graph.calls import note
 from agnograd._graph.nodes import (
     FIRST,
@@ -23,6 +23,7 @@ from agnograd._graph.nodes import (
     Node,
     Output,
     forget,
+    maker_of,
 )
 from agnograd._graph.paths import within
 
@@ -82,7 +83,7 @@ def _differentiate(this: Pass, node: Edge, g: Any) -> Pairs:
     if isinstance(node, Output):
         if node[RANK] in this.arrivals.masked:
             this.arrivals.mask(node)
-        return part_of(node, g)
+        return [(maker_of(node), Parts({node.number: (node, g)}))]
     taken = node if this.path is None else within(this.path, node)
     if taken is None:
         return ()

@@ -8,7 +8,7 @@ from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import Arrivals, Parts, completed, on_device, part_of
+from agnograd._engine.arrivals import Arrivals, Parts, completed, on_device
 from agnograd._engine.blocks import in_blocks
 from agnograd._engine.pending import PENDING, Pending
 from agnograd._graph.calls import Backward, Call, Pairs, note
@@ -25,6 +25,7 @@ from agnograd._graph.nodes import (
     domain_at,
     edges_of,
     forget,
+    maker_of,
     raw_gradient,
 )
 from agnograd._graph.paths import on_path, uses, within
@@ -270,7 +271,7 @@ class Pass:
         if isinstance(node, Output):
             if node[RANK] in self.arrivals.masked:
                 self.arrivals.mask(node)
-            return part_of(node, g)
+            return [(maker_of(node), Parts({node.number: (node, g)}))]
         pairs = self.differentiate(node, taken, g)
         if not self.retain_graph:
             forget(node)

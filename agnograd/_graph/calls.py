@@ -25,20 +25,15 @@ Backward = Callable[..., Pairs]
 Source = int | str | tuple[Any, ...] | None
 
 
-def _no_backward(*_: Any) -> Any:
-    raise AssertionError("a call without a backward function was recorded")
-
-
 class Compiled:
     """What all calls of an op on one backend, and all variants of it, compute gradients with."""
 
     # The gradients of the inputs. As guarded, a cotangent of 0 gives 0 where the derivative is not
     # finite; of_ones is for raw arrays, and a cotangent all of whose elements are a real 1.
-    backward: Backward = staticmethod(_no_backward)
-    guarded: Backward = staticmethod(_no_backward)
-    of_ones: Backward = staticmethod(_no_backward)
-    # As a call's step, where a cotangent of 0 gives 0, and that of what comes next may mean the
-    # same.
+    backward: Backward
+    guarded: Backward
+    of_ones: Backward
+    # As a call's step, for a cotangent of which a 0 gives 0, here and in what comes next.
     guarded_step: Callable[..., Any] | None = None
     # Of an element-wise op, for each input: whether its rule computes anything.
     works: tuple[bool, ...] | None = None
@@ -53,7 +48,7 @@ class Compiled:
     negates = False
     # Whether saved values were freed, and what a call computes with once its own were.
     gone = False
-    _freed: Compiled | None = None
+    _freed = None
 
     def __init__(self, chapter: str) -> None:
         self.chapter = chapter
@@ -97,8 +92,8 @@ class Call:
         The backend that the op runs on. If the call moves arrays, the backend of its results.
     """
 
-    # Most often one stands for all calls of an op, and its nodes need no object of their own. What
-    # a pass asks every node for is here; the rest is one attribute further.
+    # Most often one stands for all calls of an op. What a pass asks every node for is here, and the
+    # rest one attribute further.
     __slots__ = (
         "compiled",
         "domain",
@@ -169,11 +164,6 @@ class Call:
         call.freed = call.hooks = None
         call.parameters, call.place = parameters, SOUGHT
         return call
-
-    def packed_by(self, hooks: ActiveHooks) -> None:
-        """Become a call whose node has saved values that plugins packed."""
-        assert self.freed is None, "it is in other nodes, too"
-        self.hooks, self.step = hooks, None
 
     def when_freed(self) -> tuple[Any, ...]:
         """Return what takes the place of a node's op and saved values when they are freed."""
@@ -247,11 +237,9 @@ _new = object.__new__
 
 def note(error: BaseException, op: Call) -> None:
     """Add to an error that it came up in the backward pass, and at which op."""
-    if not any(each.startswith(_NOTE) for each in getattr(error, "__notes__", ())):
-        error.add_note(f"{_NOTE} {op.name!r}")
-
-
-_NOTE = "agnograd: in the backward pass, at op"
+    place = "agnograd: in the backward pass, at op"
+    if not any(each.startswith(place) for each in getattr(error, "__notes__", ())):
+        error.add_note(f"{place} {op.name!r}")
 
 
 def in_full(node: Node) -> Node:

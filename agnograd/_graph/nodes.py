@@ -99,16 +99,9 @@ class Output(list[Any]):
 
     __slots__ = ("domain", "number", "siblings")
 
-    def __init__(
-        self,
-        node: Node,
-        number: int,
-        siblings: Sequence[tuple[tuple[int, ...], Any]],
-        domain: Domain,
-    ) -> None:
+    def __init__(self, node: Node, number: int, siblings: Sequence[Any], domain: Domain) -> None:
         super().__init__((next_rank(), None, _NO_OP, node))
-        self.domain = domain
-        self.number = number
+        self.number, self.domain = number, domain
         self.siblings = siblings  # the shape and dtype of every output
 
 
@@ -131,21 +124,17 @@ def forget(node: Node) -> None:
 
 def maker_of(edge: Edge) -> Edge:
     """Return the op's own node for one of its outputs; any other node as it is."""
-    maker: Edge = edge[FIRST] if isinstance(edge, Output) else edge
-    return maker
+    return edge[FIRST] if isinstance(edge, Output) else edge
 
 
 def domain_at(node: Edge) -> Domain:
     """Return the domain of the value that a node made."""
-    domain: Domain = node.domain if isinstance(node, (Leaf, Output)) else node[OP].domain
-    return domain
+    named = node if isinstance(node, (Leaf, Output)) else node[OP]
+    return named.domain
 
 
 class ByNode(dict[int, tuple[Edge, T]]):
-    """What belongs to nodes, which are lists and have no hash: each node with it, by rank.
-
-    A pass has one, and spares itself the call of an ``__init__``, and one for each leaf.
-    """
+    """What belongs to nodes, which are lists and have no hash: each node with it, by rank."""
 
     __slots__ = ()
 

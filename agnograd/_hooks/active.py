@@ -148,7 +148,7 @@ class ActiveHooks:
                 if packed is not None:
                     values[index] = Packed(packed)
         node[FIRST : op.first] = values
-        op.packed_by(self)
+        op.hooks, op.step = self, None  # it is in no other node: hooks saw it
 
     def restore(self, saved: Sequence[Any]) -> list[Any]:
         """Return saved values with everything that was packed restored."""

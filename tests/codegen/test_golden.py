@@ -52,7 +52,7 @@ def written(name, monkeypatch):
     calls = {"": scopes[-1]["_call"], " of numbers": scopes[-1].get("_of_numbers")}
     for kind, call in calls.items():
         for attribute in BACKWARD if call is not None else ():
-            function = getattr(call if attribute == "step" else call.compiled, attribute)
+            function = getattr(call if attribute == "step" else call.compiled, attribute, None)
             if function is not None and function.__module__ == functions.__name__:
                 function()  # now it is written
                 sources[attribute + kind] = found[-1]
