@@ -8,7 +8,7 @@ from math import inf
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.pending import Elements, Pending, Products, Shared
+from agnograd._engine.pending import PENDING, Elements, Pending, Products, Shared
 from agnograd._graph.calls import Call, Pairs
 from agnograd._graph.nodes import (
     FIRST,
@@ -133,10 +133,7 @@ class Arrivals:
         """Let elements arrive one by one at what a node reads."""
         node = reading[-1]
         rank = node[RANK]
-        total, owned = self.gradients.get(rank), rank in self.owned
-        if isinstance(total, Pending):
-            total = total.gathered()
-        elements = Elements(reading, total, owned)
+        elements = Elements(reading, self.buffer(node, reading[OP].domain))
         if type(node) is not Leaf:
             self.special = True
         elif rank not in self.gradients:
@@ -151,13 +148,13 @@ class Arrivals:
 
         A gradient has arrived at the input that they share: what is used once has no others.
         """
-        rank = edge[RANK]
-        total = self.gradients[rank]
-        if isinstance(total, Pending) or g.ndim > 2:
+        kind = type(self.gradients[edge[RANK]])
+        if kind in PENDING or g.ndim > 2:
             return False
-        products = Products(node, total, rank in self.owned, shared, g.ndim)
+        products = Products(node, self.gradients[edge[RANK]].dtype, shared, g.ndim)
         if not products.take(shared, other, g):
             return False
+        products.total = self.buffer(edge, node[OP].domain)
         self.special = self.special or type(edge) is not Leaf
         self.own(edge, products)
         return True

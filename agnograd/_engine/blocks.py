@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._engine import products
 from agnograd._engine.arrivals import Arrivals
 from agnograd._engine.pending import Pending
 from agnograd._engine.products import RESTORING
-from agnograd._graph.calls import Call, note
+from agnograd._graph.calls import Backward, Call, note
 from agnograd._graph.nodes import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edges_of, forget
 
 if TYPE_CHECKING:
@@ -34,22 +34,23 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     """Carry a large cotangent through a stretch of element-wise ops, if there is one at a node.
 
     Return whether it was done; otherwise nothing has changed. ``start`` is the newest node that is
-    left, and ``g`` its cotangent. What it saved is not freed here, nor, with ``keep``, what the
-    other nodes saved.
+    left. What it saved is not freed here, nor, with ``keep``, what the other nodes saved.
     """
-    op: Call = start[OP]
-    backend = op.domain.backend
+    domain: Domain = start[OP].domain
+    backend = domain.backend
     whole = None if start[RANK] <= arrivals.tried else backend.flat(g)
     if whole is None:
         return False
     steps, ends = _stretch(start, g.shape, arrivals.queue)
-    if not _pays(steps, ends, arrivals):
+    working = sum(step.works for step in steps)
+    adds = any(end[RANK] in arrivals.gradients for end in ends)
+    if working == 0 or (working == 1 and not adds):  # no array of intermediate results is spared
         if steps:
             arrivals.tried = steps[-1].node[RANK]
         return False
-    totals = [_Total(end, g, op.domain, arrivals) for end in ends]
+    totals = [_Total(end, g, domain, arrivals) for end in ends]
     # The gradient of a sum, which most programs end with: a product with it changes nothing.
-    ones = backend.uniform(whole) == 1 and g.dtype not in op.domain.complex_dtypes
+    ones = backend.uniform(whole) == 1 and g.dtype not in domain.complex_dtypes
     block = backend.block * max(1, 5 - len(steps))  # few steps have few arrays for the cache
     if ones and len(steps) == 1:  # or none
         block *= 4
@@ -69,39 +70,16 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     return True
 
 
-class _Step:
+class _Step(NamedTuple):
     """A node of a stretch, and the same with flat views of the arrays at some places."""
 
-    __slots__ = ("backward", "flat", "node", "of_ones", "places", "works")
-
-    def __init__(self, node: Node) -> None:
-        op: Call = node[OP]
-        self.node, self.flat, self.places = node, node.copy(), list[int]()
-        self.backward, self.of_ones = op.compiled.backward, op.compiled.of_ones
-        if op.hooks is RESTORING:
-            self.backward = self.of_ones = products.backward
-        # Whether its rules compute anything, and do not pass the cotangent on as it is.
-        used = zip(op.compiled.works or (), edges_of(node), strict=True)
-        self.works = any(works for works, edge in used if edge is not None)
-
-    @staticmethod
-    def of(node: Node, shape: tuple[int, ...]) -> _Step | None:
-        """Return the step of a node, or None if it cannot be one."""
-        op = node[OP]
-        if type(op) is not Call or op.compiled.works is None or op.hooks not in (None, RESTORING):
-            return None
-        step, arrays = _Step(node), op.domain.viewable_types
-        for place in range(FIRST, op.first):
-            value = node[place]
-            if type(value) in arrays:
-                view = op.domain.backend.flat(value) if value.shape == shape else None
-                if view is None:
-                    return None
-                step.flat[place] = view
-                step.places.append(place)
-            elif type(value) is tuple:  # the shapes and dtypes that gradients have to fit
-                return None
-        return step
+    node: Node
+    flat: Node
+    places: list[int]
+    # Whether its rules compute anything, and do not pass the cotangent on as it is.
+    works: bool
+    backward: Backward
+    of_ones: Backward
 
     def run(self, arrived: dict[int, Any], owned: set[int], part: slice, ones: Any) -> None:
         """Take the cotangent of a block from what has arrived, and add what its rules make.
@@ -133,6 +111,28 @@ class _Step:
             raise
 
 
+def _step_of(node: Node, shape: tuple[int, ...]) -> _Step | None:
+    """Return the step of a node, or None if it cannot be one."""
+    op = node[OP]
+    if type(op) is not Call or op.compiled.works is None or op.hooks not in (None, RESTORING):
+        return None
+    flat, places, arrays = node.copy(), [], op.domain.viewable_types
+    for place in range(FIRST, op.first):
+        value = node[place]
+        if type(value) in arrays:
+            flat[place] = op.domain.backend.flat(value) if value.shape == shape else None
+            if flat[place] is None:
+                return None
+            places.append(place)
+        elif type(value) is tuple:  # the shapes and dtypes that gradients have to fit
+            return None
+    used = zip(op.compiled.works, edges_of(node), strict=True)
+    works = any(works for works, edge in used if edge is not None)
+    if op.hooks is RESTORING:
+        return _Step(node, flat, places, works, products.backward, products.backward)
+    return _Step(node, flat, places, works, op.compiled.backward, op.compiled.of_ones)
+
+
 def _stretch(
     start: Node, shape: tuple[int, ...], queue: Sequence[Edge]
 ) -> tuple[list[_Step], list[Edge]]:
@@ -145,7 +145,7 @@ def _stretch(
     while reached:
         node: Any = heappop(reached)
         passes = node is start or (node[RANK] < newest and node[WATCH] is None)
-        step = _Step.of(node, shape) if passes else None
+        step = _step_of(node, shape) if passes else None
         if step is None:
             ends.append(node)
             if type(node) is not Leaf:
@@ -159,22 +159,15 @@ def _stretch(
     return steps, ends
 
 
-def _pays(steps: Sequence[_Step], ends: Sequence[Edge], arrivals: Arrivals) -> bool:
-    """Return whether arrays of intermediate results are spared."""
-    working = sum(step.works for step in steps)
-    return working > 1 or (working == 1 and any(end[RANK] in arrivals.gradients for end in ends))
-
-
 class _Total:
     """The gradient of an end: what has arrived there before, if it has, and what is added here."""
 
-    total: Any
-    flat: Any
+    total: Any = None
+    flat: Any = None
+    new = True
 
     def __init__(self, end: Edge, g: Any, domain: Domain, arrivals: Arrivals) -> None:
         self.end, self.g, self.domain, self.arrivals = end, g, domain, arrivals
-        self.total = self.flat = None
-        self.new = True
 
     def add(self, arrived: dict[int, Any], part: slice) -> None:
         """Add the gradient of a block, if there is one."""

@@ -15,24 +15,22 @@ _SMALL = _ENOUGH // 4
 class Pending:
     """A gradient to which parts may be added later.
 
-    ``node`` is one of those whose rule gives a part. ``total`` is what else has arrived, an array
-    or None, and ``owned`` whether that may be added to in place. ``cotangents`` are those of the
-    parts that wait.
+    ``node`` is one of those whose rule gives a part, ``cotangents`` are those of the parts that
+    wait. ``total`` is what else has arrived: an array that is changed in place, or None.
     """
 
-    __slots__ = ("cotangents", "node", "owned", "total")
+    __slots__ = ("cotangents", "node", "total")
 
-    def __init__(self, node: Node, total: Any, owned: bool) -> None:
-        self.node, self.total, self.owned = node, total, owned
+    def __init__(self, node: Node, total: Any) -> None:
+        self.node, self.total = node, total
         self.cotangents: list[Any] = []
 
     def __iadd__(self, g: Any) -> Self:
         """Add an array to what has arrived."""
-        if self.owned:
-            self.total += g
+        if self.total is None:
+            self.total = self.node[OP].domain.copy(g)
         else:
-            self.owned = self.total is not None
-            self.total = self.total + g if self.owned else g
+            self.total += g
         return self
 
     def gathered(self) -> Any:
@@ -49,15 +47,13 @@ class Elements(Pending):
 
     __slots__ = ("keys",)
 
-    def __init__(self, node: Node, total: Any, owned: bool) -> None:
-        super().__init__(node, total, owned)
+    def __init__(self, node: Node, total: Any) -> None:
+        super().__init__(node, total)
         self.keys: list[Any] = []
 
     def gathered(self) -> Any:
         op, into = self.node[OP], self.total
         xp, (*before, _), after = op.domain.library, self.node[: FIRST + 1], self.node[FIRST + 1 :]
-        if into is not None and not self.owned:
-            into = op.domain.copy(into)
         parts: Any = zip(self.keys, self.cotangents, strict=True)
         if len(self.keys) >= 8 and (key := _joined(self.keys, xp)) is not None:
             # Libraries take half of the time where they need not find the dtype out.
@@ -91,13 +87,13 @@ class Products(Pending):
 
     __slots__ = ("backward", "count", "dtype", "ndim", "others", "shared", "size")
 
-    def __init__(self, node: Node, total: Any, owned: bool, shared: Shared, ndim: int) -> None:
+    def __init__(self, node: Node, dtype: Any, shared: Shared, ndim: int) -> None:
         op = node[OP]
         edges = [None] * (len(node) - op.first)
         edges[shared.number] = node[op.first + shared.number]
-        super().__init__([*node[: op.first], *edges], total, owned)
+        super().__init__([*node[: op.first], *edges], None)
         self.backward = op.compiled.backward  # the node may be freed before this is called
-        self.count, self.dtype = op.domain.count, total.dtype
+        self.count, self.dtype = op.domain.count, dtype
         self.shared, self.ndim = shared, ndim
         self.others: list[Any] = []
         self.size = 0
@@ -131,7 +127,7 @@ class Products(Pending):
             self.others.clear()
             self.cotangents.clear()
             self.size = 0
-        return self.total  # what was there is added to by the first products
+        return self.total
 
 
 # Whether a type is one of these is asked in less time than `isinstance` takes.
