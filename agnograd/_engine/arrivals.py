@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from heapq import heappush
 from math import inf
 from sys import getrefcount
@@ -10,19 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._engine.pending import PENDING, Elements, Pending, Products, Shared
 from agnograd._graph.calls import Call, Pairs
-from agnograd._graph.nodes import (
-    FIRST,
-    OP,
-    RANK,
-    ByNode,
-    Edge,
-    Leaf,
-    Node,
-    Output,
-    domain_at,
-    edges_of,
-    raw_gradient,
-)
+from agnograd._graph.nodes import FIRST, OP, RANK, ByNode, Leaf, Node, Parts, edges_of
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -49,7 +36,7 @@ class Arrivals:
         # Those gradients to which elements are added one by one.
         self.elements: dict[int, Elements] = {}
         # The nodes, newest first: a heap.
-        self.queue: list[Edge] = []
+        self.queue: list[Node] = []
         # Leaves that need no place in it: nobody looks at their gradients in this pass, and they
         # are given them at its end.
         self.leaves: list[Leaf] = []
@@ -68,7 +55,7 @@ class Arrivals:
         # gradients large, or come element by element to the result of an op.
         self.special = False
 
-    def add(self, node: Edge, g: Any, domain: Domain | None = None) -> None:
+    def add(self, node: Node, g: Any, domain: Domain | None = None) -> None:
         """Add a gradient to what has arrived at a node: in place, if its domain says how."""
         rank = node[RANK]
         total = self.gradients.get(rank)
@@ -104,7 +91,7 @@ class Arrivals:
                 if edge[OP].reads:  # its cotangent may go on without a turn of its own
                     self.masked.add(edge[-1][RANK])
 
-    def own(self, node: Edge, g: Any) -> None:
+    def own(self, node: Node, g: Any) -> None:
         """Put a gradient that may be changed in place where a node's gradient is."""
         rank = node[RANK]
         if rank not in self.gradients:
@@ -113,7 +100,7 @@ class Arrivals:
         self.elements.pop(rank, None)
         self.owned.add(rank)
 
-    def buffer(self, node: Edge, domain: Domain) -> Any:
+    def buffer(self, node: Node, domain: Domain) -> Any:
         """Return what has arrived at a node as an array that may be changed, or None."""
         total = self.gradients.get(node[RANK])
         if isinstance(total, Pending):
@@ -143,7 +130,7 @@ class Arrivals:
         self.elements[rank] = elements
         return elements
 
-    def join(self, edge: Edge, node: Node, shared: Shared, other: Any, g: Any) -> bool:
+    def join(self, edge: Node, node: Node, shared: Shared, other: Any, g: Any) -> bool:
         """Let a product of small arrays be the first that waits for others, if it can.
 
         A gradient has arrived at the input that they share: what is used once has no others.
@@ -179,27 +166,18 @@ class Arrivals:
                 self.own(first, g)
         return pairs
 
-    def accumulate(self, op: Call, node: Node, g: Any) -> bool:
+    def accumulate(self, op: Call, g: Any, node: Node) -> Pairs:
         """Let a function add its gradients to the buffers of its inputs, if all are different."""
         edges = node[op.first :]
         ranks = [edge[RANK] for edge in edges if edge is not None]
         if len(set(ranks)) < len(ranks):
-            return False
+            return op.compiled.backward(g, node)
         into = [None if edge is None else self.buffer(edge, op.domain) for edge in edges]
-        for edge, total in zip(edges, op.compiled.accumulate(into, g, node), strict=True):  # type: ignore[misc]
+        sums = op.compiled.accumulate(into, g, node)  # type: ignore[misc]
+        for edge, total in zip(edges, sums, strict=True):
             if edge is not None and total is not None:
                 self.own(edge, total)
-        return True
-
-
-class Parts(dict[int, tuple[Output, Any]]):
-    """The gradients that have arrived at an op with several results, by the result's number."""
-
-    def __add__(self, other: Parts) -> Parts:
-        """Add others: nothing else refers to these."""
-        for number, (output, g) in other.items():
-            self[number] = output, (self[number][1] + g if number in self else g)
-        return self
+        return ()
 
 
 def completed(node: Node, arrived: Parts, create_graph: bool) -> list[Any]:
@@ -215,10 +193,3 @@ def completed(node: Node, arrived: Parts, create_graph: bool) -> list[Any]:
         else xp.zeros(shape, dtype=dtype, device=op.domain.device(like))
         for index, (shape, dtype) in enumerate(output.siblings)
     ]
-
-
-def on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
-    """Return a context in which work goes to the device of a node's gradient."""
-    if isinstance(g, Parts):
-        _, g = next(iter(g.values()))  # of one of several outputs
-    return domain_at(node).backend.on_device(raw_gradient(g))

@@ -13,40 +13,26 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import Parts, completed, on_device
-from agnograd._graph.calls import note
-from agnograd._graph.nodes import (
-    FIRST,
-    OP,
-    RANK,
-    Edge,
-    Node,
-    Output,
-    forget,
-    maker_of,
-)
-from agnograd._graph.paths import within
+from agnograd._engine.arrivals import completed
+from agnograd._graph.calls import Pairs, note
+from agnograd._graph.nodes import FIRST, OP, RANK, Node, Parts, on_device
 
 if TYPE_CHECKING:
     from agnograd._engine.run import Pass
 
-Pairs = Iterable[tuple[Edge | None, Any]]
-
 
 def carry(
-    seeds: Iterable[tuple[Edge, Any]],
-    meet: Callable[[Edge, Any], Any],
-    differentiate: Callable[[Edge, Any], Pairs],
+    seeds: Iterable[tuple[Node, Any]], onward: Callable[[Node, Any], Iterable[tuple[Node, Any]]]
 ) -> None:
     """Carry cotangents from the nodes of outputs to all that these were computed from.
 
-    ``meet`` sees each gradient when it is whole, and returns what goes on from there.
-    ``differentiate`` returns, for each input of a node, the node that made it and its gradient.
+    ``onward`` sees the gradient of each node when it is whole. It returns, for each input of the
+    node, the node that made it and its gradient, both of which may be None.
     """
     gradients: dict[int, Any] = {}
-    queue: list[Edge] = []
+    queue: list[Node] = []
 
-    def arrive(node: Edge, g: Any) -> None:
+    def arrive(node: Node, g: Any) -> None:
         if node[RANK] in gradients:  # it was used more than once: gradients add up
             gradients[node[RANK]] = gradients[node[RANK]] + g
         else:
@@ -60,8 +46,7 @@ def carry(
         # its gradient is whole.
         node = heappop(queue)
         try:
-            g = meet(node, gradients.pop(node[RANK]))
-            for edge, part in differentiate(node, g):
+            for edge, part in onward(node, gradients.pop(node[RANK])):
                 if edge is not None and part is not None:
                     arrive(edge, part)
         except BaseException as error:
@@ -73,25 +58,13 @@ def run(this: Pass) -> None:
     """Do what ``Pass.run`` does."""
     gradients = this.arrivals.gradients
     seeds = [(node, gradients[node[RANK]]) for node in this.arrivals.queue]
-    carry(seeds, this.meet, partial(_differentiate, this))
+    this.differentiate = partial(_by_rules, this)  # type: ignore[method-assign]
 
+    def onward(node: Node, g: Any) -> Pairs:
+        with on_device(node, g):
+            return this.pairs(node, g) or ()
 
-def _differentiate(this: Pass, node: Edge, g: Any) -> Pairs:
-    """Return the gradients of a node's inputs."""
-    if g is None:
-        return ()
-    if isinstance(node, Output):
-        if node[RANK] in this.arrivals.masked:
-            this.arrivals.mask(node)
-        return [(maker_of(node), Parts({node.number: (node, g)}))]
-    taken = node if this.path is None else within(this.path, node)
-    if taken is None:
-        return ()
-    with on_device(node, g):
-        pairs = _by_rules(this, node, taken, g)
-    if not this.retain_graph:
-        forget(node)
-    return pairs
+    carry(seeds, onward)
 
 
 def _by_rules(this: Pass, node: Node, taken: Node, g: Any) -> Pairs:
@@ -104,12 +77,10 @@ def _by_rules(this: Pass, node: Node, taken: Node, g: Any) -> Pairs:
         this.arrivals.mask(node)
     if isinstance(g, Parts):
         g = completed(node, g, this.create_graph)
-    rules = op.compiled.guarded if masked else op.compiled.backward
+    rules, names = op.compiled.guarded if masked else op.compiled.backward, []
     if this.create_graph:
-        values = op.domain.connected(node, saved)
-        compute = partial(rules, g, [*node[:FIRST], *values, *edges], op.domain.namespace)
-    else:
-        compute = partial(rules, g, [*node[:FIRST], *saved, *edges])
+        saved, names = op.domain.connected(node, saved), [op.domain.namespace]
+    compute = partial(rules, g, [*node[:FIRST], *saved, *edges], *names)
     with op.domain.backend.quiet() if masked else ExitStack():
         if this.observers is None:
             return tuple(compute())

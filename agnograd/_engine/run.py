@@ -8,10 +8,10 @@ from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import Arrivals, Parts, completed, on_device
+from agnograd._engine.arrivals import Arrivals, completed
 from agnograd._engine.blocks import in_blocks
 from agnograd._engine.pending import PENDING, Pending
-from agnograd._graph.calls import Backward, Call, Pairs, note
+from agnograd._graph.calls import Call, Pairs, note
 from agnograd._graph.nodes import (
     FIRST,
     OP,
@@ -22,13 +22,15 @@ from agnograd._graph.nodes import (
     Leaf,
     Node,
     Output,
+    Parts,
     domain_at,
     edges_of,
     forget,
     maker_of,
+    on_device,
     raw_gradient,
 )
-from agnograd._graph.paths import on_path, uses, within
+from agnograd._graph.paths import last_uses, on_path, within
 from agnograd._hooks.entering import enable_grad, no_grad
 from agnograd._hooks.state import REFERENCE, Mode, current_mode, set_mode
 from agnograd._plugins.backend import Backend
@@ -54,20 +56,16 @@ def run_pass(
     callbacks: ByNode[Callback] | None = None,
     beyond: bool = True,
 ) -> ByNode[Any]:
-    """Carry cotangents from the outputs of a graph back to where it starts.
+    """Carry cotangents from the outputs of a graph back to where it starts; return gradients.
 
-    The gradients are returned by node: nothing but the graph's saved values changes. Cotangents and
-    gradients are raw arrays. With ``create_graph`` rules are called with Variables, so that the
-    gradients can be differentiated, and all of these are Variables.
-
-    ``seeds`` are the nodes that the pass starts from, with their cotangents; ``starts`` are the
-    values that they stand for, for the hooks of plugins. ``targets`` are the nodes whose gradients
-    are asked for, by default all leaves: only nodes on a path to one are visited.
-    ``retain_graph`` keeps the values that nodes saved, ``retain_grads`` returns the gradient of
-    every visited value. ``callbacks`` are called, each with the gradient of its target as soon as
-    that is final; what one returns replaces the gradient. Without ``beyond``, gradients do not go
-    on from one target to another: this pass is a part of another one, in which they will, so that
-    no hook on a target is called with its part.
+    Cotangents and gradients are raw arrays; with ``create_graph`` they are Variables, and so is
+    what rules get. ``seeds`` are the nodes that the pass starts from, with their cotangents;
+    ``starts`` are their values, for the hooks of plugins. ``targets`` are the nodes whose gradients
+    are asked for, by default all leaves. ``retain_graph`` keeps the values that nodes saved,
+    ``retain_grads`` returns the gradient of every visited value. ``callbacks`` are called, each
+    with the gradient of its target as soon as that is final, and may replace it. Without
+    ``beyond``, gradients do not go on from one target to another: this pass is a part of another
+    one, in which they will, so that no hook on a target is called with its part.
     """
     mode = current_mode()
     this, arrivals = Pass(), Arrivals(not create_graph)
@@ -82,7 +80,7 @@ def run_pass(
         this.aim([node for node, _ in seeds], list(targets), beyond)
     if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
         this.callbacks = callbacks or this.callbacks
-        this.awaited = uses([node for node, _ in seeds], this.path)
+        this.awaited = last_uses([node for node, _ in seeds], this.path)
         this.plain = False
     try:
         if this.hooks is None and not create_graph:
@@ -103,8 +101,7 @@ def run_pass(
 class Pass:
     """One reverse pass: what is asked of it, and the gradients that are on their way.
 
-    Most often nothing is asked but the gradients of all leaves, as the class has it: what is looked
-    up there is no attribute that each pass has to set.
+    Most often these are the gradients of all leaves, as the class has it: no pass has to set that.
     """
 
     # What has arrived at nodes that are yet to run.
@@ -115,8 +112,8 @@ class Pass:
     ends: Set[int] = frozenset()
     path: set[int] | None = None
     callbacks: ByNode[Callback] = ByNode()  # of which nobody changes one
-    # Where someone waits for the gradients of leaves: how many uses of each are yet to run. When
-    # none is left, the leaf need not wait for its turn.
+    # Where someone waits for the gradients of leaves: the oldest node that uses each. When it has
+    # run, the leaf need not wait for its turn.
     awaited: dict[int, int] | None = None
     # The active plugins, and the same if they look at rules.
     hooks: ActiveHooks | None = None
@@ -280,10 +277,9 @@ class Pass:
     def settle(self, awaited: dict[int, int], node: Node) -> None:
         """Let leaves arrive whose last use has run."""
         for edge in edges_of(node):
-            if edge is None or edge[RANK] not in awaited:
+            if edge is None or awaited.get(edge[RANK]) != node[RANK]:
                 continue
-            awaited[edge[RANK]] -= 1
-            if awaited[edge[RANK]] == 0 and edge[RANK] in self.arrivals.gradients:
+            if edge[RANK] in self.arrivals.gradients:
                 self.arrivals.queue.remove(edge)
                 heapify(self.arrivals.queue)
                 self.meet(edge, self.arrivals.gradients.pop(edge[RANK]))
@@ -337,29 +333,21 @@ class Pass:
                 return arrivals.overwrite(op, node, taken, g, owned)
         if isinstance(g, Parts):
             g = completed(node, g, self.create_graph)
-        if not masked:
-            return self.apply(compiled.backward, node, taken, g)
-        with op.domain.backend.quiet():
-            return self.apply(compiled.guarded, node, taken, g)
-
-    def apply(self, backward: Backward, node: Node, taken: Node, g: Any) -> Pairs:
-        """Call a backward function on raw arrays or Variables, observed or not."""
-        op: Call = node[OP]
-        saved, edges = node[FIRST : op.first], taken[op.first :]
+        rules = compiled.guarded if masked else compiled.backward
         if self.create_graph:
-            values = op.domain.connected(node, saved)
-            compute = partial(backward, g, [*node[:FIRST], *values, *edges], op.domain.namespace)
-        elif (
-            op.compiled.accumulate is not None
-            and self.observers is None
-            and self.arrivals.accumulate(op, taken, g)
-        ):
-            return ()
+            values = op.domain.connected(node, node[FIRST : op.first])
+            recorded = [*node[:FIRST], *values, *taken[op.first :]]
+            compute = partial(rules, g, recorded, op.domain.namespace)
+        elif compiled.accumulate is not None and self.observers is None:
+            compute = partial(arrivals.accumulate, op, g, taken)
         else:
-            compute = partial(backward, g, taken)
-        if self.observers is None:
+            compute = partial(rules, g, taken)
+        if self.observers is not None:
+            compute = partial(self.observers.backward, compute, node, g)
+        if not masked:
             return compute()
-        return self.observers.backward(compute, node, g)
+        with op.domain.backend.quiet():
+            return compute()
 
 
 def replaced(hook: Callable[[Any], Any], g: Any, domain: Any, create_graph: bool) -> Any:

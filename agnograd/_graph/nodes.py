@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -105,6 +106,16 @@ class Output(list[Any]):
         self.siblings = siblings  # the shape and dtype of every output
 
 
+class Parts(dict[int, tuple[Output, Any]]):
+    """The gradients that have arrived at an op with several results, by the result's number."""
+
+    def __add__(self, other: Parts) -> Parts:
+        """Add others: nothing else refers to these."""
+        for number, (output, g) in other.items():
+            self[number] = output, (self[number][1] + g if number in self else g)
+        return self
+
+
 def edges_of(node: Edge) -> Sequence[Edge | None]:
     """Return the nodes that made an op's inputs, None for constants; of an output, its op."""
     return node[node[OP].first :]
@@ -179,6 +190,13 @@ def is_variable(x: object) -> bool:
 def raw_gradient(g: Any) -> Any:
     """Return a gradient as hooks see it, a raw array; under ``create_graph`` it is a Variable."""
     return g._raw if is_variable(g) else g
+
+
+def on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
+    """Return a context in which work goes to the device of a node's gradient."""
+    if isinstance(g, Parts):
+        _, g = next(iter(g.values()))  # of one of several outputs
+    return domain_at(node).backend.on_device(raw_gradient(g))
 
 
 class HookHandle:

@@ -84,11 +84,11 @@ def within(path: set[int], node: Edge) -> Edge | None:
     return node[: len(node) - len(edges)] + kept if any(kept) else None
 
 
-def uses(roots: Iterable[Edge], path: set[int] | None) -> dict[int, int]:
-    """Return how many times each leaf is an input of a node that a pass will visit."""
-    counts: dict[int, int] = {}
+def last_uses(roots: Iterable[Edge], path: set[int] | None) -> dict[int, int]:
+    """Return, by ranks, the last of the nodes that use a leaf and that a pass will visit."""
+    last: dict[int, int] = {}
     for node in reachable(roots):
         for edge in edges_of(node) if path is None or node[RANK] in path else ():
-            if isinstance(edge, Leaf) and (path is None or edge[RANK] in path):
-                counts[edge[RANK]] = counts.get(edge[RANK], 0) + 1
-    return counts
+            if isinstance(edge, Leaf):
+                last[edge[RANK]] = max(node[RANK], last.get(edge[RANK], node[RANK]))
+    return last
