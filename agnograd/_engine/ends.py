@@ -117,11 +117,7 @@ def gradients(
     targets = nodes_of(wanted, "inputs")
     seeds = seeds_of(pairs, create_graph)
     found = run_pass(
-        seeds,
-        starts=pairs,
-        targets=targets,
-        create_graph=create_graph,
-        retain_graph=retain_graph,
+        seeds, starts=pairs, targets=targets, create_graph=create_graph, retain_graph=retain_graph
     )
     reached = [found.get(node[RANK]) for node in targets]
     if None in reached and not allow_unused:
