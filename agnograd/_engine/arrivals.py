@@ -37,15 +37,12 @@ class Arrivals:
         self.elements: dict[int, Elements] = {}
         # The nodes, newest first: a heap.
         self.queue: list[Node] = []
-        # Leaves that need no place in it: nobody looks at their gradients in this pass, and they
-        # are given them at its end.
+        # Leaves that need no place in it: they get their gradients at the end of the pass.
         self.leaves: list[Leaf] = []
-        # Where the gradient was made here: it is changed in place. All other gradients are kept as
-        # the rules gave them, and may be shared.
+        # Where the gradient was made here, and is changed in place. All others may be shared.
         self.owned: set[int] = set()
         # Nodes that a gradient reaches through an op that leaves elements out, such as `where`:
-        # there a zero may mean that nothing is asked, and an infinite derivative is none of its
-        # business. Empty for programs without such ops, which pay nothing for it.
+        # there a zero may mean that nothing is asked, whatever the derivative is.
         self.masked: set[int] = set()
         # The gradients that are asked for, as they become complete.
         self.final: ByNode[Any] = ByNode()

@@ -1,9 +1,7 @@
 """Large cotangents on their way through element-wise ops: block by block, not op by op.
 
-Op by op, each product and each sum of a rule reads and writes as much memory as its arrays have.
-Where ops are element-wise, a block of elements can go through the rules of all of them at once:
-from the cotangent of the newest to the gradients of what the oldest were computed from, without
-leaving the processor's cache.
+Op by op, each product and each sum of a rule reads and writes as much memory as its arrays have. A
+block of elements can go through the rules of a stretch of such ops in the processor's cache.
 """
 
 from __future__ import annotations
@@ -23,10 +21,9 @@ from agnograd._graph.nodes import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edge
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-# Up to how many elements a gradient is held until the next one is made. It was the last of many
-# arrays, and all of the others are free when it is given out. If nobody keeps it, C libraries hand
-# all that memory back to the system, and the next program waits for each page of it again. Above
-# 32 MiB, at eight bytes, they never let arrays share the memory that they may keep.
+# Up to how many elements a gradient is held until the next one is made. It is the last of many
+# arrays: if it were freed, too, C libraries would hand all that memory back to the system, and the
+# next pass would wait for each page. Above 32 MiB, at eight bytes, they do so in any case.
 _HELD = 2**22
 
 
@@ -84,8 +81,7 @@ class _Step(NamedTuple):
     def run(self, arrived: dict[int, Any], owned: set[int], part: slice, ones: Any) -> None:
         """Take the cotangent of a block from what has arrived, and add what its rules make.
 
-        Sums are made here, and are changed in place. ``ones`` is the block of ones that the pass
-        of the block begins with, if it does.
+        Sums are made here, and are changed in place. ``ones`` is the block of ones to begin with.
         """
         flat = self.flat
         g = arrived.pop(flat[RANK], None)

@@ -13,17 +13,16 @@ _SMALL = _ENOUGH // 4
 
 
 class Pending:
-    """A gradient to which parts may be added later.
+    """A gradient of which parts wait; ``node`` is one of those whose rule gives them.
 
-    ``node`` is one of those whose rule gives a part, ``cotangents`` are those of the parts that
-    wait. ``total`` is what else has arrived: an array that is changed in place, or None.
+    ``total`` is what else has arrived: an array that is changed in place, or None.
     """
 
     __slots__ = ("cotangents", "node", "total")
 
     def __init__(self, node: Node, total: Any) -> None:
         self.node, self.total = node, total
-        self.cotangents: list[Any] = []
+        self.cotangents: list[Any] = []  # of the parts
 
     def __iadd__(self, g: Any) -> Self:
         """Add an array to what has arrived."""
@@ -41,8 +40,7 @@ class Pending:
 class Elements(Pending):
     """The gradient of an array that was read one element at a time, from a loop over ``x[i]``.
 
-    What arrives is added to the array's gradient all at once: one element after the other costs
-    several times as much, if they are more than a few. ``keys`` are where elements were read.
+    ``keys`` are where. Many are added at once: that costs a fraction of one after the other.
     """
 
     __slots__ = ("keys",)
@@ -64,10 +62,7 @@ class Elements(Pending):
 
 
 def _joined(keys: list[Any], xp: Any) -> Any:
-    """Return one key of integer arrays for many of integers, or None if there are others.
-
-    All of them read one element: each is an integer, or a tuple of one for each axis.
-    """
+    """Return one key of integer arrays for many that are integers, or tuples of such, or None."""
     try:
         places = xp.asarray(keys, dtype=xp.int64)
     except (TypeError, ValueError):
@@ -80,9 +75,8 @@ def _joined(keys: list[Any], xp: Any) -> Any:
 class Products(Pending):
     """The gradient of an array that many small products share, as the weights of a network in time.
 
-    The gradient of several products is that of one, whose other factors and cotangents are theirs
-    one after the other: it takes one call where they take two each. ``shared`` says which of the
-    op's inputs is shared, ``ndim`` how many axes the ``others`` and the cotangents have.
+    It is that of one product, whose other factor and cotangent are theirs one after the other: one
+    call in place of two each. ``ndim`` says how many axes the ``others`` and the cotangents have.
     """
 
     __slots__ = ("backward", "count", "dtype", "ndim", "others", "shared", "size")

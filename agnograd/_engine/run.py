@@ -106,14 +106,13 @@ class Pass:
 
     # What has arrived at nodes that are yet to run.
     arrivals: Arrivals
-    # The ranks of the nodes whose gradients are asked for, of those from which none goes on, and
-    # of all nodes on the way to them; None for all nodes.
+    # The nodes whose gradients are asked for, those from which none goes on, and those on the way
+    # to them (None for all): ranks.
     targets: Set[int] = frozenset()
     ends: Set[int] = frozenset()
     path: set[int] | None = None
     callbacks: ByNode[Callback] = ByNode()  # of which nobody changes one
-    # Where someone waits for the gradients of leaves: the oldest node that uses each. When it has
-    # run, the leaf need not wait for its turn.
+    # If someone waits for leaves, the oldest node that uses each: then its gradient is final.
     awaited: dict[int, int] | None = None
     # The active plugins, and the same if they look at rules.
     hooks: ActiveHooks | None = None
@@ -160,8 +159,7 @@ class Pass:
         node: Any = heappop(queue)
         try:
             while True:
-                # The consumers of the newest node are newer still and have run: its gradient is
-                # whole.
+                # All that used its value is newer, and has run: the node's gradient is whole.
                 g, step = gradients.pop(node[RANK]), node[OP].step
                 if arrivals.special:
                     reached = self.look(node, g)
@@ -329,7 +327,7 @@ class Pass:
                 arrivals.own(edge, compiled.add(g, node, arrivals.buffer(edge, op.domain)))
                 return ()
             if compiled.overwrite is not None:
-                owned = node[RANK] in arrivals.owned and not arrivals.final.has(node)
+                owned = node[RANK] in arrivals.owned and node[RANK] not in arrivals.final
                 return arrivals.overwrite(op, node, taken, g, owned)
         if isinstance(g, Parts):
             g = completed(node, g, self.create_graph)

@@ -64,15 +64,13 @@ class Compiled:
 
 
 class Plan(NamedTuple):
-    """What nodes of an op save: names, and what each value is.
-
-    ``masks`` says of a node whether the op left elements of its inputs out. ``whole`` is the call
-    whose nodes save all that rules name, if nodes of this one do not.
-    """
+    """What nodes of an op save: names, and what each value is."""
 
     names: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
+    # Whether the op left elements of its inputs out, from a node.
     masks: Callable[[Node], bool] | None = None
+    # The call whose nodes save all that rules name, if these do not.
     whole: Call | None = None
 
 
@@ -121,8 +119,8 @@ class Call:
     reads: bool
     # Whether nodes have a turn of their own in a pass: those that read one element need none.
     turn: bool
-    # What takes the place of a node's op and saved values when they are freed. None for a call that
-    # is in only one node: it changes in its place, since hooks are to see one object.
+    # What takes the place of a node's op and saved values. None for a call that is in only one
+    # node: it changes itself, since hooks are to see one object.
     freed: tuple[Any, ...] | None
     # What restores saved values: the plugins that packed them, if any did.
     hooks: ActiveHooks | None
@@ -173,10 +171,7 @@ class Call:
         return self, *(None,) * (self.first - FIRST)
 
     def reading_leaf(self) -> Call:
-        """Return what stands for calls that read one element of a leaf: nodes keep only the key.
-
-        The leaf, to which their edge goes, knows its shape and dtype.
-        """
+        """Return what stands for calls that read one element of a leaf: nodes keep only the key."""
         call, whole = Call(self.name, self.chapter, self.domain), self.compiled
         call.saves(Plan(self.plan.names[:1], self.plan.sources[:1], whole=self))
         call.share()
@@ -194,10 +189,7 @@ class Call:
         return self.variant("watched", reads=False, turn=True, step=None)
 
     def variant(self, name: str, **other: Any) -> Call:
-        """Return a call that differs in some attributes, one for all that are made so.
-
-        A call that is in only one node becomes it.
-        """
+        """Return a call with other attributes, one for all; one that is in one node becomes it."""
         known, key = self.compiled.variants, (name, self.hooks)
         if self.freed is not None and key in known:
             return known[key]

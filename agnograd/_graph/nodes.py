@@ -4,9 +4,8 @@ A node is a plain list::
 
     [rank, watch, op, *saved, *edges]
 
-Python makes a list in a quarter of the time that it takes for an object with named attributes, and
-the garbage collector, which visits every node again and again while a graph grows, finds one
-object where it would find three. An op of a microsecond notices both.
+Python makes a list in a quarter of the time that an object with named attributes takes, and the
+garbage collector, which visits nodes again and again, finds one object where it would find three.
 
 ``rank`` is the node's number: newer nodes rank lower, so that the smallest of some nodes is the
 newest one, and no two have the same. ``watch`` is what a user asked to see of the gradient, or
@@ -38,10 +37,7 @@ RANK, WATCH, OP, FIRST = range(4)
 
 
 class NoOp:
-    """What leaves and outputs have for an op: there is nothing to run.
-
-    That of a leaf whose gradient nobody watches is ``UNWATCHED``.
-    """
+    """What leaves and outputs have for an op; ``UNWATCHED`` is that of an unwatched leaf."""
 
     name = "leaf"
     reads = False
@@ -57,9 +53,8 @@ class NoOp:
 _NO_OP, UNWATCHED = NoOp(), NoOp()
 UNWATCHED.turn = False
 
-# Taking the next number of a range is one C call, hence atomic: threads never share a rank. (That
-# of an itertools.count takes longer, if it counts down.) The ops do it themselves: to call `next`
-# takes three quarters of calling a method of it.
+# Taking the next number of a range is one C call, hence atomic: threads never share a rank. (An
+# itertools.count takes longer, if it counts down.) Ops call `next`, which is faster than a method.
 ranks = iter(range(0, -(2**62), -1))
 next_rank = ranks.__next__
 
@@ -157,10 +152,6 @@ class ByNode(dict[int, tuple[Edge, T]]):
         """Return what belongs to a node, or None."""
         return self.get(node[RANK], (node, None))[1]
 
-    def has(self, node: Edge | None) -> bool:
-        """Return whether anything belongs to a node."""
-        return node is not None and node[RANK] in self
-
 
 class Watch:
     """What a user asked to see of one value's gradient: hooks, and whether to retain it."""
@@ -178,8 +169,7 @@ def watch(node: Edge) -> Watch:
     if node[WATCH] is None:
         node[WATCH] = Watch()
         node[OP] = node[OP].watched()
-    found: Watch = node[WATCH]
-    return found
+    return node[WATCH]  # type: ignore[no-any-return]
 
 
 def is_variable(x: object) -> bool:
@@ -205,8 +195,7 @@ class HookHandle:
     __slots__ = ("_hooks", "_key")
 
     def __init__(self, hooks: dict[int, Callable[[Any], Any]], key: int) -> None:
-        self._hooks = hooks
-        self._key = key
+        self._hooks, self._key = hooks, key
 
     def __repr__(self) -> str:
         return f"<hook on a gradient, {'active' if self._key in self._hooks else 'removed'}>"

@@ -168,7 +168,7 @@ class GradManager:
 
     def _depends(self, node: Edge | None, start: int) -> bool:
         # Newer nodes rank lower. What was recorded since the start depends on what is attached.
-        return self._attached.has(node) or (
+        return (node is not None and node[RANK] in self._attached) or (
             node is not None and node[RANK] < start and not isinstance(node, Leaf)
         )
 
