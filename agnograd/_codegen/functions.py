@@ -136,14 +136,15 @@ def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
     """Give a call its backward functions, each of which is compiled when it is called first."""
 
     def put(attribute: str, source: Callable[[], str]) -> None:
+        holder = call if attribute == "step" else call.compiled
+
         @cache
         def compiled() -> Callable[..., Any]:
             function = function_from(source(), scope)
             function.__defaults__ = (call.domain.raw,)
-            call.becomes(attribute, function)
+            setattr(holder, attribute, function)
             return function
 
-        holder = call if attribute == "step" else call.compiled
         setattr(holder, attribute, lambda *arguments: compiled()(*arguments))
 
     own = _pullbacks(op, call, scope)

@@ -189,28 +189,22 @@ class Pass:
 
     def look(self, node: Edge, g: Any) -> Edge | None:
         """Take a step if the op and its gradient are plain ones; visit the node otherwise."""
-        op, arrivals = node[OP], self.arrivals
+        op, arrivals, observers = node[OP], self.arrivals, self.observers
         if op.step is None or not self.plain or Backend.switching:
             return self.visit(node, g)
         masked = node[RANK] in arrivals.masked
-        if self.observers is not None and not masked:
-            return self.observe(self.observers, node, g)
-        if self.observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
+        if observers is not None and not masked:  # a step between the hooks of plugins
+            pairs = observers.backward(partial(op.compiled.backward, g, node), node, g)
+            if not self.retain_graph:
+                node[OP : op.first] = op.freed or op.when_freed()
+            return self.hand_on(pairs, op.domain)
+        if observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
             return self.visit(node, g)
         step = op.step
         if masked:
             arrivals.mask(node)
             step = op.compiled.guarded_step
-        reached: Edge | None = step(g, node, arrivals.gradients, arrivals, self.retain_graph)
-        return reached
-
-    def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
-        """Take a step between the hooks of plugins."""
-        op: Call = node[OP]
-        pairs = observers.backward(partial(op.compiled.backward, g, node), node, g)
-        if not self.retain_graph:
-            node[OP : op.first] = op.freed or op.when_freed()
-        return self.hand_on(pairs, op.domain)
+        return step(g, node, arrivals.gradients, arrivals, self.retain_graph)  # type: ignore[no-any-return]
 
     def visit(self, node: Edge, g: Any) -> Edge | None:
         """Visit a node that is not a plain op, or in a pass of which more is asked."""

@@ -144,15 +144,6 @@ class Call:
         gone = copy(self)
         self.freed = gone.freed = gone.when_freed()
 
-    def becomes(self, attribute: str, function: Callable[..., Any]) -> None:
-        """Set a compiled function, or the step of this call and of its variants."""
-        if attribute != "step":
-            setattr(self.compiled, attribute, function)
-            return
-        for call in (self, *self.compiled.variants.values()):
-            if call.step is not None:
-                call.step = function
-
     def observed(self, parameters: Mapping[str, Any]) -> Call:
         """Return what stands for one call that hooks observe: one is made for each of them."""
         call = _new(Call)
