@@ -96,11 +96,12 @@ class Call:
         "compiled",
         "domain",
         "first",
+        "found_location",
         "freed",
         "hooks",
+        "location_sought",
         "name",
         "parameters",
-        "place",
         "plan",
         "reads",
         "step",
@@ -125,14 +126,15 @@ class Call:
     # What restores saved values: the plugins that packed them, if any did.
     hooks: ActiveHooks | None
     parameters: Mapping[str, Any]
-    # Where the user called the op; ``SOUGHT`` while the forward call runs, and it can be found.
-    place: object
+    # While the forward call runs, its place can be found.
+    location_sought: bool
+    found_location: str | None
 
     def __init__(self, name: str, chapter: str, domain: Domain) -> None:
         self.name, self.domain, self.compiled = name, domain, Compiled(chapter)
         self.parameters = {}
-        self.step = self.freed = self.hooks = self.place = None
-        self.reads, self.turn = False, True
+        self.step = self.freed = self.hooks = self.found_location = None
+        self.reads, self.turn, self.location_sought = False, True, False
         self.saves(Plan())
 
     def saves(self, plan: Plan) -> None:
@@ -150,8 +152,8 @@ class Call:
         call.name, call.domain, call.compiled = self.name, self.domain, self.compiled
         call.plan, call.first, call.step = self.plan, self.first, self.step
         call.reads, call.turn = False, True
-        call.freed = call.hooks = None
-        call.parameters, call.place = parameters, SOUGHT
+        call.freed = call.hooks = call.found_location = None
+        call.parameters, call.location_sought = parameters, True
         return call
 
     def when_freed(self) -> tuple[Any, ...]:
@@ -197,9 +199,9 @@ class Call:
     @property
     def location(self) -> str | None:
         """Where the user's code called the op, or None if no hook asked for it in time."""
-        if self.place is SOUGHT:
-            self.place = _caller(sys._getframe(1))
-        return self.place  # type: ignore[return-value]
+        if self.location_sought and self.found_location is None:
+            self.found_location = _caller(sys._getframe(1))
+        return self.found_location
 
     @property
     def backend(self) -> Backend:
@@ -214,7 +216,6 @@ class Call:
         return f"<op {self.name} on {self.backend.name}>"
 
 
-SOUGHT = object()
 _new = object.__new__
 
 

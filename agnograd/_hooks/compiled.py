@@ -15,7 +15,6 @@ from typing import Any
 
 import pluggy
 
-from agnograd._graph.calls import SOUGHT
 from agnograd._hooks.state import QUIET, current_mode, set_mode
 from agnograd._util.deferred import function_from
 
@@ -111,7 +110,6 @@ class Dispatch:
             "_mode": current_mode,
             "_set": set_mode,
             "_quiet": QUIET,
-            "_sought": SOUGHT,
         }
 
     def function(self, name: str) -> Callable[..., Any]:
@@ -134,7 +132,7 @@ class Dispatch:
             results=indent(results, " " * 8),
             after=self._call("forward_postprocess", 12),
             op="kind.observed(parameters)" if asked else "kind",
-            returned="if op.place is _sought: op.place = None" if asked else "pass",
+            returned="op.location_sought = False" if asked else "pass",
             **self._marks("forward_postprocess"),
         )
         return self._compiled(source, _several=_several)
