@@ -68,7 +68,7 @@ def backward_source(op: Op, manner: Manner, pullbacks: Pullbacks) -> str:
     )
 
 
-def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> str:
+def step_source(op: Op, pullbacks: Pullbacks, looks: bool) -> str:
     """Write ``(g, node, gradients, arrivals, keep) -> edge or None``.
 
     The gradients go to where the edges' gradients arrive, only of raw arrays. The first edge that
@@ -79,11 +79,11 @@ def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> st
         gradients, returning = _handed_on_each(op), ["return None"]
     elif len(op.differentiable) == 1:
         (name,) = op.differentiable
-        gradients = _gradients(op, manner, pullbacks)
+        gradients = _gradients(op, "plain", pullbacks)
         returning = [*_arrival(op, name, looks), "return None"]
     else:
-        gradients, returning = _handed_on(op, manner, pullbacks, looks), ["return _first"]
-    source = filled(
+        gradients, returning = _handed_on(op, pullbacks, looks), ["return _first"]
+    return filled(
         _STEP,
         name=_name(op),
         unpacking=[_unpacking(op)],
@@ -91,11 +91,6 @@ def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> st
         freeing=_freeing(op),
         returning=returning,
     )
-    computes = any(rule.function not in (1, -1) for rule in op.rules.values())
-    if manner == "guarded" and computes:  # what is not finite, of elements that are left out
-        head, *body = source.splitlines()
-        source = "\n".join([head, "    with _quiet():", *indented(body)]) + "\n"
-    return source
 
 
 def _name(op: Op) -> str:
@@ -110,15 +105,15 @@ def _handed_on_each(op: Op) -> Iterator[str]:
     yield "        arrivals.add(_edge, _grad, _domain)"
 
 
-def _handed_on(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
+def _handed_on(op: Op, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
     """Compute the gradients of several inputs, and hand each on at once."""
     if not pullbacks.keys() >= set(op.differentiable):
-        yield from _conjugated(op, manner)
+        yield from _conjugated(op, "plain")
     yield "_first = None"
     if op.product and not pullbacks:  # whose results may be shared
-        yield from _square(op, manner)
+        yield from _square(op)
     for name in op.differentiable:
-        gradient = _gradient(op, name, manner, pullbacks)
+        gradient = _gradient(op, name, "plain", pullbacks)
         lines = [*gradient, *_arrival(op, name, looks)]
         if name in op.stacks:
             lines = [*_joining(op, name), *indented(lines)]
@@ -126,11 +121,11 @@ def _handed_on(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> Ite
         yield from indented(lines)
 
 
-def _square(op: Op, manner: Manner) -> Iterator[str]:
+def _square(op: Op) -> Iterator[str]:
     """Add the two gradients of ``x * x`` up here: they are the same."""
     one, other = op.differentiable
     yield f"if _{one}_edge is _{other}_edge and {one} is {other}:"
-    yield from indented(_gradient(op, one, manner, {}))
+    yield from indented(_gradient(op, one, "plain", {}))
     yield f"    _{one}_grad += _{one}_grad"  # a new array, which nothing else refers to
     yield from indented(_arrival(op, one, looks=False))
     yield f"    _{one}_edge = _{other}_edge = None"

@@ -83,12 +83,11 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
             "_count": domain.count,
             "_domain": domain,
             "_float64": domain.dtype_or_none("float64"),
-            "_guarded": partial(guarded, domain.raw),
+            "_guarded": partial(guarded, domain),
             "_inexact": domain.inexact_dtypes,
             "_kernel": kernel,
             "_large": domain.large,
             "_plain": domain.plain_types,
-            "_quiet": domain.backend.quiet,
             "_raw": domain.raw,
             "_viewable": domain.viewable_types,
             "_view": partial(domain.view if op.outputs == "one" else domain.views, op),
@@ -115,6 +114,7 @@ def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> Call:
     compiled.optional = op.outputs == "optional"
     compiled.negates = op.negation
     compiled.works = works(op)
+    compiled.guards = multiplies(op)
     if op.status == "missing":
         compiled.backward = compiled.guarded = missing(op, domain)
     elif op.rules:
@@ -156,13 +156,10 @@ def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
     if call.compiled.works is not None:
         put("of_ones", lambda: backward_source(op, "ones", called))
     if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
-        put("step", lambda: _step_source(op, "plain", own, call, scope))
-        put("guarded_step", lambda: _step_source(op, "guarded", {}, call, scope))
+        put("step", lambda: _step_source(op, own, call, scope))
 
 
-def _step_source(
-    op: Op, manner: Manner, own: Mapping[str, str], call: Call, scope: dict[str, Any]
-) -> str:
+def _step_source(op: Op, own: Mapping[str, str], call: Call, scope: dict[str, Any]) -> str:
     scope["xp"] = call.domain.raw
     scope |= {f"_{name}_shared": _shared(op, name, call.plan.names) for name in op.stacks}
     # A small cotangent may become a large gradient. That of a product of small matrices may, too,
@@ -171,7 +168,7 @@ def _step_source(
     looks = call.domain.large is not None and bool(kinds & {"linear", "vjp"})
     scope["_Products"] = Products
     pullbacks = {name: partial(_written, scope, name, given) for name, given in own.items()}
-    return step_source(op, manner, pullbacks, looks)
+    return step_source(op, pullbacks, looks)
 
 
 def _called(name: str, given: str, otherwise: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._engine.pending import PENDING, Elements, Pending, Products, Shared
 from agnograd._graph.calls import Call, Pairs
-from agnograd._graph.nodes import FIRST, OP, RANK, ByNode, Leaf, Node, Parts, edges_of
+from agnograd._graph.nodes import FIRST, OP, RANK, ByNode, Leaf, Node, Parts, edges_of, raw_gradient
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -83,10 +83,22 @@ class Arrivals:
         """Let what goes on from a node be masked, instead of what arrives there."""
         self.masked.discard(node[RANK])
         for edge in edges_of(node):
-            if edge is not None:
+            if edge is not None and type(edge) is not Leaf and not edge[OP].reads:
                 self.masked.add(edge[RANK])
-                if edge[OP].reads:  # its cotangent may go on without a turn of its own
-                    self.masked.add(edge[-1][RANK])
+
+    def zeros(self, node: Node, g: Any) -> bool | None:
+        """Return whether zeros of a cotangent may mean that nothing is asked; None if unknown.
+
+        What arrives at a masked node without any asks for all elements.
+        """
+        if node[RANK] not in self.masked:
+            return False
+        op = node[OP]
+        raw = g if self.in_place else raw_gradient(g)
+        zeros = op.domain.backend.has_zeros(raw) if op.compiled.guards else None
+        if zeros is False:
+            self.masked.remove(node[RANK])
+        return zeros
 
     def own(self, node: Node, g: Any) -> None:
         """Put a gradient that may be changed in place where a node's gradient is."""
@@ -120,6 +132,7 @@ class Arrivals:
         elements = Elements(reading, self.buffer(node, reading[OP].domain))
         if type(node) is not Leaf:
             self.special = True
+            self.masked.add(rank)  # what is not read is left out
         elif rank not in self.gradients:
             self.leaves.append(node)
             self.gradients[rank] = elements
@@ -175,6 +188,16 @@ class Arrivals:
             if edge is not None and total is not None:
                 self.own(edge, total)
         return ()
+
+
+def leaves_out(node: Node, g: Any) -> bool:
+    """Return whether an op, whose cotangent this is, leaves elements of its inputs out."""
+    if isinstance(g, Parts):  # nothing depends on some of its results
+        output, _ = next(iter(g.values()))
+        if len(g) < len(output.siblings):
+            return True
+    masks = node[OP].plan.masks
+    return masks is not None and masks(node)
 
 
 def completed(node: Node, arrived: Parts, create_graph: bool) -> list[Any]:

@@ -6,7 +6,6 @@ block of elements can go through the rules of a stretch of such ops in the proce
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,7 +37,7 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     whole = None if start[RANK] <= arrivals.tried else backend.flat(g)
     if whole is None:
         return False
-    steps, ends = _stretch(start, g.shape, arrivals.queue)
+    steps, ends = _stretch(start, g.shape, arrivals)
     working = sum(step.works for step in steps)
     adds = any(end[RANK] in arrivals.gradients for end in ends)
     if working == 0 or (working == 1 and not adds):  # no array of intermediate results is spared
@@ -130,17 +129,20 @@ def _step_of(node: Node, shape: tuple[int, ...]) -> _Step | None:
 
 
 def _stretch(
-    start: Node, shape: tuple[int, ...], queue: Sequence[Edge]
+    start: Node, shape: tuple[int, ...], arrivals: Arrivals
 ) -> tuple[list[_Step], list[Edge]]:
     """Return the steps of the stretch that begins at a node, newest first, and what it ends at.
 
     All consumers of a step are steps: a node that another one may yet send a gradient to is an end.
     """
+    queue, masked = arrivals.queue, arrivals.masked
     steps, ends, reached, seen = [], [], [start], {start[RANK]}
     newest = queue[0][RANK] if queue else inf  # of the nodes that run before the older ones
     while reached:
         node: Any = heappop(reached)
-        passes = node is start or (node[RANK] < newest and node[WATCH] is None)
+        passes = node is start or (
+            node[RANK] < newest and node[WATCH] is None and node[RANK] not in masked
+        )
         step = _step_of(node, shape) if passes else None
         if step is None:
             ends.append(node)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agnograd._graph.calls import Call, Pairs
 from agnograd._graph.nodes import FIRST, OP, Edge, Node
 from agnograd._hooks.state import current_mode
 from agnograd._ops.rule_helpers import is_python_scalar
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
 
 
 class Negative:
@@ -70,20 +73,37 @@ def backward(g: Any, node: Node) -> Pairs:
     return (edge, product), (other, None if other is None else -product)
 
 
-def guarded(raw: Any, g: Any, partial: Any, xp: Any) -> Any:
+def of_masked(op: Call, node: Node, g: Any, zeros: bool | None) -> Pairs:
+    """Return what a rule makes of a raw cotangent some of whose zeros may ask for nothing.
+
+    If it is known that there are zeros, the rule is guarded only where that makes a difference: to
+    look for NaN in its results takes less time.
+    """
+    backend = op.domain.backend
+    with backend.quiet():
+        if zeros:
+            pairs = op.compiled.backward(g, node)
+            for edge, part in pairs:
+                if edge is not None and backend.has_nan(part):
+                    break
+            else:
+                return pairs
+        return op.compiled.guarded(g, node)
+
+
+def guarded(domain: Domain, g: Any, partial: Any, xp: Any) -> Any:
     """Return ``g * partial``, but 0 where g is 0 and the partial derivative is not finite.
 
     It is the derivative that is replaced, not the product, which stays linear in g: where a
-    cotangent happens to be 0, its own derivative is as before. Raw arrays, whose namespace is
-    ``raw``, have none: there any derivative may be replaced where g is 0. A product that is
-    recorded leaves elements out itself, and forward mode is told: what its derivatives make of
-    these elements is guarded alike.
+    cotangent happens to be 0, its own derivative is as before. Raw arrays have none: there any
+    derivative may be replaced where g is 0. A product that is recorded leaves elements out itself,
+    and forward mode is told: what its derivatives make of these elements is guarded alike.
     """
     if is_python_scalar(partial):
         if partial - partial == 0:  # it is finite
             return g * partial
         partial = xp.full_like(g, partial)
-    if xp is raw:
+    if xp is domain.raw:
         return g * xp.where(g == 0, 0.0, partial)
     idle = xp.logical_and(g == 0, xp.logical_not(xp.isfinite(partial)))
     product = g * xp.where(idle, 0.0, partial)

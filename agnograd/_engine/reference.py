@@ -13,7 +13,7 @@ from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import completed
+from agnograd._engine.arrivals import completed, leaves_out
 from agnograd._graph.calls import Pairs, note
 from agnograd._graph.nodes import FIRST, OP, RANK, Node, Parts, on_device
 
@@ -72,8 +72,7 @@ def _by_rules(this: Pass, node: Node, taken: Node, g: Any) -> Pairs:
     op = node[OP]
     saved, edges = op.unpack(node[FIRST : op.first]), taken[op.first :]
     masked = node[RANK] in this.arrivals.masked  # a gradient reached it through an op like `where`
-    masks = op.plan.masks
-    if masked or (masks is not None and masks([*node[:FIRST], *saved, *edges])):
+    if masked or leaves_out([*node[:FIRST], *saved, *edges], g):
         this.arrivals.mask(node)
     if isinstance(g, Parts):
         g = completed(node, g, this.create_graph)

@@ -8,9 +8,10 @@ from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import Arrivals, completed
+from agnograd._engine.arrivals import Arrivals, completed, leaves_out
 from agnograd._engine.blocks import in_blocks
 from agnograd._engine.pending import PENDING, Pending
+from agnograd._engine.products import of_masked
 from agnograd._graph.calls import Call, Pairs, note
 from agnograd._graph.nodes import (
     FIRST,
@@ -151,7 +152,7 @@ class Pass:
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         arrivals, keep = self.arrivals, self.retain_graph
-        gradients, queue = arrivals.gradients, arrivals.queue
+        gradients, queue, masked = arrivals.gradients, arrivals.queue, arrivals.masked
         if Backend.switching or not self.plain:  # then no node takes a step
             arrivals.special = True
         if not queue:
@@ -161,7 +162,7 @@ class Pass:
             while True:
                 # All that used its value is newer, and has run: the node's gradient is whole.
                 g, step = gradients.pop(node[RANK]), node[OP].step
-                if arrivals.special:
+                if arrivals.special or (masked and node[RANK] in masked):
                     reached = self.look(node, g)
                 elif step is None:
                     reached = self.visit(node, g)
@@ -200,11 +201,15 @@ class Pass:
             return self.hand_on(pairs, op.domain)
         if observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
             return self.visit(node, g)
-        step = op.step
-        if masked:
+        zeros = arrivals.zeros(node, g) if masked and op.compiled.guards else None
+        if masked and zeros is not False:
             arrivals.mask(node)
-            step = op.compiled.guarded_step
-        return step(g, node, arrivals.gradients, arrivals, self.retain_graph)  # type: ignore[no-any-return]
+            if op.compiled.guards or op.compiled.works is None:  # what is not finite may come up
+                pairs = of_masked(op, node, g, zeros)
+                if not self.retain_graph:
+                    node[OP : op.first] = op.freed or op.when_freed()
+                return self.hand_on(pairs, op.domain)
+        return op.step(g, node, arrivals.gradients, arrivals, self.retain_graph)  # type: ignore[no-any-return]
 
     def visit(self, node: Edge, g: Any) -> Edge | None:
         """Visit a node that is not a plain op, or in a pass of which more is asked."""
@@ -304,17 +309,15 @@ class Pass:
         """
         op: Call = node[OP]
         arrivals = self.arrivals
-        compiled, masks = op.compiled, op.plan.masks
-        plain = self.plain and self.observers is None and compiled.works and not arrivals.masked
+        compiled, zeros = op.compiled, arrivals.zeros(node, g)
+        plain = self.plain and self.observers is None and compiled.works and zeros is False
         if plain and op.domain.is_large(g) and in_blocks(arrivals, node, g, self.retain_graph):
             return ()
         if op.hooks is not None:
             node = [*node[:FIRST], *op.hooks.restore(node[FIRST : op.first]), *node[op.first :]]
             taken = [*node[: op.first], *taken[op.first :]]
-        masked = node[RANK] in arrivals.masked
-        if masked or (masks is not None and masks(node)):
+        if zeros is not False or leaves_out(node, g):
             arrivals.mask(node)
-            arrivals.special = True
         if arrivals.in_place and self.observers is None:
             if compiled.add is not None:  # no full-size array for a part of one
                 edge = node[op.first]
@@ -325,7 +328,9 @@ class Pass:
                 return arrivals.overwrite(op, node, taken, g, owned)
         if isinstance(g, Parts):
             g = completed(node, g, self.create_graph)
-        rules = compiled.guarded if masked else compiled.backward
+        if zeros and not self.create_graph and self.observers is None:
+            return of_masked(op, taken, g, zeros)
+        rules = compiled.backward if zeros is False else compiled.guarded
         if self.create_graph:
             values = op.domain.connected(node, node[FIRST : op.first])
             recorded = [*node[:FIRST], *values, *taken[op.first :]]
@@ -336,7 +341,7 @@ class Pass:
             compute = partial(rules, g, taken)
         if self.observers is not None:
             compute = partial(self.observers.backward, compute, node, g)
-        if not masked:
+        if zeros is False:
             return compute()
         with op.domain.backend.quiet():
             return compute()

@@ -33,8 +33,8 @@ class Compiled:
     backward: Backward
     guarded: Backward
     of_ones: Backward
-    # As a call's step, for a cotangent of which a 0 gives 0, here and in what comes next.
-    guarded_step: Callable[..., Any] | None = None
+    # Whether guarded differs from backward.
+    guards = False
     # Of an element-wise op, for each input: whether its rule computes anything.
     works: tuple[bool, ...] | None = None
     # How gradients are added to what is there: that of the only input, or those of several.

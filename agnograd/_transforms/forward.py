@@ -175,7 +175,7 @@ def _either_zero(domain: Domain, x1: Any, x2: Any, xp: Any) -> Any:
     """Return a product that is 0 where either factor is, whatever the other one is."""
     if not is_python_scalar(x2):
         x1 = xp.where(xp.logical_and(x2 == 0, xp.logical_not(xp.isfinite(x1))), 0.0, x1)
-    return guarded(domain.raw, x1, x2, xp)
+    return guarded(domain, x1, x2, xp)
 
 
 def _saved_by(node: Node, create_graph: bool) -> list[Any]:

@@ -30,7 +30,7 @@ OPS = {
     "unstack": FUNCTION,
     "max": FUNCTION,
 }
-BACKWARD = ("backward", "guarded", "of_ones", "step", "guarded_step")
+BACKWARD = ("backward", "guarded", "of_ones", "step")
 
 
 def written(name, monkeypatch):
