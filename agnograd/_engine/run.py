@@ -190,26 +190,26 @@ class Pass:
 
     def look(self, node: Edge, g: Any) -> Edge | None:
         """Take a step if the op and its gradient are plain ones; visit the node otherwise."""
-        op, arrivals, observers = node[OP], self.arrivals, self.observers
+        op, arrivals, observers, pairs = node[OP], self.arrivals, self.observers, None
         if op.step is None or not self.plain or Backend.switching:
             return self.visit(node, g)
         masked = node[RANK] in arrivals.masked
         if observers is not None and not masked:  # a step between the hooks of plugins
             pairs = observers.backward(partial(op.compiled.backward, g, node), node, g)
-            if not self.retain_graph:
-                node[OP : op.first] = op.freed or op.when_freed()
-            return self.hand_on(pairs, op.domain)
-        if observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
+        elif observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
             return self.visit(node, g)
-        zeros = arrivals.zeros(node, g) if masked and op.compiled.guards else None
-        if masked and zeros is not False:
-            arrivals.mask(node)
-            if op.compiled.guards or op.compiled.works is None:  # what is not finite may come up
-                pairs = of_masked(op, node, g, zeros)
-                if not self.retain_graph:
-                    node[OP : op.first] = op.freed or op.when_freed()
-                return self.hand_on(pairs, op.domain)
-        return op.step(g, node, arrivals.gradients, arrivals, self.retain_graph)  # type: ignore[no-any-return]
+        elif masked:
+            guards = op.compiled.guards
+            zeros = arrivals.zeros(node, g) if guards else None
+            if zeros is not False:
+                arrivals.mask(node)
+                if guards or op.compiled.works is None:  # what is not finite may come up
+                    pairs = of_masked(op, node, g, zeros)
+        if pairs is None:
+            return op.step(g, node, arrivals.gradients, arrivals, self.retain_graph)  # type: ignore[no-any-return]
+        if not self.retain_graph:
+            node[OP : op.first] = op.freed or op.when_freed()
+        return self.hand_on(pairs, op.domain)
 
     def visit(self, node: Edge, g: Any) -> Edge | None:
         """Visit a node that is not a plain op, or in a pass of which more is asked."""
