@@ -38,7 +38,7 @@ BUDGETS = {
     "_graph": 950,
     "_hooks": 1150,
     "_engine": 1800,
-    "_codegen": 1450,
+    "_codegen": 1480,
     "_arrays": 2950,
     "_transforms": 3250,
     "_cli": 550,

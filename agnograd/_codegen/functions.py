@@ -21,8 +21,8 @@ from weakref import ref
 from agnograd._codegen.backward import Manner, backward_source, multiplies, step_source, works
 from agnograd._codegen.forward import Form, arguments, forward_source, indented
 from agnograd._codegen.inline import written_out
+from agnograd._codegen.products import guarded, lean
 from agnograd._engine.pending import Products, Shared
-from agnograd._engine.products import guarded, lean
 from agnograd._graph.calls import Call, Plan
 from agnograd._graph.nodes import FIRST, UNWATCHED, Leaf, Node, ranks
 from agnograd._hooks.state import current_mode

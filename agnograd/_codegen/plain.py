@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._codegen.forward import OPERANDS, STRUCTURE, Form
 from agnograd._codegen.functions import missing
-from agnograd._engine.products import guarded
+from agnograd._codegen.products import guarded
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
 from agnograd._hooks.state import current_mode

@@ -6,15 +6,14 @@ block of elements can go through the rules of a stretch of such ops in the proce
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agnograd._engine import products
 from agnograd._engine.arrivals import Arrivals
 from agnograd._engine.pending import Pending
-from agnograd._engine.products import RESTORING
-from agnograd._graph.calls import Backward, Call, note
+from agnograd._graph.calls import Backward, Call, Pairs, note
 from agnograd._graph.nodes import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edges_of, forget
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def _step_of(node: Node, shape: tuple[int, ...]) -> _Step | None:
     used = zip(op.compiled.works, edges_of(node), strict=True)
     works = any(works for works, edge in used if edge is not None)
     if op.hooks is RESTORING:
-        return _Step(node, flat, places, works, products.backward, products.backward)
+        return _Step(node, flat, places, works, of_negative, of_negative)
     return _Step(node, flat, places, works, op.compiled.backward, op.compiled.of_ones)
 
 
@@ -200,3 +199,34 @@ class _Total:
             self.arrivals.own(self.end, self.total)
         if self.domain.count(self.g) <= _HELD:
             self.domain.held = self.total
+
+
+class Negative:
+    """Stands for the negative of an array among the values that a node saved."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    @staticmethod
+    def restore(saved: Sequence[Any]) -> list[Any]:
+        """Restore what a node saved, as the plugins do that packed it."""
+        return [-v.array if type(v) is Negative else v for v in saved]
+
+
+RESTORING: Any = Negative
+
+
+def of_negative(g: Any, node: Node) -> Pairs:
+    """Return the gradients of a product whose node stands for ``-x * x``, by one product."""
+    op = node[OP]
+    (x2, x1), (edge1, edge2) = node[FIRST : FIRST + 2], node[op.first :]
+    # What only the gradient of an input without a node needs is None.
+    array, edge, other = (x2, edge1, edge2)
+    if x2 is None or type(x2) is Negative:
+        array, edge, other = (x1, edge2, edge1)
+    if g.dtype in op.domain.complex_dtypes:
+        array = op.domain.library.conj(array)
+    product = g * array
+    return (edge, product), (other, None if other is None else -product)

@@ -8,10 +8,9 @@ from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import Arrivals, completed, leaves_out
+from agnograd._engine.arrivals import Arrivals, completed, leaves_out, of_masked
 from agnograd._engine.blocks import in_blocks
 from agnograd._engine.pending import PENDING, Pending
-from agnograd._engine.products import of_masked
 from agnograd._graph.calls import Call, Pairs, note
 from agnograd._graph.nodes import (
     FIRST,
@@ -223,9 +222,16 @@ class Pass:
         reached = self.hand_on(pairs, node[OP].domain)
         if self.awaited is None:
             return reached
+        gradients, queue = self.arrivals.gradients, self.arrivals.queue
         if reached is not None:
-            heappush(self.arrivals.queue, reached)
-        self.settle(self.awaited, node)
+            heappush(queue, reached)
+        for edge in edges_of(node):  # leaves arrive whose last use has run
+            if edge is None or self.awaited.get(edge[RANK]) != node[RANK]:
+                continue
+            if edge[RANK] in gradients:
+                queue.remove(edge)
+                heapify(queue)
+                self.meet(edge, gradients.pop(edge[RANK]))
         return None
 
     def hand_on(self, pairs: Pairs, domain: Domain) -> Edge | None:
@@ -270,16 +276,6 @@ class Pass:
         if not self.retain_graph:
             forget(node)
         return pairs
-
-    def settle(self, awaited: dict[int, int], node: Node) -> None:
-        """Let leaves arrive whose last use has run."""
-        for edge in edges_of(node):
-            if edge is None or awaited.get(edge[RANK]) != node[RANK]:
-                continue
-            if edge[RANK] in self.arrivals.gradients:
-                self.arrivals.queue.remove(edge)
-                heapify(self.arrivals.queue)
-                self.meet(edge, self.arrivals.gradients.pop(edge[RANK]))
 
     def meet(self, node: Edge, g: Any) -> Any:
         """Show a gradient to those who asked; return it, or None if it ends here or at a leaf."""

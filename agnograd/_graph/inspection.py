@@ -133,10 +133,9 @@ def graph_of(variables: Sequence[Variable]) -> Graph:
 
 def _info(index: int, node: Node) -> NodeInfo:
     if isinstance(node, Leaf):
-        variable = node.variable()
-        if variable is None:
-            return NodeInfo(index, "leaf", "leaf", "", None, None, ())
-        return NodeInfo(index, "leaf", "leaf", "", variable.shape, str(variable.dtype), ())
+        x = node.variable()
+        shape, dtype = (None, None) if x is None else (x.shape, str(x.dtype))
+        return NodeInfo(index, "leaf", "leaf", "", shape, dtype, ())
     op: Call = node[OP]
     values = saved_of(node)
     saved = None if values is None else tuple(_saved(op, op.unpack(values)))

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 
 from agnograd._graph.nodes import OP, RANK, Edge, Leaf, edges_of
 
 
-def reachable(
-    nodes: Iterable[Edge | None], start: int = 0, ends: Set[int] = frozenset()
-) -> Iterator[Edge]:
-    """Yield nodes and all that they depend on, as far as a start, a rank, and some ends."""
+def reachable(nodes: Iterable[Edge | None], start: int = 0, before: bool = False) -> Iterator[Edge]:
+    """Yield nodes and all that they depend on, as far as a start, a rank, or what is before it."""
     stack = [node for node in nodes if node is not None]
     seen = {node[RANK] for node in stack}
     while stack:
         node = stack.pop()
-        if node[RANK] > start or node[RANK] in ends:  # newer nodes rank lower
+        if node[RANK] > start:  # newer nodes rank lower
+            if before:
+                yield node
             continue
-        yield node
+        if not before:
+            yield node
         for edge in edges_of(node):
             if edge is not None and edge[RANK] not in seen:
                 seen.add(edge[RANK])
@@ -26,17 +27,7 @@ def reachable(
 
 def older(nodes: Iterable[Edge | None], start: int) -> Iterator[Edge]:
     """Yield the nodes from before a start, a rank, that others depend on; none is searched."""
-    stack = [node for node in nodes if node is not None]
-    seen = {node[RANK] for node in stack}
-    while stack:
-        node = stack.pop()
-        if node[RANK] > start:
-            yield node
-            continue
-        for edge in edges_of(node):
-            if edge is not None and edge[RANK] not in seen:
-                seen.add(edge[RANK])
-                stack.append(edge)
+    return reachable(nodes, start, before=True)
 
 
 def on_path(roots: Iterable[Edge], targets: Iterable[Edge]) -> set[int] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.reconnect import connected, home_of
 from agnograd._arrays.variable import Variable
-from agnograd._engine.products import guarded
+from agnograd._codegen.products import guarded
 from agnograd._engine.run import run_pass
 from agnograd._graph.calls import Call, was_freed
 from agnograd._graph.nodes import (
@@ -73,10 +73,10 @@ class Tape:
         ``start`` is the rank from which on the run recorded.
         """
         heard = {node[RANK] for node, _ in self._entries}
-        ends = {node[RANK] for node in inputs}
+        heard |= {node[RANK] for node in reachable(inputs, start)}  # which is before the run
         unheard = [
             node
-            for node in reachable(outputs, start, ends)
+            for node in reachable(outputs, start)
             if isinstance(node[OP], Call) and node[RANK] not in heard
         ]
         path = on_path(unheard, inputs) if unheard else set()

@@ -1,36 +1,17 @@
-"""Products that need care: of an array and its negative, and of zeros and infinite derivatives."""
+"""Products that need care in generated code: what nodes keep of them, and guarded factors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from agnograd._graph.calls import Call, Pairs
-from agnograd._graph.nodes import FIRST, OP, Edge, Node
+from agnograd._engine.blocks import RESTORING, Negative
+from agnograd._graph.calls import Call
+from agnograd._graph.nodes import FIRST, OP, Edge
 from agnograd._hooks.state import current_mode
 from agnograd._ops.rule_helpers import is_python_scalar
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
-
-
-class Negative:
-    """Stands for the negative of an array among the values that a node saved."""
-
-    __slots__ = ("array",)
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-
-class _Restoring:
-    """Restores what a node saved, as the plugins do that packed it."""
-
-    def restore(self, saved: Sequence[Any]) -> list[Any]:
-        return [-v.array if type(v) is Negative else v for v in saved]
-
-
-RESTORING: Any = _Restoring()
 
 
 def lean(
@@ -57,38 +38,6 @@ def _is_negative(node: Edge | None, x: Any) -> bool:
     if node is None or type(node[OP]) is not Call or not node[OP].compiled.negates:
         return False
     return node[FIRST] is not None and bool(node[FIRST]() is x)
-
-
-def backward(g: Any, node: Node) -> Pairs:
-    """Return the gradients of a product whose node stands for ``-x * x``, by one product."""
-    op = node[OP]
-    (x2, x1), (edge1, edge2) = node[FIRST : FIRST + 2], node[op.first :]
-    # What only the gradient of an input without a node needs is None.
-    array, edge, other = (x2, edge1, edge2)
-    if x2 is None or type(x2) is Negative:
-        array, edge, other = (x1, edge2, edge1)
-    if g.dtype in op.domain.complex_dtypes:
-        array = op.domain.library.conj(array)
-    product = g * array
-    return (edge, product), (other, None if other is None else -product)
-
-
-def of_masked(op: Call, node: Node, g: Any, zeros: bool | None) -> Pairs:
-    """Return what a rule makes of a raw cotangent some of whose zeros may ask for nothing.
-
-    If it is known that there are zeros, the rule is guarded only where that makes a difference: to
-    look for NaN in its results takes less time.
-    """
-    backend = op.domain.backend
-    with backend.quiet():
-        if zeros:
-            pairs = op.compiled.backward(g, node)
-            for edge, part in pairs:
-                if edge is not None and backend.has_nan(part):
-                    break
-            else:
-                return pairs
-        return op.compiled.guarded(g, node)
 
 
 def guarded(domain: Domain, g: Any, partial: Any, xp: Any) -> Any:
