@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -46,21 +47,20 @@ class Compiled:
     optional = False
     # Whether it is a negation, whose nodes begin with a reference to a large array.
     negates = False
-    # Whether saved values were freed, and what a call computes with once its own were.
+    # Whether the saved values were freed.
     gone = False
-    _freed = None
 
     def __init__(self, chapter: str) -> None:
         self.chapter = chapter
         self.variants: dict[Any, Call] = {}
 
-    def when_freed(self) -> Compiled:
-        """Return what calls compute with whose saved values were freed: there is only an error."""
-        if self._freed is None:
-            self._freed = freed = Compiled(self.chapter)
-            freed.backward = freed.guarded = _was_freed
-            freed.gone, freed._freed = True, freed
-        return self._freed
+    @cached_property
+    def freed(self) -> Compiled:
+        """What calls compute with whose saved values were freed: there is only an error."""
+        freed = Compiled(self.chapter)
+        freed.backward = freed.guarded = _was_freed
+        freed.gone, freed.freed = True, freed
+        return freed
 
 
 class Plan(NamedTuple):
@@ -95,46 +95,27 @@ class Call:
     __slots__ = (
         "compiled",
         "domain",
-        "first",
+        "first",  # where a node's edges begin
         "found_location",
-        "freed",
-        "hooks",
-        "location_sought",
+        "freed",  # what replaces a node's op and saved values; None if it is in only one node
+        "hooks",  # the plugins that packed saved values, and restore them
+        "location_sought",  # while the forward call runs, its place can be found
         "name",
         "parameters",
         "plan",
-        "reads",
-        "step",
-        "turn",
+        "reads",  # whether it read one element, whose gradient may wait for those of others
+        "step",  # of a pass in which nobody looks at gradients; None if the op needs more than that
+        "turn",  # whether nodes have one in a pass: those that read one element need none
     )
-
-    name: str
-    domain: Domain
-    compiled: Compiled
-    plan: Plan
-    # Where a node's edges begin.
-    first: int
-    # One step of a pass in which nobody looks at gradients, or None if the op needs more than that.
-    step: Callable[..., Any] | None
-    # Whether it read one element of an array, whose gradient may wait for those of others.
-    reads: bool
-    # Whether nodes have a turn of their own in a pass: those that read one element need none.
-    turn: bool
-    # What takes the place of a node's op and saved values. None for a call that is in only one
-    # node: it changes itself, since hooks are to see one object.
-    freed: tuple[Any, ...] | None
-    # What restores saved values: the plugins that packed them, if any did.
-    hooks: ActiveHooks | None
-    parameters: Mapping[str, Any]
-    # While the forward call runs, its place can be found.
-    location_sought: bool
-    found_location: str | None
 
     def __init__(self, name: str, chapter: str, domain: Domain) -> None:
         self.name, self.domain, self.compiled = name, domain, Compiled(chapter)
-        self.parameters = {}
-        self.step = self.freed = self.hooks = self.found_location = None
+        self.parameters: Mapping[str, Any] = {}
+        self.step: Callable[..., Any] | None = None
+        self.freed: tuple[Any, ...] | None = None
+        self.hooks: ActiveHooks | None = None
         self.reads, self.turn, self.location_sought = False, True, False
+        self.found_location: str | None = None
         self.saves(Plan())
 
     def saves(self, plan: Plan) -> None:
@@ -157,10 +138,13 @@ class Call:
         return call
 
     def when_freed(self) -> tuple[Any, ...]:
-        """Return what takes the place of a node's op and saved values when they are freed."""
+        """Return what replaces a node's op and saved values when they are freed.
+
+        A call that is in only one node changes itself, since hooks are to see one object.
+        """
         if self.freed is not None:
             return self.freed
-        self.compiled, self.step = self.compiled.when_freed(), None
+        self.compiled, self.step = self.compiled.freed, None
         return self, *(None,) * (self.first - FIRST)
 
     def reading_leaf(self) -> Call:
