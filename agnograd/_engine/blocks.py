@@ -139,9 +139,8 @@ def _stretch(
     newest = queue[0][RANK] if queue else inf  # of the nodes that run before the older ones
     while reached:
         node: Any = heappop(reached)
-        passes = node is start or (
-            node[RANK] < newest and node[WATCH] is None and node[RANK] not in masked
-        )
+        plain = node[WATCH] is None and node[RANK] not in masked
+        passes = node is start or (plain and node[RANK] < newest)
         step = _step_of(node, shape) if passes else None
         if step is None:
             ends.append(node)

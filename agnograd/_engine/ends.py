@@ -62,10 +62,7 @@ def run_backward(
 
 
 def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
-    """Add gradients to those that leaves (and watched values) hold: either all of them or none.
-
-    ``found`` has them by the ranks of their nodes.
-    """
+    """Add gradients to those that leaves, and watched values, hold: all of them or none."""
     given = given_by(seeds)
     places: list[Any] = []
     sums: list[Variable] = []
@@ -234,9 +231,8 @@ def _implied(output: Variable) -> Any:
 def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Variable:
     """Return a gradient as users get it: a Variable that shares memory with nothing else.
 
-    It is copied if it is a view, or given out already, as the cotangents are that users handed in:
-    ``given`` has these by their identity, and gets the gradient. One that is a Variable stays
-    connected. ``x`` is the raw array as which it is laid out.
+    It is copied if it is a view, or among what is given out already, by identity, as cotangents
+    from users are. A Variable stays connected. ``x`` is the raw array as which it is laid out.
     """
     # Asked of its type first, since it takes half of the time.
     if type(g) not in domain.viewable_types and isinstance(g, domain.Variable):

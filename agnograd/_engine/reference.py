@@ -62,7 +62,7 @@ def run(this: Pass) -> None:
 
     def onward(node: Node, g: Any) -> Pairs:
         with on_device(node, g):
-            return this.pairs(node, g) or ()
+            return this.pairs(node, g)
 
     carry(seeds, onward)
 

@@ -217,8 +217,6 @@ class Pass:
                 pairs = self.pairs(node, g)
         else:
             pairs = self.pairs(node, g)
-        if pairs is None:
-            return None
         reached = self.hand_on(pairs, node[OP].domain)
         if self.awaited is None:
             return reached
@@ -258,8 +256,8 @@ class Pass:
                     heappush(arrivals.queue, edge)
         return reached
 
-    def pairs(self, node: Edge, g: Any) -> Pairs | None:
-        """Return the gradients that go on from a node, or None if nothing does."""
+    def pairs(self, node: Edge, g: Any) -> Pairs:
+        """Return the gradients that go on from a node, none if it ends there."""
         op = node[OP]
         if isinstance(g, Pending):
             g = g.gathered()
@@ -267,7 +265,7 @@ class Pass:
             g = self.meet(node, g)
         taken = node if self.path is None else within(self.path, node)
         if g is None or taken is None:
-            return None
+            return ()
         if isinstance(node, Output):
             if node[RANK] in self.arrivals.masked:
                 self.arrivals.mask(node)
@@ -359,6 +357,5 @@ def replaced(hook: Callable[[Any], Any], g: Any, domain: Any, create_graph: bool
     return new if create_graph else new._raw
 
 
-run: Callable[[Pass], None] = Pass.run
-if REFERENCE:
-    run = later("agnograd._engine.reference", "run")
+run: Callable[[Pass], None]
+run = later("agnograd._engine.reference", "run") if REFERENCE else Pass.run

@@ -115,8 +115,7 @@ class Graph(NamedTuple):
 def graph_of(variables: Sequence[Variable]) -> Graph:
     """Return the graph that values depend on, as plain data that holds no node and no array."""
     ends = [variable._node for variable in variables]
-    nodes = (node for node in reachable(ends) if not isinstance(node, Output))
-    ordered = sorted(nodes, reverse=True)
+    ordered = sorted((n for n in reachable(ends) if not isinstance(n, Output)), reverse=True)
     number = {node[RANK]: index for index, node in enumerate(ordered)}
     edges = tuple(
         GraphEdge(number[maker_of(edge)[RANK]], number[node[RANK]], place)

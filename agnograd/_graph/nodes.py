@@ -64,11 +64,9 @@ class Leaf(list[Any]):
 
     __slots__ = ("__weakref__", "accumulated", "argument", "domain", "facts", "grad", "variable")
 
-    # There if the array is an argument of a function that is being differentiated.
-    argument: bool
+    argument: bool  # there if it is one of a function that is being differentiated
     domain: Domain
-    # The shape and dtype, which what is written to the array later keeps, once elements were read.
-    facts: tuple[tuple[int, ...], Any] | None
+    facts: tuple[tuple[int, ...], Any] | None  # shape and dtype, once elements were read
     grad: Variable | None
     variable: weakref.ref[Variable]
     accumulated: dict[int, Callable[[Any], Any]] | None
