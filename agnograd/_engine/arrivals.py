@@ -33,10 +33,8 @@ class Arrivals:
 
     def __init__(self, in_place: bool) -> None:
         self.gradients: dict[int, Any] = {}
-        # Those gradients to which elements are added one by one.
-        self.elements: dict[int, Elements] = {}
-        # The nodes, newest first: a heap.
-        self.queue: list[Node] = []
+        self.elements: dict[int, Elements] = {}  # gradients that come element by element
+        self.queue: list[Node] = []  # a heap: newest first
         # Leaves that need no place in it: they get their gradients at the end of the pass.
         self.leaves: list[Leaf] = []
         # Where the gradient was made here, and is changed in place. All others may be shared.
@@ -44,12 +42,10 @@ class Arrivals:
         # Nodes that a gradient reaches through an op that leaves elements out, such as `where`:
         # there a zero may mean that nothing is asked, whatever the derivative is.
         self.masked: set[int] = set()
-        # The gradients that are asked for, as they become complete.
-        self.final: ByNode[Any] = ByNode()
-        # Whether any gradient is changed in place: Variables never are.
-        self.in_place = in_place
-        # Whether nodes have to be looked at before they take a step: some may be masked, and some
-        # gradients large, or come element by element to the result of an op.
+        self.final: ByNode[Any] = ByNode()  # what is asked for, as it becomes complete
+        self.in_place = in_place  # whether any gradient is: Variables never are
+        # Whether nodes have to be looked at before they take a step: gradients may be large, or
+        # come element by element to the result of an op.
         self.special = False
 
     def add(self, node: Node, g: Any, domain: Domain | None = None) -> None:

@@ -104,8 +104,7 @@ class Pass:
     Most often these are the gradients of all leaves, as the class has it: no pass has to set that.
     """
 
-    # What has arrived at nodes that are yet to run.
-    arrivals: Arrivals
+    arrivals: Arrivals  # what has arrived at nodes that are yet to run
     # The nodes whose gradients are asked for, those from which none goes on, and those on the way
     # to them (None for all): ranks.
     targets: Set[int] = frozenset()
@@ -114,12 +113,10 @@ class Pass:
     callbacks: ByNode[Callback] = ByNode()  # of which nobody changes one
     # If someone waits for leaves, the oldest node that uses each: then its gradient is final.
     awaited: dict[int, int] | None = None
-    # The active plugins, and the same if they look at rules.
-    hooks: ActiveHooks | None = None
-    observers: ActiveHooks | None = None
+    hooks: ActiveHooks | None = None  # the active plugins
+    observers: ActiveHooks | None = None  # the same, if they look at rules
     create_graph = retain_graph = retain_grads = False
-    # Whether gradients of values in the middle of the graph are asked for.
-    noticing = False
+    noticing = False  # whether gradients in the middle of the graph are asked for
     # Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     plain = True
 

@@ -34,8 +34,7 @@ class Compiled:
     backward: Backward
     guarded: Backward
     of_ones: Backward
-    # Whether guarded differs from backward.
-    guards = False
+    guards = False  # whether guarded differs from backward
     # Of an element-wise op, for each input: whether its rule computes anything.
     works: tuple[bool, ...] | None = None
     # How gradients are added to what is there: that of the only input, or those of several.
@@ -43,12 +42,9 @@ class Compiled:
     accumulate: Callable[..., Any] | None = None
     # How a cotangent is changed, in place, into the gradient of the first input.
     overwrite: Callable[..., Any] | None = None
-    # Whether an output that nothing depends on has None for its cotangent, and not zeros.
-    optional = False
-    # Whether it is a negation, whose nodes begin with a reference to a large array.
-    negates = False
-    # Whether the saved values were freed.
-    gone = False
+    optional = False  # whether an unused output has None for its cotangent, and not zeros
+    negates = False  # whether nodes begin with a reference to a large array, whose negative it is
+    gone = False  # whether the saved values were freed
 
     def __init__(self, chapter: str) -> None:
         self.chapter = chapter
@@ -68,10 +64,8 @@ class Plan(NamedTuple):
 
     names: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
-    # Whether the op left elements of its inputs out, from a node.
-    masks: Callable[[Node], bool] | None = None
-    # The call whose nodes save all that rules name, if these do not.
-    whole: Call | None = None
+    masks: Callable[[Node], bool] | None = None  # whether a node's op left elements out
+    whole: Call | None = None  # whose nodes save all that rules name, if these do not
 
 
 class Call:
