@@ -11,10 +11,13 @@ from rich.console import Console
 
 from benchmarks import child, report
 from benchmarks.children import ChildError
-from benchmarks.measuring import HAND, OURS, Comparison, Plan, compare
+from benchmarks.measuring import BACKWARD, HAND, OURS, Comparison, Plan, compare
 from benchmarks.workloads import CONVNETS, WORKLOADS
 
 __all__ = ["main"]
+
+# Small sizes, one round, and the same processes for all workloads.
+QUICK = {"sizes": "small", "rounds": 1, "budget": 0.0, "fresh": False}
 
 
 def names(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
@@ -101,9 +104,9 @@ def main(
     if chart and importlib.util.find_spec("matplotlib") is None:
         raise click.UsageError("--chart needs matplotlib: pip install 'agnograd[benchmarks]'")
     if quick:
-        options.update(sizes="small", rounds=1, budget=0.0)
-    plan = Plan(**options)
-    comparison: Comparison = watched(compare, plan)
+        options |= QUICK
+    against = (BACKWARD, *options.pop("against"))
+    comparison: Comparison = watched(compare, Plan(against=against, **options))
     report.print_comparison(comparison)
     if json_path:
         report.write_json(report.to_dict(comparison), json_path)
@@ -155,7 +158,7 @@ def backends(json_path: str | None, quick: bool, **options: Any) -> None:
     if options.pop("against"):
         raise click.UsageError("backends has its peers: " + ", ".join(PAIRS))
     if quick:
-        options.update(sizes="small", rounds=1, budget=0.0)
+        options |= QUICK
     comparison: Comparison = watched(compare, Plan(against=(*PAIRS, *PAIRS.values()), **options))
     header = [column for name in PAIRS for column in (f"{name}, ms", f"agnograd on {name}")]
     report.print_table(["workload", *header], rows(comparison))
@@ -174,7 +177,7 @@ def backends(json_path: str | None, quick: bool, **options: Any) -> None:
 def convnets(json_path: str | None, quick: bool, **options: Any) -> None:
     """Time AlexNet, OverFeat, VGG-A and GoogLeNet by agnograd, and by peers."""
     if quick:
-        options.update(sizes="small", rounds=1, budget=0.0)
+        options |= QUICK
     comparison: Comparison = watched(compare, Plan(reference=OURS, **options))
     report.print_comparison(comparison)
     if json_path:
@@ -248,6 +251,27 @@ def least(rounds: int, quick: bool, json_path: str | None) -> None:
     report.print_table(["index: and one promise more", "times by hand"], rows)
     if json_path:
         report.write_json({"ratios": found}, json_path)
+
+
+@main.command()
+@click.option("--against", default="", callback=names, help="Peers: torch,autograd,jax.")
+@click.option("--rounds", default=9, show_default=True, help="How many processes each.")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def cold(against: tuple[str, ...], rounds: int, json_path: str | None) -> None:
+    """Measure what a program that runs once waits for, in milliseconds."""
+    from benchmarks.cold import PROGRAMS, cold
+
+    if unknown := [name for name in against if name not in PROGRAMS]:
+        raise click.UsageError(
+            f"there is no cold start of {', '.join(unknown)}; possible: {', '.join(PROGRAMS)}"
+        )
+    found, left_out = cold([OURS, *against], rounds)
+    rows = ([name, *(f"{took:.2f}" for took in each.values())] for name, each in found.items())
+    report.print_table(["ms", *found[OURS]], rows)
+    for line in left_out:
+        click.echo(line)
+    if json_path:
+        report.write_json({"milliseconds": found}, json_path)
 
 
 @main.command()

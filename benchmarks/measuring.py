@@ -18,6 +18,7 @@ from benchmarks.children import Child, ChildError, MissingLibraryError
 from benchmarks.workloads import WORKLOADS, workload_named
 
 __all__ = [
+    "BACKWARD",
     "HAND",
     "OURS",
     "Comparison",
@@ -29,7 +30,8 @@ __all__ = [
     "prepare",
 ]
 
-HAND, OURS = "hand", "agnograd"
+# What all others are compared with, and agnograd's two ways: ``ag.grad``, and ``backward``.
+HAND, OURS, BACKWARD = "hand", "agnograd", "agnograd_backward"
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,9 @@ class Plan:
         Interpreters of implementations that have one of their own.
     patience : float
         For how many seconds an answer is waited for.
+    fresh : bool
+        Whether each workload gets new processes. The memory that a process has freed before can
+        make it faster or slower.
     keep_memory : bool
         Whether processes keep what they free, or give it back as the C library sees fit.
     reference : str
@@ -66,6 +71,7 @@ class Plan:
     budget: float = 0.1
     pythons: Mapping[str, str] = field(default_factory=dict)
     patience: float = 600.0
+    fresh: bool = True
     keep_memory: bool = False
     reference: str = HAND
 
@@ -103,12 +109,16 @@ class Run:
 
 @dataclass
 class Comparison:
-    """What was found: who took part, who was left out and why, and what each did."""
+    """What was found: who took part, who was left out and why, and what each did.
+
+    ``absent`` has the names of those that did not start.
+    """
 
     sizes: str
     machine: Mapping[str, Any]
     reference: str = HAND
     implementations: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     runs: dict[str, dict[str, Run]] = field(default_factory=dict)
@@ -130,19 +140,30 @@ def compare(plan: Plan, progress: Callable[[str], None] = lambda message: None) 
         The reference, or agnograd, does not start, or the former fails.
     """
     comparison = Comparison(plan.sizes, machine(), plan.reference)
-    with participants(plan, comparison) as children, tempfile.TemporaryDirectory() as folder:
-        for workload in plan.workloads:
-            progress(workload)
-            runs = comparison.runs[workload] = {
-                child.name: prepare(plan, comparison, workload, child, Path(folder))
-                for child in children
-                if child.alive
-            }
-            ready = [child for child in children if child.name in runs]
-            comparison.failures += (f"{workload}: {each}" for each in _time(plan, runs, ready))
-            for run in runs.values():
-                run.ratio = run.over(runs[plan.reference])
+    together = [[each] for each in plan.workloads] if plan.fresh else [plan.workloads]
+    for workloads in together:
+        with participants(plan, comparison) as children:
+            for workload in workloads:
+                progress(workload)
+                comparison.runs[workload] = _run(plan, comparison, workload, children)
     return comparison
+
+
+def _run(
+    plan: Plan, comparison: Comparison, workload: str, children: Sequence[Child]
+) -> dict[str, Run]:
+    """Let all children compute a workload, and time those that agree."""
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {
+            child.name: prepare(plan, comparison, workload, child, Path(folder))
+            for child in children
+            if child.alive
+        }
+    ready = [child for child in children if child.name in runs]
+    comparison.failures += (f"{workload}: {each}" for each in _time(plan, runs, ready))
+    for run in runs.values():
+        run.ratio = run.over(runs[plan.reference])
+    return runs
 
 
 @contextmanager
@@ -151,6 +172,8 @@ def participants(plan: Plan, comparison: Comparison) -> Iterator[list[Child]]:
     with ExitStack() as stack:
         children = []
         for name in dict.fromkeys((plan.reference, OURS, *plan.against)):
+            if name in comparison.absent:
+                continue
             python = plan.pythons.get(name, sys.executable)
             try:
                 child = stack.enter_context(Child(name, python, plan.patience, plan.keep_memory))
@@ -158,6 +181,7 @@ def participants(plan: Plan, comparison: Comparison) -> Iterator[list[Child]]:
             except ChildError as error:
                 if name in (plan.reference, OURS):
                     raise
+                comparison.absent.append(name)
                 kind = isinstance(error, MissingLibraryError)
                 (comparison.left_out if kind else comparison.failures).append(str(error))
             else:

@@ -32,16 +32,16 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend", "Form", "Node", "Recorder"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
-    "_util": 650,
-    "_ops": 1000,
-    "_plugins": 2050,
+    "_util": 570,
+    "_ops": 880,
+    "_plugins": 1660,
     "_graph": 680,
-    "_hooks": 1150,
+    "_hooks": 900,
     "_engine": 1320,
-    "_codegen": 1480,
-    "_arrays": 2950,
+    "_codegen": 1370,
+    "_arrays": 2470,
     "_transforms": 3250,
-    "_cli": 550,
+    "_cli": 430,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Number
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -14,16 +14,24 @@ from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import backend_of_array, is_array
 from agnograd._util.deferred import later
-from agnograd.errors import MixedBackendsError, NoGradientError, UnsupportedArrayError
+from agnograd.errors import NoGradientError, UnsupportedArrayError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._graph.calls import Call
-    from agnograd._plugins.backend import Backend
 
 
-def make_asarray(domain: Domain) -> Callable[..., Variable]:
-    """Return the ``asarray`` function of a backend's namespace."""
+def add_conversions(domain: Domain, module: str) -> None:
+    """Give a backend's namespace the functions that make Variables of what is not one."""
+    convert: Callable[..., Variable] = domain.namespace.astype
+    domain.convert = convert
+
+    @functools.wraps(convert)
+    def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Variable:
+        here = device is None or (isinstance(x, Variable) and device == x.device)
+        if not copy and here and isinstance(x, Variable) and x.dtype == dtype:
+            return x
+        return convert(x, dtype, copy=copy, device=device)
 
     def asarray(
         obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None
@@ -33,23 +41,29 @@ def make_asarray(domain: Domain) -> Callable[..., Variable]:
         A Variable of this backend comes back as it is, still connected, unless a copy, another
         dtype or another device is asked for. Variables inside nested lists stay connected.
         """
-        xp = domain.namespace
         if isinstance(obj, Variable):
             if obj._domain is not domain:
-                raise MixedBackendsError(
-                    f"asarray: the Variable is on backend {obj._domain.backend.name!r}, not on "
-                    f"{domain.backend.name!r}; {domain.how_to_meet(obj._domain.backend)}"
-                )
+                raise domain.mixed("asarray: a Variable is given", obj._domain.backend)
             return _converted(obj, domain, dtype, device, copy)
         if isinstance(obj, list | tuple) and holds_variable(obj):
             if copy is False:
                 raise ValueError("asarray: a list needs a copy, but copy is False; leave copy out")
-            return _converted(_stacked(obj, xp), domain, dtype, device, None)
+            return _converted(_stacked(obj, domain.namespace), domain, dtype, device, None)
         raw = domain.library.asarray(obj, dtype=dtype, device=device, copy=copy)
-        made: Variable = domain.Variable._make(raw, None)
-        return made
+        return domain.Variable._make(raw, None)
 
-    return asarray
+    def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Variable:
+        """Return a Variable, without a gradient, over an array of any library.
+
+        Tracked Variables refuse; pass ``x.detach()``.
+        """
+        asked = {"device": device, "copy": copy}
+        given = {name: value for name, value in asked.items() if value is not None}
+        return domain.Variable._make(domain.backend.from_dlpack(x, **given), None)
+
+    for function in (astype, asarray, from_dlpack):
+        function.__module__, function.__qualname__ = module, function.__name__
+        setattr(domain.namespace, function.__name__, function)
 
 
 def _converted(x: Variable, domain: Domain, dtype: Any, device: Any, copy: bool | None) -> Variable:
@@ -60,28 +74,30 @@ def _converted(x: Variable, domain: Domain, dtype: Any, device: Any, copy: bool 
         raise ValueError(
             "asarray: another dtype or device needs a copy, but copy is False; leave copy out"
         )
-    if recast:
-        x = xp.astype(x, dtype)
+    if recast or (copy and not moved):
+        x = xp.astype(x, dtype if recast else x.dtype)
     if moved:
         x = xp.to_device(x, device)
-    if copy and not recast and not moved:
-        x = xp.astype(x, x.dtype, copy=True)
     return x
 
 
-def holds_variable(values: Any) -> bool:
+def _leaves(values: Iterable[Any]) -> list[Any]:
+    """Return what is in a nested list."""
+    found = []
+    for each in values:
+        found += _leaves(each) if isinstance(each, list | tuple) else [each]
+    return found
+
+
+def holds_variable(values: Iterable[Any]) -> bool:
     """Return whether a nested list has a Variable in it."""
-    return any(
-        isinstance(each, Variable) or (isinstance(each, list | tuple) and holds_variable(each))
-        for each in values
-    )
+    return any(isinstance(each, Variable) for each in _leaves(values))
 
 
-def _stacked(obj: Any, xp: Any) -> Variable:
+def _stacked(obj: Any, xp: Any) -> Any:
     """Stack a nested sequence; each level of nesting is one axis."""
     # Python's scalars take the dtype of the arrays that they stand beside; a bool is a number, too.
-    leaves = [leaf for leaf in _leaves(obj) if not isinstance(leaf, bool)]
-    dtype = xp.result_type(*leaves)
+    dtype = xp.result_type(*[leaf for leaf in _leaves(obj) if not isinstance(leaf, bool)])
 
     def stack(part: Any) -> Any:
         if isinstance(part, list | tuple):
@@ -90,44 +106,7 @@ def _stacked(obj: Any, xp: Any) -> Variable:
             return xp.asarray(part, dtype=dtype)
         return xp.astype(part, dtype, copy=False)
 
-    stacked: Variable = stack(obj)
-    return stacked
-
-
-def _leaves(obj: Any) -> list[Any]:
-    if isinstance(obj, list | tuple):
-        return [leaf for each in obj for leaf in _leaves(each)]
-    return [obj]
-
-
-def make_astype(domain: Domain) -> Callable[..., Variable]:
-    """Return the ``astype`` function of a backend's namespace."""
-    convert = domain.convert
-
-    @functools.wraps(convert)
-    def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Variable:
-        here = device is None or (isinstance(x, Variable) and device == x.device)
-        if not copy and here and isinstance(x, Variable) and x.dtype == dtype:
-            return x
-        return convert(x, dtype, copy=copy, device=device)
-
-    return astype
-
-
-def make_from_dlpack(domain: Domain) -> Callable[..., Variable]:
-    """Return the ``from_dlpack`` function of a backend's namespace."""
-
-    def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Variable:
-        """Return a Variable, without a gradient, over an array of any library.
-
-        Tracked Variables refuse; pass ``x.detach()``.
-        """
-        options = {"device": device, "copy": copy}
-        given = {name: value for name, value in options.items() if value is not None}
-        made: Variable = domain.Variable._make(domain.backend.from_dlpack(x, **given), None)
-        return made
-
-    return from_dlpack
+    return stack(obj)
 
 
 def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, Edge | None]:
@@ -136,18 +115,12 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
     Views are brought up to date, scalars of another library become Python scalars, lists arrays,
     and arrays of another library constants ``beside`` the only other one if the backend accepts
     them; what is not an array at all is left to the backend to judge.
-
-    Raises
-    ------
-    MixedBackendsError
-        If the argument is an array, or a Variable, of another backend.
     """
     domain = call.domain
     if isinstance(value, Variable):
         if value._domain is domain:
             return value._raw, value._node
-        what = f"a Variable on {value._domain.backend.name}"
-        raise _mixed(call, name, what, value._domain.backend)
+        raise domain.mixed(f"{call.name}: argument {name!r} is a Variable", value._domain.backend)
     if isinstance(value, domain.array_types):
         return value if type(value) in domain.plain_types else domain.backend.array(value), None
     if isinstance(value, Number):
@@ -155,14 +128,26 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
     if isinstance(value, list | tuple):
         return unwrap(call, name, as_operand(domain, value))
     if is_array(value):
-        if domain.backend.accepts(value):
-            return domain.backend.constant(value, beside), None
-        kind = type(value)
-        what = f"an array of type {kind.__module__}.{kind.__qualname__}"
-        raise _mixed(call, name, what, backend_of_array(value))
+        return _constant(domain, f"{call.name}: argument {name!r}", value, beside), None
     if getattr(type(value), "__array_function__", None) is not None:
-        raise _answering(call, name, type(value))
+        raise UnsupportedArrayError(
+            f"{call.name}: argument {name!r} is a {_type_of(value)}, which answers NumPy's "
+            f"functions and is not an array of backend {domain.backend.name!r}: call NumPy's "
+            "function instead of the namespace's (xarray does with skipna=False), or pass the "
+            "array that it holds"
+        )
     return value, None
+
+
+def _constant(domain: Domain, what: str, value: Any, beside: Any) -> Any:
+    """Return another library's array as a backend's own, if the backend accepts it."""
+    if domain.backend.accepts(value):
+        return domain.backend.constant(value, beside)
+    raise domain.mixed(f"{what} is an array of type {_type_of(value)}", backend_of_array(value))
+
+
+def _type_of(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def unwrap_each(
@@ -185,54 +170,30 @@ def unwrap_each(
 
 def is_operand(call: Call, value: Any) -> bool:
     """Return whether a binary operator takes this operand, or leaves it to the operand's type."""
-    if isinstance(value, (Variable, Number, *call.domain.array_types)):
-        return True
-    if isinstance(value, list | tuple) and holds_variable(value):
-        return True
-    return is_array(value) or call.domain.backend.accepts(value)
+    return (
+        isinstance(value, (Variable, Number, *call.domain.array_types))
+        or (isinstance(value, list | tuple) and holds_variable(value))
+        or is_array(value)
+        or call.domain.backend.accepts(value)
+    )
 
 
 def option(call: Call, name: str, value: Any) -> Any:
     """Return what was given for a parameter that takes no array; NumPy's integers become Python's.
 
-    Raises
-    ------
-    NoGradientError
-        If it is a tracked Variable, whose gradient would be lost.
+    It raises for a tracked Variable, whose gradient would be lost.
     """
     if not isinstance(value, Variable):
-        return as_integer(value)
+        try:
+            return value if isinstance(value, bool) else index(value)
+        except TypeError:
+            return value
     if value.requires_grad and is_grad_enabled():
         raise NoGradientError(
             f"{call.name}: {name!r} requires a gradient, and is not an input that has one: pass "
             f"{name}={name}.item(), or detach() what is not a single number"
         )
     return value.data if value.shape else value.item()
-
-
-def as_integer(value: Any) -> Any:
-    """Return a NumPy integer, which is not an ``int``, as Python's, and others as they are."""
-    try:
-        return value if isinstance(value, bool) else index(value)
-    except TypeError:
-        return value
-
-
-def _answering(call: Call, name: str, kind: type) -> UnsupportedArrayError:
-    return UnsupportedArrayError(
-        f"{call.name}: argument {name!r} is a {kind.__module__}.{kind.__qualname__}, which answers "
-        f"NumPy's functions and is not an array of backend {call.domain.backend.name!r}: call "
-        "NumPy's function instead of the namespace's (xarray does with skipna=False), or pass the "
-        "array that it holds"
-    )
-
-
-def _mixed(call: Call, name: str, what: str, owner: Backend | None) -> MixedBackendsError:
-    backend = call.domain.backend.name
-    return MixedBackendsError(
-        f"{call.name}: argument {name!r} is {what}, but the op runs on backend {backend!r}; "
-        f"{call.domain.how_to_meet(owner)}"
-    )
 
 
 def raw_key(key: Any) -> Any:
@@ -243,14 +204,11 @@ def raw_key(key: Any) -> Any:
         return tuple([raw_key(part) for part in key])
     if isinstance(key, Variable):
         return key._raw
-    if isinstance(key, slice) and any(
-        isinstance(bound, Variable) for bound in (key.start, key.stop, key.step)
-    ):
-        return slice(*(raw_key(bound) for bound in (key.start, key.stop, key.step)))
+    if isinstance(key, slice):
+        bounds = key.start, key.stop, key.step
+        if any(isinstance(bound, Variable) for bound in bounds):
+            return slice(*map(raw_key, bounds))
     return key
-
-
-_BUILTINS = {bool: "bool", float: "float64", complex: "complex128"}
 
 
 def _listed_dtype(domain: Domain, values: Any) -> Any:
@@ -258,25 +216,14 @@ def _listed_dtype(domain: Domain, values: Any) -> Any:
 
     It is None, the library's own choice, where there are only integers, or arrays.
     """
-    kinds = set(_kinds_in(values))
-    if not kinds <= {bool, int, float, complex}:
+    kinds = {type(each) for each in _leaves(values)}
+    if not kinds <= {bool, int, float, complex} or kinds <= {bool, int}:
         return None
-    for kind in (complex, float):
-        if kind in kinds:
-            return domain.dtype_named(_BUILTINS[kind])
-    return None
-
-
-def _kinds_in(values: Any) -> Iterator[type]:
-    for value in values:
-        if isinstance(value, list | tuple):
-            yield from _kinds_in(value)
-        else:
-            yield type(value)
+    return domain.dtype_named("complex128" if complex in kinds else "float64")
 
 
 def as_operand(domain: Domain, value: Any, beside: Any = None) -> Any:
-    """Return what ``as_array`` does, but a Python scalar as it is: it takes the others' dtype.
+    """Return an operand as a Variable, but a Python scalar as it is: it takes the others' dtype.
 
     ``beside`` is the other operand, if there is just one.
     """
@@ -284,21 +231,12 @@ def as_operand(domain: Domain, value: Any, beside: Any = None) -> Any:
         return value
     if isinstance(value, list | tuple):
         return domain.namespace.asarray(value, dtype=_listed_dtype(domain, value))
-    if isinstance(value, domain.array_types) or (owner := backend_of_array(value)) in (
-        None,
-        domain.backend,
-    ):
-        return domain.namespace.asarray(value)
-    if isinstance(value, Number):
-        return later("agnograd._util.checks", "python_number")(value)
-    if domain.backend.accepts(value):
-        return domain.namespace.asarray(domain.backend.constant(value, beside))
-    kind, name = type(value), domain.backend.name
-    raise MixedBackendsError(
-        f"an array of type {kind.__module__}.{kind.__qualname__} met a Variable on backend "
-        f"{name!r}{'' if owner is None else f' (it is one of {owner.name!r})'}; "
-        f"{domain.how_to_meet(owner)}"
-    )
+    own = isinstance(value, domain.array_types)
+    if not own and backend_of_array(value) not in (None, domain.backend):
+        if isinstance(value, Number):
+            return later("agnograd._util.checks", "python_number")(value)
+        value = _constant(domain, "an operand", value, beside)
+    return domain.namespace.asarray(value)
 
 
 def is_plain_numpy(value: Any) -> bool:

@@ -8,23 +8,20 @@ from inspect import getattr_static
 from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
-from weakref import WeakKeyDictionary
 
 from agnograd._arrays.conversions import as_operand
-from agnograd._arrays.namespace import Extension, Namespace, build, filling, path_of
-from agnograd._arrays.operators import as_ufunc as operator_as_ufunc
+from agnograd._arrays.namespace import Namespace, build, filling, path_of
+from agnograd._arrays.operators import OF_TWO, compiled
 from agnograd._arrays.variable import Variable as Variable
 from agnograd._arrays.variable import built, owners
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._plugins.backends import backend_of as backend_of_type
 from agnograd._plugins.backends import backend_of_array, backends, default_name
+from agnograd._plugins.op_sets import registered_in
 from agnograd.errors import UnsupportedArrayError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._plugins.backend import Backend
-
-_owners_of_subclasses: WeakKeyDictionary[type, Domain] = WeakKeyDictionary()
 
 
 def domain_named(name: str) -> Domain:
@@ -35,14 +32,9 @@ def domain_named(name: str) -> Domain:
             domain = built.get(name)
             if domain is None:
                 domain = built[name] = build(name)
-                _let_pickle(domain)
+                for kind in (domain.Variable, domain.View):
+                    copyreg.pickle(kind, _reduced)
     return domain
-
-
-def _let_pickle(domain: Domain) -> None:
-    """Let Variables of a backend be pickled by the backend's name."""
-    for kind in (domain.Variable, domain.View):
-        copyreg.pickle(kind, _reduced)
 
 
 def _reduced(variable: Variable) -> tuple[Any, ...]:
@@ -58,7 +50,7 @@ def _reduced(variable: Variable) -> tuple[Any, ...]:
 
 
 def _rebuilt(backend: str, raw: Any, requires_grad: bool, grad: Variable | None) -> Variable:
-    variable: Variable = domain_named(backend).Variable(raw, requires_grad)
+    variable = domain_named(backend).Variable(raw, requires_grad)
     if grad is not None:
         variable.grad = grad
     return variable
@@ -74,33 +66,24 @@ def owner_of(value: object) -> Domain | None:
     """Return the domain of a Variable, or of a raw array of an installed backend; else None."""
     if isinstance(value, Variable):
         return value._domain
-    kind = type(value)
-    domain = owners.get(kind) or _owners_of_subclasses.get(kind)
-    if domain is None and kind.__module__ != "builtins":
-        backend = backend_of_type(kind)
-        if backend is not None and isinstance(value, domain_named(backend.name).array_types):
-            domain = domain_named(backend.name)
-            # Programs may make classes for ever: those are known for as long as they live.
-            known = owners if kind in domain.array_types else _owners_of_subclasses
-            known[kind] = domain
+    backend = backend_of_array(value)
+    domain = None if backend is None else domain_named(backend.name)
+    # Programs may make classes for ever: only the backend's own are known from now on.
+    if domain is not None and type(value) in domain.array_types:
+        owners[type(value)] = domain
     return domain
 
 
 def domain_of(value: object) -> Domain:
-    """Return the domain that an array belongs to; scalars and lists are the default backend's.
-
-    Raises
-    ------
-    UnsupportedArrayError
-        If the value is an array of no installed backend.
-    """
+    """Return the domain that an array belongs to; scalars and lists are the default backend's."""
     domain = owners.get(type(value)) or owner_of(value)
     if domain is not None:
         return domain
     if isinstance(value, list | tuple):
-        first = next((each for each in value if isinstance(each, Variable)), None)
-        return domain_of(first) if first is not None else domain_named(default_name())
-    if is_python_scalar(value):
+        for each in value:
+            if isinstance(each, Variable):
+                return each._domain
+    if is_python_scalar(value) or isinstance(value, list | tuple):
         return domain_named(default_name())
     kind = type(value)
     raise UnsupportedArrayError(
@@ -115,7 +98,7 @@ def _inside(value: object) -> str:
     for name in ("magnitude", "data", "values", "value", "array"):
         held = getattr_static(value, name, None)
         array = None if held is None else getattr(value, name, None)
-        if array is not None and (isinstance(array, Variable) or owner_of(array) is not None):
+        if owner_of(array) is not None:
             kind = type(value).__name__
             return (
                 f"it holds one: differentiate by x.{name}, and make the {kind} of it inside the "
@@ -197,12 +180,11 @@ def operands(xp: Any, values: Iterable[Any]) -> list[Any]:
     """
     found = [operand(xp, value) for value in values]
     first = next(each for each in found if not is_python_scalar(each))
-    dtype = None
-    for k, each in enumerate(found):
-        if is_python_scalar(each):
-            dtype = xp.result_type(*found) if dtype is None else dtype
-            found[k] = xp.asarray(each, dtype=dtype, device=first.device)
-    return found
+    dtype = xp.result_type(*found) if any(map(is_python_scalar, found)) else None
+    return [
+        xp.asarray(each, dtype=dtype, device=first.device) if is_python_scalar(each) else each
+        for each in found
+    ]
 
 
 @overload
@@ -223,7 +205,9 @@ def as_ufunc(xp: Any, name: str) -> Callable[..., Any] | None:
     It takes whatever may stand beside a Variable, and returns NotImplemented where an operand of
     another library is to answer.
     """
-    return operator_as_ufunc(domain_named(xp.__package__.removeprefix("agnograd.")), name)
+    domain = domain_named(xp.__package__.removeprefix("agnograd."))
+    known = name in OF_TWO
+    return compiled(domain, registered_in("")[name][0], OF_TWO[name], "ufunc") if known else None
 
 
 def _named(namespace: ModuleType) -> tuple[Any, ...]:
@@ -232,5 +216,4 @@ def _named(namespace: ModuleType) -> tuple[Any, ...]:
 
 # What these do needs the domains, which need them.
 Variable._domain_of = staticmethod(domain_of)
-for _kind in (Namespace, Extension):
-    copyreg.pickle(_kind, _named)
+copyreg.pickle(Namespace, _named)

@@ -5,24 +5,24 @@ from __future__ import annotations
 import operator
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from inspect import getdoc
+from itertools import product, takewhile
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.conversions import make_asarray, make_astype, make_from_dlpack
+from agnograd._arrays.conversions import add_conversions
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.operators import add_operators
 from agnograd._codegen.deferring import compile_op
 from agnograd._ops.op import Op
 from agnograd._plugins.backends import backend_named
-from agnograd._plugins.capabilities import DTYPES
 from agnograd._plugins.op_sets import extensions, registered_in
-from agnograd._util.deferred import Deferred, become
+from agnograd._util.deferred import Deferred
 from agnograd._util.locks import Lock
-from agnograd._util.signatures import parameters_of
+from agnograd._util.signatures import DTYPES, parameters_of
 from agnograd.errors import PluginError, PluginWarning
 
 _CONSTANTS = ("e", "inf", "nan", "newaxis", "pi")
@@ -44,54 +44,13 @@ class Namespace(ModuleType):
     """
 
     def __repr__(self) -> str:
+        if "__getattr__" in vars(self):
+            return f"<extension {path_of(self)!r}, not used yet>"
         return f"<namespace {path_of(self)!r}>"
 
     if TYPE_CHECKING:
         # The functions are entries of __dict__: a method here would make each look-up slower.
         def __getattr__(self, name: str) -> Any: ...
-
-
-class Extension(ModuleType):
-    """An extension of a namespace, such as ``xp.linalg``, that nothing was asked of yet.
-
-    Its functions are made when one of them is first asked for: programs use few extensions.
-
-    Parameters
-    ----------
-    name : str
-        The name, as that of a module.
-    kind : type
-        What it is when it has its functions.
-    fill : callable
-        Gives it its functions, and calls ``become()``.
-    """
-
-    def __init__(self, name: str, kind: type[ModuleType], fill: Callable[[], None]) -> None:
-        super().__init__(name, kind.__doc__)
-        self.__dict__["_kind"] = kind
-        self.__dict__["_fill"] = fill
-
-    def __getattr__(self, name: str) -> Any:
-        self._filled()
-        return object.__getattribute__(self, name)
-
-    def __repr__(self) -> str:
-        return f"<extension {self.__name__!r}, not used yet>"
-
-    def __dir__(self) -> list[str]:
-        self._filled()
-        return dir(self)
-
-    def _filled(self) -> None:
-        with filling:
-            fill = self.__dict__.get("_fill")
-            if fill is not None:
-                fill()
-
-    def become(self) -> None:
-        """Become a namespace without a way of its own to look things up, which is faster."""
-        del self.__dict__["_fill"]
-        become(self, self.__dict__.pop("_kind"))
 
 
 # Held while a namespace, or an extension of one, gets its functions.
@@ -104,17 +63,14 @@ def build(name: str) -> Domain:
     path = f"agnograd.{name}"
     domain.raw = ModuleType(f"{path}.raw", "The ops on raw arrays.")
     domain.namespace = Namespace(domain.backend.known_as or path, Namespace.__doc__)
+    names = (*_CONSTANTS, *DTYPES, *_INSPECTION, *domain.backend.taken_over)
+    facts = {n: getattr(domain.library, n) for n in names if hasattr(domain.library, n)}
     for target in (domain.raw, domain.namespace):
-        vars(target).update(_facts(domain), __package__=path)
+        vars(target).update(facts, __package__=path)
     ops = {name: op for name, (op, _) in registered_in("").items()}
     _fill(domain, "", ops, domain.raw, domain.namespace)
     domain.raw.asarray = domain.library.asarray
-    domain.convert = domain.namespace.astype
-    domain.namespace.astype = make_astype(domain)
-    domain.namespace.asarray = make_asarray(domain)
-    domain.namespace.from_dlpack = make_from_dlpack(domain)
-    for function in (domain.namespace.asarray, domain.namespace.from_dlpack):
-        function.__module__, function.__qualname__ = path, function.__name__
+    add_conversions(domain, path)
     add_operators(domain, ops)
     # Functions are pickled by the name of their module; other processes find it by agnograd itself.
     sys.modules.setdefault(path, domain.namespace)
@@ -139,78 +95,76 @@ def _fill(
         _extend(domain, inner, ops, raw, public)
 
 
-def _extensions(domain: Domain, part: str, ops: Mapping[str, Op]) -> list[str]:
-    """Return the extensions in one, or in a namespace itself, by their full names.
+def _extensions(domain: Domain, part: str, ops: Mapping[str, Op]) -> Iterator[str]:
+    """Yield the extensions in one, or in a namespace itself, by their full names.
 
     They are the library's own, and those of which an op set says how an op is computed.
     """
-    parts = {_next(part, name): True for name in extensions()}
+    within = f"{part}." if part else ""
+    computed = dict.fromkeys(extensions(), True)
     for name, op in ops.items():
-        inner = _next(part, name.rpartition(".")[0])
-        parts[inner] = parts.get(inner, False) or op.forward is not None
-    for inner in parts.keys() & ops.keys():
-        warnings.warn(
-            f"AGNOGRAD: an extension is called as the op {inner!r} of {ops[inner].chapter}, and is "
-            "left out. Uninstall its distribution, or rename the extension",
-            PluginWarning,
-            stacklevel=2,
-        )
-        del parts[inner]
+        extension = name.rpartition(".")[0]
+        computed[extension] = computed.get(extension, False) or op.forward is not None
+    shorts: dict[str, bool] = {}
+    for name, is_computed in computed.items():
+        if name.startswith(within) and name != part:
+            short = name.removeprefix(within).partition(".")[0]
+            shorts[short] = shorts.get(short, False) or is_computed
     library = _of_library(domain, part)
     listed = dir(library)  # what is listed need not be imported yet
-    for inner, computed in [*parts.items()]:
-        short = inner.rpartition(".")[2]
-        if not computed and short not in listed and not hasattr(library, short):
-            del parts[inner]
-    return [inner for inner in parts if inner]
-
-
-def _next(part: str, name: str) -> str:
-    """Return the extension in ``part`` that an extension of this name is, or is in; or ""."""
-    before = f"{part}." if part else ""
-    if not name.startswith(before):
-        return ""
-    return before + name.removeprefix(before).partition(".")[0] if name else ""
+    for short, is_computed in shorts.items():
+        inner = within + short
+        if inner in ops:
+            warnings.warn(
+                f"AGNOGRAD: an extension is called as the op {inner!r} of {ops[inner].chapter}, "
+                "and is left out. Uninstall its distribution, or rename the extension",
+                PluginWarning,
+                stacklevel=2,
+            )
+        elif is_computed or short in listed or hasattr(library, short):
+            yield inner
 
 
 def _extend(
     domain: Domain, part: str, ops: Mapping[str, Op], raw: ModuleType, public: ModuleType
 ) -> None:
-    """Give two namespaces an extension, which is filled when it is first used."""
+    """Give two namespaces an extension, which is filled when it is first used: programs use few."""
+    inner_raw = ModuleType(f"{domain.raw.__name__}.{part}")
+    inner = Namespace(f"{domain.namespace.__package__}.{part}", Namespace.__doc__)
 
     def fill() -> None:
-        more = {name: op for name, (op, _) in registered_in(part).items()}
-        known = {**ops, **more}
-        within = {name: op for name, op in known.items() if name.startswith(f"{part}.")}
-        _fill(domain, part, within, inner_raw, inner)
-        inner_raw.become()
-        inner.become()
+        with filling:
+            if "__getattr__" in vars(inner):
+                known = {**ops, **{name: op for name, (op, _) in registered_in(part).items()}}
+                within = {name: op for name, op in known.items() if name.startswith(f"{part}.")}
+                _fill(domain, part, within, inner_raw, inner)
+                # A module that has these is slower.
+                for each, name in product((inner_raw, inner), ("__dir__", "__getattr__")):
+                    vars(each).pop(name, None)
 
-    inner_raw = Extension(f"{domain.raw.__name__}.{part}", ModuleType, fill)
-    inner = Extension(f"{domain.namespace.__package__}.{part}", Namespace, fill)
-    short = part.rpartition(".")[2]
-    setattr(raw, short, inner_raw)
-    setattr(public, short, inner)
+    def get(each: ModuleType, name: str) -> Any:
+        fill()
+        return getattr(each, name)
 
+    def listed(each: ModuleType) -> list[str]:
+        fill()
+        return dir(each)
 
-def _facts(domain: Domain) -> dict[str, Any]:
-    """Return the constants, dtypes, and what else is the library's own."""
-    names = (*_CONSTANTS, *DTYPES, *_INSPECTION, *domain.backend.taken_over)
-    return {n: getattr(domain.library, n) for n in names if hasattr(domain.library, n)}
+    for each, outer in ((inner_raw, raw), (inner, public)):
+        # Python asks these for what the module does not have.
+        vars(each).update(__getattr__=partial(get, each), __dir__=partial(listed, each))
+        setattr(outer, part.rpartition(".")[2], each)
 
 
 def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
     """Return what computes an op on raw arrays, or None where the backend cannot."""
     if op.forward is operator.getitem:
         return domain.backend.operator(op.forward)
-    forward = None if op.forward is None else _bound(op.forward, domain)
+    forward = op.forward and _bound(op.forward, xp=domain.raw, backend=domain.backend)
     module = op.kernels.get(domain.backend.name)
     if module is not None and not op.composed:
         return Deferred(partial(_from_module, op.name, module, forward, domain))
-    if forward is not None:
-        return forward
-    kernel: Callable[..., Any] | None = _of_library(domain, op.name)
-    return kernel
+    return forward or _of_library(domain, op.name)
 
 
 def _of_library(domain: Domain, name: str) -> Any:
@@ -221,36 +175,28 @@ def _of_library(domain: Domain, name: str) -> Any:
     return found
 
 
-def _bound(function: Callable[..., Any], domain: Domain) -> Callable[..., Any]:
-    """Bind the namespace and the backend that a function may name first."""
-    return bound(function, xp=lambda: domain.raw, backend=lambda: domain.backend)
-
-
 def _from_module(
     name: str, module: str, forward: Callable[..., Any] | None, domain: Domain
 ) -> Callable[..., Any]:
     """Return a kernel of a module, which leaves what it does not compute to ``forward``."""
     own = getattr(import_module(module), name.rpartition(".")[2], None)
-    rest = forward or partial(_refuse, name, module)
-    if own is None:
-        return rest
-    found = _bound(own, domain)
+    found = own and _bound(own, xp=domain.raw, backend=domain.backend)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
-        out = found(*args, **kwargs)
-        return rest(*args, **kwargs) if out is NotImplemented else out
+        out = NotImplemented if found is None else found(*args, **kwargs)
+        if out is not NotImplemented:
+            return out
+        if forward is None:
+            raise PluginError(f"{module} cannot compute this {name}, which has no `forward`")
+        return forward(*args, **kwargs)
 
-    return kernel
-
-
-def _refuse(name: str, module: str, *_: Any, **__: Any) -> NoReturn:
-    raise PluginError(f"{module} cannot compute this {name}, which has no `forward`")
+    return kernel if own or forward is None else forward
 
 
 def _composed(op: Op, domain: Domain, _: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that users call of an op that is made of others."""
     assert op.forward is not None
-    program = bound(op.forward, xp=lambda: domain.namespace)
+    program = _bound(op.forward, xp=domain.namespace)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         return program(*args, **kwargs)
@@ -262,24 +208,11 @@ def _composed(op: Op, domain: Domain, _: Callable[..., Any]) -> Callable[..., An
     return function
 
 
-def bound(function: Callable[..., Any], **available: Callable[[], Any]) -> Callable[..., Any]:
-    """Bind the leading parameters that a function has among those that are available.
-
-    They are looked up at each call: what they stand for may be made later than the function.
-    """
+def _bound(function: Callable[..., Any], **available: Any) -> Callable[..., Any]:
+    """Bind the leading parameters that a function has among those that are available."""
     try:
         names = parameters_of(function)
     except ValueError:  # it is compiled, and does not tell
         return function
-    leading = []
-    for name in names:
-        if name not in available:
-            break
-        leading.append(available[name])
-    if not leading:
-        return function
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*(get() for get in leading), *args, **kwargs)
-
-    return call
+    leading = [available[name] for name in takewhile(available.__contains__, names)]
+    return partial(function, *leading) if leading else function

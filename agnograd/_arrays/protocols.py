@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from agnograd._graph.nodes import Edge
@@ -16,55 +16,6 @@ if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
 
 
-class Operators:
-    """Python's operators, declared for readers and type checkers.
-
-    ``agnograd._arrays.operators`` makes them for each backend: they are that backend's ops.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __getitem__(self, key: Any, /) -> Variable: ...
-        def __setitem__(self, key: Any, value: Any, /) -> None: ...
-        def __abs__(self) -> Variable: ...
-        def __neg__(self) -> Variable: ...
-        def __pos__(self) -> Variable: ...
-        def __invert__(self) -> Variable: ...
-        def __add__(self, other: Any, /) -> Variable: ...
-        def __radd__(self, other: Any, /) -> Variable: ...
-        def __iadd__(self, other: Any, /) -> Variable: ...
-        def __sub__(self, other: Any, /) -> Variable: ...
-        def __rsub__(self, other: Any, /) -> Variable: ...
-        def __isub__(self, other: Any, /) -> Variable: ...
-        def __mul__(self, other: Any, /) -> Variable: ...
-        def __rmul__(self, other: Any, /) -> Variable: ...
-        def __imul__(self, other: Any, /) -> Variable: ...
-        def __truediv__(self, other: Any, /) -> Variable: ...
-        def __rtruediv__(self, other: Any, /) -> Variable: ...
-        def __itruediv__(self, other: Any, /) -> Variable: ...
-        def __floordiv__(self, other: Any, /) -> Variable: ...
-        def __rfloordiv__(self, other: Any, /) -> Variable: ...
-        def __mod__(self, other: Any, /) -> Variable: ...
-        def __rmod__(self, other: Any, /) -> Variable: ...
-        def __pow__(self, other: Any, /) -> Variable: ...
-        def __rpow__(self, other: Any, /) -> Variable: ...
-        def __matmul__(self, other: Any, /) -> Variable: ...
-        def __rmatmul__(self, other: Any, /) -> Variable: ...
-        def __and__(self, other: Any, /) -> Variable: ...
-        def __or__(self, other: Any, /) -> Variable: ...
-        def __xor__(self, other: Any, /) -> Variable: ...
-        def __lshift__(self, other: Any, /) -> Variable: ...
-        def __rshift__(self, other: Any, /) -> Variable: ...
-        def __eq__(self, other: object, /) -> Variable: ...  # type: ignore[override]
-        def __ne__(self, other: object, /) -> Variable: ...  # type: ignore[override]
-        def __lt__(self, other: Any, /) -> Variable: ...
-        def __le__(self, other: Any, /) -> Variable: ...
-        def __gt__(self, other: Any, /) -> Variable: ...
-        def __ge__(self, other: Any, /) -> Variable: ...
-
-
 class Ufuncs(dict[Any, "Callable[..., Any]"]):
     """What ufuncs are on one backend, each looked up when it is first called."""
 
@@ -73,10 +24,8 @@ class Ufuncs(dict[Any, "Callable[..., Any]"]):
 
     def __missing__(self, ufunc: Any) -> Callable[..., Any]:
         ufunc_for = later("agnograd._plugins.protocols", "ufunc_for")
-        function: Callable[..., Any]
-        _, function = ufunc_for(self._domain.namespace, ufunc)
-        self[ufunc] = function
-        return function
+        self[ufunc] = ufunc_for(self._domain.namespace, ufunc)[1]
+        return self[ufunc]
 
 
 def _of_an_instance(_: Variable) -> NoReturn:
@@ -96,9 +45,6 @@ class _ArrayUfunc(property):
     instance, as a function compiled by ``numba.vectorize`` does, is told what to do instead.
     """
 
-    def __init__(self) -> None:
-        super().__init__(_of_an_instance, doc=type(self).__doc__)
-
     def __call__(
         self, variable: Variable, ufunc: Any, method: str, /, *inputs: Any, **options: Any
     ) -> Any:
@@ -109,43 +55,40 @@ class _ArrayUfunc(property):
         return protocol.call_ufunc(xp, ufunc, function, method, inputs, options)
 
 
-class Protocols(Operators):
+class Protocols:
     """Python scalars, iteration, interchange with other libraries, copies."""
 
     __slots__ = ()
     __array_priority__ = 1000
-    __array_ufunc__ = _ArrayUfunc()
+    __array_ufunc__ = _ArrayUfunc(_of_an_instance)
 
+    # Of the Variable that this is a part of.
+    _domain: ClassVar[Domain]
+    _ufuncs: ClassVar[Ufuncs]
+    _raw: Any
+    _node: Edge | None
+    data: Any
+
+    # Python's operators are ops, which ``agnograd._arrays.operators`` makes for each backend.
     if TYPE_CHECKING:
-        _domain: ClassVar[Domain]
-        _ufuncs: ClassVar[Ufuncs]
-        _raw: Any
-        _node: Edge | None
 
-        @property
-        def data(self) -> Any: ...
-        @property
-        def shape(self) -> tuple[int, ...]: ...
-        @property
-        def ndim(self) -> int: ...
-        @property
-        def size(self) -> int | None: ...
-        @property
-        def is_leaf(self) -> bool: ...
-        @property
-        def requires_grad(self) -> bool: ...
+        def __getitem__(self, key: Any, /) -> Variable: ...
+        def __setitem__(self, key: Any, value: Any, /) -> None: ...
+        def __neg__(self) -> Variable: ...
+        def __add__(self, other: Any, /) -> Variable: ...
+        def __eq__(self, other: object, /) -> Variable: ...  # type: ignore[override]
+        def __ne__(self, other: object, /) -> Variable: ...  # type: ignore[override]
 
-        @property
-        def grad(self) -> Variable | None: ...
+        __abs__ = __pos__ = __invert__ = __neg__
+        __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = __mul__ = __rmul__ = __imul__ = (
+            __add__
+        )
+        __truediv__ = __rtruediv__ = __itruediv__ = __floordiv__ = __rfloordiv__ = __add__
+        __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __add__
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __add__
+        __lt__ = __le__ = __gt__ = __ge__ = __add__
 
-    def __array_function__(
-        self,
-        function: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        /,
-    ) -> Any:
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any, /) -> Any:
         """Answer for NumPy's other functions, unless another library's arrays are among them."""
         # What is neither a Variable nor a backend's array may know better.
         backend_of = later("agnograd._plugins.backends", "backend_of")
@@ -159,16 +102,15 @@ class Protocols(Operators):
 
         ``index`` is one place in the flat array, or one for each axis.
         """
+        data = self._raw
         if index:
             key = index[0] if isinstance(index[0], tuple) else index
-            data = (
-                self._raw if len(key) == self.ndim else self._domain.raw.reshape(self._raw, (-1,))
-            )
-            chosen: bool | int | float | complex = self._domain.item(data[tuple(key)])
-            return chosen
-        if self.size != 1:
-            raise ValueError(f"item() needs an array of one element, not of shape {self.shape}")
-        data = self._raw[(0,) * self.ndim] if self.ndim else self._raw
+            flat = len(key) != len(data.shape)
+            data = (self._domain.raw.reshape(data, (-1,)) if flat else data)[tuple(key)]
+        elif self._domain.size(data) != 1:
+            raise ValueError(f"item() needs an array of one element, not of shape {data.shape}")
+        elif data.shape:
+            data = data[(0,) * len(data.shape)]
         item: bool | int | float | complex = self._domain.item(data)
         return item
 
@@ -213,13 +155,8 @@ class Protocols(Operators):
         copy: bool | None = None,
     ) -> Any:
         self._refuse_to_leave("__dlpack__")
-        options = {
-            "stream": stream,
-            "max_version": max_version,
-            "dl_device": dl_device,
-            "copy": copy,
-        }
-        given = {name: value for name, value in options.items() if value is not None}
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        given = {name: value for name, value in asked.items() if value is not None}
         return self.data.__dlpack__(**given)
 
     def __dlpack_device__(self) -> Any:
@@ -236,37 +173,33 @@ class Protocols(Operators):
             )
 
     def __len__(self) -> int:
-        if not self.shape:
+        if not self._raw.shape:
             raise TypeError("len() of a 0-d array")
-        return self.shape[0]
+        return operator.index(self._raw.shape[0])
 
     def __iter__(self) -> Iterator[Variable]:
-        if not self.shape:
+        shape = self._raw.shape
+        if not shape:
             raise TypeError("iteration over a 0-d array")
-        rest = (...,) if len(self.shape) > 1 else ()
-        return iter([self[index, *rest] for index in range(self.shape[0])])
+        rest = (...,) if len(shape) > 1 else ()
+        return iter([self[index, *rest] for index in range(shape[0])])
 
     def __repr__(self) -> str:
-        from agnograd._arrays.repr import as_text
+        return str(later("agnograd._arrays.repr", "as_text")(self))
 
-        return as_text(self)  # type: ignore[arg-type]
+    def _repr_html_(self) -> str:
+        return str(later("agnograd._arrays.repr", "as_html")(self))
 
     def __format__(self, spec: str) -> str:
         """Format an array of no axes as the Python number that it holds."""
         if not spec:
             return str(self)
-        if self.shape:
+        if self._raw.shape:
             raise TypeError(
-                f"the format {spec!r} is for numbers, not for arrays of shape {self.shape}; "
+                f"the format {spec!r} is for numbers, not for arrays of shape {self._raw.shape}; "
                 "format x.item() of one element, or x.data"
             )
         return format(self.item(), spec)
 
-    def _repr_html_(self) -> str:
-        from agnograd._arrays.repr import as_html
-
-        return as_html(self)  # type: ignore[arg-type]
-
     def __copy__(self) -> Variable:
-        copied: Variable = self._domain.Variable._make(self._raw, self._node)
-        return copied
+        return self._domain.Variable._make(self._raw, self._node)

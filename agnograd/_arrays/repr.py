@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -39,11 +39,23 @@ def as_text(variable: Variable) -> str:
 
     Nothing lazy is computed, and nothing is raised.
     """
-    values = _values(variable)
+    values, known = _said(_values, variable), _known(variable)
+    device, backend, graph = known["device"], known["backend"], known["graph"]
+    facts = {
+        f"dtype={known['dtype']}": "dtype" not in values,
+        f"shape={known['shape']}": "..." in values and "shape" not in values,
+        # Of JAX's tracers it is None.
+        f"device={device}": "device" not in values
+        and device != "None"
+        and "cpu" not in device.lower(),
+        f"backend={backend}": backend != default_name() and backend not in values,
+        "requires_grad=True": graph == "leaf",
+        f"op={graph.removeprefix('op ')}": graph.startswith("op "),
+    }
     # The library aligned its lines with the first one, which now stands further to the right.
     text = "Variable(" + values.replace("\n", "\n" + _INDENT)
     length = len(text) - (text.rfind("\n") + 1)
-    for fact in _facts(variable, values):
+    for fact in (fact for fact, is_news in facts.items() if is_news):
         if length + len(fact) + 3 > _WIDTH:
             text, length = f"{text},\n{_INDENT}{fact}", len(_INDENT) + len(fact)
         else:
@@ -53,57 +65,34 @@ def as_text(variable: Variable) -> str:
 
 def as_html(variable: Variable) -> str:
     """Return a table of HTML that needs nothing around it, with every text in it escaped."""
-    facts = {
-        "shape": _said(lambda: tuple(variable.shape)),
-        "dtype": _said(lambda: variable.dtype),
-        "device": _said(lambda: variable.device),
+    known = _known(variable) | {"gradient": _said(_gradient, variable)}
+    rows = "\n".join(_ROW.format(name=name, value=escape(fact)) for name, fact in known.items())
+    return _TABLE.format(values=escape(_said(_values, variable)), rows=rows)
+
+
+def _known(variable: Variable) -> dict[str, str]:
+    return {
+        "shape": _said(lambda x: tuple(x.shape), variable),
+        "dtype": _said(lambda x: x.dtype, variable),
+        "device": _said(lambda x: x.device, variable),
         "backend": variable._domain.backend.name,
-        "graph": _said(lambda: _place(variable)),
-        "gradient": _said(lambda: _gradient(variable)),
+        "graph": _said(_place, variable),
     }
-    rows = "\n".join(_ROW.format(name=name, value=escape(value)) for name, value in facts.items())
-    return _TABLE.format(values=escape(_values(variable)), rows=rows)
+
+
+def _said(fact: Callable[[Variable], Any], variable: Variable) -> str:
+    """Return a fact as text, or why there is none."""
+    try:
+        return str(fact(variable))
+    except Exception as error:
+        try:
+            return f"<no repr: {type(error).__name__}: {error}>"
+        except Exception:
+            return f"<no repr: {type(error).__name__}>"
 
 
 def _values(variable: Variable) -> str:
-    try:
-        return repr(variable._domain.backend.array(variable._raw))
-    except Exception as error:
-        return _trouble(error)
-
-
-def _trouble(error: Exception) -> str:
-    try:
-        return f"<no repr: {type(error).__name__}: {error}>"
-    except Exception:
-        return f"<no repr: {type(error).__name__}>"
-
-
-def _said(fact: Callable[[], Any]) -> str:
-    try:
-        return str(fact())
-    except Exception as error:
-        return _trouble(error)
-
-
-def _facts(variable: Variable, values: str) -> Iterator[str]:
-    """Yield what a reader of the values would not know yet."""
-    if "dtype" not in values:
-        yield f"dtype={_said(lambda: variable.dtype)}"
-    if "..." in values and "shape" not in values:
-        yield f"shape={_said(lambda: tuple(variable.shape))}"
-    if "device" not in values:
-        device = _said(lambda: variable.device)
-        if device != "None" and "cpu" not in device.lower():  # of JAX's tracers it is None
-            yield f"device={device}"
-    backend = variable._domain.backend.name
-    if backend != default_name() and backend not in values:
-        yield f"backend={backend}"
-    place = _said(lambda: _place(variable))
-    if place == "leaf":
-        yield "requires_grad=True"
-    elif place.startswith("op "):
-        yield f"op={place.removeprefix('op ')}"
+    return repr(variable._domain.backend.array(variable._raw))
 
 
 def _place(variable: Variable) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.views import View, view_of
+from agnograd._arrays.views import View, chain_to, view_of
 from agnograd._ops.rule_helpers import row_strides
 from agnograd._plugins.op_sets import registered_in
 from agnograd._util.signatures import parameters_of
@@ -23,14 +23,9 @@ Strides = tuple[int, ...]
 
 def strides_of(variable: Variable) -> Strides:
     """Return how many elements apart the neighbours along each axis of a Variable are."""
-    views: list[View] = []
-    # A chain of views may be long: no recursion.
-    while isinstance(variable, View) and variable._strides is None:
-        views.append(variable)
-        variable = variable._base
-    known = variable._strides if isinstance(variable, View) else None
-    strides = row_strides(variable.shape) if known is None else known
-    for view in reversed(views):
+    start, views = chain_to(variable, lambda view: view._strides is not None)
+    strides = (isinstance(start, View) and start._strides) or row_strides(start.shape)
+    for view in views:
         found = _taken(view._op, view._base, strides, view.shape, view._options)
         # A view that no strides describe (``every_element``) is as good as in rows.
         strides = view._strides = row_strides(view.shape) if found is None else found
@@ -58,10 +53,7 @@ def _taken(
 def keeps_places(op: Op, result: Variable, base: Variable, options: Mapping[str, Any]) -> bool:
     """Return whether an op that copies where it has to gives a view of a view.
 
-    Raises
-    ------
-    ValueError
-        If it does not, and was told not to copy.
+    It raises if it does not, and was told not to copy.
     """
     if _taken(op, base, strides_of(base), result.shape, options) is not None:
         return True
@@ -75,8 +67,6 @@ def keeps_places(op: Op, result: Variable, base: Variable, options: Mapping[str,
 
 def is_in_rows(variable: Variable) -> bool:
     """Return whether the elements of a Variable lie one after another, in row-major order."""
-    if not isinstance(variable, View):
-        return True
     shape = variable.shape
     rows = zip(shape, strides_of(variable), row_strides(shape), strict=True)
     return 0 in shape or all(length == 1 or one == other for length, one, other in rows)

@@ -69,16 +69,12 @@ class Variable(Methods):
     _domain_of: ClassVar[Callable[[Any], Domain]]
     _is_view: ClassVar[bool] = False
     _storage: Any
-    _raw: Any
-    _node: Edge | None
     _leaf: Leaf
 
     def __new__(cls, raw: Any, requires_grad: bool | None = None) -> Variable:
         kind = type(raw)
         if requires_grad is not None and requires_grad is not True and requires_grad is not False:
-            requires_grad = later("agnograd._util.checks", "flag_in")(
-                "requires_grad", requires_grad
-            )
+            requires_grad = _flag(requires_grad)
         domain = cls._domain or owners.get(kind) or cls._domain_of(raw)
         variable: Variable = next(domain.blank)
         if kind in domain.ready_types:  # most often
@@ -121,13 +117,20 @@ class Variable(Methods):
 
     @data.setter
     def data(self, raw: Any) -> None:
-        data = self._domain.to_raw(raw)
-        if data.shape != self.shape or data.dtype != self.dtype:
+        self._domain.replace(self, self._fitting(raw, "data"), recorded=False)
+
+    def _fitting(self, value: Any, what: str) -> Variable:
+        """Return an array as a Variable that has the shape and dtype of this one."""
+        if type(value) is not self._domain.Variable:
+            value = self._domain.Variable._make(self._domain.to_raw(value), None)
+        if value.shape != self.shape or value.dtype != self.dtype:
             raise GradientError(
-                f"data of shape {data.shape} and dtype {data.dtype} cannot replace an array of "
-                f"shape {self.shape} and dtype {self.dtype}; make a new Variable"
+                f"{what} of shape {value.shape} and dtype {value.dtype} cannot belong to an array "
+                f"of shape {self.shape} and dtype {self.dtype}: use one like the array, or make a "
+                "new Variable"
             )
-        self._domain.replace(self, self._domain.Variable._make(data, None), recorded=False)
+        fitting: Variable = value
+        return fitting
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -177,7 +180,13 @@ class Variable(Methods):
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """Return the differentiable namespace of this array's backend."""
-        return self._domain.versioned_namespace(api_version)
+        newest = self._domain.library.__array_api_version__
+        if api_version is not None and not ("2021.12" <= api_version <= newest):
+            raise ValueError(
+                f"array API version {api_version!r} is not supported by backend "
+                f"{self._domain.backend.name!r}; the newest one is {newest}"
+            )
+        return self._domain.namespace
 
     # -- gradients ------------------------------------------------------------------------------
 
@@ -188,7 +197,7 @@ class Variable(Methods):
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
-        flag = later("agnograd._util.checks", "flag_in")("requires_grad", flag)
+        flag = _flag(flag)
         if flag == self.requires_grad:
             return
         if not self.is_leaf:
@@ -228,36 +237,24 @@ class Variable(Methods):
         node = self._node
         if type(node) is Leaf:  # most often; and no view is a leaf
             return node.grad
-        leaf = self._own_leaf()
-        if leaf is not None:
-            return leaf.grad
-        watched = None if self._node is None else self._node[WATCH]
-        return None if watched is None else watched.grad
+        held = self._own_leaf() or (None if node is None else node[WATCH])
+        return None if held is None else held.grad
 
     @grad.setter
     def grad(self, value: Variable | None) -> None:
         if value is not None:
-            if type(value) is not self._domain.Variable:
-                value = self._domain.Variable._make(self._domain.to_raw(value), None)
-            if value.shape != self.shape or value.dtype != self.dtype:
-                raise GradientError(
-                    f"a gradient of shape {value.shape} and dtype {value.dtype} does not fit an "
-                    f"array of shape {self.shape} and dtype {self.dtype}; it must have the array's"
-                )
-        leaf = self._own_leaf()
-        if leaf is not None:
-            leaf.grad = value
-        elif self._node is not None:
-            watch(self._node).grad = value
+            value = self._fitting(value, "a gradient")
+        node = self._node
+        held = self._own_leaf() or (None if node is None else watch(node))
+        if held is not None:
+            held.grad = value
         elif value is not None:
             raise NoGradientError(
                 "an array that requires no gradient holds none; set requires_grad first"
             )
 
     def _own_leaf(self) -> Leaf | None:
-        if isinstance(self._node, Leaf):
-            return self._node
-        return getattr(self, "_leaf", None)
+        return self._node if isinstance(self._node, Leaf) else getattr(self, "_leaf", None)
 
     def backward(
         self,
@@ -307,8 +304,7 @@ class Variable(Methods):
 
     def detach(self) -> Variable:
         """Return the same value, cut off from the graph, without a copy."""
-        detached: Variable = self._domain.Variable._make(self._raw, None)
-        return detached
+        return self._domain.Variable._make(self._raw, None)
 
     def retain_grad(self) -> None:
         """Keep this value's gradient in ``grad`` although it is not a leaf.
@@ -331,10 +327,7 @@ class Variable(Methods):
         handle
             Its ``remove()`` removes the hook.
         """
-        hooks = watch(self._tracked("register_hook", fn)).hooks
-        key = next(_hook_keys)
-        hooks[key] = fn
-        return HookHandle(hooks, key)
+        return _registered(watch(self._tracked("register_hook", fn)).hooks, fn)
 
     def register_post_accumulate_grad_hook(self, fn: Callable[[Variable], Any]) -> HookHandle:
         """Call ``fn(variable)`` after every pass that has added to this leaf's ``grad``.
@@ -353,10 +346,8 @@ class Variable(Methods):
                 "register_post_accumulate_grad_hook is for leaves; use register_hook for the "
                 "gradient of a value in the middle of a graph"
             )
-        key = next(_hook_keys)
         leaf.accumulated = leaf.accumulated or {}
-        leaf.accumulated[key] = fn
-        return HookHandle(leaf.accumulated, key)
+        return _registered(leaf.accumulated, fn)
 
     @property
     def node(self) -> GraphNode | None:
@@ -366,21 +357,30 @@ class Variable(Methods):
         (what made each differentiable input), ``saved`` (raw values by their names in the rules;
         None once a pass has freed them) and, for a leaf, ``variable``.
         """
-        from agnograd._graph.inspection import GraphNode
-
-        return None if self._node is None else GraphNode(self._node)
+        made: Callable[[Edge], GraphNode] = later("agnograd._graph.inspection", "GraphNode")
+        return None if self._node is None else made(self._node)
 
     def _tracked(self, what: str, *functions: Any) -> Edge:
+        callable_in = later("agnograd._util.checks", "callable_in")
         for f in functions:
-            later("agnograd._util.checks", "callable_in")(
-                what, f, f"x.{what}(lambda grad: None), say"
-            )
+            callable_in(what, f, f"x.{what}(lambda grad: None), say")
         if self._node is None:
             raise NoGradientError(
                 f"{what} needs an array that requires a gradient: set requires_grad on the leaves, "
                 "before this is computed from them"
             )
         return self._node
+
+
+def _flag(flag: Any) -> bool:
+    checked: bool = later("agnograd._util.checks", "flag_in")("requires_grad", flag)
+    return checked
+
+
+def _registered(hooks: dict[int, Callable[[Any], Any]], fn: Callable[[Any], Any]) -> HookHandle:
+    key = next(_hook_keys)
+    hooks[key] = fn
+    return HookHandle(hooks, key)
 
 
 def is_tracked(x: object) -> bool:

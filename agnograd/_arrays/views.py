@@ -9,28 +9,36 @@ used. Plain Variables pay nothing for this: a view is of another class, which op
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import BoundArguments
 from itertools import starmap
-from operator import call
+from operator import attrgetter, call
+from sys import getrefcount
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-from weakref import ref
+from weakref import getweakrefcount, ref
 
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import WATCH, Edge, Leaf, Watch, watch
 from agnograd._hooks.state import current_mode, is_grad_enabled, set_mode
 from agnograd._util.deferred import later
+from agnograd._util.signatures import parameters_of
 from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
     from agnograd._hooks.state import Recorder
     from agnograd._ops.op import Op
 
+_lone = Variable._make(object(), None)
+_ALONE = getrefcount(_lone._raw)  # the count of what only a Variable refers to
+_unheard = SimpleNamespace(append=lambda node, out: True, guard=lambda node: None)
+
 
 class Storage:
     """What a base and its views share: a clock that every write moves on.
 
-    ``tape`` is a weak reference to what was notified of nodes when the last write was recorded, or
-    None.
+    ``tape`` is a weak reference to what was notified of nodes when the last write was recorded.
     """
 
     __slots__ = ("tape", "writes")
@@ -46,55 +54,54 @@ class View(Variable):
     ``_strides`` says where its elements lie among the base's, once that was asked for.
     """
 
-    __slots__ = (
-        "_base",
-        "_op",
-        "_options",
-        "_recorded",
-        "_seen",
-        "_strides",
-        "_taken_node",
-        "_taken_raw",
-    )
+    __slots__ = ("_base", "_edge", "_op", "_options", "_recorded", "_seen", "_shown", "_strides")
 
     _is_view = True
     _base: Variable
+    _shown: Any  # not `_data`, which masked arrays look for
+    _edge: Edge | None
     _op: Op
     _options: Mapping[str, Any]
     _recorded: bool
     _seen: int
     _storage: Storage
     _strides: tuple[int, ...] | None
-    _taken_node: Edge | None
-    _taken_raw: Any
 
     @property
     def _raw(self) -> Any:
         self.refresh()
-        return self._taken_raw
+        return self._shown
 
     @property
     def _node(self) -> Edge | None:  # type: ignore[override] # nobody gives a view another one
         self.refresh()
-        return self._taken_node
+        return self._edge
 
     def refresh(self) -> None:
         """Take the view afresh if the family was written to since."""
         if self._seen == self._storage.writes:
             return
-        stale = []
-        view: Variable = self
-        # A chain of views may be long: no recursion.
-        while isinstance(view, View) and view._seen != view._storage.writes:
-            stale.append(view)
-            view = view._base
-        for view in reversed(stale):
-            fresh = retaken(view, view._base)
-            rest = _let_watch(view._taken_node, fresh._node)
-            view._taken_raw, view._taken_node = fresh._raw, fresh._node
+        for view in chain_to(self, lambda view: view._seen == view._storage.writes)[1]:
+            fresh = _taken_as_before(view)
+            rest = _let_watch(view._edge, fresh._node)
+            view._shown, view._edge = fresh._raw, fresh._node
             view._seen = view._storage.writes
             for step in rest:
                 call(*step)
+
+
+def chain_to(
+    variable: Variable, known: Callable[[View], bool] = lambda view: False
+) -> tuple[Variable, list[View]]:
+    """Return where a chain of views starts, a base or a ``known`` view, and the views from there.
+
+    A chain may be long: no recursion.
+    """
+    views: list[View] = []
+    while isinstance(variable, View) and not known(variable):
+        views.append(variable)
+        variable = variable._base
+    return variable, views[::-1]
 
 
 def view_of(op: Op, result: Variable, base: Variable, options: Mapping[str, Any]) -> Variable:
@@ -108,10 +115,9 @@ def view_of(op: Op, result: Variable, base: Variable, options: Mapping[str, Any]
         # array free to be written in place, which spares a copy of the whole.
         data = result._domain.copy(data)
     view: View = object.__new__(result._domain.View)
-    view._taken_raw, view._taken_node = data, result._node
+    view._shown, view._edge = data, result._node
     view._base = base
-    view._op = op
-    view._options = options
+    view._op, view._options = op, options
     view._recorded = is_grad_enabled()
     view._strides = None
     view._storage = storage
@@ -119,36 +125,38 @@ def view_of(op: Op, result: Variable, base: Variable, options: Mapping[str, Any]
     return view
 
 
-class _Unheard:
-    """A recorder that takes note of nothing."""
-
-    def append(self, node: Any, out: Any, /) -> bool:
-        return True
-
-    def guard(self, node: Any, /) -> None:
-        pass
-
-
-_UNHEARD = _Unheard()
+def _taken(view: View, base: Variable) -> Variable:
+    """Take a view once more, of its base or of another one like it."""
+    op, options = view._op, view._options
+    given = BoundArguments(op.signature, {op.arrays[0]: base, **options})
+    result = attrgetter(op.name)(view._domain.namespace)(*given.args, **given.kwargs)
+    found: Variable = result if op.outputs == "one" else result[options["index"]]
+    return found if found._is_view else view_of(op, found, base, options)
 
 
-def retaken(view: View, base: Variable) -> Variable:
-    """Take a view once more, of its base or of another one like it.
+def _taken_as_before(view: View) -> Variable:
+    """Take a view of its base once more, after a write.
 
     It is recorded if it was the first time, whatever the state is where it is used next, and
     whoever was notified of the write is notified of it: it shows what was written then.
     """
-    tape, outer = view._storage.tape, current_mode()
+    tape = view._storage.tape
+    return _entered(
+        partial(_taken, view, view._base),
+        recording=view._recorded,
+        hooks=False,
+        kept=lambda *nodes: nodes,
+        tape=_unheard if tape is None else tape(),
+    )
+
+
+def _entered(compute: Callable[[], Variable], **state: Any) -> Variable:
+    """Compute something in another state."""
+    outer = current_mode()
     try:
-        # Few programs write to views: what enters a state is imported then.
-        with later("agnograd._hooks.entering", "entered")(
-            recording=view._recorded,
-            hooks=lambda: None,
-            kept=lambda *nodes: nodes,
-            tape=_UNHEARD if tape is None else tape(),
-        ):
-            taken: Variable = view._domain.take_view(view._op, base, view._options)
-        return taken
+        # Few programs write to views, or copy: what enters a state is imported then.
+        with later("agnograd._hooks.entering", "entered")(**state):
+            return compute()
     finally:
         set_mode(outer)  # as it is already, unless an interrupt came at the end of the block
 
@@ -165,22 +173,23 @@ def replace(variable: Variable, new: Variable, recorded: bool = True) -> None:
         If ops are recorded, but the Variable is a view that was cut from the graph.
     """
     recorded = recorded and is_grad_enabled()
+    base, views = chain_to(variable)
     # From the view that was written to its base, the base's base, and so on. No view is given its
     # new value: it is taken from its base when next used, so that its gradient and the base's are
     # one. A write that fails leaves the family as it was.
-    while isinstance(variable, View):
-        if recorded and variable._node is None:
-            _check_connected(variable, new)
-        new = variable._domain.put_view(variable._op, variable._base, new, variable._options)
-        variable = variable._base
-    _commit(variable, new, recorded)
+    for view in reversed(views):
+        if recorded and view._node is None:
+            _check_connected(view, base, new)
+        put = view._op.view
+        assert put is not None
+        xp = view._domain.namespace
+        known = {"base": view._base, "value": new, "xp": xp, "write": write, **view._options}
+        new = put(**{name: known[name] for name in parameters_of(put)})
+    _commit(base, new, recorded)
 
 
-def _check_connected(view: View, new: Variable) -> None:
+def _check_connected(view: View, base: Variable, new: Variable) -> None:
     """Refuse a write through a view that is cut from the graph, if that needs the elements."""
-    base: Variable = view
-    while isinstance(base, View):
-        base = base._base
     mode = current_mode()
     managed = mode is not None and mode.kept is not None  # where all else is a constant
     tracked = base._node is not None
@@ -191,6 +200,27 @@ def _check_connected(view: View, new: Variable) -> None:
             "lost. Take the view where ops are recorded, or write to its base, y[key] = value; to "
             "change only the value, write under no_grad"
         )
+
+
+def write(x: Variable, key: Any, value: Any) -> Variable:
+    """Return ``x`` with ``value`` at ``key``.
+
+    It is written in place, when the result takes the place of ``x``, if ``x`` is all that refers to
+    its array: then neither the graph, nor a view, nor the user needs it as it was, and none may
+    come to need it (``agnograd._codegen.products``). A hook may yet fail, and let the write have no
+    effect: then it is a copy, too.
+    """
+    mode, domain = current_mode(), x._domain
+    if (
+        (mode is None or mode.observers is None)
+        and not x._is_view
+        and getrefcount(x._raw) == _ALONE
+        and not getweakrefcount(x._raw)
+        and domain.backend.alone(x._raw)
+    ):
+        return domain.put_later(x, key, value)
+    written: Variable = domain.namespace.__setitem__(x, key, value)
+    return written
 
 
 class InPlace:
@@ -206,20 +236,8 @@ class InPlace:
         self.key = key
         self.value = value
 
-    @property
-    def shape(self) -> Any:
-        """The array's shape."""
-        return self.array.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The array's dtype."""
-        return self.array.dtype
-
-    @property
-    def device(self) -> Any:
-        """The array's device."""
-        return self.array.device
+    def __getattr__(self, name: str) -> Any:  # its shape, dtype and device
+        return getattr(self.array, name)
 
 
 def _commit(variable: Variable, new: Variable, recorded: bool) -> None:
@@ -235,7 +253,7 @@ def _commit(variable: Variable, new: Variable, recorded: bool) -> None:
         steps.append((setattr, variable, "_node", new._node))
         if type(old) is Leaf:  # its gradient is asked for there
             variable._leaf = old
-        elif old is not None and old[WATCH] is not None:
+        else:
             steps += _let_watch(old, new._node)
     storage: Storage | None = getattr(variable, "_storage", None)
     if storage is not None:
@@ -249,10 +267,43 @@ def _commit(variable: Variable, new: Variable, recorded: bool) -> None:
 def _let_watch(old: Edge | None, new: Edge | None) -> list[tuple[Any, ...]]:
     """Let a new value's gradient be retained, if that of the old one is; return what is to do."""
     known: Watch | None = None if old is None else old[WATCH]
-    if known is None or new is None or isinstance(new, Leaf):
+    if known is None or not (known.retained or known.grad is not None):
         return []
-    if not known.retained and known.grad is None:
+    if new is None or isinstance(new, Leaf):
         return []
     now = watch(new)
     now.retained, now.grad = known.retained, known.grad
     return [(setattr, known, "retained", False)]
+
+
+# -- deep copies: leaves are leaves of their own, all else stays connected, and views stay views ---
+
+
+def deep_copy(variable: Variable, memo: dict[int, Any]) -> Variable:
+    """Return a copy of a Variable, as ``copy.deepcopy`` has copied others by ``memo``.
+
+    The copy of a view is a view of its base's copy: copied together, as in one container, they
+    share their elements as before.
+    """
+    start, views = chain_to(variable, lambda view: id(view) in memo)
+    copied: Variable | None = memo.get(id(start))
+    if copied is None:
+        copied = memo[id(start)] = _copy_of(start, memo)
+    for view in views:
+        copied = _entered(partial(_taken, view, copied), recording=view._recorded)
+        memo[id(view)] = copied
+    return copied
+
+
+def _copy_of(variable: Variable, memo: dict[int, Any]) -> Variable:
+    domain, node = variable._domain, variable._node
+    if node is not None and (type(node) is not Leaf or hasattr(node, "argument")):
+        convert = partial(domain.convert, variable, variable.dtype, copy=True)
+        return _entered(convert, recording=True)
+    copied = domain.Variable(domain.copy(variable._raw), requires_grad=node is not None)
+    leaf: Leaf | None = getattr(variable, "_leaf", None)
+    if leaf is not None and leaf.grad is not None:
+        if node is None:  # a gradient manager has let it go
+            copied._leaf = Leaf.of(copied)
+        copied._leaf.grad = later("copy", "deepcopy")(leaf.grad, memo)
+    return copied

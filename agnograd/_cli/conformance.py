@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,26 +25,13 @@ _readable = click.Path(exists=True, dir_okay=False, readable=True, path_type=Pat
 @click.option(
     "--explore", type=click.IntRange(1), metavar="N", help="Draw N new arrays a sample; not graded."
 )
-@click.option("--json", "json_file", type=_file, help="Write a report as JSON.")
-@click.option("--html", "html_file", type=_file, help="Write a report as a page.")
+@click.option("--json", type=_file, help="Write a report as JSON.")
+@click.option("--html", type=_file, help="Write a report as a page.")
 @click.option("-n", "processes", metavar="N", help="Processes, or auto: needs pytest-xdist.")
 @click.option("--list", "listed", is_flag=True, help="List the checks, and run none.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-@click.pass_context
 def conformance(
-    context: click.Context,
-    backend: str | None,
-    ops: tuple[str, ...],
-    checks: tuple[str, ...],
-    quick: bool,
-    double: bool,
-    gaps: Path | None,
-    explore: int | None,
-    json_file: Path | None,
-    html_file: Path | None,
-    processes: str | None,
-    listed: bool,
-    pytest_args: tuple[str, ...],
+    processes: str | None, listed: bool, pytest_args: tuple[str, ...], **given: Any
 ) -> None:
     """Check every op, derivative and hook on a backend; the exit status is pytest's.
 
@@ -52,25 +40,19 @@ def conformance(
     if listed:
         _list()
         return
-    for path in filter(None, (json_file, html_file)):
+    for path in filter(None, (given["json"], given["html"])):
         _check_writable(path)
-    given = {
-        "backend": backend,
-        "gaps": gaps,
-        "explore": explore,
-        "json": json_file,
-        "html": html_file,
-    }
-    options = [f"--agnograd-{name}={value}" for name, value in given.items() if value is not None]
-    options += [f"--agnograd-ops={pattern}" for pattern in ops]
-    options += [f"--agnograd-checks={pattern}" for pattern in checks]
-    options += ["--agnograd-quick"] if quick else []
-    options += ["--agnograd-double"] if double else []
-    options += ["-n", processes] if processes is not None else []
+    options = [] if processes is None else ["-n", processes]
+    for name, value in given.items():
+        if value is True:
+            options.append(f"--agnograd-{name}")
+        elif value not in (None, False):
+            values = value if isinstance(value, tuple) else (value,)
+            options += [f"--agnograd-{name}={each}" for each in values]
     status = _run([*options, *pytest_args])
     if status < 0:  # the library, most likely, has taken the process down
-        context.exit(_died(-status, json_file))
-    context.exit(status)
+        status = _died(-status, given["json"])
+    raise SystemExit(status)
 
 
 def _check_writable(path: Path) -> None:
@@ -101,14 +83,13 @@ def _died(number: int, report: Path | None) -> int:
 
     name = signal.Signals(number).name
     click.echo(f"the run was ended by {name}, which is most likely the library's fault", err=True)
-    if report is None:
-        click.echo("with --json FILE what is found, and what runs, is there to read", err=True)
-    else:
-        click.echo(
+    told = "with --json FILE what is found, and what runs, is there to read"
+    if report is not None:
+        told = (
             f"{report} says what was found, and what was running; `agnograd scoreboard {report} "
-            "--html FILE` makes a page of it",
-            err=True,
+            "--html FILE` makes a page of it"
         )
+    click.echo(told, err=True)
     return 128 + number
 
 
@@ -122,8 +103,8 @@ def _list() -> None:
 
 @click.command()
 @click.argument("reports", nargs=-1, required=True, type=_readable)
-@click.option("--html", "html_file", type=_file, required=True, help="The page to write.")
-def scoreboard(reports: tuple[Path, ...], html_file: Path) -> None:
+@click.option("--html", type=_file, required=True, help="The page to write.")
+def scoreboard(reports: tuple[Path, ...], html: Path) -> None:
     """Merge REPORTS of several backends, as JSON, into one page with a column for each."""
     from agnograd.testing.conformance._page import page
     from agnograd.testing.conformance._report import ReportError, read
@@ -136,19 +117,14 @@ def scoreboard(reports: tuple[Path, ...], html_file: Path) -> None:
     twice = next((name for name in backends if backends.count(name) > 1), None)
     if twice is not None:
         raise click.ClickException(f"two reports are of backend {twice!r}: give one of each")
-    _write(html_file, page(found))
-    click.echo(f"{html_file} is written")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole, or leave what is there."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    beside = html.with_name(f"{html.name}.{os.getpid()}")  # the page is written whole, or not
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        html.parent.mkdir(parents=True, exist_ok=True)
         try:
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(path)
+            beside.write_text(page(found), encoding="utf-8")
+            beside.replace(html)
         finally:
             beside.unlink(missing_ok=True)
     except OSError as error:
-        raise click.ClickException(f"{path} cannot be written: {error}") from error
+        raise click.ClickException(f"{html} cannot be written: {error}") from error
+    click.echo(f"{html} is written")

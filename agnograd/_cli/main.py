@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import get_args
 
 import click
 from rich.console import Console
@@ -13,8 +15,8 @@ from rich.text import Text
 
 from agnograd._cli.conformance import conformance, scoreboard
 from agnograd._cli.scaffold import create
-from agnograd._hooks.activation import PluginRow, active_plugins
-from agnograd._plugins.backends import backends as backend_names
+from agnograd._hooks.activation import process_plugins
+from agnograd._ops.op import Status
 from agnograd._plugins.entry_points import (
     BACKENDS,
     PLUGINS,
@@ -25,18 +27,10 @@ from agnograd._plugins.entry_points import (
     origin,
 )
 from agnograd._plugins.hook_plugins import plugins as known_plugins
-from agnograd._plugins.info import BackendRow, backend_rows, versions
+from agnograd._plugins.info import backend_rows, versions
 from agnograd._plugins.op_sets import ops as known_ops
 
 _WIDE = 10_000  # characters, which no table needs
-
-
-_into = click.option(
-    "--into",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    help="Where to make the folder; here by default.",
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -57,11 +51,17 @@ def info() -> None:
     """
     _print(("", "version"), versions())
     click.echo()
-    _print(_header(BackendRow), backend_rows())
+    _print(("backend", "distribution", "library", "devices"), backend_rows())
     click.echo()
-    active = list(active_plugins())
-    if active:
-        _print(_header(PluginRow), active)
+    if process_plugins:
+        known = installed(PLUGINS)
+        _print(
+            ("plugin", "distribution", "activated by", "state"),
+            (
+                (name, origin(known[name]) if name in known else "", "AGNOGRAD_PLUGINS", state)
+                for name, state in process_plugins.items()
+            ),
+        )
     else:
         click.echo("No plugin is active: AGNOGRAD_PLUGINS names none.")
 
@@ -69,21 +69,16 @@ def info() -> None:
 @main.command()
 def backends() -> None:
     """List the installed backends; none of them is imported."""
-    entries = installed(BACKENDS)
-    _print(("backend", "distribution"), ((name, origin(entries[name])) for name in backend_names()))
+    rows = ((name, origin(entry)) for name, entry in installed(BACKENDS).items())
+    _print(("backend", "distribution"), rows)
     _print_conflicts(BACKENDS)
 
 
 @main.command()
 def plugins() -> None:
     """List the installed hook plugins; none of them is imported."""
-    _print(
-        ("plugin", "distribution", "object", "found"),
-        (
-            (each.name, each.distribution, each.target, "yes" if each.importable else "no")
-            for each in known_plugins().values()
-        ),
-    )
+    rows = ((*facts, "yes" if found else "no") for *facts, found in known_plugins().values())
+    _print(("plugin", "distribution", "object", "found"), rows)
     _print_conflicts(PLUGINS)
 
 
@@ -101,59 +96,49 @@ def ops(missing: bool) -> None:
 
     With --missing the exit status is 1 if there is such an op.
     """
-    chosen = [op for op in known_ops().values() if op.status == "missing" or not missing]
+    known = known_ops().values()
+    chosen = [op for op in known if op.status == "missing" or not missing]
     _print(("op", "chapter", "derivative", "distribution"), chosen)
-    counts = dict.fromkeys(("rule", "no gradient", "missing"), 0)
-    for op in known_ops().values():
-        counts[op.status] += 1
-    click.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
+    counts = Counter(op.status for op in known)
+    click.echo(", ".join(f"{counts[each]} {each}" for each in get_args(Status)))
     if missing and chosen:
         raise SystemExit(1)
 
 
-@main.command()
-@click.argument("name")
-@_into
-def new_plugin(name: str, into: Path) -> None:
-    """Write a distribution NAME with a hook plugin, and tests that pass."""
-    _created(create("plugin", name, into))
+def _new(kind: str, what: str) -> click.Command:
+    """Return the command that writes a new distribution of a kind."""
+
+    @main.command(
+        f"new-{kind}", help=f"Write a distribution NAME with {what}, and tests that pass."
+    )
+    @click.argument("name")
+    @click.option(
+        "--into",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        default=".",
+        help="Where to make the folder; here by default.",
+    )
+    def new(name: str, into: Path, **options: str) -> None:
+        folder = create(kind, name, into, **options)
+        click.echo(f"{folder} is written. Install it, and run its tests:")
+        click.echo(f"    cd {shlex.quote(str(folder))} && pip install -e '.[test]' && pytest")
+
+    return new
 
 
-@main.command()
-@click.argument("name")
-@_into
-@click.option(
+_new("plugin", "a hook plugin")
+_new("ops", "an op and its derivative")
+click.option(
     "--library",
     default="array_api_strict",
     show_default=True,
     help="The module that is an array library's namespace.",
-)
-def new_backend(name: str, into: Path, library: str) -> None:
-    """Write a distribution NAME with a backend for an array library, and tests that pass."""
-    _created(create("backend", name, into, library))
-
-
-@main.command()
-@click.argument("name")
-@_into
-def new_ops(name: str, into: Path) -> None:
-    """Write a distribution NAME with an op and its derivative, and tests that pass."""
-    _created(create("ops", name, into))
+)(_new("backend", "a backend for an array library"))
 
 
 def _print_conflicts(group: str) -> None:
-    for each in conflicts(group):
+    for each in conflicts(group).values():
         click.echo(f"Note: {each}.")
-
-
-def _created(folder: Path) -> None:
-    click.echo(f"{folder} is written. Install it, and run its tests:")
-    click.echo(f"    cd {shlex.quote(str(folder))} && pip install -e '.[test]' && pytest")
-
-
-def _header(row: type[BackendRow] | type[PluginRow]) -> tuple[str, ...]:
-    first, *others = (field.replace("_", " ") for field in row._fields)
-    return (row.__name__.removesuffix("Row").lower() if first == "name" else first, *others)
 
 
 def _print(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

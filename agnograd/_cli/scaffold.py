@@ -10,7 +10,7 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,20 +20,16 @@ from agnograd._util.signatures import NO_OPS
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-Kind = Literal["plugin", "backend", "ops"]
-
-GROUPS: dict[Kind, str] = {"plugin": PLUGINS, "backend": BACKENDS, "ops": OPS}
-TARGETS: dict[Kind, str] = {
-    "plugin": "{module}:{Class}",
-    "backend": "{module}",
-    "ops": "{module}:ops",
+# By kind: the group of its entry point, what that names, and a description.
+KINDS = {
+    "plugin": (PLUGINS, "{module}:{Class}", "A plugin for agnograd: counts the calls of each op"),
+    "backend": (
+        BACKENDS,
+        "{module}",
+        "A backend for agnograd: differentiates on the arrays of {library}",
+    ),
+    "ops": (OPS, "{module}:ops", "An op pack for agnograd: {entry}, with its derivative"),
 }
-DESCRIPTIONS: dict[Kind, str] = {
-    "plugin": "A plugin for agnograd: counts the calls of each op",
-    "backend": "A backend for agnograd: differentiates on the arrays of {library}",
-    "ops": "An op pack for agnograd: {entry}, with its derivative",
-}
-
 
 # What a generated module, op or class would take the name of: Python's, and those of its imports.
 _KNOWN = frozenset({*dir(builtins), *keyword.kwlist, *NO_OPS})
@@ -41,90 +37,49 @@ _KNOWN |= {"Backend", "Call", "Capabilities", "Counter", "ModuleType", "OpSet", 
 _KNOWN |= {"agnograd", "array_api_strict", "conftest", "pytest", "tests"}
 
 
-class Names(NamedTuple):
-    """What is named after a new distribution.
+def create(kind: str, name: str, into: Path, library: str = "array_api_strict") -> Path:
+    """Write a new distribution into a folder of its name, whole or not at all; return the folder.
 
-    Attributes
-    ----------
-    distribution : str
-        The distribution itself.
-    module : str
-        Its import package.
-    entry : str
-        Its entry point, and the op of an op pack.
+    ``library`` is the module of the array library, for a backend.
     """
-
-    distribution: str
-    module: str
-    entry: str
-
-    @property
-    def camel(self) -> str:
-        """The name of a class."""
-        return "".join(part[:1].upper() + part[1:] for part in self.entry.split("_"))
-
-
-def create(kind: Kind, name: str, into: Path, library: str = "array_api_strict") -> Path:
-    """Write a new distribution into a folder of its name; return the folder.
-
-    Parameters
-    ----------
-    kind : {"plugin", "backend", "ops"}
-        What it is to bring.
-    name : str
-        The name of the distribution.
-    into : Path
-        Where to make the folder.
-    library : str, optional
-        The module of the array library, for a backend.
-
-    Raises
-    ------
-    click.ClickException
-        If the name does not do, or the folder exists; nothing is written then.
-    """
-    names = _names(name)
-    _check_free(kind, names)
-    root = library.partition(".")[0]
+    fields = _names(name)
+    _check_free(kind, **fields)
     if not all(map(_is_module, library.split("."))):
         raise click.ClickException(
             f"{library!r} is not a name of a Python module, such as 'torch' or 'mlx.core'"
         )
-    fields = {"entry": names.entry, "module": names.module, "library": library, "root": root}
-    fields |= {"Class": names.camel, "distribution": name, "group": GROUPS[kind]}
+    group, target, description = KINDS[kind]
+    root = library.partition(".")[0]
     needed = ["agnograd>=0.1", *([root.replace("_", "-")] if kind == "backend" else [])]
-    fields["dependencies"] = ", ".join(f'"{each}"' for each in needed)
-    fields["description"] = DESCRIPTIONS[kind].format_map(fields)
-    fields["target"] = TARGETS[kind].format_map(fields)
-    return _written(into / name, kind, fields)
-
-
-def _written(folder: Path, kind: Kind, fields: dict[str, str]) -> Path:
-    """Write the folder whole, or not at all."""
+    fields |= {"library": library, "root": root, "group": group}
+    fields |= {
+        "dependencies": ", ".join(f'"{each}"' for each in needed),
+        "description": description.format_map(fields),
+        "target": target.format_map(fields),
+    }
+    folder = into / name
+    left = ""
     try:
         folder.mkdir()
+        left = ", and nothing is left of it"
+        for part in ("every", kind):
+            _write(files("agnograd._cli") / "templates" / part, folder, fields)
     except FileExistsError as error:
         raise click.ClickException(
             f"{folder} exists already, and nothing was written; choose another name, or another "
             "place with --into"
         ) from error
-    except OSError as error:
-        raise click.ClickException(f"{folder} cannot be written: {error}") from error
-    try:
-        for part in ("every", kind):
-            _write(files("agnograd._cli") / "templates" / part, folder, fields)
     except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        if left:
+            shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError):
-            raise click.ClickException(
-                f"{folder} cannot be written, and nothing is left of it: {error}"
-            ) from error
+            raise click.ClickException(f"{folder} cannot be written{left}: {error}") from error
         raise
     return folder
 
 
-def _names(name: str) -> Names:
-    """Return what a distribution's name gives rise to; an error says what a name looks like."""
+def _names(name: str) -> dict[str, str]:
+    """Return what is named after a distribution: its module, its entry point (or op), a class."""
     # https://packaging.python.org/en/latest/specifications/name-normalization/
     if not re.fullmatch(r"[a-z0-9]|[a-z0-9][a-z0-9._-]*[a-z0-9]", name, re.ASCII | re.IGNORECASE):
         close = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("._-")
@@ -139,58 +94,43 @@ def _names(name: str) -> Names:
             f"{name!r} would make a module {module!r} and an entry point {entry!r}, which must be "
             "names in Python: begin with a letter, and use no keyword"
         )
-    return Names(name, module, entry)
+    camel = "".join(part[:1].upper() + part[1:] for part in entry.split("_"))
+    return {"distribution": name, "module": module, "entry": entry, "Class": camel}
 
 
 def _is_module(name: str) -> bool:
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
 
 
-def _check_free(kind: Kind, names: Names) -> None:
-    """Raise if a name is taken by something that is installed."""
+def _check_free(kind: str, *, distribution: str, module: str, entry: str, Class: str) -> None:  # noqa: N803
+    """Raise if a name is taken by something installed, or used for something else in templates."""
+    from importlib.metadata import distributions
     from importlib.util import find_spec
 
     from agnograd._arrays.domains import namespace
     from agnograd._plugins.op_sets import ops
 
-    module, entry = names.module, names.entry
-    taken = installed(GROUPS[kind]).get(entry)
+    group = KINDS[kind][0]
+    taken = installed(group).get(entry)
     if taken is not None:
-        what = f"{GROUPS[kind]} entry point {entry!r} belongs to {origin(taken)}"
+        what = f"{group} entry point {entry!r} belongs to {origin(taken)}"
     elif kind == "ops" and entry in ops():
         what = f"op {entry!r} belongs to {ops()[entry].distribution}"
     elif kind == "ops" and hasattr(namespace("numpy"), entry):
         what = f"{entry!r} is in the array API standard"
     elif module in sys.stdlib_module_names or find_spec(module) is not None:
         what = f"a module {module!r} is installed"
-    elif _is_installed(names.distribution):
-        what = f"a distribution {names.distribution!r} is installed"
+    elif any(distributions(name=distribution)):
+        what = f"a distribution {distribution!r} is installed"
     else:
-        _check_own(names)
-        return
-    raise click.ClickException(f"{what} already; choose a name other than {names.distribution!r}")
-
-
-def _check_own(names: Names) -> None:
-    """Raise if what is generated would have a name that it uses for something else."""
-    names_of = (names.module, names.entry, names.camel)
-    known = next((name for name in names_of if name in _KNOWN), None)
-    if known is not None:
+        known = next((name for name in (module, entry, Class) if name in _KNOWN), None)
+        if known is None:
+            return
         raise click.ClickException(
-            f"{names.distribution!r} would make a module {names.module!r} and a class "
-            f"{names.camel!r}, and {known!r} is already a name in Python, or in what is written "
-            "there; choose another name"
+            f"{distribution!r} would make a module {module!r} and a class {Class!r}, and {known!r} "
+            "is already a name in Python, or in what is written there; choose another name"
         )
-
-
-def _is_installed(distribution: str) -> bool:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        version(distribution)
-    except PackageNotFoundError:
-        return False
-    return True
+    raise click.ClickException(f"{what} already; choose a name other than {distribution!r}")
 
 
 def _write(source: Traversable, folder: Path, fields: dict[str, str]) -> None:

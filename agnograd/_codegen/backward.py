@@ -8,10 +8,10 @@ for most.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from agnograd._codegen.forward import filled, indented
-from agnograd._graph.nodes import FIRST, OP, RANK
+from agnograd._graph.nodes import FIRST, RANK
 from agnograd._ops.op import Itself, Op, Rule
 from agnograd._ops.saved import saved_values
 
@@ -23,30 +23,73 @@ Pullbacks = Mapping[str, Callable[[list[str]], list[str]]]
 # where it is guarded; a cotangent of real ones has no product where the derivative is an array.
 Manner = Literal["plain", "guarded", "ones"]
 
-
 _BACKWARD = """
 def {name}_backward(g, node, xp):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
-    {unpacking}
+    {unpacked} = node
     # The rules give the gradients; _fit sums and casts those that do not have their input's shape
     # and dtype.
     {gradients}
-    {returning}
+    return {pairs}
 """
 
 _STEP = """
 def {name}_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
-    {unpacking}
+    {unpacked} = node
     # A gradient is handed on as soon as it is known. Where another one has arrived, they are
     # added. A node that is reached for the first time gets its turn: the first of them is
     # returned, and the others are queued. Leaves, and elements that were read, need no turn.
     {gradients}
+    for _edge, _grad in zip(_edges, _grads):  ? sequence
+        if _grad is not None:
+            arrivals.add(_edge, _grad, _domain)
     # What the node saved is freed.
-    {freeing}
-    {returning}
+    if not keep:
+        node[{OP}] = _freed  ? numbers
+        node[{OP}] = _freed if _op is _call else _op.when_freed()[0]  ? not numbers
+        {emptied} = None  ? emptied
+    {arrival}
+    return {returned}
+"""
+
+_ARRIVAL = """
+if {there}:
+    arrivals.add({edge}, {grad}, _domain)
+elif {edge}[{OP}].turn:
+    gradients[_rank] = {grad}
+    return {edge}  ? only
+    _first = {edge}  ? first
+    if _first is None:  ? later
+        _first = {edge}
+    else:  ? later
+        _push(arrivals.queue, {edge})
+elif {edge}[{OP}] is _UNWATCHED:
+    gradients[_rank] = {grad}
+    arrivals.leaves.append({edge})
+"""
+
+# As Arrivals.read, without a call.
+_READ = """
+if {edge}[{OP}].reads:
+    try:
+        _elements = arrivals.elements[{edge}[-1][{RANK}]]
+    except KeyError:
+        _elements = arrivals.begin_elements({edge})
+    _elements.keys.append({edge}[{FIRST}])
+    _elements.cotangents.append({grad})
+"""
+
+# What is left to compute waits for calls that share an input, if it can. No name may refer to what
+# is there: Arrivals.add counts the references.
+_JOINING = """
+_there = (_rank := {edge}[{RANK}]) in gradients
+if not _there or not (
+    {take} if _type(gradients[_rank]) is _Products else {join}
+):
+    {lines}
 """
 
 
@@ -56,16 +99,10 @@ def backward_source(op: Op, manner: Manner, pullbacks: Pullbacks) -> str:
     On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
     under ``create_graph`` they are Variables and the differentiable namespace.
     """
-    if op.sequence:
-        gradients, pairs = _fitted(op), "tuple(zip(_edges, _grads))"
-    else:
-        edges = "".join(f"(_{name}_edge, _{name}_grad), " for name in op.differentiable)
-        gradients, pairs = _gradients(op, manner, pullbacks), f"({edges})"
-    name, unpacking = _name(op), [_unpacking(op)]
-    returning = [f"return {pairs}"]
-    return filled(
-        _BACKWARD, name=name, unpacking=unpacking, gradients=gradients, returning=returning
-    )
+    edges = "".join(f"(_{name}_edge, _{name}_grad), " for name in op.differentiable)
+    pairs = "tuple(zip(_edges, _grads))" if op.sequence else f"({edges})"
+    gradients = _gradients(op, manner, pullbacks)
+    return "\n".join([*filled(_BACKWARD, **_names(op), gradients=gradients, pairs=pairs), ""])
 
 
 def step_source(op: Op, pullbacks: Pullbacks, looks: bool) -> str:
@@ -75,105 +112,69 @@ def step_source(op: Op, pullbacks: Pullbacks, looks: bool) -> str:
     is reached is returned: the queue still lacks it. What the node saved is freed unless ``keep``.
     ``looks`` says whether a gradient may be large where the cotangent is not.
     """
-    if op.sequence:
-        gradients, returning = _handed_on_each(op), ["return None"]
-    elif len(op.differentiable) == 1:
-        (name,) = op.differentiable
-        gradients = _gradients(op, "plain", pullbacks)
-        returning = [*_arrival(op, name, looks), "return None"]
-    else:
-        gradients, returning = _handed_on(op, pullbacks, looks), ["return _first"]
-    return filled(
+    several = len(op.differentiable) > 1
+    arrival = [] if several or op.sequence else _arrival(op, op.differentiable[0], looks)
+    handed_on = _handed_on(op, pullbacks, looks)
+    # As agnograd._graph.nodes.forget, for a known op. Numbers, shapes, dtypes and the like stay:
+    # nobody reads them, and they are not arrays.
+    small = {"match"} | {f"{name}_{what}" for name in op.arrays for what in ("shape", "dtype")}
+    saved = [] if op.of_numbers else [saved.name for saved in saved_values(op)]
+    places = [f"node[{place}]" for place, name in enumerate(saved, FIRST) if name not in small]
+    lines = filled(
         _STEP,
-        name=_name(op),
-        unpacking=[_unpacking(op)],
-        gradients=gradients,
-        freeing=_freeing(op),
-        returning=returning,
+        **_names(op),
+        gradients=handed_on if several else _gradients(op, "plain", pullbacks),
+        sequence=op.sequence,
+        numbers=op.of_numbers,
+        emptied=" = ".join(places),
+        arrival=arrival,
+        returned="_first" if several else "None",
     )
+    return "\n".join([*lines, ""])
 
 
-def _name(op: Op) -> str:
-    return op.name.rpartition(".")[2].strip("_")
-
-
-def _handed_on_each(op: Op) -> Iterator[str]:
-    """Compute and hand on the gradients of an op that takes its arrays as a sequence."""
-    yield from _fitted(op)
-    yield "for _edge, _grad in zip(_edges, _grads):"
-    yield "    if _grad is not None:"
-    yield "        arrivals.add(_edge, _grad, _domain)"
+def _names(op: Op) -> dict[str, Any]:
+    saved = [saved.name for saved in saved_values(op)]
+    edges = ["*_edges"] if op.sequence else [f"_{name}_edge" for name in op.differentiable]
+    unpacked = ", ".join(["_", "_", "_op", *saved, *edges])
+    return {"name": op.name.rpartition(".")[2].strip("_"), "unpacked": unpacked}
 
 
 def _handed_on(op: Op, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
     """Compute the gradients of several inputs, and hand each on at once."""
-    if not pullbacks.keys() >= set(op.differentiable):
-        yield from _conjugated(op, "plain")
+    yield from _conjugated(op, "plain", pullbacks)
     yield "_first = None"
     if op.product and not pullbacks:  # whose results may be shared
-        yield from _square(op)
-    for name in op.differentiable:
-        gradient = _gradient(op, name, "plain", pullbacks)
-        lines = [*gradient, *_arrival(op, name, looks)]
+        # The two gradients of x * x are the same, and are added up here.
+        one, other = op.differentiable
+        yield f"if _{one}_edge is _{other}_edge and {one} is {other}:"
+        yield from indented(_gradient(op, one, "plain", {}))
+        yield f"    _{one}_grad += _{one}_grad"  # a new array, which nothing else refers to
+        yield from indented(_arrival(op, one, looks=False))
+        yield f"    _{one}_edge = _{other}_edge = None"
+    for number, name in enumerate(op.differentiable):
+        edge = f"_{name}_edge"
+        lines = [*_gradient(op, name, "plain", pullbacks), *_arrival(op, name, looks)]
         if name in op.stacks:
-            lines = [*_joining(op, name), *indented(lines)]
-        yield f"if _{name}_edge is not None:"
+            shared = f"_{name}_shared, {op.differentiable[1 - number]}, g"
+            take = f"gradients[_rank].take({shared})"
+            join = f"arrivals.join({edge}, node, {shared})"
+            lines = filled(_JOINING, edge=edge, take=take, join=join, lines=lines)
+        yield f"if {edge} is not None:"
         yield from indented(lines)
-
-
-def _square(op: Op) -> Iterator[str]:
-    """Add the two gradients of ``x * x`` up here: they are the same."""
-    one, other = op.differentiable
-    yield f"if _{one}_edge is _{other}_edge and {one} is {other}:"
-    yield from indented(_gradient(op, one, "plain", {}))
-    yield f"    _{one}_grad += _{one}_grad"  # a new array, which nothing else refers to
-    yield from indented(_arrival(op, one, looks=False))
-    yield f"    _{one}_edge = _{other}_edge = None"
-
-
-def _freeing(op: Op) -> Iterator[str]:
-    """Free what the node saved: as ``agnograd._graph.nodes.forget``, for a known op.
-
-    Numbers, shapes, dtypes and the like stay: nobody reads them, and they are not arrays.
-    """
-    yield "if not keep:"
-    if op.of_numbers:
-        yield f"    node[{OP}] = _freed"
-        return
-    yield f"    node[{OP}] = _freed if _op is _call else _op.when_freed()[0]"
-    saved = [saved.name for saved in saved_values(op)]
-    small = {"match"} | {f"{name}_{what}" for name in op.arrays for what in ("shape", "dtype")}
-    if places := [place for place, name in enumerate(saved, FIRST) if name not in small]:
-        yield f"    {' = '.join(f'node[{place}]' for place in places)} = None"
 
 
 def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     """Hand the gradient with respect to one input on."""
     edge, grad = f"_{name}_edge", f"_{name}_grad"
+    texts = [_ARRIVAL, _READ]
+    if op.of_numbers:  # most often elements that were read, which arrays hardly ever are
+        texts.reverse()
     there = "_there" if name in op.stacks else f"(_rank := {edge}[{RANK}]) in gradients"
-    read = [
-        # As Arrivals.read, without a call.
-        f"if {edge}[{OP}].reads:",
-        "    try:",
-        f"        _elements = arrivals.elements[{edge}[-1][{RANK}]]",
-        "    except KeyError:",
-        f"        _elements = arrivals.begin_elements({edge})",
-        f"    _elements.keys.append({edge}[{FIRST}])",
-        f"    _elements.cotangents.append({grad})",
-    ]
-    lines = [
-        f"if {there}:",
-        f"    arrivals.add({edge}, {grad}, _domain)",
-        f"elif {edge}[{OP}].turn:",
-        f"    gradients[_rank] = {grad}",
-        *indented(_turn(op, name, edge)),
-        f"elif {edge}[{OP}] is _UNWATCHED:",
-        f"    gradients[_rank] = {grad}",
-        f"    arrivals.leaves.append({edge})",
-    ]
-    # Numbers are most often elements that were read; arrays hardly ever are.
-    one, other = (read, lines) if op.of_numbers else (lines, read)
-    lines = [*one, f"el{other[0]}", *other[1:]]
+    only, first = len(op.differentiable) == 1, name == op.differentiable[0]
+    turn = {"only": only, "first": first and not only, "later": not first}
+    lines, other = [filled(each, edge=edge, grad=grad, there=there, **turn) for each in texts]
+    lines += [f"el{other[0]}", *other[1:]]
     if looks:
         large = f"_type({grad}) in _viewable and _count({grad}) >= _large"
         lines = [f"if {large}:", "    arrivals.special = True", *lines]
@@ -182,47 +183,13 @@ def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
     yield from lines
 
 
-def _turn(op: Op, name: str, edge: str) -> Iterator[str]:
-    """Return the first edge that is reached, and queue another one."""
-    if len(op.differentiable) == 1:
-        yield f"return {edge}"
-    elif name == op.differentiable[0]:
-        yield f"_first = {edge}"
-    else:
-        yield "if _first is None:"
-        yield f"    _first = {edge}"
-        yield "else:"
-        yield f"    _push(arrivals.queue, {edge})"
-
-
-def _joining(op: Op, name: str) -> Iterator[str]:
-    """Let what is left to compute wait for calls that share an input, if it can."""
-    other = op.differentiable[1 - op.differentiable.index(name)]
-    take = f"gradients[_rank].take(_{name}_shared, {other}, g)"
-    join = f"arrivals.join(_{name}_edge, node, _{name}_shared, {other}, g)"
-    yield f"_there = (_rank := _{name}_edge[{RANK}]) in gradients"
-    # No name may refer to what is there: Arrivals.add counts the references.
-    yield "if not _there or not ("
-    yield f"    {take} if _type(gradients[_rank]) is _Products else {join}"
-    yield "):"
-
-
-def _unpacking(op: Op) -> str:
-    saved = [saved.name for saved in saved_values(op)]
-    edges = ["*_edges"] if op.sequence else [f"_{name}_edge" for name in op.differentiable]
-    return f"{', '.join(['_', '_', '_op', *saved, *edges])} = node"
-
-
-def _fitted(op: Op) -> Iterator[str]:
-    """Compute the gradients of an op that takes its arrays as a sequence."""
-    ((name, rule),) = op.rules.items()
-    yield f"_grads = _fit_each({_value(rule, name)}, _edges, {name}_shape, {name}_dtype, xp)"
-
-
 def _gradients(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
     """Compute the gradients with respect to all inputs that have an edge."""
-    if not pullbacks.keys() >= set(op.differentiable):
-        yield from _conjugated(op, manner)
+    if op.sequence:
+        ((name, rule),) = op.rules.items()
+        yield f"_grads = _fit_each({_value(rule, name)}, _edges, {name}_shape, {name}_dtype, xp)"
+        return
+    yield from _conjugated(op, manner, pullbacks)
     for name in op.differentiable:
         lines = _gradient(op, name, manner, pullbacks)
         if len(op.differentiable) == 1:
@@ -239,14 +206,10 @@ def multiplies(op: Op) -> bool:
     return any(_multiplies(rule) for rule in op.rules.values())
 
 
-def conjugates(op: Op) -> bool:
-    """Return whether that derivative may be complex."""
-    return multiplies(op) and not op.of_numbers
-
-
-def _conjugated(op: Op, manner: Manner) -> Iterator[str]:
-    """Find out whether derivatives are conjugated."""
-    if conjugates(op) and manner != "ones":
+def _conjugated(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
+    """Find out whether derivatives are conjugated, where rules apply: those of numbers are real."""
+    asked = multiplies(op) and not pullbacks.keys() >= set(op.differentiable)
+    if asked and not op.of_numbers and manner != "ones":
         # To ask whether it is the most usual dtype takes a fraction of looking one up.
         yield "_conjugated = g.dtype is not _float64 and g.dtype in _complex"
 
@@ -259,9 +222,7 @@ def works(op: Op) -> tuple[bool, ...] | None:
     rules = op.rules.values()
     facts = {name.rpartition("_")[2] for rule in rules for name in rule.names}
     special = op.accumulate or op.overwrite or op.masks or op.sequence or op.outputs != "one"
-    if not rules or special or facts & {"shape", "device"}:
-        return None
-    if any(rule.kind != "elementwise" for rule in rules):
+    if special or facts & {"shape", "device"} or {rule.kind for rule in rules} != {"elementwise"}:
         return None
     return tuple(op.rules[name].function != 1 for name in op.differentiable)
 
@@ -271,30 +232,24 @@ def _multiplies(rule: Rule) -> bool:
 
 
 def _value(rule: Rule, name: str) -> str:
-    """Return the expression of a rule's result for one input."""
-    if isinstance(rule.function, Itself):
-        return rule.names[0]
-    return f"_rule_{name}({', '.join(rule.names)})"
+    call = f"_rule_{name}({', '.join(rule.names)})"
+    return rule.names[0] if isinstance(rule.function, Itself) else call
 
 
 def _gradient(op: Op, name: str, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
     """Compute the gradient with respect to one input: by the backend's own function, if it can."""
-    result = f"_{name}_grad"
-    rule = _by_rule(op, name, manner)
-    if name in pullbacks:
-        yield from pullbacks[name]([*_conjugated(op, manner), *rule])
-    else:
-        yield from rule
+    by_rule = _by_rule(op, name, manner)
+    own = pullbacks.get(name)
+    yield from by_rule if own is None else own([*_conjugated(op, manner, {}), *by_rule])
     if op.broadcasts:
-        index = op.differentiable.index(name)
+        result, number = f"_{name}_grad", op.differentiable.index(name)
         yield "if match is not None:"
-        yield f"    {result} = _fit({result}, *match[{index}], xp)"
+        yield f"    {result} = _fit({result}, *match[{number}], xp)"
 
 
 def _by_rule(op: Op, name: str, manner: Manner) -> Iterator[str]:
     """Compute the gradient with respect to one input by its rule."""
-    rule = op.rules[name]
-    result = f"_{name}_grad"
+    rule, result = op.rules[name], f"_{name}_grad"
     value = _value(rule, name)
     if rule.kind != "elementwise":
         # Asked here, since almost all fit: a call costs several times as much.
@@ -302,22 +257,20 @@ def _by_rule(op: Op, name: str, manner: Manner) -> Iterator[str]:
         yield f"{result} = {value}"
         yield f"if {result} is None or not ({fits}):"
         yield f"    {result} = _fit({result}, {name}_shape, {name}_dtype, xp)"
-        return
-    if _multiplies(rule) and manner == "ones":
+    elif not _multiplies(rule):
+        yield f"{result} = " + {1: "g", -1: "-g", 0: "xp.zeros_like(g)"}[rule.function]  # type: ignore[index]
+    elif manner == "ones":
         yield f"{result} = {value}"
         fits = f"_type({result}) is _type(g) and {result}.dtype is g.dtype"
         yield f"if not ({fits} and {result}.shape == g.shape):"
         yield f"    {result} = g * {result}"
-    elif _multiplies(rule):
-        # In one expression: NumPy multiplies into a large array that nothing else refers to.
-        product = "_guarded(g, {}, xp)" if manner == "guarded" else "g * {}"
-        plain = f"{result} = {product.format(value)}"
-        if not conjugates(op):
-            yield plain
-            return
-        yield "if _conjugated:"
-        yield f"    {result} = {product.format(f'_conjugate({value}, xp)')}"
-        yield "else:"
-        yield f"    {plain}"
     else:
-        yield f"{result} = " + {1: "g", -1: "-g", 0: "xp.zeros_like(g)"}[rule.function]  # type: ignore[index]
+        # In one expression: NumPy multiplies into a large array that nothing else refers to.
+        product = f"{result} = " + ("_guarded(g, {}, xp)" if manner == "guarded" else "g * {}")
+        if op.of_numbers:
+            yield product.format(value)
+        else:
+            yield "if _conjugated:"
+            yield f"    {product.format(f'_conjugate({value}, xp)')}"
+            yield "else:"
+            yield f"    {product.format(value)}"

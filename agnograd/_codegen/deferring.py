@@ -20,37 +20,19 @@ if TYPE_CHECKING:
 def compile_op(
     op: Op, domain: Domain, kernel: Callable[..., Any], form: Form = "function"
 ) -> Callable[..., Any]:
-    """Return the op's function on one backend.
-
-    Parameters
-    ----------
-    op : Op
-        The op.
-    domain : Domain
-        The backend's types and namespaces.
-    kernel : callable
-        What computes the op on raw arrays.
-    form : {"function", "operator", "reflected", "ufunc"}
-        How the op is called.
-    """
+    """Return the op's function on one backend, where ``kernel`` computes it on raw arrays."""
     if REFERENCE:
         from agnograd._codegen.plain import plain  # few processes need it
 
         return plain(op, domain, kernel, form)
 
     def make() -> FunctionType:
-        from agnograd._codegen.functions import (
-            generated,  # with all that it takes to write functions
-        )
+        from agnograd._codegen.functions import generated  # with all that writes functions
 
         return generated(op, domain, now(kernel), form)
 
-    function = deferred_function(
-        op.name.rpartition(".")[2],
-        {"__name__": f"agnograd.ops.{op.chapter}"},
-        make,
-        prototype(op.text),
-    )
+    name, scope = op.name.rpartition(".")[2], {"__name__": f"agnograd.ops.{op.chapter}"}
+    function = deferred_function(name, scope, make, prototype(op.text))
     function.__qualname__ = op.name
     function.__module__ = domain.namespace.__package__
     function.__doc__ = (op.forward and getdoc(op.forward)) or (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from inspect import Parameter
-from typing import Literal
+from re import fullmatch
+from typing import Any, Literal
 
+from agnograd._graph.nodes import FIRST, OP, RANK
 from agnograd._ops.op import Op
-from agnograd._ops.saved import Saved, saved_values
+from agnograd._ops.saved import saved_values
 
 # How an op is called: as a function of the namespace, or as an operator of arrays, where an
 # operand that is not an array gets its chance to answer (Python's NotImplemented), also reflected;
@@ -24,25 +27,74 @@ OPERANDS: dict[Form, tuple[str, ...]] = {
 # numbers that a result could depend on smoothly, so no Variable is looked for in them.
 STRUCTURE = frozenset({"copy", "device", "dtype", "keepdims"})
 
-# A slot is a line with a name in braces. Comments above a slot belong to it.
+# These texts are filled by ``filled``, which says what stands in them.
 _FORWARD = """
 def {name}{signature}:
-    # Writes to a view of this array reach it.
-    {base}
+    # Writes to a view of this array reach it.  ? view
+    _base = {base}  ? view
     # A Variable gives its raw array, and the node that made it. Anything else is checked.
     {unwrapping}
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    {call}
+    _op = _call  ? recorded
     _state = _mode()
     if _state is None or not _state.looks:
         {computed}
     else:
-        {observed}
+        {seen} = _state.compute(
+            _call, {kernel}, {positional}, {inputs}, {options}, {nodes}
+        )
     # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
-    {result}
+    _result = _next(_blank)  ? one
+    _result._raw = _out  ? one
+    if not ({constant}) and (_state is None or _state.recording):  ? recorded
+        {node}
+        if _state is not None and _state.watches:
+            _state.recorded({place}, _out)
+        _result = _wrap_outputs(_out, _node)  ? not one
+    else:  ? recorded
+        {untracked}
+    {untracked}  ? not recorded
+    return {returned}
+"""
+
+# One element is not a view. If a leaf is read, it keeps its shape and dtype itself.
+_READING = """
+if _type(_out) is _Number or _type(_out) in _scalars:
+    if _state is None:
+        if _type(_{name}_node) is _Leaf:
+            if _{name}_node.facts is None:
+                _{name}_node.facts = {name}.shape, {name}.dtype
+            _result._node = [_next(_ranks), None, _reading_leaf, key, _{name}_node]
+            return _result
+        _result._node = {node}
+        return _result
+    if _op is _call:
+        _op = _reading
+"""
+
+# Whether gradients have to be summed over broadcast axes, or cast. With a real scalar, the result
+# is as the other one.
+_MATCHING = """
+_kind = _type({one})
+if _kind is _type({other}):
+    if _kind is _Number is _type(_out) and _state is None:  ? numbers
+        _result._node = {of_numbers}
+        return _result
+    if {alike}:
+        _match = None
+        if _large is not None and _count(_out) >= _large:  ? product
+            _op, {one}, {other} = _lean(
+                _op, {one}, {other}, _{one}_node, _{other}_node
+            )
+    else:
+        _match = {mismatch}
+elif _type({other}) in _SCALARS or _kind in _SCALARS:
+    _match = None
+else:
+    _match = {mismatch}
 """
 
 
@@ -52,44 +104,44 @@ def forward_source(op: Op, form: Form, computed: Sequence[str], numbers: bool) -
     ``computed`` are the lines that compute ``_out`` from the raw arrays, where no hook looks;
     ``numbers`` says whether there is a form for numbers.
     """
-    return filled(
+    one, given, recorded = op.outputs == "one", arguments(op), bool(op.differentiable)
+    options = "{" + ", ".join(f"{name!r}: {name}" for name in op.options) + "}"
+    inputs = _tuple(f"*{name}" if name == op.sequence else name for name in op.arrays)
+    # What takes only the inputs needs no function that binds options.
+    plain = given == inputs.strip("(), ")
+    nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
+    untracked = " and ".join(f"_{name}_node is None" for name in op.differentiable)
+    constant = "not any(_edges)" if op.sequence else untracked
+    if op.may_cast:  # a result that is cast to integers has no gradient
+        constant += " or _out.dtype not in _inexact"
+    place, returned = "_result._node" if one else "_node", "_result"
+    if op.view is not None:
+        # One element of an array is a view only where the library does not make a scalar of it.
+        only = " if _type(_out) in _viewable else _result" if "key" in op.options else ""
+        returned = f"_view(_result, _base, {options}){only}"
+    lines = filled(
         _FORWARD,
         name=op.name.rpartition(".")[2],
         signature="(x2, x1, /)" if form == "reflected" else op.text[op.text.index("(") :],
-        base=[] if op.view is None else [f"_base = {op.sequence or 'x'}"],
+        view=op.view,
+        base=op.sequence or "x",
         unwrapping=_unwrapping(op, form),
-        call=["_op = _call"] if op.differentiable else [],
+        recorded=recorded,
         computed=computed,
-        observed=_observed(op),
-        result=_result(op, numbers),
+        seen=f"_op, _out, {nodes}" if recorded else "_, _out, _",
+        kernel="_kernel" if plain else f"_partial(_kernel, {given})",
+        positional=inputs if plain else "()",
+        inputs=inputs,
+        options=options,
+        nodes=nodes,
+        one=one,
+        constant=constant,
+        node=_new_node(op, place, numbers) if recorded else (),
+        place=place,
+        untracked=["_result._node = None" if one else "_result = _wrap(_out)"],
+        returned=returned,
     )
-
-
-def _result(op: Op, numbers: bool) -> Iterator[str]:
-    """Return the output as Variables: recorded, if the op can be."""
-    if op.differentiable:
-        yield from _recording(op, numbers)
-    elif op.outputs == "one":
-        yield "_result = _next(_blank)"
-        yield "_result._raw = _out"
-        yield "_result._node = None"
-        yield "return _result"
-    else:
-        yield "return _wrap(_out)"
-
-
-def _observed(op: Op) -> Iterator[str]:
-    """Compute between hooks, or for a manager, which leaves out some nodes."""
-    given, options = arguments(op), ", ".join(f"{name!r}: {name}" for name in op.options)
-    inputs = _tuple(f"*{name}" if name == op.sequence else name for name in op.arrays)
-    nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
-    # What takes only the inputs needs no function that binds options.
-    plain = given == inputs.strip("(), ")
-    kernel, positional = ("_kernel", inputs) if plain else (f"_partial(_kernel, {given})", "()")
-    results = f"_op, _out, {nodes}" if op.differentiable else "_, _out, _"
-    yield f"{results} = _state.compute("
-    yield f"    _call, {kernel}, {positional}, {inputs}, {{{options}}}, {nodes}"
-    yield ")"
+    return "\n".join([*lines, ""])
 
 
 def _unwrapping(op: Op, form: Form) -> Iterator[str]:
@@ -97,38 +149,34 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
 
     Operands of an operator that are not arrays leave the answer to their own types.
     """
-    operands = OPERANDS[form]
     # What Python calls an operator of is a Variable of this backend, whatever the other one is.
     own = {"operator": op.arrays[:1], "reflected": ("x2",)}.get(form, ())
     # Two arrays that are promoted together; indices beside an array are not.
     together = len(op.arrays) == 2 and len(op.differentiable) != 1
-    beside = dict(zip(op.arrays, reversed(op.arrays), strict=True)) if together else {}
     for name in op.arrays:
+        tracked = name in op.differentiable
         if name == op.sequence:
             yield f"{name}, _edges = _unwrap_each(_call, {name!r}, {name})"
-            continue
-        tracked = name in op.differentiable
-        taken = [f"_{name}_node = {name}._node"] * tracked + [f"{name} = {name}._raw"]
-        if name in own:
-            yield from taken
-            continue
-        yield f"if _type({name}) is _Variable:"
-        yield from indented(taken)
-        if tracked:
-            yield f"elif _type({name}) in _plain:"
-            yield f"    _{name}_node = None"
-            yield "else:"
+        elif name in own:
+            yield from [f"_{name}_node = {name}._node"] * tracked
+            yield f"{name} = {name}._raw"
         else:
-            yield f"elif _type({name}) not in _plain:"
-        if name in operands:
-            if form == "ufunc":  # which takes lists for arrays
-                yield f"    if _type({name}) is list or _type({name}) is tuple:"
-                yield f"        {name} = _as_operand(_domain, {name})"
-            yield f"    if not _is_operand(_call, {name}):"
-            yield "        return NotImplemented"
-        node = f"_{name}_node" if tracked else "_"
-        other = f", {beside[name]}" if together else ""
-        yield f"    {name}, {node} = _unwrap(_call, {name!r}, {name}{other})"
+            yield f"if _type({name}) is _Variable:"
+            yield from [f"    _{name}_node = {name}._node"] * tracked
+            yield f"    {name} = {name}._raw"
+            if tracked:
+                yield f"elif _type({name}) in _plain:"
+                yield f"    _{name}_node = None"
+            yield "else:" if tracked else f"elif _type({name}) not in _plain:"
+            if name in OPERANDS[form]:
+                if form == "ufunc":  # which takes lists for arrays
+                    yield f"    if _type({name}) is list or _type({name}) is tuple:"
+                    yield f"        {name} = _as_operand(_domain, {name})"
+                yield f"    if not _is_operand(_call, {name}):"
+                yield "        return NotImplemented"
+            node = f"_{name}_node" if tracked else "_"
+            given = ", ".join([name, *(each for each in op.arrays if together and each != name)])
+            yield f"    {name}, {node} = _unwrap(_call, {name!r}, {given})"
     if form in ("reflected", "ufunc"):
         # complex takes NumPy's float64 for a float, and answers as Python
         yield "if _type(x1) is complex:"
@@ -159,151 +207,83 @@ def arguments(op: Op) -> str:
     return ", ".join(parts)
 
 
-def _recording(op: Op, numbers: bool) -> Iterator[str]:
-    """Wrap the output; make a node if an input has one."""
-    several = op.outputs != "one"
-    if not several:
-        yield "_result = _next(_blank)"
-        yield "_result._raw = _out"
-    recording = "_state is None or _state.recording"
-    yield f"if not ({_constant(op)}) and ({recording}):"
-    yield from indented(_new_node(op, numbers))
-    yield "else:"
-    yield "    _result = _wrap(_out)" if several else "    _result._node = None"
-    if op.view is None:
-        yield "return _result"
-        return
-    options = ", ".join(f"{name!r}: {name}" for name in op.options)
-    view = f"_view(_result, _base, {{{options}}})"
-    # One element of an array is a view only where the library does not make a scalar of it.
-    only = " if _type(_out) in _viewable else _result" if "key" in op.options else ""
-    yield f"return {view}{only}"
-
-
-def _constant(op: Op) -> str:
-    """Return the expression of whether nothing is recorded."""
-    if op.sequence:
-        constant = "not any(_edges)"
-    else:
-        constant = " and ".join(f"_{name}_node is None" for name in op.differentiable)
-    if op.may_cast:  # a result that is cast to integers has no gradient
-        constant = f"{constant} or _out.dtype not in _inexact"
-    return constant
-
-
-def _new_node(op: Op, numbers: bool) -> Iterator[str]:
-    """Make the node of the output, and connect what is returned to it."""
+def _new_node(op: Op, place: str, numbers: bool) -> Iterator[str]:
+    """Make the node of the output."""
     if op.broadcasts:
         yield from _matching(op, numbers)
     if op.reads:
-        yield from _reading_node(op)
-    several = op.outputs != "one"
-    place = "_node" if several else "_result._node"
-    yield from _placed(op, "_op", place)
-    yield "if _state is not None and _state.watches:"
-    yield f"    _state.recorded({place}, _out)"
-    if several:
-        yield "_result = _wrap_outputs(_out, _node)"
-
-
-def _placed(op: Op, call: str, place: str) -> Iterator[str]:
-    """Make a node. What depends on which of two inputs is tracked is asked once."""
-    if len(op.differentiable) != 2 or not any(saved.users for saved in saved_values(op)):
-        yield f"{place} = {_node(op, call)}"
-        return
-    one, other = op.differentiable
-    yield f"if _{other}_node is None:"
-    yield f"    {place} = {_node(op, call, (one,))}"
-    yield f"elif _{one}_node is None:"
-    yield f"    {place} = {_node(op, call, (other,))}"
-    yield "else:"
-    yield f"    {place} = {_node(op, call, (one, other))}"
+        yield from filled(_READING, name=op.arrays[0], node=_node(op, "_reading"))
+    if len(op.differentiable) == 2 and any(saved.users for saved in saved_values(op)):
+        # What is saved depends on which of the two is tracked: that is asked once.
+        one, other = op.differentiable
+        yield f"if _{other}_node is None:"
+        yield f"    {place} = {_node(op, '_op', (one,))}"
+        yield f"elif _{one}_node is None:"
+        yield f"    {place} = {_node(op, '_op', (other,))}"
+        yield "else:"
+        yield f"    {place} = {_node(op, '_op', (one, other))}"
+    else:
+        yield f"{place} = {_node(op, '_op')}"
 
 
 def _node(op: Op, call: str, tracked: tuple[str, ...] | None = None) -> str:
     """Write a node; ``tracked`` are the inputs that are, if that is known."""
-    values = [_kept(saved, tracked) for saved in saved_values(op)]
     inputs = op.differentiable if tracked is None else tracked
+    values = []
+    for saved in saved_values(op):  # unless no input is tracked that uses it
+        used = " or ".join(f"_{user}_node is not None" for user in saved.users)
+        if saved.users and tracked is None:
+            values.append(f"({saved.expression} if {used} else None)")
+        else:
+            unused = saved.users and not set(saved.users) & set(inputs)
+            values.append("None" if unused else saved.expression)
     edges = [f"_{name}_node" if name in inputs else "None" for name in op.differentiable]
     parts = ["_next(_ranks)", "None", call, *values, *(["*_edges"] if op.sequence else edges)]
     return f"[{', '.join(parts)}]"
 
 
-def _kept(saved: Saved, tracked: tuple[str, ...] | None) -> str:
-    """Write what is saved of a value, unless no input is tracked that uses it."""
-    if not saved.users:
-        return saved.expression
-    if tracked is not None:
-        return saved.expression if set(saved.users) & set(tracked) else "None"
-    used = " or ".join(f"_{user}_node is not None" for user in saved.users)
-    return f"({saved.expression} if {used} else None)"
-
-
-def _reading_node(op: Op) -> Iterator[str]:
-    """Make the node of one element, which is not a view; a leaf keeps shape and dtype itself."""
-    (name,) = op.arrays
-    yield "if _type(_out) is _Number or _type(_out) in _scalars:"
-    yield "    if _state is None:"
-    yield f"        if _type(_{name}_node) is _Leaf:"
-    yield f"            if _{name}_node.facts is None:"
-    yield f"                _{name}_node.facts = {name}.shape, {name}.dtype"
-    yield f"            _result._node = [_next(_ranks), None, _reading_leaf, key, _{name}_node]"
-    yield "            return _result"
-    yield f"        _result._node = {_node(op, '_reading')}"
-    yield "        return _result"
-    yield "    if _op is _call:"
-    yield "        _op = _reading"
-
-
-def _matching(op: Op, numbers: bool) -> Iterator[str]:
+def _matching(op: Op, numbers: bool) -> list[str]:
     """Find out whether gradients have to be summed over broadcast axes, or cast."""
     mismatch = f"_mismatch(_out, {', '.join(op.differentiable)})"
     if len(op.arrays) != 2:
-        yield f"_match = {mismatch}"
-        return
+        return [f"_match = {mismatch}"]
     one, other = op.arrays
-    yield f"_kind = _type({one})"
-    yield f"if _kind is _type({other}):"
-    if numbers:
-        yield "    if _kind is _Number is _type(_out) and _state is None:"
-        yield f"        _result._node = {_node(op._replace(of_numbers=True), '_of_numbers')}"
-        yield "        return _result"
     alike = f"{one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
-    if op.product:  # often of an array with itself
-        alike = f"{one} is {other} or ({alike})"
-    yield f"    if {alike}:"
-    yield "        _match = None"
-    if op.product:
-        yield "        if _large is not None and _count(_out) >= _large:"
-        yield f"            _op, {one}, {other} = _lean("
-        yield f"                _op, {one}, {other}, _{one}_node, _{other}_node"
-        yield "            )"
-    yield "    else:"
-    yield f"        _match = {mismatch}"
-    # With a real scalar, the result is as the other one.
-    yield f"elif _type({other}) in _SCALARS or _kind in _SCALARS:"
-    yield "    _match = None"
-    yield "else:"
-    yield f"    _match = {mismatch}"
+    return filled(
+        _MATCHING,
+        one=one,
+        other=other,
+        numbers=numbers,
+        of_numbers=_node(op._replace(of_numbers=True), "_of_numbers"),
+        product=op.product,  # often of an array with itself
+        alike=f"{one} is {other} or ({alike})" if op.product else alike,
+        mismatch=mismatch,
+    )
 
 
-def filled(template: str, **slots: str | Iterable[str]) -> str:
-    """Fill the slots of a skeleton; what is written above an empty one goes with it."""
-    words = {name: value for name, value in slots.items() if isinstance(value, str)}
+def filled(text: str, **slots: Any) -> list[str]:
+    """Return the lines of a text, with what stands for the names in braces.
+
+    A line that is only such a name stands for any number of lines. One that ends with ``? name``,
+    and all that is indented below it, is there if the slot is true; ``? not name`` if it is false.
+    """
+    slots |= {"RANK": RANK, "OP": OP, "FIRST": FIRST}
     found: list[str] = []
-    for line in template.strip().splitlines():
-        margin, _, name = line.partition("{")
-        if margin.strip():
-            found.append(line if line.lstrip().startswith("#") else line.format_map(words))
+    left_out = sys.maxsize  # the margin of the line above that is
+    for line in text.strip("\n").splitlines():
+        code, _, condition = line.strip().partition("  ? ")
+        margin = line[: len(line) - len(line.lstrip())]
+        if len(margin) > left_out:
             continue
-        if not name:
-            found.append(line)
-            continue
-        lines = [*slots[name.rstrip("}")]]
-        while not lines and found[-1].startswith(f"{margin}#"):
-            found.pop()
-        found += [margin + each for each in lines]
-    return "\n".join(found) + "\n"
+        left_out = sys.maxsize
+        negated = condition.startswith("not ")
+        if condition and bool(slots[condition.removeprefix("not ")]) is negated:
+            left_out = len(margin)
+        elif slot := fullmatch(r"\{(\w+)\}", code):
+            found += [margin + each for each in slots[slot[1]]]
+        else:
+            found.append(margin + code.format_map(slots))
+    return found
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:

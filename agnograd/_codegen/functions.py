@@ -69,7 +69,7 @@ _SHARED = {
 
 
 def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> FunctionType:
-    """Return the op's function: see ``agnograd._codegen.deferring.compile_op``."""
+    """Return the op's function, as ``agnograd._codegen.deferring.compile_op`` does."""
     scope = (
         _SHARED
         | dict(domain.scope)
@@ -96,7 +96,7 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         }
     )
     scope |= {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
-    numbers = domain.number_type is not None and op.combines_two
+    numbers = domain.number_type is not None and len(op.arrays) == 2 and op.broadcasts
     if numbers:
         scope["_of_numbers"] = _call(op._replace(of_numbers=True), domain, dict(scope))
     call = _call(op, domain, scope)
@@ -225,9 +225,8 @@ def _bound(
     function: Callable[..., Any], domain: Domain, saved_names: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Return ``(g, node, into=None) -> array`` from an op's function that changes arrays."""
-    given = {"into": "into", "g": "g", "xp": "xp", "backend": "backend"}
-    given |= {name: f"node[{place}]" for place, name in enumerate(saved_names, FIRST)}
-    arguments = ", ".join(given[name] for name in signature(function).parameters)
+    given = {name: f"node[{place}]" for place, name in enumerate(saved_names, FIRST)}
+    arguments = ", ".join(given.get(name, name) for name in signature(function).parameters)
     scope = {"function": function, "backend": domain.backend, "xp": domain.raw}
     source = f"def accumulate(g, node, into=None):\n    return function({arguments})"
     return function_from(source, scope)

@@ -10,9 +10,12 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import linecache
 import operator
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from textwrap import dedent
+from copy import deepcopy
+from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -54,29 +57,17 @@ def written_out(
 ) -> list[str]:
     """Return statements that do what a call does, or the call itself if that is all that can be.
 
-    Parameters
-    ----------
-    function : callable
-        What is called; it is ``prefix`` in the scope.
-    arguments : str
-        The arguments of the call, as source: names and constants.
-    result : str
-        The name of the variable that is given the result.
-    prefix : str
-        What the names of the function's own variables, and of what it finds in its module, begin
-        with.
-    scope : dict
-        Is given what it finds in its module.
-    otherwise : sequence of str, optional
-        The statements that give the result where the function returns ``NotImplemented``.
+    The call is ``result = prefix(arguments)``, on names and constants. What the function's own
+    variables are called, and what it finds in its module, begins with ``prefix``; the scope is
+    given the latter. ``otherwise`` gives the result where it returns ``NotImplemented``.
     """
     if function in _OPERATORS:
         return [f"{result} = {_OPERATORS[function].format(*arguments.split(', '))}"]
-    called = ast.parse(f"{result} = {prefix}({arguments})")
+    called: Any = ast.parse(f"{result} = {prefix}({arguments})").body[0]
     try:
-        definition = _definition(function)
-        renamed = _Renamed(function, prefix, _bound(function, called.body[0].value))  # type: ignore[attr-defined]
-        body = [renamed.visit(each) for each in _without_docstring(definition.body)]
+        statements = _statements(function)
+        renamed = _Renamed(function, prefix, _bound(function, called.value))
+        body = [renamed.visit(each) for each in statements]
         giving = _giving(body, result, ast.parse("\n".join(otherwise)).body, renamed.found)
         lines = [ast.unparse(ast.fix_missing_locations(each)) for each in giving]
     except _NotWritableError:
@@ -88,78 +79,88 @@ def written_out(
     return [line for each in lines for line in each.splitlines()]
 
 
-def _definition(function: Callable[..., Any]) -> ast.FunctionDef:
-    """Return the syntax tree of a short, plain function whose source is known."""
+def _statements(function: Callable[..., Any]) -> list[ast.stmt]:
+    """Return the syntax trees of what a short, plain function does, if its source is known."""
     if type(function) is not FunctionType or function not in marked:
         raise _NotWritableError
-    try:
-        source = dedent(inspect.getsource(function.__code__))
-        definition = ast.parse(source).body[0]
-    except (OSError, SyntaxError):  # there is none, or it is that of a part of a line
-        raise _NotWritableError from None
-    if type(definition) is not ast.FunctionDef or not _is_source(source, function):
+    code = function.__code__
+    functions = _functions("".join(linecache.getlines(code.co_filename)))
+    definition = functions.get((code.co_name, code.co_firstlineno))
+    if definition is None or not _is_source(definition, function):
         raise _NotWritableError
-    nodes = [node for each in _without_docstring(definition.body) for node in ast.walk(each)]
+    definition = deepcopy(definition)  # what is written out is changed on the way
+    documented = ast.get_docstring(definition, clean=False) is not None
+    body = definition.body[documented:]
+    nodes = [node for each in body for node in ast.walk(each)]
     if len(nodes) > _MOST or not all(isinstance(n, (*_STATEMENTS, *_EXPRESSIONS)) for n in nodes):
         raise _NotWritableError
-    return definition
+    return body
 
 
-def _is_source(source: str, function: FunctionType) -> bool:
+@lru_cache(16)
+def _functions(source: str) -> dict[tuple[str, int], ast.FunctionDef]:
+    """Return the functions of a module, by name and first line.
+
+    A module is parsed once: ``inspect.getsource`` looks through all modules for each function.
+    """
+    found: dict[tuple[str, int], ast.FunctionDef] = {}
+    try:
+        blocks: list[Any] = [ast.parse(source)]
+    except SyntaxError:
+        return found
+    while blocks:
+        block = blocks.pop()
+        if isinstance(block, ast.FunctionDef):
+            first = min([block.lineno, *(each.lineno for each in block.decorator_list)])
+            found[block.name, first] = block
+        for part in ("body", "orelse", "finalbody", "handlers"):
+            blocks += getattr(block, part, ())
+    return found
+
+
+def _is_source(definition: ast.FunctionDef, function: FunctionType) -> bool:
     """Return whether a function was compiled from this: its file may have changed since."""
     # What is called of a module that a file imports has an instruction of its own.
     names = function.__code__.co_names
     modules = [n for n in names if isinstance(function.__globals__.get(n), ModuleType)]
-    imports = "".join(f"import {name}\n" for name in modules)
-    constants = compile(imports + source, "", "exec", dont_inherit=True).co_consts
+    imports = ast.parse("".join(f"import {name}\n" for name in modules)).body
+    module = ast.Module([*imports, definition], [])
+    constants = compile(module, "", "exec", dont_inherit=True).co_consts
     code = next(each for each in constants if isinstance(each, CodeType))
-    return _facts(code) == _facts(function.__code__)
+    return bool(_facts(code) == _facts(function.__code__))
 
 
-def _facts(code: CodeType) -> tuple[Any, ...]:
-    return code.co_code, code.co_consts, code.co_names, code.co_varnames, code.co_freevars
-
-
-def _without_docstring(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-    first = body[0]
-    is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-    return body[1:] if is_text else body
+_facts = operator.attrgetter("co_code", "co_consts", "co_names", "co_varnames", "co_freevars")
 
 
 def _bound(function: Callable[..., Any], call: ast.Call) -> dict[str, ast.expr]:
     """Return what each parameter stands for: a name, or a constant."""
-    if any(each.arg is None for each in call.keywords):
-        raise _NotWritableError
-    options = {each.arg: each.value for each in call.keywords}
+    options: dict[Any, ast.expr] = {each.arg: each.value for each in call.keywords}
     try:
-        bound = inspect.signature(function, follow_wrapped=False).bind(*call.args, **options)  # type: ignore[arg-type]
-    except TypeError:
+        bound = inspect.signature(function, follow_wrapped=False).bind(*call.args, **options)
+    except TypeError:  # also of "**options", which has no name
         raise _NotWritableError from None
-    given = set(bound.arguments)
     bound.apply_defaults()
     found: dict[str, ast.expr] = {}
     for name, value in bound.arguments.items():
-        known = value if name in given else ast.Constant(value)
-        simple = isinstance(known, ast.Name | ast.Constant)
-        if not simple or (name not in given and not isinstance(value, _CONSTANTS)):
+        if isinstance(value, _CONSTANTS):
+            found[name] = ast.Constant(value)
+        elif isinstance(value, ast.Name | ast.Constant):
+            found[name] = value
+        else:
             raise _NotWritableError
-        found[name] = known
     return found
 
 
 class _Renamed(ast.NodeTransformer):
-    """Gives the names of a function a meaning where it is called.
+    """Gives a function's names a meaning where it is called.
 
-    Attributes
-    ----------
-    found : dict
-        What it finds in its module, by the new names.
+    ``found`` is what it finds in its module, by the new names.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], prefix: str, arguments: Mapping[str, ast.expr]
-    ) -> None:
-        self.function, self.prefix, self.arguments = function, prefix, arguments
+    def __init__(self, function: Any, prefix: str, arguments: Mapping[str, ast.expr]) -> None:
+        self.own, self.prefix, self.arguments = function.__code__.co_varnames, prefix, arguments
+        self.known = ChainMap(function.__globals__, vars(builtins))
         self.found: dict[str, Any] = {}
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -171,11 +172,10 @@ class _Renamed(ast.NodeTransformer):
             if not isinstance(node.ctx, ast.Load):  # the argument's own variable would change
                 raise _NotWritableError
             return self.arguments[name]
-        if name not in self.function.__code__.co_varnames:
-            known = self.function.__globals__
-            if name not in known and not hasattr(builtins, name):
+        if name not in self.own:
+            if name not in self.known:
                 raise _NotWritableError
-            self.found[new] = known[name] if name in known else getattr(builtins, name)
+            self.found[new] = self.known[name]
         return ast.Name(new, node.ctx)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from inspect import Parameter, getdoc
+from inspect import BoundArguments, getdoc
 from typing import TYPE_CHECKING, Any
 
 from agnograd._codegen.forward import OPERANDS, STRUCTURE, Form
@@ -39,7 +39,7 @@ def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Cal
             args = args[::-1]
         bound = op.signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return _apply(op, call, now(kernel), form, bound.arguments)
+        return _apply(op, call, partial(_computed, op, now(kernel), bound), form, bound.arguments)
 
     function.__name__ = op.name.rpartition(".")[2]
     function.__qualname__ = op.name
@@ -53,30 +53,34 @@ def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Cal
 
 
 def _apply(
-    op: Op, call: Call, kernel: Callable[..., Any], form: Form, given: dict[str, Any]
+    op: Op, call: Call, compute: Callable[[], Any], form: Form, values: dict[str, Any]
 ) -> Any:
-    """Compute an op, and record it if an input has a node."""
-    domain, base = call.domain, given[op.sequence or "x"] if op.view is not None else None
-    values = given
-    edges: Sequence[Edge | None] = ()
+    """Compute an op, on raw arrays in place of the values, and record it if an input has a node."""
+    domain, base = call.domain, values[op.sequence or "x"] if op.view is not None else None
+    edges: list[Edge | None] = []
     for name in op.arrays:
-        if name in OPERANDS[form] and not _takes(call, values, name, form):
-            return NotImplemented
-        edges = (*edges, *_unwrap(op, call, values, name))
+        if name in OPERANDS[form]:
+            if form == "ufunc" and type(values[name]) in (list, tuple):  # which takes these, too
+                values[name] = domain.scope["_as_operand"](domain, values[name])
+            if not domain.scope["_is_operand"](call, values[name]):
+                return NotImplemented
+        edges += _unwrap(op, call, values, name)
     for name in op.options:
-        values[name] = _option(call, name, values[name])
+        if name == "key":
+            values[name] = domain.scope["_raw_key"](values[name])
+        elif name not in STRUCTURE:
+            values[name] = domain.scope["_option"](call, name, values[name])
     if form in ("reflected", "ufunc") and type(values["x1"]) is complex:
         values["x2"] = domain.backend.array(values["x2"])  # which would answer as Python does
-    state, out = current_mode(), None
-    made = call
+    options = {name: values[name] for name in op.options}
+    state, made = current_mode(), call
     if state is None or not state.looks:
-        out = _computed(op, kernel, values)
+        out = compute()
     else:
-        compute = partial(_computed, op, kernel, values)
         arrays = [values[name] for name in op.arrays if name != op.sequence]
         inputs = (*arrays, *(values[op.sequence] if op.sequence else ()))
-        options = {name: values[name] for name in op.options}
-        made, out, edges = state.compute(call, compute, (), inputs, options, tuple(edges))
+        made, out, nodes = state.compute(call, compute, (), inputs, options, tuple(edges))
+        edges = [*nodes]
     if state is not None and not state.recording:
         edges = [None for _ in edges]
     if not any(edges) or (op.may_cast and not domain.is_inexact(out.dtype)):
@@ -88,7 +92,9 @@ def _apply(
             state.recorded(node, out)
         one = op.outputs == "one"
         result = domain.Variable._make(out, node) if one else domain.wrap_outputs(out, node)
-    return result if op.view is None else _view(op, domain, result, out, base, values)
+    if op.view is None or ("key" in op.options and type(out) not in domain.viewable_types):
+        return result  # also one element, of a library that makes a scalar of it
+    return (domain.view if op.outputs == "one" else domain.views)(op, result, base, options)
 
 
 def _unwrap(op: Op, call: Call, values: dict[str, Any], name: str) -> Sequence[Edge | None]:
@@ -103,31 +109,9 @@ def _unwrap(op: Op, call: Call, values: dict[str, Any], name: str) -> Sequence[E
     return [node] if name in op.differentiable else []
 
 
-def _takes(call: Call, values: dict[str, Any], name: str, form: Form) -> bool:
-    """Return whether an operator takes an operand; a ufunc takes lists for arrays."""
-    domain = call.domain
-    if form == "ufunc" and type(values[name]) in (list, tuple):
-        values[name] = domain.scope["_as_operand"](domain, values[name])
-    takes: bool = domain.scope["_is_operand"](call, values[name])
-    return takes
-
-
-def _option(call: Call, name: str, value: Any) -> Any:
-    if name == "key":
-        return call.domain.scope["_raw_key"](value)
-    return value if name in STRUCTURE else call.domain.scope["_option"](call, name, value)
-
-
-def _computed(op: Op, kernel: Callable[..., Any], values: Values) -> Any:
-    args, kwargs = [], {}
-    for name, parameter in op.signature.parameters.items():
-        if parameter.kind is Parameter.VAR_POSITIONAL:
-            args += values[name]
-        elif parameter.kind is not Parameter.KEYWORD_ONLY:
-            args.append(values[name])
-        elif name not in op.arrays or parameter.default is not None or values[name] is not None:
-            kwargs[name] = values[name]
-    return kernel(*args, **kwargs)
+def _computed(op: Op, kernel: Callable[..., Any], bound: BoundArguments) -> Any:
+    given = bound.kwargs.items()  # without arrays that are None: it is not always the libraries'
+    return kernel(*bound.args, **{k: x for k, x in given if x is not None or k not in op.arrays})
 
 
 def _saved(op: Op, saved: Saved, values: Values, out: Any, edges: Sequence[Edge | None]) -> Any:
@@ -150,14 +134,6 @@ def _saved(op: Op, saved: Saved, values: Values, out: Any, edges: Sequence[Edge 
 
 def _fact(x: Any, name: str) -> Any:
     return device_of(x) if name == "device" else getattr(x, name)
-
-
-def _view(op: Op, domain: Domain, result: Any, out: Any, base: Any, values: Values) -> Any:
-    """Return a result as a view of an input, where it is one."""
-    options = {name: values[name] for name in op.options}
-    if "key" in options and type(out) not in domain.viewable_types:
-        return result  # one element, of a library that makes a scalar of it
-    return (domain.view if op.outputs == "one" else domain.views)(op, result, base, options)
 
 
 # -- backward --------------------------------------------------------------------------------------
@@ -184,8 +160,7 @@ def _gradients(op: Op, guard: bool, g: Any, node: Node, xp: Any = None) -> Pairs
     """Return each edge of a node and its gradient, by the rule."""
     call = node[OP]
     xp = call.domain.raw if xp is None else xp
-    known = dict(zip(call.plan.names, node[FIRST : call.first], strict=True))
-    known |= {"g": g, "xp": xp}
+    known = {**_saved_in(node), "g": g, "xp": xp}
     edges = node[call.first :]
     if op.sequence:
         ((name, rule),) = op.rules.items()
@@ -223,6 +198,10 @@ def _gradient(op: Op, number: int, guard: bool, known: Values, domain: Domain) -
 def _masks(op: Op, node: Node) -> bool:
     if not callable(op.masks):
         return True
-    call = node[OP]
-    known = dict(zip(call.plan.names, node[FIRST : call.first], strict=True))
+    known = _saved_in(node)
     return op.masks(*(known[name] for name in parameters_of(op.masks)))
+
+
+def _saved_in(node: Node) -> dict[str, Any]:
+    call = node[OP]
+    return dict(zip(call.plan.names, node[FIRST : call.first], strict=True))

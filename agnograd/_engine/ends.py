@@ -99,7 +99,7 @@ def _added(held: Variable, g: Any, domain: Domain) -> Variable:
         with enable_grad():  # this pass was recorded, or an earlier one, and so is the sum
             return held + g  # type: ignore[no-any-return]
     with domain.backend.on_device(g):
-        return domain.Variable._make(held._raw + g, None)  # type: ignore[no-any-return]
+        return domain.Variable._make(held._raw + g, None)
 
 
 def gradients(
@@ -178,8 +178,8 @@ def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Vari
     domain = output._domain
     raw = raw_seed(output, cotangent, what)
     if isinstance(cotangent, domain.Variable):
-        return cotangent  # type: ignore[no-any-return]
-    return domain.Variable._make(raw, None)  # type: ignore[no-any-return]
+        return cotangent
+    return domain.Variable._make(raw, None)
 
 
 def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any:
@@ -237,7 +237,7 @@ def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Varia
     # Asked of its type first, since it takes half of the time.
     if type(g) not in domain.viewable_types and isinstance(g, domain.Variable):
         raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
-        return g if raw is g._raw else domain.Variable._make(raw, g._node)  # type: ignore[no-any-return]
+        return g if raw is g._raw else domain.Variable._make(raw, g._node)
     own = g if x is None else domain.backend.laid_out(g, x)
     key = id(own)
     if key in given:

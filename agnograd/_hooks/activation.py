@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agnograd._hooks.entering import entered
-from agnograd._hooks.state import PROCESS_PLUGINS, current_mode, initial_mode, set_mode
-from agnograd._plugins.entry_points import PLUGINS, installed, origin
+from agnograd._hooks.state import PROCESS_PLUGINS, Mode, current_mode, initial_mode, set_mode
 from agnograd._plugins.hook_plugins import plugin_named
 from agnograd.errors import AgnogradError, PluginError, PluginWarning
 
@@ -52,7 +51,7 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
 
     def __init__(self, *plugins: object) -> None:
         self.plugins = tuple(_instance(plugin) for plugin in plugins)
-        super().__init__(hooks=self._together)
+        super().__init__()
 
     def __enter__(self) -> tuple[Any, ...]:
         outer, stack = current_mode(), ExitStack()
@@ -72,16 +71,21 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
     def __repr__(self) -> str:
         return f"ag.hooks({', '.join(map(repr, self.plugins))})"
 
-    def _together(self) -> ActiveHooks:
-        """Return the hooks that were active already together with these."""
-        from agnograd._hooks.active import ActiveHooks
+    def _level(self, outer: Mode | None) -> Mode:
+        level = super()._level(outer)
+        level.activate(_joined(level.hooks, self.plugins))
+        return level
 
-        mode = current_mode()
-        active = dict(mode.hooks.plugins) if mode is not None and mode.hooks is not None else {}
-        for plugin in self.plugins:
-            if not any(plugin is other for other in active.values()):
-                active[_free_name(plugin, active)] = plugin
-        return ActiveHooks(active)
+
+def _joined(hooks: ActiveHooks | None, plugins: Iterable[object]) -> ActiveHooks:
+    """Return the hooks that were active already together with those of more plugins."""
+    from agnograd._hooks.active import ActiveHooks
+
+    active = dict(hooks.plugins) if hooks is not None else {}
+    for plugin in plugins:
+        if not any(plugin is other for other in active.values()):
+            active[_free_name(plugin, active)] = plugin
+    return ActiveHooks(active)
 
 
 def _instance(plugin: object) -> object:
@@ -101,27 +105,27 @@ def _instance(plugin: object) -> object:
 def _free_name(plugin: object, taken: Mapping[str, object]) -> str:
     kind = plugin if hasattr(plugin, "__name__") else type(plugin)
     base = f"{getattr(kind, '__module__', '')}.{getattr(kind, '__name__', kind)}".lstrip(".")
-    names = (base if count == 0 else f"{base}#{count + 1}" for count in range(len(taken) + 1))
-    return next(name for name in names if name not in taken)
+    numbered = (f"{base}#{number}" for number in range(2, len(taken) + 3))
+    return next(name for name in (base, *numbered) if name not in taken)
+
+
+# What became of the plugins that AGNOGRAD_PLUGINS names: "active", or why not.
+process_plugins: dict[str, str] = {}
 
 
 def activate_process_plugins() -> None:
     """Activate what ``AGNOGRAD_PLUGINS`` names, in every thread; a failure warns."""
-    if not PROCESS_PLUGINS:
-        return
-    from agnograd._hooks.active import ActiveHooks
-
     for name in PROCESS_PLUGINS:
         assert initial_mode is not None
-        active = dict(initial_mode.hooks.plugins) if initial_mode.hooks is not None else {}
         try:
             plugin = _instance(name)
-            together = ActiveHooks({**active, _free_name(plugin, active): plugin})
+            together = _joined(initial_mode.hooks, [plugin])
             if hasattr(plugin, "__enter__"):
                 plugin.__enter__()
         except (Exception, SystemExit) as error:  # whatever it is: the program does not need it
             told = isinstance(error, AgnogradError) and repr(name) in str(error)
             reason = str(error) if told else f"{name!r} raised {type(error).__name__}: {error}"
+            process_plugins[name] = reason
             warnings.warn(
                 f"AGNOGRAD: a plugin that AGNOGRAD_PLUGINS names is left out: {reason}. Change the "
                 "variable, or unset it",
@@ -130,29 +134,4 @@ def activate_process_plugins() -> None:
             )
         else:
             initial_mode.activate(together)
-
-
-class PluginRow(NamedTuple):
-    """An active plugin: its distribution, what activated it, and whether that has worked."""
-
-    name: str
-    distribution: str
-    activated_by: str
-    state: str
-
-
-def active_plugins() -> Iterator[PluginRow]:
-    """Give the plugins that are active in the whole process, and those that failed to be."""
-    hooks = initial_mode.hooks if initial_mode is not None else None
-    active = list(hooks.plugins.values()) if hooks is not None else []
-    for name in PROCESS_PLUGINS:
-        entry = installed(PLUGINS).get(name)
-        source = origin(entry) if entry is not None else ""
-        try:
-            kind = plugin_named(name)
-        except AgnogradError as error:
-            state = str(error)
-        else:
-            found = any(plugin is kind or type(plugin) is kind for plugin in active)
-            state = "active" if found else "failed to start"
-        yield PluginRow(name, source, "AGNOGRAD_PLUGINS", state)
+            process_plugins[name] = "active"

@@ -1,6 +1,10 @@
 """Active hooks: plugins that were asked for, and what happens around ops, rules and passes.
 
-pluggy registers, orders and validates; its result is compiled when plugins come or go.
+pluggy registers, orders and validates. A call through it costs more than a small op, and so does
+packing arguments by name for each implementation. So when plugins come or go, a hook becomes a
+function of its arguments, by position, whose source names the implementations one after the other,
+each with what it asks for; those around ops and around rules are parts of one function each.
+Implementations that wrap others are left to pluggy.
 """
 
 from __future__ import annotations
@@ -8,21 +12,77 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from textwrap import indent
+from traceback import walk_tb
 from typing import Any
 
 import pluggy
 
 from agnograd._graph.calls import Call, Pairs
 from agnograd._graph.nodes import FIRST, OP, Node, raw_gradient, saved_of
-from agnograd._hooks.compiled import Dispatch
+from agnograd._hooks.state import QUIET, current_mode, set_mode
 from agnograd._plugins.entry_points import PLUGINS, installed, origin
+from agnograd._util.deferred import function_from
 from agnograd.errors import PluginError
 from agnograd.hookspecs import HookSpecs
 
 OPS = frozenset({"forward_preprocess", "forward_postprocess", "save_value"})
 RULES = frozenset({"backward_preprocess", "backward_postprocess"})
+
+# An op, or a rule, between its hooks. An argument of a hook is a variable of its name; no such name
+# begins with an underscore.
+_AROUND = """
+def {name}({arguments}):
+    {beginning}
+    error = start = stop = None
+    try:
+{before}
+        {start}
+        _out = {computed}
+        {stop}
+        {results}
+    except BaseException as _error:
+        error = _error
+        {failed}
+        raise
+    finally:
+        try:
+{after}
+        finally:
+            {ending}
+    return {returned}
+"""
+
+# What is added where a hook asks for marks in time.
+_MARKS = {
+    "start": "start = op.domain.mark()",
+    "stop": "stop = op.domain.mark()",
+    "failed": "stop = op.domain.mark() if start is not None and stop is None else stop",
+}
+
+# Left twice, since an interrupt may come before the first one.
+_CALL = """
+_before = _mode()
+try:
+    try:
+        _set(_quiet)
+        {body}
+    except BaseException as _raised:
+        _blame({name!r}, _raised, {op})
+        raise
+    finally:
+        _set(_before)
+finally:
+    _set(_before)
+"""
+
+_ANSWER = """
+_result = {call}
+if _result is not None:
+    return _result
+""".strip()
 
 
 class Packed:
@@ -37,58 +97,45 @@ class Packed:
 class ActiveHooks:
     """The plugins that are active in one state, and their hooks as functions.
 
-    Parameters
-    ----------
-    plugins : mapping
-        The plugins by name, first activated first.
-    specs : type
-        The hook specifications.
-
-    Attributes
-    ----------
-    forward, backward : callable
-        They run an op, and a rule, between its hooks; see ``Dispatch``.
-
-    Raises
-    ------
-    PluginError
-        If a plugin implements a hook, or names an argument, that does not exist.
+    ``plugins`` are by name, first activated first. ``forward`` runs an op, and ``backward`` a rule,
+    between its hooks.
     """
 
     def __init__(self, plugins: Mapping[str, object], specs: type[HookSpecs] = HookSpecs) -> None:
         self.plugins = dict(plugins)
         manager = pluggy.PluginManager("agnograd")
         manager.add_hookspecs(specs)
-        callers = {name: getattr(manager.hook, name) for name in _hooks_of(specs)}
+        names = [name for each in specs.__mro__ for name in vars(each) if not name.startswith("_")]
+        known: dict[str, pluggy.HookCaller] = {name: getattr(manager.hook, name) for name in names}
         for name, plugin in self.plugins.items():
             try:
                 manager.register(plugin, name)
                 manager.check_pending()
             except pluggy.PluginValidationError as error:
                 raise PluginError(
-                    f"plugin {name!r}: {error}{_suggestion(plugin, specs)}"
+                    f"plugin {name!r}: {error}{_suggestion(plugin, known)}"
                 ) from error
             if not manager.get_hookcallers(plugin) and not hasattr(plugin, "__enter__"):
                 raise PluginError(
                     f"plugin {name!r} has no hooks and is not a context manager: mark its methods "
-                    f"with @hookimpl, from agnograd.extend; hooks are {', '.join(callers)}"
+                    f"with @hookimpl, from agnograd.extend; hooks are {', '.join(known)}"
                 )
-        self._implementations = {
-            name: found for name, caller in callers.items() if (found := caller.get_hookimpls())
+        self._callers = {name: caller for name, caller in known.items() if caller.get_hookimpls()}
+        self._scope: dict[str, Any] = {
+            "_blame": self._blame,
+            "_mode": current_mode,
+            "_set": set_mode,
+            "_quiet": QUIET,
+            "_several": _several,
+            "_raw": raw_gradient,
+            "_raw_inputs": _raw_inputs,
         }
-        dispatch = Dispatch({name: callers[name] for name in self._implementations}, self._blame)
-        self._run = {name: dispatch.function(name) for name in self._implementations}
-        self.forward = dispatch.around_op()
-        self.backward: Callable[..., Pairs] = dispatch.around_rule(_raw_inputs, raw_gradient)
+        self._run = {name: self._function(name) for name in self._callers}
+        self.forward = self._around_op()
+        self.backward: Callable[..., Pairs] = self._around_rule()
         # Whether any plugin looks at rules, and at calls of ops: what none looks at costs nothing.
         self.observe_rules = not RULES.isdisjoint(self._run)
-        asked = {
-            a
-            for hook in RULES
-            for each in self._implementations.get(hook, ())
-            for a in each.argnames
-        }
-        self.observe_ops = "op" in asked or not OPS.isdisjoint(self._run)
+        self.observe_ops = self._asks("op", *RULES) or not OPS.isdisjoint(self._run)
 
     def has(self, name: str) -> bool:
         """Return whether any plugin implements a hook."""
@@ -98,30 +145,6 @@ class ActiveHooks:
         """Call a hook of every active plugin (of the first that answers, for some hooks)."""
         function = self._run.get(hook)
         return None if function is None else function(*arguments)
-
-    def _blame(self, hook: str, error: BaseException, op: Call | None) -> None:
-        """Note on an error which plugin's hook raised it, and for which op."""
-        place = f" for op {op.name!r}" if op is not None else ""
-        name = self._culprit(hook, error)
-        source = _distribution(self.plugins.get(name)) if name is not None else ""
-        error.add_note(f"agnograd: raised by hook {hook!r} of plugin {name!r}{source}{place}")
-
-    def _culprit(self, hook: str, error: BaseException) -> str | None:
-        """Return the name of the plugin whose hook is on the error's traceback."""
-        implementations = self._implementations[hook]
-        traceback, found = error.__traceback__, None
-        while traceback is not None:
-            frame = traceback.tb_frame
-            named = [
-                each
-                for each in implementations
-                if getattr(each.function, "__code__", None) is frame.f_code
-            ]
-            # Two instances of a class share their code.
-            own = [each for each in named if frame.f_locals.get("self") is each.plugin]
-            found = (own or named)[0].plugin_name if named else found
-            traceback = traceback.tb_next
-        return found
 
     @contextmanager
     def around_pass(self, outputs: Sequence[Any]) -> Iterator[None]:
@@ -163,12 +186,112 @@ class ActiveHooks:
             )
         return value
 
+    # -- what is written -----------------------------------------------------------------------
+
+    def _asks(self, argument: str, *hooks: str) -> bool:
+        """Return whether an implementation of one of these hooks asks for an argument."""
+        callers = [self._callers[name] for name in hooks if name in self._callers]
+        return any(argument in each.argnames for c in callers for each in c.get_hookimpls())
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        """Return a hook as a function of its specification's arguments, by position."""
+        arguments = ", ".join(_arguments(self._callers[name]))
+        return function_from(f"def {name}({arguments}):\n{self._call(name, 4)}", self._scope)
+
+    def _around_op(self) -> Callable[..., Any]:
+        """Return ``(kind, compute, arguments, inputs, parameters) -> (op, result)``.
+
+        It runs an op between its hooks; the op is the call as they saw it. Where none of them asks
+        for the op, or may pack what its node saves, all calls stay one.
+        """
+        own = "save_value" in self._callers or self._asks("op", *self._callers)
+        several = "outputs = _out if type(_out) is tuple else _several(_out)"
+        return self._around(
+            "forward",
+            arguments="kind, compute, arguments, inputs, parameters",
+            beginning=f"op, outputs = {'kind.observed(parameters)' if own else 'kind'}, ()",
+            computed="compute(*arguments)",
+            results=several if self._asks("outputs", "forward_postprocess") else "pass",
+            ending="op.location_sought = False" if own else "pass",
+            returned="op, _out",
+        )
+
+    def _around_rule(self) -> Callable[..., Any]:
+        """Return ``(compute, node, g) -> pairs``, which runs a node's rule between its hooks."""
+        raw = "tuple([_raw(each) for each in g]) if type(g) is list else (_raw(g),)"
+        inputs = "_raw_inputs(node)" if self._asks("inputs", *RULES) else "()"
+        cotangents = raw if self._asks("grad_outputs", *RULES) else "()"
+        known = f"{inputs}, (), {cotangents}"
+        gradients = "grad_inputs = tuple([_raw(g) for _, g in _out])"
+        return self._around(
+            "backward",
+            arguments="compute, node, g",
+            beginning=f"kind, op, inputs, grad_inputs, grad_outputs = node[2], node[2], {known}",
+            computed="compute()",
+            results=gradients if self._asks("grad_inputs", *RULES) else "pass",
+            ending="pass",
+            returned="_out",
+        )
+
+    def _around(self, name: str, **slots: str) -> Callable[..., Any]:
+        before, after = f"{name}_preprocess", f"{name}_postprocess"
+        timed = self._asks("start", after) or self._asks("stop", after)
+        slots |= _MARKS if timed else dict.fromkeys(_MARKS, "pass")
+        slots |= {"before": self._call(before, 8), "after": self._call(after, 12)}
+        return function_from(_AROUND.format(name=name, **slots), self._scope)
+
+    def _call(self, name: str, margin: int) -> str:
+        """Write what calls a hook, whose arguments are variables of their names."""
+        caller = self._callers.get(name)
+        if caller is None:
+            return " " * margin + "pass"
+        names, implementations = _arguments(caller), caller.get_hookimpls()[::-1]
+        if any(each.wrapper or each.hookwrapper for each in implementations):
+            self._scope[f"_{name}"] = caller
+            calls = [f"_{name}({', '.join(f'{each}={each}' for each in names)})"]
+        else:
+            self._scope |= {f"_{name}_{i}": each.function for i, each in enumerate(implementations)}
+            arguments = [", ".join(each.argnames) for each in implementations]
+            calls = [f"_{name}_{i}({each})" for i, each in enumerate(arguments)]
+        if caller.spec and caller.spec.opts["firstresult"]:
+            calls = [_ANSWER.format(call=call) for call in calls]
+        body = indent("\n".join(calls), " " * 8).lstrip()
+        op = "op" if "op" in names else "None"
+        return indent(_CALL.format(body=body, name=name, op=op).strip("\n"), " " * margin)
+
+    def _blame(self, hook: str, error: BaseException, op: Call | None) -> None:
+        """Note on an error which plugin's hook raised it, and for which op."""
+        implementations, name = self._callers[hook].get_hookimpls(), None
+        for frame, _ in walk_tb(error.__traceback__):
+            named = [
+                each
+                for each in implementations
+                if getattr(each.function, "__code__", None) is frame.f_code
+            ]
+            # Two instances of a class share their code.
+            own = [each for each in named if frame.f_locals.get("self") is each.plugin]
+            name = (own or named)[0].plugin_name if named else name
+        place = f" for op {op.name!r}" if op is not None else ""
+        source = _distribution(self.plugins.get(name)) if name is not None else ""
+        error.add_note(f"agnograd: raised by hook {hook!r} of plugin {name!r}{source}{place}")
+
+
+def _arguments(caller: pluggy.HookCaller) -> tuple[str, ...]:
+    """Return the names of a hook's arguments, in the order of its specification."""
+    assert caller.spec is not None
+    return caller.spec.argnames
+
 
 def _raw_inputs(node: Node) -> tuple[Any, ...]:
     """Return the raw inputs of a node, None for those that it did not save."""
     op = node[OP]
     known = dict(zip(op.plan.sources, node[FIRST : op.first], strict=True))
     return tuple([known.get(index) for index in range(len(node) - op.first)])
+
+
+def _several(out: Any) -> tuple[Any, ...]:
+    """Return the outputs of an op: several in a list or a named tuple, or one."""
+    return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
 
 def _distribution(plugin: object) -> str:
@@ -182,26 +305,21 @@ def _distribution(plugin: object) -> str:
     return ""
 
 
-def _hooks_of(specs: type[HookSpecs]) -> tuple[str, ...]:
-    return tuple(name for each in specs.__mro__ for name in vars(each) if not name.startswith("_"))
-
-
-def _suggestion(plugin: object, specs: type[HookSpecs]) -> str:
+def _suggestion(plugin: object, hooks: Mapping[str, pluggy.HookCaller]) -> str:
     """Say which hook, or which argument of one, a misspelt one may have meant."""
-    hooks = _hooks_of(specs)
     for name in dir(plugin):
         method = getattr(plugin, name, None)
         if not hasattr(method, "agnograd_impl"):
             continue
         if name not in hooks:
             return f"; there is no hook {name!r}: {_closest(name, hooks)}"
-        known = tuple(inspect.signature(getattr(specs, name)).parameters)[1:]
+        known = _arguments(hooks[name])
         for argument in inspect.signature(method).parameters:  # type: ignore[arg-type]
             if argument not in known:
                 return f"; {name} has no argument {argument!r}: {_closest(argument, known)}"
     return ""
 
 
-def _closest(name: str, known: Sequence[str]) -> str:
+def _closest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Set
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import ExitStack
-from types import TracebackType
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agnograd._graph.nodes import RANK
 from agnograd._hooks.state import Kept, Mode, Recorder, current_mode, set_mode
 from agnograd._util.deferred import later
 
 if TYPE_CHECKING:
     from agnograd._graph.nodes import Node
-    from agnograd._hooks.active import ActiveHooks
 
 F = TypeVar("F", bound=Callable[..., Any])
+_USUAL = Mode(True, None, None)
 
 
 class entered:  # noqa: N801 - used as a statement: with entered(...)
@@ -26,7 +27,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
     def __init__(
         self,
         recording: bool | None = None,
-        hooks: Callable[[], ActiveHooks | None] | None = None,
+        hooks: bool = True,
         kept: Kept | None = None,
         tape: Recorder | None = None,
         inside: bool = False,
@@ -52,28 +53,18 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
 
     def _level(self, outer: Mode | None) -> Mode:
         """Return a new level inside another one."""
-        recording = self._recording
-        if outer is None:
-            hooks = None if self._hooks is None else self._hooks()
-            return Mode(
-                recording is not False, hooks, None, self._kept, self._tape, self._inside, self
-            )
+        around = outer or _USUAL
         return Mode(
-            outer.recording if recording is None else recording,
-            outer.hooks if self._hooks is None else self._hooks(),
+            around.recording if self._recording is None else self._recording,
+            around.hooks if self._hooks else None,
             outer,
-            self._kept or outer.kept,
-            self._tape or outer.tape,
-            self._inside or outer.inside,
+            self._kept or around.kept,
+            self._tape or around.tape,
+            self._inside or around.inside,
             self,
         )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         found, mode = False, None
         try:
             inner = mode = current_mode()
@@ -84,21 +75,32 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
                 return  # it was left already, or entered in another context, as by a generator
             set_mode(mode.outer)
             if inner is not mode or mode.closing is not None:
-                _close(inner, mode.outer, (kind, error, traceback))
+                _close(inner, mode.outer, error)
         except BaseException:
             if not found or current_mode() is inner:  # an interrupt came first
-                self.__exit__(kind, error, traceback)
+                self.__exit__(*error)
             elif mode is not None:
-                _close(inner, mode.outer, (kind, error, traceback))  # what was not closed
+                _close(inner, mode.outer, error)  # what was not closed
             raise
 
     def __call__(self, function: F) -> F:
-        """Decorate: every call of a function, coroutine or generator runs in this state."""
-        decorated: F = later("agnograd._hooks.decorating", "decorated")(self, function)
-        return decorated
+        """Decorate: every call of a function, coroutine or generator runs in this state.
+
+        A generator runs in it, and leaves it while it waits.
+        """
+        # Of an object that is called, it is its method that says what it is.
+        plain = inspect.isroutine(function) or isinstance(function, partial)
+        told = function if plain else type(function).__call__
+        kinds = {
+            inspect.iscoroutinefunction: _coroutine,
+            inspect.isasyncgenfunction: _async_generator,
+            inspect.isgeneratorfunction: _generator,
+        }
+        decorate = next((kind for is_one, kind in kinds.items() if is_one(told)), _function)
+        return wraps(function)(decorate(self, function))  # type: ignore[return-value]
 
 
-def _close(inner: Mode | None, outer: Mode | None, error: tuple[Any, Any, Any]) -> None:
+def _close(inner: Mode | None, outer: Mode | None, error: tuple[Any, ...]) -> None:
     """End what is to end with some levels, the innermost first, whatever one of them raises."""
     with ExitStack() as stack:
         levels = []
@@ -109,6 +111,85 @@ def _close(inner: Mode | None, outer: Mode | None, error: tuple[Any, Any, Any]) 
             if level.closing is not None:
                 stack.push(level.closing)
         stack.pop_all().__exit__(*error)
+
+
+# What is decorated can be pickled together with its function: it refers to these by their names.
+def _call(state: entered, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    outer = current_mode()
+    try:
+        with state:
+            return function(*args, **kwargs)
+    finally:
+        set_mode(outer)
+
+
+async def _awaited(
+    state: entered, function: Callable[..., Any], /, *args: Any, **kwargs: Any
+) -> Any:
+    from copy import copy  # few programs need it
+
+    # What waits may be closed in another context, as by the garbage collector. There the state was
+    # not entered, and each call has one of its own, so that it leaves that of no other call.
+    own = copy(state)
+    try:
+        with own:
+            return await function(*args, **kwargs)
+    finally:
+        own.__exit__(None, None, None)  # where an interrupt kept it from being left
+
+
+def _function(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return _call(state, function, *args, **kwargs)
+
+    return wrapper
+
+
+def _coroutine(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
+        return await _awaited(state, function, *args, **kwargs)
+
+    return coroutine
+
+
+def _generator(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
+    def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        running = function(*args, **kwargs)
+        step: Callable[[], Any] = partial(next, running)
+        while True:
+            try:
+                value = _call(state, step)
+            except StopIteration as end:
+                return end.value
+            try:
+                step = partial(running.send, (yield value))
+            except GeneratorExit:
+                _call(state, running.close)
+                raise
+            except BaseException as error:
+                step = partial(running.throw, error)
+
+    return generator
+
+
+def _async_generator(state: entered, function: Callable[..., Any]) -> Callable[..., Any]:
+    async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        running = function(*args, **kwargs)
+        step: Callable[[], Any] = running.__anext__
+        while True:
+            try:
+                value = await _awaited(state, step)
+            except StopAsyncIteration:
+                return
+            try:
+                step = partial(running.asend, (yield value))
+            except GeneratorExit:
+                await _awaited(state, running.aclose)
+                raise
+            except BaseException as error:
+                step = partial(running.athrow, error)
+
+    return async_generator
 
 
 def recording_since(
@@ -126,8 +207,14 @@ def recording_since(
     outer = mode.kept if mode is not None else None
     if outer is None:
         return entered(recording=True, tape=tape, inside=inside)
-    ranks = frozenset(node[0] for node in also if node is not None)
-    kept = functools.partial(_kept_or_newer, outer, start, ranks)
+    ranks = frozenset(node[RANK] for node in also if node is not None)
+
+    def kept(*nodes: Node | None) -> tuple[Node | None, ...]:
+        return tuple(
+            node if node is not None and (node[RANK] < start or node[RANK] in ranks) else other
+            for node, other in zip(nodes, outer(*nodes), strict=True)
+        )
+
     return entered(recording=True, kept=kept, tape=tape, inside=inside)
 
 
@@ -141,18 +228,6 @@ def is_inside() -> bool:
     return mode is not None and mode.inside
 
 
-def _kept_or_newer(
-    outer: Kept, start: int, also: Set[int], *nodes: Node | None
-) -> tuple[Node | None, ...]:
-    others = outer(*nodes)
-    return tuple(
-        node
-        if other is not None or (node is not None and (node[0] < start or node[0] in also))
-        else None
-        for node, other in zip(nodes, others, strict=True)
-    )
-
-
 class _Switch(entered):
     """A state that also decorates without parentheses: ``@no_grad``."""
 
@@ -160,17 +235,15 @@ class _Switch(entered):
     _flag: bool
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        switch = super().__new__(cls)
-        entered.__init__(switch, recording=cls._flag)
         if function is None:
-            return switch
+            return super().__new__(cls)
         callable_in = later("agnograd._util.checks", "callable_in")
         name = f"ag.{cls.__name__}"
         callable_in(name, function, f"@{name} before a def, or with {name}(): around a block")
-        return switch(function)
+        return cls()(function)
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
-        """Take the function to decorate, if the class itself is the decorator."""
+        super().__init__(recording=self._flag)
 
     def __repr__(self) -> str:
         return f"ag.{type(self).__name__}()"

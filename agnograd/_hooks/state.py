@@ -19,8 +19,8 @@ Kept = Callable[..., tuple[Any, ...]]
 class Recorder(Protocol):
     """What is notified of every node: ``append`` says whether others are notified, too.
 
-    ``guard`` tells it that a node is a product, of a cotangent and a derivative, in which what is
-    infinite is none of the cotangent's business where that is 0.
+    ``guard`` tells it that a node is a product of a cotangent and a derivative, which is 0 where
+    the cotangent is, even if the derivative is infinite there.
     """
 
     def append(self, node: Node, out: Any, /) -> bool: ...
@@ -93,23 +93,9 @@ class Mode:
     ) -> tuple[Call, Any, tuple[Any, ...]]:
         """Compute an op where plugins look at it, or gradient managers are active.
 
-        Parameters
-        ----------
-        op : Call
-            The op.
-        kernel, arguments
-            What computes it, and on what.
-        inputs : tuple of array
-            The raw arrays among the arguments, for hooks.
-        parameters : dict
-            The options by name, for hooks.
-        nodes : tuple of node or None
-            The nodes that made the inputs.
-
-        Returns
-        -------
-        tuple
-            The op as hooks saw it, the raw result, and the nodes of inputs that are recorded.
+        ``kernel`` computes it on ``arguments``. For hooks, ``inputs`` are the raw arrays among
+        these, and ``parameters`` the options by name; ``nodes`` made the inputs. Return the op as
+        hooks saw it, the raw result, and the nodes of the inputs that are recorded.
         """
         if self.observers is None:
             out = kernel(*arguments)
@@ -134,17 +120,14 @@ REFERENCE = os.environ.get("AGNOGRAD_REFERENCE", "0") not in ("", "0")
 # None is the usual state (recording, no hooks), so that an op pays for only one test. A process
 # with AGNOGRAD_PLUGINS starts in a state of its own, whose hooks
 # agnograd._hooks.activation fills in.
-PROCESS_PLUGINS = [
-    n.strip() for n in os.environ.get("AGNOGRAD_PLUGINS", "").split(",") if n.strip()
-]
+_named = os.environ.get("AGNOGRAD_PLUGINS", "").split(",")
+PROCESS_PLUGINS = [name.strip() for name in _named if name.strip()]
 initial_mode = Mode(True, None, None) if PROCESS_PLUGINS else None
 _MODE: ContextVar[Mode | None] = ContextVar("agnograd_mode", default=initial_mode)
-current_mode = _MODE.get
-
+current_mode, set_mode = _MODE.get, _MODE.set
 
 # What a hook itself computes is neither recorded nor observed.
 QUIET = Mode(False, None, None)
-set_mode = _MODE.set
 
 
 def is_grad_enabled() -> bool:

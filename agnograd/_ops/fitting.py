@@ -30,15 +30,9 @@ def mismatch(out: Any, *inputs: Any) -> tuple[tuple[Shape, Any], ...] | None:
 
 
 def fit(g: Any, shape: Shape, dtype: Any, xp: Any) -> Any:
-    """Return a gradient with its input's shape and dtype.
+    """Return a gradient with its input's shape and dtype, as ``sum_to`` does.
 
-    Broadcast axes are summed over; the gradient of a real input is the real part, and that of
-    a narrower dtype is cast.
-
-    Raises
-    ------
-    RuleError
-        If the shape is not one that ``shape`` broadcasts to.
+    The gradient of a real input is the real part, and that of a narrower dtype is cast.
     """
     if g is None:
         return None
@@ -60,13 +54,8 @@ def sum_to(g: Any, shape: Shape, xp: Any) -> Any:
         If ``shape`` does not broadcast to the shape of ``g``.
     """
     extra = g.ndim - len(shape)
-    axes = tuple(range(extra)) + tuple(
-        axis
-        for axis, (size, full) in enumerate(
-            zip(shape, g.shape[max(extra, 0) :], strict=False), extra
-        )
-        if size == 1 and full != 1
-    )
+    pairs = enumerate(zip(shape, g.shape[max(extra, 0) :], strict=False), extra)
+    axes = (*range(extra), *(axis for axis, (size, full) in pairs if size == 1 and full != 1))
     if axes:
         g = xp.sum(g, axis=axes, keepdims=True)
     if extra > 0:

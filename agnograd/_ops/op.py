@@ -31,9 +31,9 @@ class Itself(NamedTuple):
 def itself(name: str) -> Itself:
     """Return the rule that returns one of its parameters unchanged.
 
-    ``itself("x2")`` means the same as ``lambda x2: x2``. agnograd writes the value into the op's
-    backward function, where it would call the lambda. An element-wise op of two arrays whose rules
-    are each other's input is a product, such as ``multiply``, and is treated as one.
+    ``itself("x2")`` means the same as ``lambda x2: x2``, but the op's backward function has the
+    value in place of a call. An element-wise op of two arrays whose rules are each other's input is
+    treated as a product, such as ``multiply``.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class Rule(NamedTuple):
     names : tuple of str
         The names of what the rule needs, in the order of its own parameters.
     reason : str
-        Why there is no derivative with respect to this input, if there is none. The rule then
-        raises an error with this reason.
+        Why there is no derivative with respect to this input: the error that the rule then raises
+        says it.
     """
 
     kind: Kind
@@ -92,63 +92,54 @@ class Op(NamedTuple):
     arrays : tuple of str
         Parameters that take arrays.
     rules : mapping
-        Rules by the name of the input. A composed op has none: the rules of the ops that it calls
-        apply.
+        Rules by the name of the input; none if the op is composed.
     status : {"rule", "no gradient", "missing"}
         Whether a derivative is known, cannot exist by nature, or is missing.
     forward : callable or None
-        Computes the op on raw arrays, for ops beyond the standard (a library's function of the
-        same name may do something else). It may name ``xp`` and ``backend`` before the op's own
-        parameters. Without it, the op is the function of the backend's namespace.
+        Computes an op beyond the standard on raw arrays (a library's function of the same name
+        may do something else). It may name ``xp`` and ``backend`` before the op's own parameters.
     kernels : mapping
-        Modules by the name of a backend. If a module has a function with the op's name (the part
-        after the last dot), it is used instead of ``forward``. The module is imported when the op
-        is first called on that backend.
+        Modules with faster functions by the name of a backend, as for ``OpSet``.
     composed : bool
-        Whether ``forward`` is a program that calls other ops, with Variables as with raw arrays.
+        Whether ``forward`` is a program that calls other ops, whose rules apply, with Variables as
+        with raw arrays.
     accumulate : callable or None
         ``accumulate(into, g, …)`` adds the gradient of the only differentiable input into an
         existing buffer and returns it. It may name ``backend`` and what rules may name.
     overwrite : callable or None
         ``overwrite(g, …)`` changes the cotangent in place into the gradient of the first
-        differentiable input, and returns it. It is called only if the engine owns the cotangent.
-        It may name the same things as ``accumulate``.
+        differentiable input, and returns it; it is called only if the engine owns the cotangent. It
+        may name what ``accumulate`` may name.
     view : callable or None
-        ``view(base, value, …)`` returns the base with the op's result replaced by ``value``. It
-        makes the op's result a view, so that writes to it reach the base. If the op has several
-        results, ``index`` says which one. It may name ``xp``, the op's options, and ``write``: a
-        function of an array, a key and a value that returns the array with the value at the key.
+        ``view(base, value, …)`` returns the base with the op's result, which is then a view,
+        replaced by ``value``. It may name ``xp``, options, ``index`` (which one of several results
+        it is), and ``write``: what returns an array with a value at a key, given all three.
     strides : callable or None
         ``strides(x_strides, …)`` returns how many elements apart neighbours along each axis of a
         view are, or None for a copy (by an option ``copy``). By default the order is row-major. It
         may name ``x_shape``, ``x_dtype``, ``out_shape``, ``xp`` and options.
     outputs : {"one", "several", "optional", "any"}
-        Whether the op returns one array, or a tuple or list of arrays. With "several", a rule gets
-        a list of cotangents, with zeros for outputs that nothing depends on. With "optional", it
-        gets None for these. Ops without a gradient may return anything, unless they say "one".
+        Whether the op returns one array or several. Rules then get a list of cotangents; those of
+        outputs that nothing depends on are zeros with "several", and None with "optional". Ops
+        without a gradient may return anything, unless they say "one".
     stacks : mapping of str to int
-        For an op of two arrays that is linear in each: inputs that many calls may share, each with
-        an axis. The gradient of a shared input is that of one call, whose other input and cotangent
-        join those of all calls along that axis. Arrays with two axes are concatenated, arrays with
-        one axis are stacked.
+        For an op of two arrays that is linear in each: inputs that many calls may share. Their
+        gradient is that of one call, whose other input and cotangent join all calls' along an axis.
     masks : bool or callable
-        Whether the op leaves elements of its inputs out, as ``where`` does, so that their gradient
-        is 0 whatever made them: the pass then does not multiply that 0 by an infinite or undefined
-        derivative. A function, which may name what rules may name, decides it for a single call.
+        Whether the op leaves elements of its inputs out, as ``where`` does: their gradient of 0 is
+        not multiplied by an infinite or undefined derivative. A function, of what rules may name,
+        decides it for a single call.
     negation : bool
-        Whether the op of one array returns its negative. For large arrays, a product such as
-        ``-x * x`` then saves only one of its two factors.
+        Whether the op of one array returns its negative: nodes then save only one of the two.
     reads : bool
-        Whether the op returns what an array has at a ``key``, as ``x[key]`` does, and
-        ``accumulate`` also takes keys of index arrays. Gradients of single elements then wait for
-        each other, and are added in one call.
+        Whether the op returns ``x[key]``, and ``accumulate`` also takes keys of index arrays: then
+        gradients of single elements are added in one call.
     casts : bool
         Whether the result may have a different dtype from the one that the inputs are promoted to,
         such as an integer dtype, which has no gradient. An op with an option ``dtype`` always may.
     of_numbers : bool
-        Whether this is the form of an element-wise op that takes two numbers. Some libraries return
-        a number for an element of a float64 array: then there is nothing to broadcast, to cast or
-        to conjugate.
+        Whether this is the form of an element-wise op that takes two numbers, which some libraries
+        return for an element of a float64 array: nothing is broadcast, cast or conjugated.
     """
 
     name: str
@@ -201,14 +192,8 @@ class Op(NamedTuple):
     @property
     def broadcasts(self) -> bool:
         """Whether it is element-wise, and combines arrays whose shapes and dtypes may differ."""
-        if len(self.arrays) < 2 or self.of_numbers:
-            return False
-        return next(iter(self.rules.values())).kind == "elementwise"
-
-    @property
-    def combines_two(self) -> bool:
-        """Whether it is element-wise, and combines two arrays that are promoted together."""
-        return len(self.arrays) == 2 and bool(self.rules) and self.broadcasts
+        elementwise = any(rule.kind == "elementwise" for rule in self.rules.values())
+        return elementwise and len(self.arrays) > 1 and not self.of_numbers
 
     @property
     def product(self) -> bool:

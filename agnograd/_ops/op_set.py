@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from agnograd._ops.op import SEQUENCES, Itself, Kind, Op, Rule, Status
 from agnograd._util.signatures import (
     EXTENSIONS,
+    FACTS,
     NO_OPS,
     check_name,
     check_parameters,
@@ -18,7 +19,6 @@ from agnograd._util.signatures import (
 )
 from agnograd.errors import MissingRuleError, RuleError
 
-FACTS = ("shape", "dtype", "device")
 # What every method of an op set takes beside rules.
 FEATURES = Op._field_defaults.keys() - {"kernels", "of_numbers"}
 BESIDE = ("constants", "options")
@@ -37,9 +37,9 @@ class OpSet:
 
     Besides rules, every method takes ``forward``, ``accumulate``, ``overwrite``, ``view``,
     ``strides``, ``outputs``, ``stacks``, ``masks``, ``negation``, ``reads`` and ``casts`` (see
-    ``Op``). Positional-only parameters and
-    those with a rule take arrays. ``options`` names positional-only ones that do not, ``constants``
-    those that take arrays without gradient. A ``key`` is what stands in square brackets.
+    ``Op``). Positional-only parameters and those with a rule take arrays. ``options`` names
+    positional-only ones that do not, ``constants`` those that take arrays without gradient. A
+    ``key`` is what stands in square brackets.
 
     Parameters
     ----------
@@ -49,10 +49,9 @@ class OpSet:
         The module whose ``samples`` list has sample inputs for these ops. Tests import it.
     kernels : mapping of str to str, optional
         Modules with functions that compute ops of this set, by the name of the backend whose raw
-        arrays they take and return. A function has the name of its op after the last dot. Each
-        module is imported when one of the ops is first called on its backend. If the module has no
-        function for an op, or the function returns NotImplemented, ``forward`` computes the op. A
-        function that the backend itself provides for the op in ``Backend.kernels()`` is preferred.
+        arrays they take and return. A function has the name of its op after the last dot. A module
+        is imported when one of the ops is first called on its backend. Without such a function, or
+        if it returns NotImplemented, ``forward`` computes the op. ``Backend.kernels()`` go first.
     extension : str, optional
         The extension of the namespace that has all of these ops: ``special`` for ``xp.special``,
         or a nested one such as ``a.b``. Nothing of the set is imported before it is used.
@@ -104,11 +103,10 @@ class OpSet:
         """Register an element-wise op by its partial derivatives.
 
         The engine multiplies the partial derivative (conjugated, for complex arrays) by the
-        cotangent and sums over broadcast axes. The constants 1, -1 and 0, and what a rule
-        names ``itself``, need no function. A rule
-        must also be right for a part of the elements: large arrays come in flat blocks. The result
-        has the dtype that its inputs are promoted to: register an op that makes complex numbers of
-        real ones with ``vjp``.
+        cotangent and sums over broadcast axes. The constants 1, -1 and 0, and what ``itself``
+        returns, need no function. A rule must also be right for a part of the elements: large
+        arrays come in flat blocks. The result has the dtype that its inputs are promoted to:
+        register an op that makes complex numbers of real ones with ``vjp``.
         """
         self._add(signature, "elementwise", rules)
 
@@ -132,7 +130,7 @@ class OpSet:
         It must compute only with ``xp``, and may return anything.
         """
         given = {"forward": function, "composed": True}
-        self._add(signature, "vjp", given, status="rule", takes_no_rules=True)
+        self._add(signature, "vjp", given, "rule", takes_no_rules=True)
 
     def constant(self, *signatures: str, **options: Any) -> None:
         """Register ops that have no gradient by nature (comparisons, indices, dtypes)."""
@@ -140,57 +138,48 @@ class OpSet:
             self._add(signature, "vjp", {"outputs": "any"} | options, takes_no_rules=True)
 
     def missing(self, *signatures: str, **options: Any) -> None:
-        """Register ops without a derivative so far: you can call them, but a backward pass through
-        them raises an error that says how to register a rule.
-        """  # noqa: D205
+        """Register ops whose rule is missing: a backward pass through them raises an error."""
         for signature in signatures:
-            self._add(signature, "vjp", dict(options), status="missing")
+            self._add(signature, "vjp", options, "missing")
 
     def _add(
         self,
         text: str,
         kind: Kind,
-        rules: dict[str, Any],
+        given: dict[str, Any],
         status: Status | None = None,
         takes_no_rules: bool = False,
     ) -> None:
-        features = {key: rules.pop(key) for key in FEATURES if key in rules}
-        beside = {key: rules.pop(key) for key in BESIDE if key in rules}
         name = text.partition("(")[0]
         self._check_name(name)
         function = prototype(text)
         parameters = parameters_of(function)
         check_parameters(name, parameters, () if takes_no_rules else _RESERVED)
-        unknown = [key for key in rules if key not in parameters]
-        if unknown:
-            raise RuleError(_unknown(f"{name}: a rule for", unknown[0], parameters))
-        constants, options = beside.get("constants", ()), beside.get("options", ())
-        if features.get("composed"):  # any of them may
+        rules = {key: rule for key, rule in given.items() if key not in _RESERVED}
+        for key in rules:
+            if key not in parameters:
+                raise _unknown(f"{name}: a rule for", key, parameters)
+        if given.get("composed"):  # any of them may
             arrays = parameters
         else:
-            taken = {*rules, *constants, *SEQUENCES}
-            taken |= {each for each in positional_only(function) if each not in (*options, "key")}
+            taken = {*positional_only(function)} - {*given.get("options", ()), "key"}
+            taken |= {*rules, *given.get("constants", ()), *SEQUENCES}
             arrays = tuple(each for each in parameters if each in taken)
-        made = {
-            key: _refusal(name, key, kind, rule)
-            if isinstance(rule, str)
-            else Rule(kind, rule, _names(name, key, kind, rule, parameters, arrays))
-            for key, rule in rules.items()
-        }
         op = Op(
             name=name,
             chapter=self.chapter,
             text=text,
             parameters=parameters,
             arrays=arrays,
-            rules=made,
-            status=status or ("rule" if made else "no gradient"),
+            rules={
+                key: _checked_rule(name, key, kind, rule, parameters, arrays)
+                for key, rule in rules.items()
+            },
+            status=status or ("rule" if rules else "no gradient"),
             kernels=self.kernels,
-            **features,
+            **{key: given[key] for key in FEATURES if key in given},
         )
-        _check_stacks(name, op.stacks, made)
-        if op.negation or op.reads:
-            _check_declared(op)
+        _check_declared(op)
         self._ops[name] = op
 
     def _check_name(self, name: str) -> None:
@@ -204,36 +193,61 @@ class OpSet:
             )
 
 
-def _check_stacks(op: str, stacks: Mapping[str, int], rules: Mapping[str, Rule]) -> None:
-    """Raise if what is declared of shared inputs cannot be computed from what nodes save."""
-    for name in stacks:
-        others = [other for other in rules if other != name]
-        if name not in rules or len(others) != 1 or others[0] not in rules[name].names:
-            raise RuleError(
-                f"{op}: `stacks` is for an input of an op of two arrays with rules, whose own rule "
-                f"names the other array; {name!r} is none"
-            )
-
-
 def _check_declared(op: Op) -> None:
     """Raise if what is declared of an op does not fit its signature and rules."""
-    rule = next(iter(op.rules.values()), None)
-    one = len(op.arrays) == 1 and rule is not None
-    if op.negation and not (one and rule.kind == "elementwise" and rule.function == -1):  # type: ignore[union-attr]
+    for name in op.stacks:
+        others = [other for other in op.rules if other != name]
+        if name not in op.rules or len(others) != 1 or others[0] not in op.rules[name].names:
+            raise RuleError(
+                f"{op.name}: `stacks` is for an input of an op of two arrays with rules, whose own "
+                f"rule names the other array; {name!r} is none"
+            )
+    rule = next(iter(op.rules.values()), None) if len(op.arrays) == 1 else None
+    if op.negation and (rule is None or rule.kind != "elementwise" or rule.function != -1):
         raise RuleError(
             f"{op.name}: `negation` is for an element-wise op of one array whose rule is -1"
         )
     if op.reads:
-        facts = tuple(f"{op.arrays[0]}_{what}" for what in ("shape", "dtype")) if one else ()
-        named = [name for name in rule.names if name not in ("g", "xp")] if one else []  # type: ignore[union-attr]
-        if not one or op.accumulate is None or named != ["key", *facts][: len(named)] or not named:
+        names = [] if rule is None else [name for name in rule.names if name not in ("g", "xp")]
+        may = ["key", *(f"{array}_{what}" for array in op.arrays for what in ("shape", "dtype"))]
+        if op.accumulate is None or not names or names != may[: len(names)]:
             raise RuleError(
                 f"{op.name}: `reads` is for an op of one array, x, and a `key`, with `accumulate` "
                 "and a rule that names key, and after it only x_shape and x_dtype"
             )
 
 
-def _refusal(op: str, key: str, kind: Kind, reason: str) -> Rule:
+def _checked_rule(
+    op: str,
+    key: str,
+    kind: Kind,
+    function: Any,
+    parameters: Sequence[str],
+    arrays: Sequence[str],
+) -> Rule:
+    """Return the rule for one input, checked against what the op has."""
+    if isinstance(function, str):
+        return Rule(kind, _refusal(op, key, function), (), function)
+    what = f"{op}: the rule for {key!r}"
+    if not callable(function):
+        if kind == "elementwise" and function in (1, -1, 0):
+            return Rule(kind, function, ())
+        raise RuleError(f"{what} must be a function, not {function!r}")
+    names = (function.name,) if isinstance(function, Itself) else parameters_of(function)
+    known = {*parameters, "out", "xp"}
+    if kind != "elementwise":
+        known.add("g")
+        if "g" not in names:
+            raise RuleError(f"{what} must take the cotangent, g")
+    if not known.issuperset(names):
+        known |= {f"{array}_{fact}" for array in (*arrays, "out") for fact in FACTS}
+    for name in names:
+        if name not in known:
+            raise _unknown(f"{what} names", name, known)
+    return Rule(kind, function, names)
+
+
+def _refusal(op: str, key: str, reason: str) -> Callable[[], NoReturn]:
     """Return a rule that says why there is none."""
 
     def refuse() -> NoReturn:
@@ -242,44 +256,11 @@ def _refusal(op: str, key: str, kind: Kind, reason: str) -> Rule:
             f"through {key!r}, give ag.stop_gradient({key})."
         )
 
-    return Rule(kind, refuse, (), reason)
+    return refuse
 
 
-def _names(
-    op: str,
-    key: str,
-    kind: Kind,
-    function: Any,
-    parameters: Sequence[str],
-    arrays: Sequence[str],
-) -> tuple[str, ...]:
-    """Return what a rule asks for, checked against what the op has."""
-    if not callable(function):
-        if kind == "elementwise" and function in (1, -1, 0):
-            return ()
-        raise RuleError(f"{op}: the rule for {key!r} must be a function, not {function!r}")
-    names = (function.name,) if isinstance(function, Itself) else parameters_of(function)
-    known = (*parameters, "out", "xp")
-    if kind != "elementwise":
-        known = (*known, "g")
-        if "g" not in names:
-            raise RuleError(f"{op}: the rule for {key!r} must take the cotangent, g")
-    for name in names:
-        if name not in known and name not in _facts(arrays):
-            raise RuleError(
-                _unknown(f"{op}: the rule for {key!r} names", name, {*known, *_facts(arrays)})
-            )
-    return names
+def _unknown(what: str, name: str, known: Iterable[str]) -> RuleError:
+    from agnograd._util.checks import did_you_mean
 
-
-def _facts(arrays: Iterable[str]) -> set[str]:
-    """Return the names of what is known of arrays without keeping them."""
-    return {f"{array}_{what}" for array in (*arrays, "out") for what in FACTS}
-
-
-def _unknown(what: str, name: str, known: Iterable[str]) -> str:
-    import difflib  # only errors need it
-
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"{what} {name!r}, which is none of {', '.join(sorted(known))}{hint}"
+    hint = did_you_mean(name, known)
+    return RuleError(f"{what} {name!r}, which is none of {', '.join(sorted(known))}{hint}")

@@ -46,22 +46,15 @@ def keep_axes(reduced: Any, x_shape: Shape, axis: int | Sequence[int] | None, xp
 
 
 def known_size(shape: tuple[int | None, ...]) -> int:
-    """Return the number of elements.
-
-    Raises
-    ------
-    UnsupportedArrayError
-        If a length is not known before the library computes it, as that of ``x[mask]`` in Dask.
-    """
+    """Return the number of elements; it may be unknown until computed, as of Dask's ``x[mask]``."""
     # The standard says None for a length that is not known, and Dask NaN.
-    known = [length for length in shape if length is not None and length == length]
-    if len(known) < len(shape):
+    if any(length is None or length != length for length in shape):
         raise UnsupportedArrayError(
             f"this derivative needs the size of each value, and one has the shape {shape}, which "
             "its library has not computed yet: have it computed first, or use "
             "xp.where(mask, x, 0.0) in place of x[mask]"
         )
-    return math.prod(known)
+    return math.prod(shape)  # type: ignore[arg-type]
 
 
 def inverse_permutation(axes: int | Sequence[int]) -> tuple[int, ...]:
@@ -78,18 +71,8 @@ def inverse_permutation(axes: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def row_strides(shape: Shape) -> Shape:
-    """Return how many elements apart neighbours along each axis are, in row-major order.
-
-    Examples
-    --------
-    >>> row_strides((2, 3, 4))
-    (12, 4, 1)
-    """
-    strides, step = [], 1
-    for length in reversed(shape):
-        strides.append(step)
-        step *= length
-    return tuple(reversed(strides))
+    """Return how many elements apart neighbours along each axis are, in row-major order."""
+    return tuple(math.prod(shape[axis:]) for axis in range(1, len(shape) + 1))
 
 
 def reshaped_strides(shape: Shape, strides: Shape, new_shape: Shape) -> Shape | None:
@@ -108,9 +91,7 @@ def reshaped_strides(shape: Shape, strides: Shape, new_shape: Shape) -> Shape | 
     """
     if 0 in shape:
         return row_strides(new_shape)
-    blocks: list[
-        list[int]
-    ] = []  # of elements that are equally far apart: their number, and how far
+    blocks: list[list[int]] = []  # of elements equally far apart: their number, and how far
     for length, stride in zip(shape, strides, strict=True):
         if blocks and blocks[-1][1] == length * stride:
             blocks[-1] = [blocks[-1][0] * length, stride]
@@ -143,35 +124,27 @@ def is_python_scalar(x: Any) -> bool:
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})
 
 
-class _IsComplex(dict[Any, bool]):
-    """Whether dtypes of one namespace are complex: what its ``isdtype`` says, once for each."""
+class _Known(dict[Any, Any]):
+    """What a function returns, by its argument: a lookup costs less than a call."""
 
-    __slots__ = ("_xp",)
+    __slots__ = ("_find",)
 
-    def __init__(self, xp: Any) -> None:
-        self._xp = xp
+    def __init__(self, find: Callable[[Any], Any]) -> None:
+        self._find = find
 
-    def __missing__(self, dtype: Any) -> bool:
-        answer = self[dtype] = bool(self._xp.isdtype(dtype, "complex floating"))
-        return answer
-
-
-class _IsComplexIn(dict[Any, _IsComplex]):
-    """The same by the namespace: to compare the dtypes of two libraries is a warning in some."""
-
-    __slots__ = ()
-
-    def __missing__(self, xp: Any) -> _IsComplex:
-        answers = self[xp] = _IsComplex(xp)
-        return answers
+    def __missing__(self, key: Any) -> Any:
+        found = self[key] = self._find(key)
+        return found
 
 
-_is_complex = _IsComplexIn()
+# By namespace, then by dtype: to compare the dtypes of two libraries is a warning in some.
+_is_complex = _Known(lambda xp: _Known(lambda dtype: bool(xp.isdtype(dtype, "complex floating"))))
 
 
 def is_complex(dtype: Any, xp: Any) -> bool:
     """Return whether a dtype is complex."""
-    return _is_complex[xp][dtype]
+    answer: bool = _is_complex[xp][dtype]
+    return answer
 
 
 def conjugate_if_complex(x: Any, xp: Any) -> Any:
@@ -218,11 +191,14 @@ def is_basic(key: Any) -> bool:
     if type(key) in _BASIC:
         return True
     for part in key if isinstance(key, tuple) else (key,):
-        if type(part) not in _BASIC and (
-            isinstance(part, bool) or not isinstance(part, Integral | slice | EllipsisType | None)
-        ):
+        if type(part) not in _BASIC and (isinstance(part, bool) or not isinstance(part, Integral)):
             return False
     return True
+
+
+def is_mask(key: Any, xp: Any) -> bool:
+    """Return whether a key is an array of booleans."""
+    return hasattr(key, "dtype") and bool(xp.isdtype(key.dtype, "bool"))
 
 
 def without_newaxis(key: Any) -> Any:
@@ -256,7 +232,7 @@ def _is_number(part: Any) -> bool:
 
 
 def same_key(one: Any, other: Any) -> bool:
-    """Return whether two raw keys are the same; of arrays in them, whether they are the same ones.
+    """Return whether two raw keys are the same; arrays are if they are the same object.
 
     To compare the elements of arrays would be to compute them.
     """

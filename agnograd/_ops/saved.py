@@ -8,41 +8,24 @@ from agnograd._ops.op import Op
 
 
 class Saved(NamedTuple):
-    """A value that nodes of an op save.
+    """A value that nodes of an op save."""
 
-    Attributes
-    ----------
-    name : str
-        The name that rules know it by.
-    expression : str
-        What it is where the op is called.
-    source : int, str or None
-        What it is connected to under ``create_graph``: see ``agnograd._graph.calls.Source``.
-    users : tuple of str
-        The inputs whose rules name it: it is saved if one of those is tracked. None stands for all.
-    """
-
-    name: str
-    expression: str
-    source: int | str | None = None
-    users: tuple[str, ...] = ()
+    name: str  # by which rules know it
+    expression: str  # what it is where the op is called
+    source: int | str | None = None  # under ``create_graph``: see ``agnograd._graph.calls.Source``
+    users: tuple[str, ...] = ()  # inputs one of which must be tracked for it; none stands for all
 
 
 def saved_values(op: Op) -> list[Saved]:
     """Return what a node of this op saves."""
-    if not op.rules:
-        return []
-    wanted: dict[str, list[str]] = {}
+    wanted: dict[str, dict[str, None]] = {}
     for name in op.rules:
         for value in values_named(op, name):
-            users = wanted.setdefault(value, [])
-            if name not in users:
-                users.append(name)
+            wanted.setdefault(value, {})[name] = None
     saved = []
     for value, users in wanted.items():
-        expression, source = _expression(op, value)
         all_use = len(users) == len(op.differentiable) or value in op.options or op.of_numbers
-        saved.append(Saved(value, expression, source, () if all_use else tuple(users)))
+        saved.append(Saved(value, *_expression(op, value), () if all_use else tuple(users)))
     if op.broadcasts:
         saved.append(Saved("match", "_match"))
     if op.negation:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from agnograd._plugins.capabilities import Capabilities
+from agnograd._ops.rule_helpers import is_mask
 from agnograd.errors import UnsupportedArrayError
 
 if TYPE_CHECKING:
@@ -17,39 +17,93 @@ if TYPE_CHECKING:
 
 _HERE = nullcontext()
 _CPU = 1  # DLPack's kDLCPU
+_SCALARS: dict[str, Callable[[Any], Any]] = {
+    "bool": bool,
+    "integral": int,
+    "real floating": float,
+    "complex floating": complex,
+}
+
+
+class Capabilities(NamedTuple):
+    """What an array library can and cannot do.
+
+    The conformance suite skips what the library cannot do, and checks that these statements are
+    true. The table in the documentation is made from them. A misspelt name raises TypeError.
+
+    Attributes
+    ----------
+    lazy : bool
+        Whether ops build a graph that is computed when a value is needed. Passes must then compute
+        nothing, and finite differences are taken on NumPy.
+    immutable : bool
+        Whether arrays cannot be written to. ``Backend.set`` and ``put`` then make new arrays.
+    float64 : bool
+        Whether there are float64 arrays.
+    complex : bool
+        Whether there are complex arrays.
+    unknown_shapes : bool
+        Whether sizes may be unknown until they are computed, such as the size of what a mask
+        selects. No cotangent fits such a result.
+    devices : tuple of str
+        The kinds of devices that arrays can be on.
+    complex128 : bool or None
+        Whether there are complex128 arrays; None means the same as ``float64``.
+    boolean_indexing : bool
+        Whether arrays can be read and written with masks: the standard's "boolean indexing".
+    data_dependent_shapes : bool
+        Whether there are functions whose result has a shape that depends on values, such as
+        ``nonzero``: the standard's "data-dependent shapes".
+    """
+
+    lazy: bool = False
+    immutable: bool = False
+    float64: bool = True
+    complex: bool = True
+    unknown_shapes: bool = False
+    devices: tuple[str, ...] = ("cpu",)
+    complex128: bool | None = None
+    boolean_indexing: bool = True
+    data_dependent_shapes: bool = True
+
+    def has(self, dtype: str) -> bool:
+        """Return whether there are arrays of a dtype, by its name in the standard."""
+        wide = self.float64 if self.complex128 is None else self.complex128
+        known = {"float64": self.float64, "complex64": self.complex}
+        return (known | {"complex128": self.complex and wide}).get(dtype, True)
 
 
 class Backend:
     """One array library, as agnograd sees it.
 
     A subclass provides ``name``, ``modules``, ``namespace()`` and ``array_types()``. It overrides
-    what its library does faster than the defaults, which use only the standard. The module of a
-    backend must not import its library before one of these methods is called.
+    what its library does faster than the defaults, which use only the standard. A backend's module
+    must not import its library before one of these methods is called.
 
     Attributes
     ----------
     name : str
         The name of its entry point.
     modules : tuple of str
-        The top-level modules that the library's array types come from. With these, agnograd finds
-        the backend of an array without importing any library.
+        The top-level modules of the library's array types, by which agnograd finds the backend of
+        an array without importing any library.
     extra : str
         The optional dependency of agnograd, or the requirement, that installs the library.
     capabilities : Capabilities
         What the library can and cannot do.
     ops : tuple of str or None
-        The ops that the conformance suite checks, as names and patterns such as ``linalg.*``; by
-        default all. An unfinished backend lists the ops that it has.
+        The ops that an unfinished backend has, as names and patterns such as ``linalg.*``: the
+        conformance suite checks these; by default all.
     known_as : str or None
-        The ``__name__`` of the namespace, by default ``agnograd.`` and the name. Some programs
-        recognise a library by this name and avoid what it lacks: set it for those. Do not set it if
-        they then call the library's own functions, which take no Variables.
+        The ``__name__`` of the namespace, by default ``agnograd.`` and the name. Set it if
+        programs recognise a library by this name and avoid what it lacks, but not if they then call
+        the library's own functions, which take no Variables.
     taken_over : tuple of str
         The names beyond the standard that the namespace takes unchanged from the library's own.
     large : int or None
-        The number of elements from which on the rules of element-wise ops get ``block`` elements at
-        a time, where arrays are ``flat``, and nodes do not keep an array that is the negative of
-        another; None for never. The library's arrays must then be writable and weakly referable.
+        The number of elements from which on element-wise rules get ``block`` elements at a time,
+        where arrays are ``flat``, and nodes do not keep an array that is the negative of another;
+        None for never. The library's arrays must then be writable and weakly referable.
     """
 
     name: str
@@ -77,10 +131,7 @@ class Backend:
         raise NotImplementedError(f"{type(self).__name__} must override array_types()")
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        """Return functions that compute ops faster than those of the namespace, by op name.
-
-        They take and return what the standard says. Any callable will do.
-        """
+        """Return, by op name, callables that are faster than the namespace's functions."""
         return {}
 
     def pullbacks(self) -> Mapping[str, Mapping[str, Callable[..., Any]]]:
@@ -89,32 +140,26 @@ class Backend:
         Each takes the cotangent ``g`` and what the op's rule for that input names, and changes
         neither. For an element-wise op it returns the product of ``g`` and the conjugate of the
         derivative (``lambda g, out: ...`` for ``tanh``). For other ops it returns the gradient,
-        with the input's shape and dtype (``lambda g, x2, x1_dtype: ...`` for ``matmul``). If it
-        returns NotImplemented, the rule is used. Passes under ``create_graph`` use the rules.
+        with the input's shape and dtype (``lambda g, x2, x1_dtype: ...`` for ``matmul``). The rule
+        is used if it returns NotImplemented, and in passes under ``create_graph``.
         """
         return {}
 
     def dtype(self, name: str) -> Any:
-        """Return the dtype of this name as arrays have it, or None if the library has none.
-
-        A library's names for dtypes may be objects of another kind.
-        """
+        """Return the dtype of this name as arrays have it, or None if the library has none."""
         xp = self.namespace()
-        named = getattr(xp, name, None)
+        named = getattr(xp, name, None)  # which may be an object of another kind
         return None if named is None else xp.empty((0,), dtype=named).dtype
 
     def scalar_types(self) -> tuple[type, ...]:
-        """Return the types of 0-d results that the library does not return as arrays.
-
-        agnograd uses them like arrays internally; ``array`` turns them into arrays for users.
-        """
+        """Return the types of 0-d results that the library does not return as arrays."""
         return ()
 
     def array(self, value: Any) -> Any:
         """Return ``value``, an array or one of the scalar types, as an array.
 
-        It is called for scalars, for what becomes a Variable, and for operands of a class that is
-        derived from an array type. It may refuse an array whose own rules differ.
+        It is called for scalars that users get, for what becomes a Variable, and for operands of a
+        class that is derived from an array type. It may refuse an array whose own rules differ.
         """
         return value
 
@@ -125,74 +170,61 @@ class Backend:
     def accepts(self, value: object) -> bool:
         """Return whether the library's operators take this operand, which is not its own array.
 
-        ``constant`` turns another library's arrays into constants. Operators handle all else.
+        Another library's array goes through ``constant``; anything else is left to the operators.
         """
         return False
 
     def constant(self, value: Any, beside: Any = None) -> Any:
         """Return another library's array, which ``accepts`` allows, as one of this library.
 
-        ``beside`` is the other operand, if there is just one: an array, which has a dtype, or a
-        scalar.
+        ``beside`` is the other operand, an array or a scalar, if there is just one.
         """
         return self.namespace().asarray(value)
 
     def device(self, array: Any) -> Any:
-        """Return an array's device; by default its ``device``, or what array-api-compat knows.
+        """Return an array's device, as creation functions take it.
 
-        If the library's arrays do not know their device, return what its creation functions take
-        as ``device``.
+        By default it is its ``device``, or what array-api-compat knows.
         """
         import array_api_compat
 
         return array_api_compat.device(array)
 
     def own(self, array: Any) -> Any:
-        """Return the array if nothing else shares memory with it, and otherwise a copy.
-
-        Gradients pass through here before users get them.
-        """
+        """Return a gradient if nothing else shares memory with it, and otherwise a copy."""
         return self.namespace().asarray(array, copy=True)
 
     def laid_out(self, gradient: Any, x: Any) -> Any:
-        """Return a gradient with the same layout as its input ``x``, such as the same chunks.
-
-        Gradients pass through here before users get them.
-        """
+        """Return a gradient with the same layout as its input ``x``, such as the same chunks."""
         return gradient
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``.
 
-        The default writes to a copy. If arrays are immutable, or the library has no boolean
-        indexing, it selects each element from ``x`` or ``value``.
+        The default writes to a copy, or selects each element from ``x`` or ``value`` if arrays are
+        immutable, or the key is a mask and the library has no boolean indexing.
         """
         able = self.capabilities
-        if able.immutable or not able.boolean_indexing:
-            from agnograd._plugins.scatter import set_at
+        if able.immutable or (not able.boolean_indexing and is_mask(key, self.namespace())):
+            from agnograd._plugins.selection import written
 
-            return set_at(self, x, key, value)
+            return written(self, x, key, value)
         out: Any = self.namespace().asarray(x, copy=True)
         out[key] = value
         return out
 
     def put(self, x: Any, key: Any, value: Any) -> Any:
-        """Write ``value`` into ``x`` at ``key``, in place; return ``x``.
-
-        Where the library cannot, the default returns what ``set`` does.
-        """
+        """Write ``value`` into ``x`` at ``key``; return ``x``, or what ``set`` returns instead."""
         able = self.capabilities
-        if able.immutable or not able.boolean_indexing:
-            from agnograd._plugins.scatter import put_at
-
-            return put_at(self, x, key, value)
+        if able.immutable or (not able.boolean_indexing and is_mask(key, self.namespace())):
+            return self.set(x, key, value)
         x[key] = value
         return x
 
     def alone(self, x: Any) -> bool:
         """Return whether memory is shared with ``x`` only by objects that refer to ``x`` itself.
 
-        The number of references to such an array then says whether anything else may see a write.
+        The number of references to such an array says whether anything else may see a write.
         """
         return False
 
@@ -213,17 +245,11 @@ class Backend:
         return 2**14
 
     def flat(self, x: Any) -> Any:
-        """Return a one-dimensional view of an array's elements in row-major order, or None.
-
-        This is called only for arrays of ``large`` elements or more.
-        """
+        """Return a one-dimensional view of a large array's elements in row-major order, or None."""
         return None
 
     def uniform(self, x: Any) -> Any:
-        """Return the scalar that all elements of an array equal, if its layout says so, or None.
-
-        This is called only for arrays that ``flat`` has a view of.
-        """
+        """Return the scalar that all elements of a ``flat`` array equal, if its layout says so."""
         return None
 
     def has_zeros(self, x: Any) -> bool | None:
@@ -242,30 +268,26 @@ class Backend:
         return True
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
-        """Add ``values`` to ``into`` at ``key``; repeated positions add up.
+        """Add ``values`` to ``into`` at ``key``, maybe in place; repeated positions add up.
 
-        This may change ``into`` in place, and returns the result. The default takes basic keys, a
-        boolean mask, and integers and integer arrays as in the standard. If arrays are immutable,
-        it selects what belongs to each element.
+        The default takes basic keys, a boolean mask, and integers and integer arrays as in the
+        standard. If arrays are immutable, it selects what belongs to each element.
         """
-        from agnograd._plugins.scatter import scatter_add
+        from agnograd._plugins.selection import scatter_add
 
         return scatter_add(self, into, key, values)
 
     def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
         """Add slices of ``values`` to those of ``into`` that one-dimensional ``indices`` name.
 
-        Repeated indices add up. This may change ``into`` in place, and returns the result.
+        As in ``scatter_add``, maybe in place, and repeated indices add up.
         """
-        from agnograd._plugins.scatter import scatter_add_axis
+        from agnograd._plugins.selection import scatter_add_axis
 
         return scatter_add_axis(self.namespace(), into, indices, values, axis)
 
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that computes a Python operator (of module ``operator``) on raw arrays.
-
-        ``operator.getitem``, which reads at a key, is one of these operators.
-        """
+        """Return what computes ``operator.add``, ``operator.getitem`` and so on, on raw arrays."""
         return function
 
     def quiet(self) -> AbstractContextManager[Any]:
@@ -295,7 +317,9 @@ class Backend:
                     raise
                 refusal = error
         try:
-            return host.to_host(_exported(array, host), dtype=dtype, copy=copy)
+            kind = getattr(array, "__dlpack_device__", lambda: (_CPU, 0))()[0]
+            found = host.from_dlpack(array, **({} if kind == _CPU else {"device": "cpu"}))
+            return host.to_host(found, dtype=dtype, copy=copy)
         except Exception as error:
             if refusal is None:
                 raise
@@ -304,16 +328,11 @@ class Backend:
 
     def item(self, array: Any) -> Any:
         """Return a 0-d array as a Python scalar."""
-        xp = self.namespace()
-        for kind, convert in (
-            ("bool", bool),
-            ("integral", int),
-            ("real floating", float),
-            ("complex floating", complex),
-        ):
-            if xp.isdtype(array.dtype, kind):
+        xp, dtype = self.namespace(), array.dtype
+        for kind, convert in _SCALARS.items():
+            if xp.isdtype(dtype, kind):
                 return convert(array)
-        raise UnsupportedArrayError(f"dtype {array.dtype} has no Python scalar")
+        raise UnsupportedArrayError(f"dtype {dtype} has no Python scalar")
 
     def bridge(self) -> Bridge | None:
         """Return how functions cross to the library, if it computes derivatives itself."""
@@ -331,10 +350,7 @@ class Backend:
         """Wait until the device has computed the array, or everything; by default do not wait."""
 
     def mark(self) -> Any:
-        """Return a mark in time, on the device if the library has device timers.
-
-        A float is a time by the host's clock, ``time.perf_counter``.
-        """
+        """Return a mark in time: a float of ``time.perf_counter``, or one of a device's timers."""
         return time.perf_counter()
 
     def elapsed(self, start: Any, stop: Any) -> float:
@@ -347,22 +363,12 @@ class Backend:
         return {}
 
     def counting_waits(self) -> AbstractContextManager[Callable[[], int]] | None:
-        """Return a context that counts how often values are waited for, or None if it cannot.
+        """Return a context that counts how often values are waited for, or computed if lazy.
 
-        Entering the context gives a function that returns the number so far. A lazy library counts
-        how often it computes.
+        Entering it gives a function that returns the number so far. None if the library cannot.
         """
         return None
 
     def conformance(self) -> AbstractContextManager[Any]:
-        """Return a context with the settings in which the conformance suite runs.
-
-        These are settings that programs make when they start, such as enabling 64-bit numbers.
-        """
+        """Return a context for the conformance suite, with settings such as 64-bit numbers."""
         return nullcontext()
-
-
-def _exported(array: Any, host: Backend) -> Any:
-    """Return a NumPy array of what a library exports through DLPack, from a device by a copy."""
-    kind = getattr(array, "__dlpack_device__", lambda: (_CPU, 0))()[0]
-    return host.from_dlpack(array) if kind == _CPU else host.from_dlpack(array, device="cpu")

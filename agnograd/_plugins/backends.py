@@ -7,7 +7,7 @@ from types import ModuleType
 from weakref import WeakKeyDictionary
 
 from agnograd._plugins.backend import Backend
-from agnograd._plugins.entry_points import BACKENDS, chosen, installed, load, origin, unknown
+from agnograd._plugins.entry_points import BACKENDS, chosen, installed, load, origin
 from agnograd.errors import PluginError, UnknownBackendError
 
 # By name. Two threads may load one at a time; both get what was put here first.
@@ -29,24 +29,14 @@ def backends() -> list[str]:
 
 
 def backend_named(name: str) -> Backend:
-    """Return the backend that an entry point names.
-
-    Raises
-    ------
-    UnknownBackendError
-        If there is no such entry point; the message lists the installed ones.
-    PluginError
-        If the backend's module, or its library, fails to import.
-    """
+    """Return the backend that an entry point names."""
     backend = _loaded.get(name)
     return _loaded.setdefault(name, _from_plugin(name)) if backend is None else backend
 
 
 def _from_plugin(name: str) -> Backend:
     """Return what the plugin of a backend gives."""
-    entry = chosen(BACKENDS, name)
-    if entry is None:
-        raise UnknownBackendError(unknown("backend", name, BACKENDS))
+    entry = chosen("backend", name, BACKENDS, UnknownBackendError)
     import pluggy
 
     from agnograd.hookspecs import BackendSpecs
@@ -89,13 +79,12 @@ def default_name() -> str:
 
 
 def backend_of(kind: type) -> Backend | None:
-    """Return the backend that owns an array type, or None.
-
-    A backend's own module is imported for this, its library is not.
-    """
+    """Return the backend that owns an array type, or None; this imports no library."""
+    known = backends()
     for base in kind.__mro__[:-1]:
         root = base.__module__.partition(".")[0]
-        for name in backends():
+        # Most often it has the library's name, and no other backend needs to be imported.
+        for name in sorted(known, key=root.__ne__):
             try:
                 backend = backend_named(name)
             except PluginError:
@@ -112,19 +101,17 @@ _of_type: WeakKeyDictionary[type, Backend | None] = WeakKeyDictionary()
 
 def backend_of_array(value: object) -> Backend | None:
     """Return the installed backend that a raw array is one of, or None; a Variable has its own."""
-    own = getattr(type(value), "_domain", None)
-    if own is not None:
-        backend: Backend = own.backend
-        return backend
     kind = type(value)
+    domain = getattr(kind, "_domain", None)
+    if domain is not None:
+        backend: Backend = domain.backend
+        return backend
     if kind.__module__ == "builtins":
         return None
     if kind not in _of_type:
         found = backend_of(kind)
-        owned = found is not None and issubclass(
-            kind, (*found.array_types(), *found.scalar_types())
-        )
-        _of_type[kind] = found if owned else None
+        types = (*found.array_types(), *found.scalar_types()) if found else ()
+        _of_type[kind] = found if issubclass(kind, types) else None
     return _of_type[kind]
 
 

@@ -18,7 +18,6 @@ class Record(Protocol):
     @property
     def outputs(self) -> Sequence[Any]:
         """The results, raw."""
-        ...
 
     def pull(self, cotangents: Sequence[Any]) -> Sequence[Any]:
         """Return the gradient of each input of floating-point or complex dtype, raw.
@@ -26,14 +25,12 @@ class Record(Protocol):
         Pass a cotangent for each output; those of outputs of other dtypes are ignored. You may call
         it many times.
         """
-        ...
 
     def pulled(self, cotangents: Sequence[Any], places: Sequence[int]) -> Record:
         """Return a record of ``pull`` itself, whose outputs are what ``pull`` returns.
 
         Its inputs are those of ``[*inputs, *cotangents]`` at ``places``.
         """
-        ...
 
 
 class Program(Protocol):
@@ -42,19 +39,15 @@ class Program(Protocol):
     @property
     def backend(self) -> str:
         """The name of the backend that it computes on."""
-        ...
 
     def record(self, inputs: Sequence[Any]) -> Record:
         """Run the function and record it."""
-        ...
 
     def outputs(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """Run the function, and return its results on the inputs' own backend."""
-        ...
 
     def expected(self) -> Sequence[Any] | None:
         """Return objects with the results' ``shape`` and ``dtype``, if known in advance."""
-        ...
 
 
 class Bridge:

@@ -1,16 +1,21 @@
-"""Entry points: what is installed, without importing any of it."""
+"""Entry points: what is installed, without importing any of it.
+
+They are what ``importlib.metadata`` finds. To import it and read what it reads takes as long as all
+else that a namespace needs, so it is asked only where there may be others than in folders of the
+path. ``json`` and ``urllib`` take as long.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from importlib import import_module
 from importlib.machinery import PathFinder
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from agnograd.errors import PluginError, PluginWarning
+from agnograd.errors import AgnogradError, PluginError, PluginWarning
 
 BACKENDS = "agnograd.backends"
 OPS = "agnograd.ops"
@@ -18,6 +23,7 @@ PLUGINS = "agnograd.plugins"
 PROTOCOLS = "agnograd.protocols"
 _GROUPS = (BACKENDS, OPS, PLUGINS, PROTOCOLS)
 OURS = "agnograd"
+T = TypeVar("T")
 
 
 class EntryPoint(NamedTuple):
@@ -32,16 +38,12 @@ class EntryPoint(NamedTuple):
     @property
     def module(self) -> str:
         """The module's name."""
-        return self._reference[0].strip()
+        return self.value.partition("[")[0].partition(":")[0].strip()
 
     @property
     def attr(self) -> str:
         """The object's name in the module, with dots; empty for the module itself."""
-        return self._reference[2].strip()
-
-    @property
-    def _reference(self) -> tuple[str, str, str]:
-        return self.value.partition("[")[0].partition(":")
+        return self.value.partition("[")[0].partition(":")[2].strip()
 
     def load(self) -> object:
         """Import the module, and return the object."""
@@ -51,126 +53,55 @@ class EntryPoint(NamedTuple):
         return found
 
 
+class _Distribution(NamedTuple):
+    """What is installed under a name: what describes it, and where it is."""
+
+    key: str  # the name, as names are compared
+    path: str
+    place: str
+    read: Callable[[str], str | None]  # gives the text of a file that describes it
+
+
 @cache
 def _entry_points() -> tuple[EntryPoint, ...]:
-    """Return the entry points of all installed distributions, in agnograd's groups.
+    """Return the entry points of all installed distributions, in agnograd's groups."""
+    distributions = list(_distributions())
+    named = [each for each in distributions if each.key == OURS]
+    ours = next(filter(_is_here, named), named[0] if named else None)
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for each in distributions:
+        # What only calls itself agnograd hides nothing, and is told apart.
+        path = each.path if each.key == OURS and ours and each.path != ours.path else ""
+        if (path or each.key) not in found:  # what comes later on the path is hidden
+            found[path or each.key] = tuple(_read(each, f" (in {path})" if path else ""))
+    return tuple(entry for entries in found.values() for entry in entries)
 
-    They are what ``importlib.metadata`` finds. To import it and read what it reads takes as long as
-    all else that a namespace needs, so that it is asked only where there may be others than in
-    folders of the path.
-    """
+
+def _distributions() -> Iterator[_Distribution]:
     finders = [each for each in sys.meta_path if hasattr(each, "find_distributions")]
     archives = [place for place in sys.path if place.endswith(".egg") or os.path.isfile(place)]
     if archives or any(each is not PathFinder for each in finders):
-        return tuple(_of_all_kinds())
-    found: dict[str, tuple[EntryPoint, ...]] = {}
-    folders = [folder for place in sys.path for folder in _folders(place or os.curdir)]
-    ours = _ours(
-        (folder, os.path.dirname(folder), partial(_text, folder, "direct_url.json"))
-        for folder in folders
-        if _key_of(folder) == OURS
-    )
-    for folder in folders:
-        key = _key_of(folder)
-        if key == OURS and os.path.realpath(folder) != ours:
-            key = folder  # which only calls itself so, and hides nothing
-        if key not in found:  # what comes later on the path is hidden
-            found[key] = tuple(_in_folder(folder, ours))
-    return tuple(entry for entries in found.values() for entry in entries)
+        from importlib.metadata import distributions
+
+        for each in distributions():
+            place = os.path.realpath(str(each.locate_file("")))
+            yield _Distribution(_key(each.metadata["Name"] or ""), place, place, each.read_text)
+        return
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or os.curdir)
+        except OSError:  # most paths have places that do not exist
+            continue
+        for name in names:
+            if name.lower().endswith((".dist-info", ".egg-info")):
+                key = _key(name.rpartition(".")[0].partition("-")[0])
+                place = os.path.realpath(folder) if key == OURS else folder
+                path = os.path.join(place, name)
+                yield _Distribution(key, path, place, partial(_text, path))
 
 
 def _key(name: str) -> str:
     return name.lower().replace("-", "_").replace(".", "_")
-
-
-def _key_of(folder: str) -> str:
-    return _key(os.path.basename(folder).rpartition(".")[0].partition("-")[0])
-
-
-def _ours(found: Iterable[tuple[str, str, Callable[[], str | None]]]) -> str | None:
-    """Return which of the distributions that call themselves ``agnograd`` is this one.
-
-    It is beside this package, or says that it was installed from where this package is; if there
-    is none such, it is the first.
-
-    Parameters
-    ----------
-    found : iterable of tuple
-        For each its path, the place that it is in, and what gives the text of its direct_url.json.
-    """
-    home = os.path.realpath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
-    first = None
-    for path, place, origin in found:
-        if os.path.realpath(place) == home or _path_in(origin() or "") == home:
-            return os.path.realpath(path)
-        first = first or os.path.realpath(path)
-    return first
-
-
-def _path_in(text: str) -> str | None:
-    """Return the folder that a direct_url.json names, if it names one."""
-    _, found, url = text.partition('"file://')
-    if not found:
-        return None
-    if "%" in url:
-        from urllib.parse import unquote
-
-        url = unquote(url)
-    return os.path.realpath(url.partition('"')[0])
-
-
-def _of_all_kinds() -> Iterator[EntryPoint]:
-    from importlib.metadata import distributions
-
-    found = [
-        (each, each.metadata["Name"] or "an unknown distribution", str(each.locate_file("")))
-        for each in distributions()
-    ]
-    ours = _ours(
-        (place, place, partial(each.read_text, "direct_url.json"))
-        for each, name, place in found
-        if _key(name) == OURS
-    )
-    seen = set()
-    for each, name, place in found:
-        name = _told_apart(name, os.path.realpath(place), ours)
-        if _key(name) not in seen:  # what comes later on the path is hidden
-            seen.add(_key(name))
-            for entry in each.entry_points:
-                if entry.group in _GROUPS:
-                    yield EntryPoint(entry.name, entry.value, entry.group, name, each.version)
-
-
-def _told_apart(name: str, path: str, ours: str | None) -> str:
-    """Return a distribution's name, with its path if it is not the ``agnograd`` that it says."""
-    return f"{name} (in {path})" if _key(name) == OURS and path != ours else name
-
-
-def _folders(place: str) -> list[str]:
-    """Return the folders that describe the distributions of one place of the path."""
-    try:
-        names = os.listdir(place)
-    except OSError:  # most paths have places that do not exist
-        return []
-    kinds = (".dist-info", ".egg-info")
-    return [os.path.join(place, name) for name in names if name.lower().endswith(kinds)]
-
-
-def _in_folder(folder: str, ours: str | None) -> Iterator[EntryPoint]:
-    """Read the entry points of one distribution."""
-    text = _text(folder, "entry_points.txt")
-    if not any(f"[{group}]" in text for group in _GROUPS):
-        return
-    facts = _text(folder, "METADATA") or _text(folder, "PKG-INFO")
-    headers = dict(line.partition(": ")[::2] for line in facts.partition("\n\n")[0].splitlines())
-    distribution = _told_apart(headers.get("Name", ""), os.path.realpath(folder), ours)
-    group = ""
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("[") and line.endswith("]"):
-            group = line[1:-1]
-        elif group in _GROUPS and line and not line.startswith("#"):
-            name, _, value = map(str.strip, line.partition("="))
-            yield EntryPoint(name, value, group, distribution, headers.get("Version", ""))
 
 
 def _text(folder: str, name: str) -> str:
@@ -181,17 +112,51 @@ def _text(folder: str, name: str) -> str:
         return ""
 
 
+def _is_here(found: _Distribution) -> bool:
+    """Return whether a distribution is beside this package, or was installed from its folder."""
+    home = os.path.realpath(os.path.join(os.path.dirname(__file__), os.pardir, os.pardir))
+    _, told, url = (found.read("direct_url.json") or "").partition('"file://')
+    if "%" in url:
+        from urllib.parse import unquote
+
+        url = unquote(url)
+    return found.place == home or bool(told and os.path.realpath(url.partition('"')[0]) == home)
+
+
+def _read(found: _Distribution, apart: str) -> Iterator[EntryPoint]:
+    """Yield the entry points of one distribution, whose name is followed by what tells it apart."""
+    text = found.read("entry_points.txt") or ""
+    if not any(f"[{group}]" in text for group in _GROUPS):
+        return
+    facts = found.read("METADATA") or found.read("PKG-INFO") or ""
+    headers = dict(line.partition(": ")[::2] for line in facts.partition("\n\n")[0].splitlines())
+    distribution, version = headers.get("Name", "") + apart, headers.get("Version", "")
+    group = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            group = line[1:-1]
+        elif group in _GROUPS and line and not line.startswith("#"):
+            name, _, value = map(str.strip, line.partition("="))
+            yield EntryPoint(name, value, group, distribution, version)
+
+
 def every(group: str) -> list[EntryPoint]:
     """Return the entry points of a group, the built-in ones first.
 
     With ``AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD=1`` only those of agnograd itself count.
     """
+    alone = os.environ.get("AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD", "") not in ("", "0")
     entries = [entry for entry in _entry_points() if entry.group == group]
-    ours = [entry for entry in entries if entry.distribution == OURS]
-    others = [entry for entry in entries if entry.distribution != OURS]
-    if os.environ.get("AGNOGRAD_DISABLE_PLUGIN_AUTOLOAD", "") not in ("", "0"):
-        others = []
-    return [*sorted(ours), *sorted(others)]
+    if alone:
+        entries = [entry for entry in entries if entry.distribution == OURS]
+    return sorted(entries, key=lambda entry: (entry.distribution != OURS, entry))
+
+
+def _by_name(group: str) -> dict[str, list[EntryPoint]]:
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in every(group):
+        found.setdefault(entry.name, []).append(entry)
+    return found
 
 
 def installed(group: str) -> dict[str, EntryPoint]:
@@ -199,38 +164,40 @@ def installed(group: str) -> dict[str, EntryPoint]:
 
     A name that two distributions claim belongs to agnograd, else to the first found.
     """
-    found: dict[str, EntryPoint] = {}
-    for entry in every(group):
-        found.setdefault(entry.name, entry)
-    return found
+    return {name: entries[0] for name, entries in _by_name(group).items()}
 
 
-def chosen(group: str, name: str) -> EntryPoint | None:
-    """Return the entry point of a name, if there is one; it warns if there are several."""
-    found = [entry for entry in every(group) if entry.name == name]
-    if len(found) > 1:
-        import warnings
-
-        warnings.warn(f"AGNOGRAD: {conflict(found)}", PluginWarning, stacklevel=4)
-    return found[0] if found else None
-
-
-def conflict(entries: Sequence[EntryPoint]) -> str:
-    """Say that entry points have one name, and which of them is used."""
-    first, *others = entries
-    return (
-        f"{first.group} entry point {first.name!r} of {origin(first)} is used, and not that of "
+def conflicts(group: str) -> dict[str, str]:
+    """Say for each name that several entry points of a group have which of them is used."""
+    return {
+        name: f"{group} entry point {name!r} of {origin(used)} is used, and not that of "
         f"{', '.join(map(origin, others))}, which has the same name. Uninstall one of the two, or "
         "rename its entry point"
-    )
+        for name, (used, *others) in _by_name(group).items()
+        if others
+    }
 
 
-def conflicts(group: str) -> list[str]:
-    """Say for each name that several entry points of a group have which of them is used."""
-    by_name: dict[str, list[EntryPoint]] = {}
-    for entry in every(group):
-        by_name.setdefault(entry.name, []).append(entry)
-    return [conflict(entries) for entries in by_name.values() if len(entries) > 1]
+def chosen(kind: str, name: str, group: str, missing: type[AgnogradError]) -> EntryPoint:
+    """Return the entry point of a name; it warns if there are several, and raises if none."""
+    conflict = conflicts(group).get(name)
+    if conflict is not None:
+        warn(conflict)
+    known = installed(group)
+    if name in known:
+        return known[name]
+    from agnograd._util.checks import did_you_mean
+
+    listed = f"; installed: {', '.join(known)}{did_you_mean(name, known)}"
+    nothing = ", and none is installed: reinstall agnograd"
+    raise missing(f"no {kind} is named {name!r}{listed if known else nothing}")
+
+
+def warn(text: str) -> None:
+    """Warn of an installed plugin."""
+    import warnings
+
+    warnings.warn(f"AGNOGRAD: {text}", PluginWarning, stacklevel=3)
 
 
 def origin(entry: EntryPoint) -> str:
@@ -238,24 +205,25 @@ def origin(entry: EntryPoint) -> str:
     return f"{entry.distribution} {entry.version}".strip() or "an unknown distribution"
 
 
-def unknown(kind: str, name: str, group: str) -> str:
-    """Say that nothing in a group has a name, what is installed, and what may have been meant."""
-    import difflib
-
-    names = list(installed(group))
-    if not names:
-        return f"no {kind} is named {name!r}, and none is installed: reinstall agnograd"
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"no {kind} is named {name!r}; installed: {', '.join(names)}{hint}"
-
-
-def load(entry: EntryPoint) -> object:
+def load(entry: EntryPoint, kind: type[T] = object) -> T:  # type: ignore[assignment]
     """Import what an entry point names; a failure names the entry point and its origin."""
+    shown = f"{entry.group} entry point {entry.name!r} of {origin(entry)} ({entry.value})"
     try:
-        return entry.load()
+        found = entry.load()
     except (Exception, SystemExit) as error:  # a script ends the process when it is imported
-        raise PluginError(
-            f"{entry.group} entry point {entry.name!r} of {origin(entry)} ({entry.value}) "
-            f"failed to load: {type(error).__name__}: {error}"
-        ) from error
+        raise PluginError(f"{shown} failed to load: {type(error).__name__}: {error}") from error
+    if not isinstance(found, kind):
+        what = f"an agnograd.extend.{kind.__name__}"
+        raise PluginError(f"{shown} must name {what}, not {type(found).__name__}")
+    return found
+
+
+def load_every(group: str, kind: type[T]) -> Iterator[tuple[EntryPoint, T]]:
+    """Yield what the entry points of a group name; one that fails is left out with a warning."""
+    for entry in every(group):
+        try:
+            found = load(entry, kind)
+        except PluginError as error:
+            warn(f"an entry point is left out: {error}. Update or uninstall its distribution")
+        else:
+            yield entry, found

@@ -2,24 +2,12 @@
 
 from typing import NamedTuple, NoReturn, SupportsIndex
 
-from agnograd._plugins.entry_points import PLUGINS, chosen, installed, load, origin, unknown
+from agnograd._plugins.entry_points import PLUGINS, chosen, installed, load, origin
 from agnograd.errors import ArgumentError, UnknownPluginError
 
 
 class PluginInfo(NamedTuple):
-    """What is known of an installed plugin without importing it.
-
-    Attributes
-    ----------
-    name : str
-        The name of its entry point.
-    distribution : str
-        The distribution, and its version, that it came from.
-    target : str
-        The object that the entry point names.
-    importable : bool
-        Whether its module can be found.
-    """
+    """What is known of an installed plugin: see ``plugins``."""
 
     name: str
     distribution: str
@@ -42,33 +30,19 @@ def plugins() -> dict[str, PluginInfo]:
     >>> ag.plugins()["timer"].target
     'agnograd_timer:Timer'
     """
-    return {
-        name: PluginInfo(name, origin(entry), entry.value, _is_found(entry.module))
-        for name, entry in installed(PLUGINS).items()
-    }
-
-
-def _is_found(module: str) -> bool:
     from importlib.util import find_spec
 
-    # Only the top-level package: looking for a submodule would import its parents.
-    return find_spec(module.partition(".")[0]) is not None
+    found = {}
+    for name, entry in installed(PLUGINS).items():
+        # Only the top-level package: looking for a submodule would import its parents.
+        importable = find_spec(entry.module.partition(".")[0]) is not None
+        found[name] = PluginInfo(name, origin(entry), entry.value, importable)
+    return found
 
 
 def plugin_named(name: str) -> object:
-    """Return what the entry point of a plugin names: a class, a module, or an instance.
-
-    Raises
-    ------
-    UnknownPluginError
-        If no installed plugin has this name; the message lists the installed ones.
-    PluginError
-        If it fails to load.
-    """
-    entry = chosen(PLUGINS, name)
-    if entry is None:
-        raise UnknownPluginError(unknown("plugin", name, PLUGINS))
-    return load(entry)
+    """Return what the entry point of a plugin names: a class, a module, or an instance."""
+    return load(chosen("plugin", name, PLUGINS, UnknownPluginError))
 
 
 class Uncopied:

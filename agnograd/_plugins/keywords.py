@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from functools import wraps
+from functools import partial, wraps
 from types import ModuleType
 from typing import Any
 
@@ -66,10 +66,10 @@ def with_keywords(
     >>> xp.sum((1, 2)), xp.astype(1, float, device="cpu")
     (3, 1.0)
     """
-    words: dict[str, Any] = {
-        "device": _Device(device),
-        "copy": _Copy(copied),
-        "dtype": _Dtype(library),
+    words = {
+        "device": partial(_without_device, device),
+        "copy": partial(_without_copy, copied),
+        "dtype": partial(_without_dtype, library),
     }
     for word in lacks:
         if word not in words:
@@ -84,86 +84,57 @@ def with_keywords(
         if callable(value) and not isinstance(value, type) and name not in given:
             for word, without in words.items():
                 if any(fnmatchcase(name, pattern) for pattern in lacks.get(word, ())):
-                    value = without.of(name, value)
-            value = _renaming(value, renamed[name]) if name in renamed else value
+                    value = wraps(value)(without(name, value))
+            if name in renamed:
+                value = wraps(value)(_renaming(value, renamed[name]))
         if not name.startswith("_") or name.startswith("__array"):
             vars(made)[name] = value
     vars(made).update(given)
     return made
 
 
-class _Device:
-    """How a function does without ``device``: there is one."""
+def _without_device(only: object, name: str, function: _Function) -> _Function:
+    def call(*args: Any, device: Any = None, **options: Any) -> Any:
+        if device is not None and device != only:
+            raise ValueError(f"{name}: there is one device, {only!r}, and {device!r} was asked for")
+        return function(*args, **options)
 
-    def __init__(self, device: object) -> None:
-        self.device = device
-
-    def of(self, name: str, function: _Function) -> _Function:
-        """Return a function that takes the keyword."""
-
-        @wraps(function)
-        def call(*args: Any, device: Any = None, **options: Any) -> Any:
-            if device is not None and device != self.device:
-                raise ValueError(
-                    f"{name}: there is one device, {self.device!r}, and {device!r} was asked for"
-                )
-            return function(*args, **options)
-
-        return call
+    return call
 
 
-class _Copy:
-    """How a function does without ``copy``: by a function that copies."""
+def _without_copy(copied: _Function | None, name: str, function: _Function) -> _Function:
+    if copied is None:
+        raise TypeError(f"{name} lacks 'copy': pass with_keywords a function as `copied`")
+    default = True if name == "astype" else None
 
-    def __init__(self, copied: _Function | None) -> None:
-        self.copied = copied
+    def call(x: Any, *args: Any, copy: bool | None = default, **options: Any) -> Any:
+        result = function(x, *args, **options)
+        needs = not hasattr(x, "dtype") or x.dtype != result.dtype
+        if name == "asarray" and copy is False and needs:
+            raise ValueError("asarray: there is no such array without a copy (copy=False)")
+        return copied(result) if copy and (result is x or name != "astype") else result
 
-    def of(self, name: str, function: _Function) -> _Function:
-        """Return a function that takes the keyword."""
-        copied = self.copied
-        if copied is None:
-            raise TypeError(f"{name} lacks 'copy': pass with_keywords a function as `copied`")
-        default = True if name == "astype" else None
-
-        @wraps(function)
-        def call(x: Any, *args: Any, copy: bool | None = default, **options: Any) -> Any:
-            result = function(x, *args, **options)
-            needs = not hasattr(x, "dtype") or x.dtype != result.dtype
-            if name == "asarray" and copy is False and needs:
-                raise ValueError("asarray: there is no such array without a copy (copy=False)")
-            return copied(result) if copy and (result is x or name != "astype") else result
-
-        return call
+    return call
 
 
-class _Dtype:
-    """How a function does without ``dtype``: by a cast, where none of its digits are lost."""
+def _without_dtype(library: Any, name: str, function: _Function) -> _Function:
+    if name not in (*_REDUCTIONS, *_EXACT):
+        raise TypeError(
+            f"{name} lacks 'dtype', and a cast of its result could have lost digits: put a "
+            "function into `given`"
+        )
 
-    def __init__(self, library: Any) -> None:
-        self.library = library
+    def call(x: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        if dtype is None:
+            return function(x, *args, **options)
+        if name in _REDUCTIONS:  # the sum of small integers may be of another one still
+            x = library.astype(x, dtype)
+        return library.astype(function(x, *args, **options), dtype)
 
-    def of(self, name: str, function: _Function) -> _Function:
-        """Return a function that takes the keyword."""
-        library = self.library
-        if name not in (*_REDUCTIONS, *_EXACT):
-            raise TypeError(
-                f"{name} lacks 'dtype', and a cast of its result could have lost digits: put a "
-                "function into `given`"
-            )
-
-        @wraps(function)
-        def call(x: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
-            if dtype is None:
-                return function(x, *args, **options)
-            if name in _REDUCTIONS:  # the sum of small integers may be of another one still
-                x = library.astype(x, dtype)
-            return library.astype(function(x, *args, **options), dtype)
-
-        return call
+    return call
 
 
 def _renaming(function: _Function, words: Mapping[str, str]) -> _Function:
-    @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         return function(*args, **{words.get(word, word): each for word, each in options.items()})
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from agnograd._plugins.entry_points import OPS, every, load, origin
+from agnograd._plugins.entry_points import OPS, load_every, origin, warn
 from agnograd._util.signatures import NO_OPS
-from agnograd.errors import PluginError, PluginWarning
 
 if TYPE_CHECKING:
     from agnograd._ops.op import Op, Status
@@ -17,35 +15,15 @@ if TYPE_CHECKING:
 
 @cache
 def op_sets() -> tuple[tuple[str, OpSet], ...]:
-    """Return every op set that loads, with the distribution that it came from.
-
-    One that does not is left out with a warning that says why.
-    """
+    """Return every op set that loads, with the distribution that it came from."""
     from agnograd._ops.op_set import OpSet
 
-    found = []
-    for entry in every(OPS):  # two may have one name
-        try:
-            ops = load(entry)
-            if not isinstance(ops, OpSet):
-                raise PluginError(
-                    f"{entry.group} entry point {entry.name!r} of {origin(entry)} ({entry.value}) "
-                    f"is not an OpSet but {type(ops).__name__}: the entry point must name an OpSet"
-                )
-        except PluginError as error:
-            warnings.warn(
-                f"AGNOGRAD: an op set is left out: {error}. Update or uninstall its distribution",
-                PluginWarning,
-                stacklevel=2,
-            )
-        else:
-            found.append((origin(entry), ops))
-    return tuple(found)
+    return tuple((origin(entry), op_set) for entry, op_set in load_every(OPS, OpSet))
 
 
 def extensions() -> tuple[str, ...]:
     """Return the extensions that op sets name as theirs, and "" for the sets that name none."""
-    return tuple({"": None} | {op_set.extension: None for _, op_set in op_sets()})
+    return tuple(dict.fromkeys(["", *(op_set.extension for _, op_set in op_sets())]))
 
 
 @cache
@@ -68,18 +46,14 @@ def registered_in(extension: str) -> dict[str, tuple[Op, str]]:
             earlier = found.get(name)
             if name in before or name in NO_OPS:
                 what = f"an extension of {before[name]}" if name in before else "the standard's own"
-                warnings.warn(
-                    f"AGNOGRAD: {source} registers {name!r}, which is {what} and no op; it is left "
-                    "out. Rename its op, or uninstall it",
-                    PluginWarning,
-                    stacklevel=2,
+                warn(
+                    f"{source} registers {name!r}, which is {what} and no op; it is left out. "
+                    "Rename its op, or uninstall it"
                 )
             elif earlier is not None and earlier[0].status != "missing":
-                warnings.warn(
-                    f"AGNOGRAD: {source} registers {name!r}, which {earlier[1]} has registered "
-                    "already; the first one stands. Uninstall one of the two, or rename its op",
-                    PluginWarning,
-                    stacklevel=2,
+                warn(
+                    f"{source} registers {name!r}, which {earlier[1]} has registered already; the "
+                    "first one stands. Uninstall one of the two, or rename its op"
                 )
             else:
                 found[name] = (op, source)
@@ -104,11 +78,9 @@ def _ops_of(op_set: OpSet, source: str) -> dict[str, Op]:
     try:
         return op_set.ops
     except Exception as error:
-        warnings.warn(
-            f"AGNOGRAD: an op set is left out: {op_set.chapter!r} of {source} failed to load: "
-            f"{type(error).__name__}: {error}. Update or uninstall its distribution",
-            PluginWarning,
-            stacklevel=3,
+        warn(
+            f"an op set is left out: {op_set.chapter!r} of {source} failed to load: "
+            f"{type(error).__name__}: {error}. Update or uninstall its distribution"
         )
         return {}
 
@@ -123,19 +95,7 @@ def registered() -> dict[str, tuple[Op, str]]:
 
 
 class OpInfo(NamedTuple):
-    """What is known of one op.
-
-    Attributes
-    ----------
-    name : str
-        The op's name, ``linalg.det`` for one in an extension.
-    chapter : str
-        The chapter of the standard, or the name of the op set.
-    status : {"rule", "no gradient", "missing"}
-        Whether the op has derivative rules, none by nature, or lacks them.
-    distribution : str
-        The distribution, and its version, that registered the op.
-    """
+    """What is known of one op: see ``ops``."""
 
     name: str
     chapter: str

@@ -6,13 +6,12 @@ calls their methods. Plugins decide what Variables answer; agnograd's own one an
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from agnograd._plugins.entry_points import PROTOCOLS, EntryPoint, every, load, origin
-from agnograd.errors import PluginError, PluginWarning, UnsupportedFunctionError
+from agnograd._plugins.entry_points import PROTOCOLS, load_every, origin, warn
+from agnograd.errors import PluginError, UnsupportedFunctionError
 
 if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
@@ -90,9 +89,8 @@ class Protocol:
         called = "" if method == "__call__" else f".{method}"
         given = f" with {', '.join(f'{name}=' for name in options)}" if options else ""
         raise UnsupportedFunctionError(
-            f"the ufunc {_name(ufunc)}{called}{given} has no counterpart on Variables (namespace "
-            f"{xp.__package__}): call {_name(ufunc)}(...) with arrays only, or pass v.detach(), an "
-            "array without a gradient"
+            f"{_no_counterpart(f'the ufunc {_name(ufunc)}{called}{given}', xp)}: call "
+            f"{_name(ufunc)}(...) with arrays only, or pass v.detach(), an array without a gradient"
         )
 
     def function(self, function: Function) -> Answer | None:
@@ -145,146 +143,101 @@ class Protocol:
         return ""
 
 
-class _Installed(NamedTuple):
-    """A protocol, and the entry point that it came from."""
-
-    entry: EntryPoint
-    protocol: Protocol
-
-    def __str__(self) -> str:
-        return f"{self.entry.name!r} of {origin(self.entry)}"
-
-
-class _Found(NamedTuple):
-    """A protocol's answer."""
-
-    installed: _Installed
-    answer: Any
-
-
 @cache
-def _protocols() -> tuple[_Installed, ...]:
-    """Return every installed protocol that loads; one that does not is left out with a warning."""
-    found = []
-    for entry in every(PROTOCOLS):
-        try:
-            protocol = load(entry)
-            if not isinstance(protocol, Protocol):
-                raise PluginError(
-                    f"{entry.group} entry point {entry.name!r} of {origin(entry)} ({entry.value}) "
-                    f"is a {type(protocol).__name__}: it must name an instance of a subclass of "
-                    "agnograd.extend.Protocol"
-                )
-        except PluginError as error:
-            warnings.warn(
-                f"AGNOGRAD: a protocol is left out: {error}. Update or uninstall its distribution",
-                PluginWarning,
-                stacklevel=2,
-            )
-        else:
-            found.append(_Installed(entry, protocol))
-    return tuple(found)
+def _protocols() -> tuple[tuple[str, Protocol], ...]:
+    """Return every installed protocol that loads, after how messages name it."""
+    found = load_every(PROTOCOLS, Protocol)
+    return tuple((f"{entry.name!r} of {origin(entry)}", protocol) for entry, protocol in found)
 
 
-def _asked(what: str, ask: Callable[[Protocol], Any]) -> Iterator[_Found]:
+def _asked(what: str, ask: Callable[[Protocol], Any]) -> Iterator[tuple[str, Protocol, Any]]:
     """Ask the protocols in order, and give the answers; an exception names the protocol."""
-    for each in _protocols():
+    for shown, protocol in _protocols():
         try:
-            answer = ask(each.protocol)
+            answer = ask(protocol)
         except Exception as error:
-            error.add_note(f"agnograd: raised by protocol {each}, asked for {what}")
+            error.add_note(f"agnograd: raised by protocol {shown}, asked for {what}")
             raise
         if answer is not None and answer != "":
-            yield _Found(each, answer)
+            yield shown, protocol, answer
 
 
-def _answer(what: str, ask: Callable[[Protocol], Any]) -> _Found | None:
-    """Return the first answer to a request for a function, and warn if there are several."""
+def _answer(
+    what: str, ask: Callable[[Protocol], Any], missing: str, instead: str
+) -> tuple[Protocol, Any]:
+    """Return the first protocol that has a function, with this; warn if there are several.
+
+    If there is none, the error says what is ``missing``, and what to do ``instead``.
+    """
     found = list(_asked(what, ask))
-    for each in found:
-        if not callable(each.answer):
+    if not found:
+        raise UnsupportedFunctionError(f"{missing}: {instead}")
+    for shown, _, answer in found:
+        if not callable(answer):
             raise PluginError(
-                f"protocol {each.installed} answers for {what} with a "
-                f"{type(each.answer).__name__}: it must return a function, or None"
+                f"protocol {shown} answers for {what} with a {type(answer).__name__}: it must "
+                "return a function, or None"
             )
-    if len(found) > 1:
-        used, *others = (str(each.installed) for each in found)
-        warnings.warn(
-            f"AGNOGRAD: several protocols answer for {what}: {used} is used, and not "
-            f"{', '.join(others)}. Update or uninstall one of the distributions",
-            PluginWarning,
-            stacklevel=3,
+    used, *others = (shown for shown, _, _ in found)
+    if others:
+        warn(
+            f"several protocols answer for {what}: {used} is used, and not {', '.join(others)}. "
+            "Update or uninstall one of the distributions"
         )
-    return found[0] if found else None
+    return found[0][1:]
 
 
 def _name(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
+def _no_counterpart(what: str, xp: Any) -> str:
+    return f"{what} has no counterpart on Variables (namespace {xp.__package__})"
+
+
 @lru_cache(_KEPT)
 def ufunc_for(xp: Any, ufunc: Any) -> tuple[Protocol, Function]:
-    """Return what a ufunc is on Variables of a namespace, and the protocol that says so.
-
-    Raises
-    ------
-    UnsupportedFunctionError
-        If no protocol has an answer.
-    """
+    """Return what a ufunc is on Variables of a namespace, and the protocol that says so."""
     what = f"the ufunc {_name(ufunc)!r}"
-    found = _answer(what, lambda protocol: protocol.ufunc(xp, ufunc))
-    if found is None:
-        raise UnsupportedFunctionError(
-            f"{what} has no counterpart on Variables (namespace {xp.__package__}): ag.wrap gives a "
-            "function a derivative of your own, and v.detach() is an array without a gradient"
-        )
-    return found.installed.protocol, found.answer
+    return _answer(
+        what,
+        lambda protocol: protocol.ufunc(xp, ufunc),
+        _no_counterpart(what, xp),
+        "ag.wrap gives a function a derivative of your own, and v.detach() is an array without a "
+        "gradient",
+    )
 
 
 @lru_cache(_KEPT)
 def function_for(xp: Any, function: Function) -> Answer:
-    """Return what answers for a function that was given a Variable.
-
-    Raises
-    ------
-    UnsupportedFunctionError
-        If no protocol has an answer.
-    """
+    """Return what answers for a function that was given a Variable."""
     module = getattr(function, "__module__", None) or "?"
     what = f"{module}.{_name(function)}".replace("numpy.", "np.", 1)
-    found = _answer(what, lambda protocol: protocol.function(function))
-    if found is None:
-        raise UnsupportedFunctionError(
-            f"{what} has no counterpart on Variables (namespace {xp.__package__}): write it with "
-            "other functions, give it a derivative of your own by ag.wrap, or pass v.detach(), an "
-            "array without a gradient"
-        )
-    answer: Answer = found.answer
+    answer: Answer = _answer(
+        what,
+        lambda protocol: protocol.function(function),
+        _no_counterpart(what, xp),
+        "write it with other functions, give it a derivative of your own by ag.wrap, or pass "
+        "v.detach(), an array without a gradient",
+    )[1]
     return answer
 
 
 @cache
 def method_named(name: str) -> Answer:
-    """Return what answers for a method of Variables that the standard does not have.
-
-    Raises
-    ------
-    UnsupportedFunctionError
-        If no protocol has an answer.
-    """
+    """Return what answers for a method of Variables that the standard does not have."""
     what = f"the method {name.removeprefix('ndarray.')!r}"
-    found = _answer(what, lambda protocol: protocol.method(name))
-    if found is None:
-        raise UnsupportedFunctionError(
-            f"no installed protocol answers for {what} of Variables: use the function of "
-            "x.__array_namespace__(), or reinstall agnograd, whose agnograd_numpy_functions has "
-            "NumPy's methods"
-        )
-    answer: Answer = found.answer
+    answer: Answer = _answer(
+        what,
+        lambda protocol: protocol.method(name),
+        f"no installed protocol answers for {what} of Variables",
+        "use the function of x.__array_namespace__(), or reinstall agnograd, whose "
+        "agnograd_numpy_functions has NumPy's methods",
+    )[1]
     return answer
 
 
 def instead(variable: Variable, protocol: str) -> str:
     """Return what the first protocol that knows says of a request for a tracked array's memory."""
-    found = next(_asked(protocol, lambda each: each.instead(variable, protocol)), None)
-    return "" if found is None else str(found.answer)
+    found = _asked(protocol, lambda each: each.instead(variable, protocol))
+    return next((str(answer) for *_, answer in found), "")

@@ -1,67 +1,68 @@
-"""Adding and writing at an index by selection, only in the standard.
+"""Adding and writing at an index in the standard only: ``Backend``'s defaults.
 
-No array is written to, and nothing depends on the values of an index: each place of the result
-selects what belongs there. It serves libraries whose arrays are immutable, or which do not read by
-masks. What is not selected is left out, not multiplied with zero, which would spread infinities.
+Where arrays are immutable, or are not read by masks, no array is written to, and nothing depends on
+the values of an index: each place of the result selects what belongs there. What is not selected is
+left out, not multiplied with zero, which would spread infinities.
 """
 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any, NamedTuple
+from operator import getitem
+from typing import TYPE_CHECKING, Any
 
-from agnograd._ops.rule_helpers import device_of, is_basic, without_newaxis
+from agnograd._ops.rule_helpers import device_of, is_basic, is_mask, without_newaxis
 
-# Elements of one block of what is selected (32 MiB in float64).
-_BLOCK = 1 << 22
+if TYPE_CHECKING:
+    from agnograd._plugins.backend import Backend
+
+Rows = Callable[[Any, Any, Any, Any], Any]
+
+_BLOCK = 1 << 22  # elements of one block of what is selected (32 MiB in float64)
 
 
-class _Chosen(NamedTuple):
-    """What a key gives each place of an array.
+def scatter_add(backend: Backend, into: Any, key: Any, values: Any) -> Any:
+    """Add ``values`` to ``into[key]``, repeated positions adding up; return the result.
 
-    Attributes
-    ----------
-    values : array
-        An array that broadcasts to the array's shape: the value for each place that is selected.
-    where : array or None
-        Which places are; None if all are.
+    Positions that cannot repeat are read, added to and written, if the library can.
     """
-
-    values: Any
-    where: Any
-
-
-Read = Callable[[Any, Any], Any]
-
-
-def added(xp: ModuleType, x: Any, key: Any, values: Any, read: Read = operator.getitem) -> Any:
-    """Return ``x`` with ``values`` added at ``key``, repeated positions adding up.
-
-    ``read`` reads an array at integer arrays.
-    """
-    if not (is_basic(key) or is_mask(xp, key)):
-        return _at_positions(xp, x, _positions(xp, x, key, read), values, add_rows)
-    chosen = _chosen(xp, x, key, values)
+    xp: Any = backend.namespace()
+    able = backend.capabilities
+    basic, mask = is_basic(key), is_mask(key, xp)
+    if not able.immutable and basic:
+        key = without_newaxis(key)
+        here = into[key]
+        into[key] = here + xp.reshape(values, here.shape)
+        return into
+    if not able.immutable and mask and able.boolean_indexing:
+        into[key] = into[key] + values
+        return into
+    if not (basic or mask):
+        return _at_positions(backend, into, key, values, _add_rows)
+    chosen = _chosen(xp, into, key, values)
     if chosen is None:
-        return x
-    if chosen.where is None:
-        return x + chosen.values
-    return x + xp.where(chosen.where, chosen.values, xp.zeros_like(x))
+        return into
+    values, where = chosen
+    return into + (values if where is None else xp.where(where, values, xp.zeros_like(into)))
 
 
-def written(xp: ModuleType, x: Any, key: Any, value: Any, read: Read = operator.getitem) -> Any:
-    """Return ``x`` with ``value`` at ``key``; where positions repeat, the last one stands.
+def scatter_add_axis(xp: Any, into: Any, indices: Any, values: Any, axis: int) -> Any:
+    """Add slices of ``values`` along an axis to those of ``into`` that ``indices`` name."""
+    front = xp.moveaxis(into, axis, 0)
+    length, *rest = front.shape
+    width = math.prod(rest)
+    # A narrow dtype may not hold the sum.
+    indices = xp.astype(indices, xp.arange(0).dtype)
+    indices = xp.where(indices < 0, indices + length, indices)
+    values = xp.reshape(xp.moveaxis(values, axis, 0), (indices.shape[0], width))
+    rows = _add_rows(xp, xp.reshape(front, (length, width)), indices, values)
+    return xp.moveaxis(xp.reshape(rows, front.shape), 0, axis)
 
-    ``read`` reads an array at integer arrays.
 
-    Raises
-    ------
-    TypeError
-        If the value is complex, and the array is not.
-    """
+def written(backend: Backend, x: Any, key: Any, value: Any) -> Any:
+    """Return ``x`` with ``value`` at ``key``; where positions repeat, the last one stands."""
+    xp: Any = backend.namespace()
     if not hasattr(value, "dtype"):
         value = xp.asarray(value, dtype=x.dtype, device=device_of(x))
     elif value.dtype != x.dtype:
@@ -71,27 +72,26 @@ def written(xp: ModuleType, x: Any, key: Any, value: Any, read: Read = operator.
                 "write its real part, or make the array complex first"
             )
         value = xp.astype(value, x.dtype)
-    if not (is_basic(key) or is_mask(xp, key)):
-        return _at_positions(xp, x, _positions(xp, x, key, read), value, _write_rows)
+    if not (is_basic(key) or is_mask(key, xp)):
+        return _at_positions(backend, x, key, value, _write_rows)
     chosen = _chosen(xp, x, key, value)
     if chosen is None:
         return xp.asarray(x, copy=True)
-    if chosen.where is None:
-        return xp.asarray(xp.broadcast_to(chosen.values, x.shape), copy=True)
-    return xp.where(chosen.where, chosen.values, x)
-
-
-def is_mask(xp: ModuleType, key: Any) -> bool:
-    """Return whether a key is an array of booleans."""
-    return hasattr(key, "dtype") and bool(xp.isdtype(key.dtype, "bool"))
+    value, where = chosen
+    if where is None:
+        return xp.asarray(xp.broadcast_to(value, x.shape), copy=True)
+    return xp.where(where, value, x)
 
 
 # -- basic keys and masks: each place has one value at most --------------------------------------
 
 
-def _chosen(xp: Any, x: Any, key: Any, values: Any) -> _Chosen | None:
-    """Return what a basic key or a mask selects for each place; None if it selects nothing."""
-    if is_mask(xp, key):
+def _chosen(xp: Any, x: Any, key: Any, values: Any) -> tuple[Any, Any] | None:
+    """Return what a basic key or a mask gives each place, and which places; None if it gives none.
+
+    The values broadcast to the shape of ``x``. The second is None where all places are selected.
+    """
+    if is_mask(key, xp):
         return _masked(xp, x, key, values)
     parts = _parts(without_newaxis(key), x.shape)
     lengths = tuple(len(part) for part in parts if isinstance(part, range))
@@ -112,7 +112,7 @@ def _chosen(xp: Any, x: Any, key: Any, values: Any) -> _Chosen | None:
             hit = ramp == part
         hit = xp.reshape(hit, tuple(length if i == axis else 1 for i in range(x.ndim)))
         where = hit if where is None else where & hit
-    return _Chosen(values, where)
+    return values, where
 
 
 def _without_leading_ones(xp: Any, values: Any, shape: tuple[int, ...]) -> Any:
@@ -134,7 +134,7 @@ def _parts(key: Any, shape: tuple[int, ...]) -> list[range | int]:
         )
     middle = next(i for i, part in enumerate(given) if part is Ellipsis)
     given[middle : middle + 1] = [slice(None)] * (len(shape) - len(given) + 1)
-    parts: list[range | int] = []
+    parts = []
     for axis, (part, length) in enumerate(zip(given, shape, strict=True)):
         try:
             parts.append(range(length)[part])
@@ -145,52 +145,38 @@ def _parts(key: Any, shape: tuple[int, ...]) -> list[range | int]:
     return parts
 
 
-def _masked(xp: Any, x: Any, mask: Any, values: Any) -> _Chosen:
+def _masked(xp: Any, x: Any, mask: Any, values: Any) -> tuple[Any, Any]:
     """Return what a mask of the leading axes selects: the values in the order of its places."""
     rest = x.shape[mask.ndim :]
     where = xp.reshape(mask, (*mask.shape, *(1 for _ in rest)))
     if values.ndim == len(rest) + 1 and values.shape[0] == 1:  # one value for each place
         values = xp.reshape(values, values.shape[1:])
     if values.ndim <= len(rest):
-        return _Chosen(values, where)
+        return values, where
     # A place in the table for what is selected by nothing: values may be none.
     width = math.prod(rest)
     table = xp.reshape(xp.broadcast_to(values, (values.shape[0], *rest)), (-1, width))
     table = xp.concat([xp.zeros_like(xp.reshape(x, (-1, width))[:1, :]), table], axis=0)
     flat = xp.astype(xp.reshape(mask, (-1,)), xp.arange(0).dtype)
     rows = xp.take(table, xp.cumulative_sum(flat, axis=0) * flat, axis=0)
-    return _Chosen(xp.reshape(rows, x.shape), where)
+    return xp.reshape(rows, x.shape), where
 
 
 # -- integer arrays: a place may be named several times ------------------------------------------
 
 
-Rows = Callable[[Any, Any, Any, Any], Any]
-
-
-def _positions(xp: Any, x: Any, key: Any, read: Read) -> Any:
-    """Return which elements a key selects, by the library's own indexing."""
+def _at_positions(backend: Backend, x: Any, key: Any, values: Any, change: Rows) -> Any:
+    """Let a function of rows change the elements of ``x`` that the library's indexing selects."""
+    xp: Any = backend.namespace()
     every = xp.reshape(xp.arange(math.prod(x.shape), device=device_of(x)), x.shape)
-    return read(every, key if isinstance(key, tuple) else (key,))
-
-
-def _at_positions(xp: Any, x: Any, selected: Any, values: Any, change: Rows) -> Any:
-    """Let a function of rows change the selected elements of ``x``."""
+    selected = backend.operator(getitem)(every, key if isinstance(key, tuple) else (key,))
     values = xp.broadcast_to(_without_leading_ones(xp, values, selected.shape), selected.shape)
-    rows = change(
-        xp,
-        xp.reshape(x, (-1, 1)),
-        xp.reshape(selected, (-1,)),
-        xp.reshape(values, (-1, 1)),
-    )
-    return xp.reshape(rows, x.shape)
+    rows, column = xp.reshape(selected, (-1,)), xp.reshape(values, (-1, 1))
+    return xp.reshape(change(xp, xp.reshape(x, (-1, 1)), rows, column), x.shape)
 
 
-def add_rows(xp: Any, into: Any, indices: Any, values: Any) -> Any:
-    """Return ``into`` with row j of ``values`` added to row ``indices[j]``.
-
-    Each row selects its values among all of them, in blocks of rows.
-    """
+def _add_rows(xp: Any, into: Any, indices: Any, values: Any) -> Any:
+    """Return ``into`` with row j of ``values`` added to row ``indices[j]``."""
 
     def add(rows: Any, selects: Any) -> Any:
         selected = xp.where(xp.expand_dims(selects, axis=2), values, xp.zeros_like(values))
@@ -226,6 +212,5 @@ def _in_blocks(
     blocks = []
     for start in range(0, length, height):
         rows = slice(start, min(start + height, length))
-        selects = xp.expand_dims(every[rows], axis=1) == indices
-        blocks.append(change(into[rows, :], selects))
+        blocks.append(change(into[rows, :], xp.expand_dims(every[rows], axis=1) == indices))
     return xp.concat(blocks, axis=0) if len(blocks) > 1 else blocks[0]

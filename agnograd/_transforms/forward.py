@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.reconnect import connected, home_of
 from agnograd._arrays.variable import Variable
 from agnograd._codegen.products import guarded
 from agnograd._engine.run import run_pass
@@ -184,7 +183,8 @@ def _saved_by(node: Node, create_graph: bool) -> list[Any]:
     if saved is None:
         was_freed(node[OP].name)
     saved = node[OP].unpack(saved)
-    return connected(node, saved) if create_graph else _constants(node, saved)
+    domain: Domain = node[OP].domain
+    return domain.connected(node, saved) if create_graph else _constants(node, saved)
 
 
 def _probe(facts: Facts, domain: Domain) -> Variable:
@@ -206,6 +206,6 @@ def _constants(node: Node, values: Sequence[Any]) -> list[Any]:
     return [
         value
         if source is None or value is None or is_python_scalar(value)
-        else (home_of(value, domain) or domain).wrap(value)
+        else (domain.home_of(value) or domain).wrap(value)
         for value, source in zip(values, node[OP].plan.sources, strict=True)
     ]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
-from agnograd._arrays.reconnect import home_of
 from agnograd._arrays.variable import Variable
 from agnograd._graph.calls import Call, Pairs, Plan, Source
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
@@ -194,7 +193,7 @@ def _recorded(
 
 def _source(value: Any, inputs: Sequence[Any], out: Any, domain: Domain) -> Source:
     """Return what a saved value is connected to, when it is needed as a Variable."""
-    home = None if is_python_scalar(value) else home_of(value, domain)
+    home = None if is_python_scalar(value) else domain.home_of(value)
     if home is None:
         return None
     for index, x in enumerate(inputs):

@@ -1,8 +1,11 @@
-"""What users hand in, looked at where it is handed in: an error there says what to change."""
+"""What users hand in, checked where it is handed in: an ArgumentError there says what to change.
+
+``what`` is how a message names the argument, or the function that takes it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Complex, Integral, Real
 from operator import index
 from reprlib import repr as shown
@@ -12,25 +15,13 @@ from agnograd.errors import ArgumentError
 
 
 def callable_in(what: str, f: Any, example: str) -> None:
-    """Check that something is callable.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not; ``example`` shows a call that is right.
-    """
+    """Check that something is callable; ``example`` shows a call that is right."""
     if not callable(f):
         raise ArgumentError(f"{what} takes a function, not {_named(f)}: {example}")
 
 
 def argnums_in(what: str, argnums: Any) -> int | tuple[int, ...]:
-    """Return the positions of arguments as Python's integers, one or a tuple of them.
-
-    Raises
-    ------
-    ArgumentError
-        If they are neither an integer nor a sequence of integers.
-    """
+    """Return the positions of arguments as Python's integers, one or a tuple of them."""
     try:
         if not isinstance(argnums, Sequence):
             return _position(argnums)
@@ -51,13 +42,7 @@ def _position(each: Any) -> int:
 
 
 def flag_in(what: str, flag: Any) -> bool:
-    """Return a flag as Python's boolean.
-
-    Raises
-    ------
-    ArgumentError
-        If it is none: a function that was handed in by mistake would count as true.
-    """
+    """Return a flag as Python's boolean; a function that is handed in by mistake is not true."""
     if flag is True or flag is False:  # most often
         return flag
     if type(flag).__name__ in ("bool", "bool_") or (isinstance(flag, int) and flag in (0, 1)):
@@ -66,38 +51,20 @@ def flag_in(what: str, flag: Any) -> bool:
 
 
 def flags_in(what: str, **flags: Any) -> None:
-    """Check several flags; None is the default of each.
-
-    Raises
-    ------
-    ArgumentError
-        If one of them is not a flag.
-    """
+    """Check several flags; None is the default of each."""
     for name, flag in flags.items():
         if flag is not None:
             flag_in(f"{what}: {name}", flag)
 
 
 def name_in(what: str, name: Any, example: str) -> None:
-    """Check that something is a name.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not a str.
-    """
+    """Check that something is a name, like the example."""
     if not isinstance(name, str):
         raise ArgumentError(f"{what} is {_named(name)}; it must be a name, {example} say")
 
 
 def number_in(what: str, value: Any) -> None:
-    """Check that something is a real number, as Python or NumPy has them.
-
-    Raises
-    ------
-    ArgumentError
-        If it is none.
-    """
+    """Check that something is a real number, as Python or NumPy has them, and no Variable."""
     try:
         if not isinstance(value, bool | str | bytes) and not hasattr(value, "_node"):
             float(value)
@@ -108,13 +75,7 @@ def number_in(what: str, value: Any) -> None:
 
 
 def tuple_in(what: str, args: Any, values: Any, name: str) -> tuple[tuple[Any, ...], Any]:
-    """Return arguments as a tuple, and what belongs to each of them.
-
-    Raises
-    ------
-    ArgumentError
-        If the arguments are in a tuple, and the others are not.
-    """
+    """Return arguments as a tuple, and a tuple of what belongs to each of them."""
     if not isinstance(args, tuple):
         return (args,), (values,)
     if not isinstance(values, tuple | list):
@@ -126,20 +87,21 @@ def tuple_in(what: str, args: Any, values: Any, name: str) -> tuple[tuple[Any, .
 
 
 def pair_from(what: str, result: Any) -> tuple[Any, Any]:
-    """Return what a function gave as a value and what goes with it.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not a pair.
-    """
+    """Return what a function gave as a value and what goes with it."""
     if isinstance(result, tuple | list) and len(result) == 2:
-        value, aux = result
-        return value, aux
+        return result[0], result[1]
     raise ArgumentError(
         f"{what} with has_aux=True needs a function that returns a pair, (value, aux), not "
         f"{_named(result)}: return one, or leave has_aux out"
     )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the known one that is like it, if any."""
+    import difflib  # only errors need it
+
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _named(value: Any) -> str:

@@ -58,18 +58,11 @@ def later(module: str, name: str) -> Any:
 
 
 def function_from(source: str, scope: Mapping[str, Any]) -> FunctionType:
-    """Return the function that a text defines.
+    """Return the function that a ``def`` statement defines, with what it names of a scope.
 
     All text that agnograd writes becomes code here. ``linecache`` gets the text, so that a
-    traceback shows its lines, and ``inspect.getsource`` all of it.
-
-    Parameters
-    ----------
-    source : str
-        A ``def`` statement.
-    scope : mapping
-        What the function finds by name. It keeps only what it names: the garbage collector visits
-        all of its globals, each time.
+    traceback shows its lines, and ``inspect.getsource`` all of it. The function keeps nothing else
+    of the scope: the garbage collector visits all of its globals, each time.
     """
     import linecache  # only with functions to make
 
@@ -117,23 +110,22 @@ def deferred_function(
 ) -> FunctionType:
     """Return a plain function that becomes the one that ``make`` returns when it is called first.
 
-    Parameters
-    ----------
-    name : str
-        The function's name.
-    scope : dict
-        Its globals, to which those of the other one are added.
-    make : callable
-        Returns a function without free variables, of any name.
-    prototype : function
-        One with the parameters of that function, for those who ask for them before it is called.
+    That one, of any name and without free variables, adds its globals to ``scope``, this one's.
+    Until then ``prototype`` tells its parameters.
     """
-    # Two threads may call it first: the one that comes late finds it made.
-    left = [make]
+    left = [make]  # two threads may call it first: the one that comes late finds it made
 
     def become() -> Any:
         for each in left:
-            _replace(function, scope, each())
+            made: Any = each()
+            for key, value in made.__globals__.items():
+                scope.setdefault(key, value)
+            # The code comes last: another thread may call the function at any time.
+            function.__defaults__ = made.__defaults__
+            function.__kwdefaults__ = made.__kwdefaults__
+            function.__code__ = made.__code__
+            with contextlib.suppress(AttributeError):
+                del function.__wrapped__  # type: ignore[attr-defined]
         left.clear()
         return function
 
@@ -141,15 +133,6 @@ def deferred_function(
     function = FunctionType(_CODE.replace(co_name=name, co_qualname=name), scope, name)
     function.__wrapped__ = prototype  # type: ignore[attr-defined]
     return function
-
-
-def _replace(function: Any, scope: dict[str, Any], made: FunctionType) -> None:
-    scope.update((key, value) for key, value in made.__globals__.items() if key not in scope)
-    # The code comes last: another thread may call the function at any time.
-    function.__defaults__ = made.__defaults__
-    function.__kwdefaults__ = made.__kwdefaults__
-    function.__code__ = made.__code__
-    vars(function).pop("__wrapped__", None)
 
 
 _CODE = (lambda *args, **kwargs: _become()(*args, **kwargs)).__code__  # type: ignore[name-defined] # noqa: F821
@@ -203,8 +186,8 @@ def inline(function: F) -> F:
     """Let agnograd write a backend's short function into the ops that call it.
 
     This is a decorator of kernels and pullbacks, for small arrays: it saves a Python call. Global
-    names are looked up when an op is compiled, at its first call. So do not use it for a function
-    whose global names change their values later.
+    names are looked up when an op is compiled, at its first call: their values must not change
+    later.
 
     agnograd writes the function out if it is a plain function of a few lines whose source can be
     read, and if it consists of assignments, conditions, expressions and returns (no loops,
@@ -214,12 +197,7 @@ def inline(function: F) -> F:
     Parameters
     ----------
     function : callable
-        The function.
-
-    Returns
-    -------
-    callable
-        The same function.
+        The function, which is returned as it is.
 
     Examples
     --------

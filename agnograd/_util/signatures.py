@@ -14,14 +14,16 @@ from agnograd.errors import RuleError
 
 # What namespaces have beside ops: constants, dtypes, and the standard's extensions.
 EXTENSIONS = ("linalg", "fft")
+DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "float64", "complex64", "complex128"),
+)
 NO_OPS = frozenset(
-    {
-        *("e", "inf", "nan", "newaxis", "pi", *EXTENSIONS),
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
-    }
+    {"e", "inf", "nan", "newaxis", "pi", *EXTENSIONS, *DTYPES, "float16", "bfloat16"}
 )
 _SPECIAL = frozenset({"__getitem__", "__setitem__"})
+# What is known of an array, ``x_shape`` say, without keeping it.
+FACTS = ("shape", "dtype", "device")
 # What the functions that are written for ops, and rules, know under these names.
 _TAKEN = frozenset(
     {
@@ -32,13 +34,7 @@ _TAKEN = frozenset(
 
 
 def prototype(text: str) -> FunctionType:
-    """Return a function that does nothing, with the parameters of ``sum(x, /, *, axis=None)``.
-
-    Raises
-    ------
-    RuleError
-        If the text is not such a signature.
-    """
+    """Return a function that does nothing, with the parameters of ``sum(x, /, *, axis=None)``."""
     try:
         return _function(text.partition("(")[2])
     except (SyntaxError, NameError) as error:
@@ -76,7 +72,7 @@ def check_parameters(op: str, parameters: Iterable[str], features: Iterable[str]
     ``features`` are what the method that registers the op takes beside rules, such as ``view``.
     """
     parameters = tuple(parameters)
-    facts = {f"{name}_{fact}" for name in parameters for fact in ("shape", "dtype", "device")}
+    facts = {f"{name}_{fact}" for name in parameters for fact in FACTS}
     for name in parameters:
         if name.startswith("_"):
             reason = "begins with an underscore, as agnograd's own names do"

@@ -1,4 +1,7 @@
-"""Pytrees by optree, imported on first use: it takes longer to import than all of agnograd."""
+"""Pytrees by optree, imported on first use: it takes longer to import than all of agnograd.
+
+Most often a tree is one array, which needs no optree.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,62 @@ from types import ModuleType
 from typing import Any
 
 
+class _One:
+    """The structure of a tree that is one leaf: optree's, once more is asked than their number."""
+
+    num_leaves = 1
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # by which C++ would take this for one of its own objects
+            raise AttributeError(name)
+        return getattr(_optree().treespec_leaf(), name)
+
+    def __repr__(self) -> str:
+        return "PyTreeSpec(*)"
+
+    def __reduce__(self) -> str:
+        return "_ONE"  # a copy is the same object
+
+
+_ONE = _One()
+
+
 def _optree() -> ModuleType:
     import optree
 
     return optree
 
 
+def _is_array(tree: Any) -> bool:
+    return hasattr(type(tree), "__dlpack__")
+
+
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """Return the leaves of a pytree and its structure."""
-    found: tuple[list[Any], Any] = _optree().tree_flatten(tree)
-    return found
+    if _is_array(tree):
+        return [tree], _ONE
+    found, structure = _optree().tree_flatten(tree)
+    return found, _ONE if structure.is_leaf() else structure
 
 
 def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
     """Return a pytree of the given structure."""
+    if structure is _ONE:
+        (leaf,) = leaves
+        return leaf
     return _optree().tree_unflatten(structure, leaves)
 
 
 def leaves(tree: Any) -> list[Any]:
     """Return the leaves of a pytree."""
-    found: list[Any] = _optree().tree_leaves(tree)
+    found: list[Any] = [tree] if _is_array(tree) else _optree().tree_leaves(tree)
     return found
 
 
 def map_leaves(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """Return a pytree whose leaves are the function's values at the leaves of others."""
+    if _is_array(tree) and not others:
+        return function(tree)
     return _optree().tree_map(function, tree, *others)
 
 

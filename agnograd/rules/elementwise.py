@@ -170,7 +170,7 @@ def _sign_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
 ops.elementwise("add(x1, x2, /)", x1=1, x2=1)
 ops.elementwise("subtract(x1, x2, /)", x1=1, x2=-1)
 ops.elementwise("multiply(x1, x2, /)", x1=itself("x2"), x2=itself("x1"))
-ops.elementwise("divide(x1, x2, /)", x1=_reciprocal, x2=lambda out, x2: -out / x2)
+ops.elementwise("divide(x1, x2, /)", x1=_reciprocal, x2=lambda out, x2: out / -x2)
 ops.elementwise("negative(x, /)", x=-1, negation=True)
 ops.elementwise("positive(x, /)", x=1)
 ops.elementwise("reciprocal(x, /)", x=lambda out: -out * out)

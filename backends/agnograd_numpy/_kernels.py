@@ -24,9 +24,6 @@ _SUMMED = frozenset(np.dtype(each) for each in "fdFD")
 # Up to how many elements an array is better filled than read without strides.
 _FILLED = 2**11
 
-# How many linear equations are faster solved at once than in two halves.
-_SOLVED = 64
-
 
 @inline
 def broadcast_to(x: Any, /, shape: Any) -> Any:
@@ -120,24 +117,10 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def solve_triangle(x1: Any, x2: Any, /, *, lower: bool = True) -> Any:
-    """Solve by the lower or the upper triangle of matrices, in blocks.
+    """Solve by the lower or the upper triangle of matrices."""
+    from agnograd_numpy._triangular import solve
 
-    NumPy has no function that makes use of zeros. Half of the unknowns need half of the equations,
-    and one product takes them out of the others: for 200 unknowns and as many right-hand sides
-    that takes two thirds of the time, for 400 two fifths, for 800 and one right-hand side a
-    fifteenth. Inverses of the last blocks would take less, and lose digits.
-    """
-    size = x1.shape[-1]
-    if size <= _SOLVED:
-        from agnograd_numpy import _library
-
-        return _library.linalg.solve(np.tril(x1) if lower else np.triu(x1), x2)
-    top, bottom = slice(size // 2), slice(size // 2, None)
-    first, then = (top, bottom) if lower else (bottom, top)
-    found = solve_triangle(x1[..., first, first], x2[..., first, :], lower=lower)
-    rest = x2[..., then, :] - matmul(x1[..., then, first], found)
-    others = solve_triangle(x1[..., then, then], rest, lower=lower)
-    return np.concatenate([found, others] if lower else [others, found], axis=-2)
+    return solve(x1, x2, lower)
 
 
 def solve_adjoint(x1: Any, x2: Any, /) -> Any:

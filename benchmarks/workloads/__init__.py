@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.workloads.attention import attention
 from benchmarks.workloads.case import Case, Workload
 from benchmarks.workloads.convnets import convnet
-from benchmarks.workloads.loops import chain, fan_out, index, oscillator
+from benchmarks.workloads.loops import chain, fan_out, fan_out_of_numbers, index, oscillator
 from benchmarks.workloads.networks import embedding, mlp, recurrent
 from benchmarks.workloads.numerics import convolution, elementwise, gaussian_process, rosenbrock
 from examples.networks import NETWORKS
@@ -46,6 +46,12 @@ WORKLOADS = {
     "fan-out": Workload(
         fan_out,
         "sum of x * c, {constants} constants of {size:,}",
+        full={"constants": 50, "size": 1_000_000},
+        small={"constants": 4, "size": 6},
+    ),
+    "fan-out-numbers": Workload(
+        fan_out_of_numbers,
+        "sum of x * c, {constants} Python numbers c, x of {size:,}",
         full={"constants": 50, "size": 1_000_000},
         small={"constants": 4, "size": 6},
     ),

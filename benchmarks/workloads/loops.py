@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.workloads.case import Case
 
-__all__ = ["chain", "fan_out", "index", "oscillator"]
+__all__ = ["chain", "fan_out", "fan_out_of_numbers", "index", "oscillator"]
 
 
 def chain(rng: np.random.Generator, *, steps: int, size: int) -> Case:
@@ -76,6 +76,27 @@ def fan_out(rng: np.random.Generator, *, constants: int, size: int) -> Case:
     longer = rng.standard_normal(size + constants)
     windows = [longer[i : i + size] for i in range(constants)]
     return Case(value, by_hand, (rng.standard_normal(size),), (windows,))
+
+
+def fan_out_of_numbers(rng: np.random.Generator, *, constants: int, size: int) -> Case:
+    """Return a sum of products of one array with many Python numbers."""
+    numbers = [1.0 + i / constants for i in range(constants)]
+
+    def value(xp: Any, x: Any) -> Any:
+        total: Any = 0.0
+        for c in numbers:
+            total = total + xp.sum(x * c)
+        return total
+
+    def by_hand(x: Any) -> Any:
+        total, gradient = 0.0, np.zeros_like(x)
+        for c in numbers:
+            total += np.sum(x * c)
+        for c in numbers:
+            gradient += c
+        return (gradient,)
+
+    return Case(value, by_hand, (rng.standard_normal(size),))
 
 
 def oscillator(rng: np.random.Generator, *, steps: int) -> Case:

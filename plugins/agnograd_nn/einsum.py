@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from agnograd.errors import PluginError
 from agnograd.extend import OpSet, conjugate_if_complex, device_of
-from agnograd_nn.contraction import contracted, ordered
+from agnograd_nn.contraction import Plan, plan, without_ones
 
 __all__ = ["einsum", "ops"]
 
@@ -15,6 +16,10 @@ __all__ = ["einsum", "ops"]
 ops = OpSet("nn")
 
 Shape = tuple[int, ...]
+
+# How many plans are kept, each for arrays of certain shapes: parsing subscripts and looking for an
+# order takes longer than a contraction of small arrays.
+_KEPT = 1024
 
 
 def _opt_einsum() -> Any:
@@ -27,6 +32,11 @@ def _opt_einsum() -> Any:
     return opt_einsum
 
 
+def _checked(subscripts: object) -> None:
+    if not isinstance(subscripts, str):
+        raise TypeError(f"subscripts are a string such as 'ij,jk->ik', not {subscripts!r}")
+
+
 def _parsed(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str, dict[str, int]]:
     """Return the names of each array's axes, of the result's, and the length of each.
 
@@ -35,8 +45,6 @@ def _parsed(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str, d
     ValueError
         If the subscripts are none, or do not belong to these shapes.
     """
-    if not isinstance(subscripts, str):
-        raise TypeError(f"subscripts are a string such as 'ij,jk->ik', not {subscripts!r}")
     parse = _opt_einsum().parser.parse_einsum_input
     inputs, output, _ = parse((subscripts, *shapes), shapes=True)
     names = inputs.split(",")
@@ -55,12 +63,18 @@ def _parsed(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str, d
     return names, output, lengths
 
 
-def _without_ones(x: Any, names: str, lengths: Mapping[str, int], xp: Any) -> tuple[Any, str]:
-    """Leave out the axes of length 1 whose name has another length elsewhere."""
-    pairs = [(n, i) for n, i in zip(names, x.shape, strict=True) if i == lengths[n]]
-    if len(pairs) == len(names):
-        return x, names
-    return xp.reshape(x, tuple(i for _, i in pairs)), "".join(n for n, _ in pairs)
+@lru_cache(_KEPT)
+def _planned(subscripts: str, shapes: tuple[Shape, ...]) -> Plan:
+    """Plan a contraction: in which order, and what is done to each array and each product."""
+    names, output, lengths = _parsed(subscripts, shapes)
+    operands = [without_ones(*each, lengths) for each in zip(names, shapes, strict=True)]
+    names, reshaped = [each for each, _ in operands], [each for _, each in operands]
+    path: list[tuple[int, ...]] = []
+    if len(names) > 1:
+        sizes = [tuple(lengths[name] for name in each) for each in names]
+        text = f"{','.join(names)}->{output}"
+        path, _ = _opt_einsum().contract_path(text, *sizes, shapes=True)
+    return plan(names, reshaped, output, lengths, path)
 
 
 def einsum(xp: Any, subscripts: str, *arrays: Any) -> Any:
@@ -81,48 +95,69 @@ def einsum(xp: Any, subscripts: str, *arrays: Any) -> Any:
     PluginError
         If opt_einsum is not installed.
     """
-    names, output, lengths = _parsed(subscripts, [each.shape for each in arrays])
-    operands = [_without_ones(*pair, lengths, xp) for pair in zip(arrays, names, strict=True)]
-    if len(operands) == 1:
-        return xp.asarray(ordered(*operands[0], output, xp), copy=True)
-    path, _ = _opt_einsum().contract_path(
-        f"{','.join(each for _, each in operands)}->{output}",
-        *(each.shape for each, _ in operands),
-        shapes=True,
-    )
-    for step in path:
-        taken = [operands.pop(place) for place in sorted(step, reverse=True)]
-        while len(taken) > 1:
-            (x1, names1), (x2, names2) = taken.pop(), taken.pop()
-            outside = {*output, *(name for _, each in (*operands, *taken) for name in each)}
-            kept = "".join(name for name in dict.fromkeys(names1 + names2) if name in outside)
-            kept = kept if operands or taken else output
-            taken.append((contracted(x1, names1, x2, names2, kept, xp), kept))
-        operands += taken
-    return operands[0][0]
+    _checked(subscripts)
+    return _planned(subscripts, tuple([tuple(x.shape) for x in arrays])).of(arrays, xp)
+
+
+class _Gradient(NamedTuple):
+    """How the gradient of one array is made of the cotangent and the other arrays.
+
+    Along axes that no other array and no result has it is constant, and off a diagonal it is 0.
+    """
+
+    subscripts: str  # of the cotangent and of the others
+    others: tuple[tuple[int, Shape | None], ...]  # their places, and shapes that they are given
+    spread: Shape | None  # the shape with 1 for each constant axis
+    whole: Shape | None  # the shape that is broadcast to
+    diagonal: str  # the names of its axes, if one is there twice
+    shape: Shape | None  # the array's shape
+
+
+@lru_cache(_KEPT)
+def _planned_gradients(
+    subscripts: str, shapes: tuple[Shape, ...]
+) -> tuple[tuple[_Gradient, ...], dict[str, int]]:
+    names, output, lengths = _parsed(subscripts, shapes)
+    pairs = [without_ones(*each, lengths) for each in zip(names, shapes, strict=True)]
+    found = []
+    for place, (own, _) in enumerate(pairs):
+        others = [(i, *each) for i, each in enumerate(pairs) if i != place]
+        elsewhere = output + "".join(each for _, each, _ in others)
+        once = "".join(dict.fromkeys(own))
+        known = "".join(name for name in once if name in elsewhere)
+        spread = tuple(lengths[name] if name in known else 1 for name in once)
+        whole = tuple(lengths[name] for name in once)
+        full = tuple(lengths[name] for name in own)
+        found.append(
+            _Gradient(
+                f"{','.join([output, *(each for _, each, _ in others)])}->{known}",
+                tuple((i, shape) for i, _, shape in others),
+                None if known == once else spread,
+                None if known == once else whole,
+                "" if once == own else own,
+                None if shapes[place] == full else shapes[place],
+            )
+        )
+    return tuple(found), lengths
 
 
 def _gradients(
     g: Any, subscripts: str, arrays: Sequence[Any], arrays_shape: Sequence[Shape], xp: Any
 ) -> list[Any]:
-    """Return each array's gradient: the sum of products of the others' conjugates and g.
-
-    Along axes that no other array and no result has it is constant, and off a diagonal it is 0.
-    """
-    names, output, lengths = _parsed(subscripts, arrays_shape)
-    pairs = [_without_ones(*each, lengths, xp) for each in zip(arrays, names, strict=True)]
+    """Return each array's gradient: the sum of products of the others' conjugates and g."""
+    plans, lengths = _planned_gradients(subscripts, tuple([tuple(each) for each in arrays_shape]))
     found = []
-    for place, (_, own) in enumerate(pairs):
-        others = [each for i, each in enumerate(pairs) if i != place]
-        elsewhere = output + "".join(each for _, each in others)
-        once = "".join(dict.fromkeys(own))
-        known = "".join(name for name in once if name in elsewhere)
-        inputs = ",".join([output, *(each for _, each in others)])
-        constants = [conjugate_if_complex(x, xp) for x, _ in others]
-        part = xp.einsum(f"{inputs}->{known}", g, *constants)
-        part = xp.reshape(part, tuple(lengths[name] if name in known else 1 for name in once))
-        part = xp.broadcast_to(part, tuple(lengths[name] for name in once))
-        found.append(xp.reshape(_off_diagonal(part, own, lengths, xp), arrays_shape[place]))
+    for planned in plans:
+        constants = []
+        for place, shape in planned.others:
+            x = conjugate_if_complex(arrays[place], xp)
+            constants.append(x if shape is None else xp.reshape(x, shape))
+        part = xp.einsum(planned.subscripts, g, *constants)
+        if planned.spread is not None:
+            part = xp.broadcast_to(xp.reshape(part, planned.spread), planned.whole)
+        if planned.diagonal:
+            part = _off_diagonal(part, planned.diagonal, lengths, xp)
+        found.append(part if planned.shape is None else xp.reshape(part, planned.shape))
     return found
 
 

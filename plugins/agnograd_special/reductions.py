@@ -33,6 +33,31 @@ def _checked_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     return reduced_axes(axis, rank)
 
 
+def _check_real(xp: Any, *values: Any) -> None:
+    if any(is_complex(each.dtype, xp) for each in values if hasattr(each, "dtype")):
+        raise UnsupportedArrayError(
+            "special.logsumexp is of real arrays, and was given complex ones: take xp.log(xp.sum("
+            "xp.exp(x))), or the real parts"
+        )
+
+
+def _log_sum_exp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """Compute the logarithm of the sum of exponentials along axes, without weights."""
+    _check_real(xp, x)
+    (x,) = floats(xp, x)
+    axes, dtype = _checked_axes(axis, x.ndim), x.dtype
+    x = xp.astype(x, _wide(x, axis, xp), copy=False)
+    if 0 in (x.shape[each] for each in axes):
+        return xp.sum(x, axis=axes, keepdims=keepdims) - math.inf
+    top = xp.max(x, axis=axes, keepdims=True)
+    is_top = x == top
+    ties = xp.sum(xp.astype(is_top, x.dtype), axis=axes, keepdims=True)
+    # Where the largest is infinite, its difference to itself is undefined, and not used.
+    rest = xp.sum(xp.where(is_top, 0.0, xp.exp(x - top)), axis=axes, keepdims=True)
+    log = xp.astype(xp.log1p(rest / ties) + xp.log(ties) + top, dtype, copy=False)
+    return log if keepdims else xp.squeeze(log, axis=axes)
+
+
 def _log_abs_sum_exp(
     xp: Any, x: Any, b: Any, /, *, axis: Axis = None, keepdims: bool = False
 ) -> tuple[Any, Any]:
@@ -42,11 +67,7 @@ def _log_abs_sum_exp(
     counts (Blanchard, Higham and Higham, "Accurately computing the log-sum-exp and softmax
     functions", 2021, equation 2.6).
     """
-    if any(is_complex(each.dtype, xp) for each in (x, b) if hasattr(each, "dtype")):
-        raise UnsupportedArrayError(
-            "special.logsumexp is of real arrays, and was given complex ones: take xp.log(xp.sum("
-            "xp.exp(x))), or the real parts"
-        )
+    _check_real(xp, x, b)
     if b is None:
         (x,) = floats(xp, x)
         b = xp.ones_like(x)
@@ -76,27 +97,39 @@ def _log_abs_sum_exp(
     return (log, sign) if keepdims else (_dropped(log, axis, xp), _dropped(sign, axis, xp))
 
 
-def _shares(x: Any, b: Any, out: Any, axis: Axis, xp: Any) -> Any:
-    """Return ``exp(x)`` divided by the sum; 0 where the sum is 0 by its weights.
+def _without_infinities(x: Any, log: Any, xp: Any) -> Any:
+    """Return exponents that share as x does, where the logarithm of the sum is infinite.
 
-    Infinite exponents share equally, those of minus infinity where there are no others. The
-    logarithm of the sum itself is rounded: where it is large, its difference to x has no right
-    digit.
+    Infinite exponents share equally, and so do those of minus infinity where there are no others.
     """
-    if b is not None:
-        x, b = xp.broadcast_arrays(x, b)
+    infinite = xp.where(x == math.inf, xp.zeros_like(x), -math.inf)
+    return xp.where(log == -math.inf, 0.0, xp.where(log == math.inf, infinite, x))
+
+
+def _log_sum_exp_x(g: Any, x: Any, out: Any, axis: Axis, xp: Any) -> Any:
+    """Return the softmax, times g.
+
+    The logarithm of the sum itself is rounded: where it is large, its difference to x has no right
+    digit. Of log_softmax all derivatives keep their digits.
+    """
+    if 0 in x.shape:
+        return xp.zeros_like(x)
+    x = _without_infinities(x, keep_axes(out, x.shape, axis, xp), xp)
+    x = xp.astype(x, _wide(x, axis, xp), copy=False)
+    shares = xp.exp(xp.special.log_softmax(x, axis=reduced_axes(axis, x.ndim)))
+    return keep_axes(g, shares.shape, axis, xp) * shares
+
+
+def _shares(x: Any, b: Any, out: Any, axis: Axis, xp: Any) -> Any:
+    """Return ``exp(x)`` divided by the weighted sum; 0 where the sum is 0 by its weights."""
+    x, b = xp.broadcast_arrays(x, xp.ones_like(x) if b is None else b)
     if 0 in x.shape:
         return xp.zeros_like(x)
     log = keep_axes(out[0], x.shape, axis, xp)
-    infinite = xp.where(x == math.inf, xp.zeros_like(x), -math.inf)
-    x = xp.where(log == math.inf, infinite, x)
     nothing = log == -math.inf
-    if b is not None:
-        weighed = xp.where(b == 0.0, -math.inf, x)
-        tied = xp.max(weighed, axis=axis, keepdims=True) == -math.inf
-    x = xp.astype(xp.where(nothing, 0.0, x), _wide(x, axis, xp), copy=False)
-    if b is None:  # of which all derivatives keep their digits
-        return xp.exp(xp.special.log_softmax(x, axis=reduced_axes(axis, x.ndim)))
+    weighed = xp.where(b == 0.0, -math.inf, x)
+    tied = xp.max(weighed, axis=axis, keepdims=True) == -math.inf
+    x = xp.astype(_without_infinities(x, log, xp), _wide(x, axis, xp), copy=False)
     fixed = x.detach() if is_tracked(x) else x
     top = xp.max(xp.where(b == 0.0, -math.inf, fixed), axis=axis, keepdims=True)
     powers = xp.exp(x - xp.where(xp.isfinite(top), top, 0.0))
@@ -127,6 +160,11 @@ def _log_abs_sum_exp_b(g: Any, x: Any, b: Any, out: Any, axis: Axis, xp: Any) ->
     return keep_axes(g[0], shares.shape, axis, xp) * shares
 
 
+ops.vjp(
+    "special.log_sum_exp(x, /, *, axis=None, keepdims=False)",
+    x=_log_sum_exp_x,
+    forward=by_formula("log_sum_exp", _log_sum_exp),
+)
 ops.vjp(
     "special.log_abs_sum_exp(x, b=None, /, *, axis=None, keepdims=False)",
     x=_log_abs_sum_exp_x,
@@ -160,6 +198,8 @@ def _logsumexp(
         Whether to return the logarithm of the sum's absolute value, and its sign; otherwise the
         result is NaN where the sum is negative.
     """
+    if b is None and not return_sign:
+        return xp.special.log_sum_exp(a, axis=axis, keepdims=keepdims)
     log, sign = xp.special.log_abs_sum_exp(a, b, axis=axis, keepdims=keepdims)
     if return_sign:
         return log, sign

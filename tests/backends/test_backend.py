@@ -127,6 +127,12 @@ def test_immutable_arrays_are_added_and_written_to_by_selection(backend, key):
     np.testing.assert_array_equal(host(x), np.arange(12.0).reshape(3, 4))
 
 
+def test_put_is_the_backends_own_set_where_arrays_are_immutable(monkeypatch):
+    by_default = by_selection(backend_named("numpy"))
+    monkeypatch.setattr(type(by_default), "set", lambda self, x, key, value: (key, value))
+    assert by_default.put(np.ones(3), 1, 9.0) == (1, 9.0)
+
+
 def listed(xp, numbers):
     """Return NumPy's array as one of a library that takes none of NumPy's."""
     if not numbers.size:

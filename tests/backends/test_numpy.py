@@ -13,7 +13,7 @@ import agnograd as ag
 from agnograd._plugins.op_sets import registered_in
 from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import Deferred
-from agnograd_numpy import NumpyBackend, _library
+from agnograd_numpy import NumpyBackend, _library, _triangular
 
 # NumPy's own take what the standard says, and array-api-compat calls them.
 CREATION = {
@@ -80,7 +80,11 @@ KERNELS = NumpyBackend().kernels()
         ((70, 70), (2, 70, 4)),
     ],
 )
-def test_triangular_equations_are_solved_in_blocks(one, other, lower, dtype):
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("scipy", [True, False])
+def test_triangular_equations_are_solved(one, other, lower, dtype, layout, scipy, monkeypatch):
+    if not scipy:  # as if it were not installed
+        monkeypatch.setattr(_triangular, "_solvers", dict)
     rng = np.random.default_rng(0)
     x1 = (rng.standard_normal(one) / one[-1] + 2 * np.eye(one[-1])).astype(dtype)
     x2 = rng.standard_normal(other).astype(dtype)
@@ -88,6 +92,7 @@ def test_triangular_equations_are_solved_in_blocks(one, other, lower, dtype):
         x1, x2 = x1 * np.asarray(1 + 0.5j, dtype=dtype), x2 * np.asarray(1 - 2j, dtype=dtype)
     triangle = np.tril(x1) if lower else np.triu(x1)
     x1 = np.where(triangle == 0, np.nan, x1).astype(dtype)  # what is beyond it is not read
+    x1, x2 = (np.copy(each, order=layout) for each in (x1, x2))
     found = KERNELS["linalg.solve_triangle"](x1, x2, lower=lower)
     wanted = compat.linalg.solve(triangle, x2)
     assert found.dtype == wanted.dtype
@@ -95,7 +100,10 @@ def test_triangular_equations_are_solved_in_blocks(one, other, lower, dtype):
     np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
 
 
-def test_a_singular_triangle_is_an_error():
+@pytest.mark.parametrize("scipy", [True, False])
+def test_a_singular_triangle_is_an_error(scipy, monkeypatch):
+    if not scipy:
+        monkeypatch.setattr(_triangular, "_solvers", dict)
     x = np.eye(200)
     x[150, 150] = 0.0
     with pytest.raises(np.linalg.LinAlgError, match="Singular"):

@@ -59,6 +59,7 @@ def test_a_missing_peer_is_left_out_and_the_others_are_measured():
 def test_a_peer_that_does_not_load_is_a_failure():
     comparison = compare(plan("peers.broken"))
     assert comparison.left_out == []
+    assert comparison.absent == ["peers.broken"]
     assert comparison.failures == ["peers.broken: RuntimeError: not with this NumPy"]
 
 
@@ -92,7 +93,7 @@ def test_a_failure_between_rounds_is_reported():
 
 @pytest.mark.usefixtures("peers")
 def test_a_child_that_dies_is_reported_with_its_last_words():
-    comparison = compare(plan("peers.crashing"))
+    comparison = compare(plan("peers.crashing", fresh=False))
     assert comparison.failures == [
         "chain: peers.crashing: its process ended with status 7: out of everything"
     ]

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import measuring
 from benchmarks.backends import PAIRS
+from benchmarks.children import Child
+from benchmarks.cold import PROGRAMS, STAGES
 from benchmarks.growth import SHAPES
 from benchmarks.hooks import PLUGINS
 from benchmarks.imports import STATEMENTS
@@ -42,8 +45,10 @@ def test_a_quick_comparison_with_json_and_a_chart(tmp_path):
     assert found["implementations"]["agnograd"]["python"] == platform.python_version()
     assert list(found["runs"]) == list(found["titles"]) == list(WORKLOADS)
     for runs in found["runs"].values():
-        assert list(runs) == ["hand", "agnograd"]
+        assert list(runs) == ["hand", "agnograd", "agnograd_backward"]
         for each in runs.values():
+            if each["lacks"]:  # backward computes no products with Hessians
+                continue
             assert isinstance(each["first"], float)
             assert isinstance(each["ratio"], float)
             assert each["rounds"] == [each["seconds"]]
@@ -97,6 +102,7 @@ def test_some_workloads_by_an_interpreter_of_their_own(tmp_path):
         (("--python", "torch"), "'torch' is not NAME=PATH with the path of a Python"),
         (("--python", f"torch={sys.executable}"), "--python names torch, which --against does not"),
         (("memory", "--against", "torch"), "the arrays of torch are not NumPy's"),
+        (("cold", "--against", "mygrad"), "there is no cold start of mygrad; possible: agnograd,"),
     ],
 )
 def test_unknown_names_are_answered(arguments, message):
@@ -158,6 +164,33 @@ def test_least(tmp_path):
     ratios = json.loads(data.read_text())["ratios"]
     assert list(ratios) == ["none", *PROMISES, "agnograd"]
     assert all(ratio > 0 for ratio in ratios.values())
+
+
+def test_cold(tmp_path):
+    data = tmp_path / "found.json"
+    done = run("cold", "--rounds", "1", "--against", "autograd,jax,torch", "--json", str(data))
+    found = json.loads(data.read_text())["milliseconds"]
+    for name in PROGRAMS:
+        there = importlib.util.find_spec(name) is not None
+        assert (f"{name} is left out: No module named" in done.stdout) != there
+        assert (name in found) == there
+    for each in found.values():
+        assert list(each) == list(STAGES)
+        assert all(took >= 0.0 for took in each.values())
+
+
+def test_each_workload_gets_processes_of_its_own(monkeypatch):
+    started = []
+    monkeypatch.setattr(
+        measuring, "Child", lambda name, *rest: started.append(name) or Child(name, *rest)
+    )
+    quick = {"workloads": ("chain", "index"), "sizes": "small", "rounds": 1, "budget": 0.0}
+    found = measuring.compare(measuring.Plan(**quick))
+    assert list(found.runs) == ["chain", "index"]
+    assert started == ["hand", "agnograd"] * 2
+    started.clear()
+    measuring.compare(measuring.Plan(fresh=False, **quick))
+    assert started == ["hand", "agnograd"]
 
 
 def test_imports(tmp_path):

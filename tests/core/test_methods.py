@@ -61,7 +61,7 @@ CALLS = {
     "searchsorted": [lambda x: x.ravel()[:2].searchsorted([0.0])],
     "squeeze": [lambda x: x[:1, :].squeeze(), lambda x: x[None, ...].squeeze(0)],
     "std": [lambda x: x.std(ddof=1), lambda x: x.std(0, keepdims=True)],
-    "sum": [lambda x: x.sum(), lambda x: x.sum((0, 1)), lambda x: x.sum(1, None, None)],
+    "sum": [lambda x: x.sum(), lambda x: x.sum((0, 1)), lambda x: x.sum(1, None, None, True)],
     "swapaxes": [lambda x: x.swapaxes(0, 1)],
     "take": [lambda x: x.take([0, -1], axis=1), lambda x: x.take(3)],
     "tolist": [lambda x: x.tolist(), lambda x: x[0, 0].tolist()],

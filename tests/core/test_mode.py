@@ -49,6 +49,19 @@ def test_as_a_decorator_with_and_without_parentheses():
     assert recorded()
 
 
+def test_a_decorated_function_may_have_parameters_of_any_name():
+    @ag.no_grad
+    def plain(state, function):
+        return state, function, ag.is_grad_enabled()
+
+    @ag.no_grad
+    async def later(state, function):
+        return plain(state, function)
+
+    assert plain(function=2, state=1) == (1, 2, False)
+    assert asyncio.run(later(function=2, state=1)) == (1, 2, False)
+
+
 def test_one_object_can_be_entered_again_and_again():
     state = ag.no_grad()
     with state:

@@ -13,7 +13,9 @@ from agnograd.extend import hookimpl
 xp = ag.namespace("numpy")
 
 OPS: dict[str, Op] = {
-    name: op for name, (op, _) in registered().items() if op.combines_two and "." not in name
+    name: op
+    for name, (op, _) in registered().items()
+    if len(op.arrays) == 2 and op.rules and op.broadcasts and "." not in name
 }
 PAIRS = {
     "elements": (np.float64(0.7), np.float64(1.9)),

@@ -5,6 +5,7 @@ import importlib
 import sys
 
 import numpy as np
+import opt_einsum
 import pytest
 
 import agnograd as ag
@@ -283,6 +284,25 @@ def test_einsum_gives_what_numpys_does(xp, subscripts, shapes):
     ag.check_grad(lambda *args: xp.einsum(subscripts, *args), *given, order=1)
 
 
+def test_einsum_looks_for_an_order_once_for_arrays_of_the_same_shapes(monkeypatch):
+    searched = []
+    found = opt_einsum.contract_path
+    monkeypatch.setattr(
+        opt_einsum, "contract_path", lambda *args, **kw: searched.append(1) or found(*args, **kw)
+    )
+    gradient = ag.grad(lambda x, y: xp.sum(xp.einsum("pq,qr,rp->p", x, y, y)), (0, 1))
+    xp = ag.namespace("numpy")
+    x, y = np.ones((7, 7)), np.full((7, 7), 2.0)
+    gradient(x, y)
+    times = len(searched)
+    assert times > 0
+    for _ in range(3):
+        gradient(x, y)
+    assert len(searched) == times
+    gradient(np.ones((5, 5)), np.ones((5, 5)))
+    assert len(searched) == 2 * times
+
+
 def test_einsum_copies_what_it_does_not_change():
     xp, x = ag.namespace("numpy"), np.ones((2, 2))
     out = xp.einsum("ij->ij", x)
@@ -365,7 +385,7 @@ def test_wrong_subscripts_are_errors(xp, subscripts, shapes, error, message):
 def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "opt_einsum", None)
     with pytest.raises(PluginError, match=r"pip install 'agnograd\[nn\]'"):
-        ag.namespace("numpy").einsum("ij->ji", np.ones((2, 3)))
+        ag.namespace("numpy").einsum("ij->ji", np.ones((2, 31)))  # for which none is planned
 
 
 # -- under a compiler -----------------------------------------------------------------------------

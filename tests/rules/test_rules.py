@@ -80,6 +80,7 @@ def by_scipy(name, x, *args, **options):
     if name == "log_abs_sum_exp":
         options |= dict(zip(("b",), args, strict=False)) | {"return_sign": True}
         return scipy.special.logsumexp(x, **options)
+    name = "logsumexp" if name == "log_sum_exp" else name
     return getattr(scipy.special, name)(x, *args, **options)
 
 

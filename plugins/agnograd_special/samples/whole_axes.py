@@ -3,6 +3,12 @@
 from agnograd.extend import Sample, array
 
 samples = [
+    Sample("special.log_sum_exp", array(2, 3)),
+    Sample("special.log_sum_exp", array(2, 3), axis=1, keepdims=True),
+    Sample("special.log_sum_exp", array(2, 3, layout="transposed"), axis=(0, 1)),
+    Sample("special.log_sum_exp", array(values=[1000.0, 999.0, 0.0])),
+    Sample("special.log_sum_exp", array(2, dtype="float32"), order=1),
+    Sample("special.log_sum_exp", array()),
     Sample("special.log_abs_sum_exp", array(2, 3)),
     Sample("special.log_abs_sum_exp", array(2, 3), axis=1, keepdims=True),
     Sample("special.log_abs_sum_exp", array(2, 3), array(3, low=-1.0, high=1.0), axis=-1),

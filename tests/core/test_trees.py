@@ -1,0 +1,34 @@
+"""Pytrees: one array is a tree without optree, and the same structure as any other leaf."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd._util.trees import flatten, leaves, map_leaves, unflatten
+
+
+def test_all_single_leaves_have_one_structure():
+    x = np.ones(2)
+    (found,), structure = flatten(x)
+    assert found is x
+    assert structure.num_leaves == 1
+    for other in (ag.Variable(x), 1.0, np.float64(1.0), "text"):
+        assert flatten(other)[1] == structure
+        assert leaves(other)[0] is other
+    assert flatten((x,))[1] != structure
+    assert flatten(None)[1] != structure
+    assert unflatten(structure, iter([x])) is x
+    with pytest.raises(ValueError, match="too many values"):
+        unflatten(structure, [x, x])
+    assert map_leaves(lambda leaf: leaf + 1, x).tolist() == [2.0, 2.0]
+    assert copy.deepcopy(structure) is structure
+    assert pickle.loads(pickle.dumps(structure)) is structure
+
+
+def test_a_number_fits_the_value_of_one_array():
+    xp = ag.namespace("numpy")
+    _, pullback = ag.vjp(lambda x: xp.sum(x * x), np.ones(2))
+    assert pullback(2.0)[0].tolist() == [4.0, 4.0]
