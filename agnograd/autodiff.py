@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agnograd._arrays.variable import Variable
-from agnograd._engine.commit import gradients, run_backward
-from agnograd._engine.ends import listed, pairs_of
+from agnograd._engine.ends import gradients, listed, pairs_of, run_backward
 from agnograd._graph.inspection import Graph, graph_of
 from agnograd._util.checks import flags_in
 

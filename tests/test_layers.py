@@ -34,11 +34,11 @@ NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend", "Form", "Node"}
 BUDGETS = {
     "_util": 570,
     "_ops": 880,
-    "_plugins": 1640,
-    "_graph": 950,
+    "_plugins": 1660,
+    "_graph": 680,
     "_hooks": 900,
-    "_engine": 1800,
-    "_codegen": 1300,
+    "_engine": 1330,
+    "_codegen": 1370,
     "_arrays": 2470,
     "_transforms": 2660,
     "_cli": 430,
@@ -128,6 +128,11 @@ def test_layers_keep_to_their_budgets(layer):
     assert not crumbs, f"too small for a file of their own: {', '.join(crumbs)}"
     assert max(sizes.values()) <= 400, listed
     assert len(sizes) - 1 <= 14, listed
+
+
+def test_what_tells_how_a_gradient_is_computed_can_be_read_in_an_afternoon():
+    paths = [path for layer in ("_graph", "_engine") for path in (CORE / layer).glob("*.py")]
+    assert sum(len(path.read_text().splitlines()) for path in paths) <= 2000
 
 
 def test_no_two_classes_of_the_core_have_one_name():

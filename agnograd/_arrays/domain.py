@@ -177,7 +177,7 @@ class Domain:
         needs under ``create_graph``. What a gradient manager, or a pullback, takes for constants is
         connected to nothing, whatever it was computed from.
         """
-        mode, sources = current_mode(), node[OP].sources
+        mode, sources = current_mode(), node[OP].plan.sources
         if mode is not None and mode.kept is not None and not any(mode.kept(node, *edges_of(node))):
             return [
                 value

@@ -293,7 +293,7 @@ class Variable(Methods):
         FreedGraphError
             If an earlier pass freed the graph.
         """
-        later("agnograd._engine.commit", "run_backward")(
+        later("agnograd._engine.ends", "run_backward")(
             [(self, gradient)],
             retain_graph=retain_graph,
             create_graph=create_graph,

@@ -199,7 +199,7 @@ def write(x: Variable, key: Any, value: Any) -> Variable:
 
     It is written in place, when the result takes the place of ``x``, if ``x`` is all that refers to
     its array: then neither the graph, nor a view, nor the user needs it as it was, and none may
-    come to need it (``agnograd._engine.products``). A hook may yet fail, and let the write have no
+    come to need it (``agnograd._codegen.products``). A hook may yet fail, and let the write have no
     effect: then it is a copy, too.
     """
     mode, domain = current_mode(), x._domain

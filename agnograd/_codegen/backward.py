@@ -105,7 +105,7 @@ def backward_source(op: Op, manner: Manner, pullbacks: Pullbacks) -> str:
     return "\n".join([*filled(_BACKWARD, **_names(op), gradients=gradients, pairs=pairs), ""])
 
 
-def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> str:
+def step_source(op: Op, pullbacks: Pullbacks, looks: bool) -> str:
     """Write ``(g, node, gradients, arrivals, keep) -> edge or None``.
 
     The gradients go to where the edges' gradients arrive, only of raw arrays. The first edge that
@@ -114,26 +114,23 @@ def step_source(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> st
     """
     several = len(op.differentiable) > 1
     arrival = [] if several or op.sequence else _arrival(op, op.differentiable[0], looks)
-    handed_on = _handed_on(op, manner, pullbacks, looks)
+    handed_on = _handed_on(op, pullbacks, looks)
     # As agnograd._graph.nodes.forget, for a known op. Numbers, shapes, dtypes and the like stay:
     # nobody reads them, and they are not arrays.
     small = {"match"} | {f"{name}_{what}" for name in op.arrays for what in ("shape", "dtype")}
     saved = [] if op.of_numbers else [saved.name for saved in saved_values(op)]
     places = [f"node[{place}]" for place, name in enumerate(saved, FIRST) if name not in small]
-    head, *body = filled(
+    lines = filled(
         _STEP,
         **_names(op),
-        gradients=handed_on if several else _gradients(op, manner, pullbacks),
+        gradients=handed_on if several else _gradients(op, "plain", pullbacks),
         sequence=op.sequence,
         numbers=op.of_numbers,
         emptied=" = ".join(places),
         arrival=arrival,
         returned="_first" if several else "None",
     )
-    computes = any(rule.function not in (1, -1) for rule in op.rules.values())
-    if manner == "guarded" and computes:  # what is not finite, of elements that are left out
-        body = ["    with _quiet():", *indented(body)]
-    return "\n".join([head, *body, ""])
+    return "\n".join([*lines, ""])
 
 
 def _names(op: Op) -> dict[str, Any]:
@@ -143,21 +140,21 @@ def _names(op: Op) -> dict[str, Any]:
     return {"name": op.name.rpartition(".")[2].strip("_"), "unpacked": unpacked}
 
 
-def _handed_on(op: Op, manner: Manner, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
+def _handed_on(op: Op, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
     """Compute the gradients of several inputs, and hand each on at once."""
-    yield from _conjugated(op, manner, pullbacks)
+    yield from _conjugated(op, "plain", pullbacks)
     yield "_first = None"
     if op.product and not pullbacks:  # whose results may be shared
         # The two gradients of x * x are the same, and are added up here.
         one, other = op.differentiable
         yield f"if _{one}_edge is _{other}_edge and {one} is {other}:"
-        yield from indented(_gradient(op, one, manner, {}))
+        yield from indented(_gradient(op, one, "plain", {}))
         yield f"    _{one}_grad += _{one}_grad"  # a new array, which nothing else refers to
         yield from indented(_arrival(op, one, looks=False))
         yield f"    _{one}_edge = _{other}_edge = None"
     for number, name in enumerate(op.differentiable):
         edge = f"_{name}_edge"
-        lines = [*_gradient(op, name, manner, pullbacks), *_arrival(op, name, looks)]
+        lines = [*_gradient(op, name, "plain", pullbacks), *_arrival(op, name, looks)]
         if name in op.stacks:
             shared = f"_{name}_shared, {op.differentiable[1 - number]}, g"
             take = f"gradients[_rank].take({shared})"

@@ -16,13 +16,14 @@ from heapq import heappush
 from inspect import signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from agnograd._codegen.backward import Manner, backward_source, multiplies, step_source, works
 from agnograd._codegen.forward import Form, arguments, forward_source, indented
 from agnograd._codegen.inline import written_out
+from agnograd._codegen.products import guarded, lean
 from agnograd._engine.pending import Products, Shared
-from agnograd._engine.products import guarded, lean, reference
-from agnograd._graph.calls import SharedCall
+from agnograd._graph.calls import Call, Plan
 from agnograd._graph.nodes import FIRST, UNWATCHED, Leaf, Node, ranks
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import SCALAR_TYPES, fit, fit_each, mismatch
@@ -61,7 +62,7 @@ _SHARED = {
     "_partial": partial,
     "_push": heappush,
     "_ranks": ranks,
-    "_reference": reference,
+    "_reference": ref,
     "_scalars": SCALAR_TYPES,
     "_type": type,
 }
@@ -82,12 +83,11 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
             "_count": domain.count,
             "_domain": domain,
             "_float64": domain.dtype_or_none("float64"),
-            "_guarded": partial(guarded, domain.raw),
+            "_guarded": partial(guarded, domain),
             "_inexact": domain.inexact_dtypes,
             "_kernel": kernel,
             "_large": domain.large,
             "_plain": domain.plain_types,
-            "_quiet": domain.backend.quiet,
             "_raw": domain.raw,
             "_viewable": domain.viewable_types,
             "_view": partial(domain.view if op.outputs == "one" else domain.views, op),
@@ -101,47 +101,51 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         scope["_of_numbers"] = _call(op._replace(of_numbers=True), domain, dict(scope))
     call = _call(op, domain, scope)
     if op.reads:
-        scope |= {"_reading": call.reading(), "_reading_leaf": call.reading_leaf()}
+        scope["_reading"] = call.variant("reading", reads=True, turn=False)
+        scope["_reading_leaf"] = call.reading_leaf()
     computed = written_out(kernel, arguments(op), "_out", "_kernel", scope)
     return function_from(forward_source(op, form, computed, numbers), scope)
 
 
-def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> SharedCall:
+def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> Call:
     """Return what nodes know of an op, whose functions are compiled in this scope."""
-    call = scope["_call"] = SharedCall(op.name, op.chapter, domain)
-    call.optional = op.outputs == "optional"
-    call.negates = op.negation
-    call.works = works(op)
+    call = scope["_call"] = Call(op.name, op.chapter, domain)
+    compiled = call.compiled
+    compiled.optional = op.outputs == "optional"
+    compiled.negates = op.negation
+    compiled.works = works(op)
+    compiled.guards = multiplies(op)
     if op.status == "missing":
-        call.backward = call.guarded = missing(op, domain)
+        compiled.backward = compiled.guarded = missing(op, domain)
     elif op.rules:
         saved = saved_values(op)
-        call.saves([each.name for each in saved], [each.source for each in saved])
+        names = tuple(each.name for each in saved)
+        masks = _masks(op, names) if op.masks else None
+        call.saves(Plan(names, tuple(each.source for each in saved), masks))
         _compile_when_called(call, op, scope)
         if op.accumulate is not None:
-            call.add = _bound(op.accumulate, domain, call.saved_names)
+            compiled.add = _bound(op.accumulate, domain, names)
         if op.overwrite is not None:
-            call.overwrite = _bound(op.overwrite, domain, call.saved_names)
-        if op.masks:
-            call.masks = _masks(op, call.saved_names)
-    if op.differentiable:
-        call.freed = call.when_freed()
-        scope["_freed"] = call.freed[0]
+            compiled.overwrite = _bound(op.overwrite, domain, names)
+    call.share()
+    scope["_freed"] = call.when_freed()[0]
     return call
 
 
-def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> None:
+def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
     """Give a call its backward functions, each of which is compiled when it is called first."""
 
     def put(attribute: str, source: Callable[[], str]) -> None:
+        holder = call if attribute == "step" else call.compiled
+
         @cache
         def compiled() -> Callable[..., Any]:
             function = function_from(source(), scope)
             function.__defaults__ = (call.domain.raw,)
-            call.becomes(attribute, function)
+            setattr(holder, attribute, function)
             return function
 
-        setattr(call, attribute, lambda *arguments: compiled()(*arguments))
+        setattr(holder, attribute, lambda *arguments: compiled()(*arguments))
 
     own = _pullbacks(op, call, scope)
     # Backends know only raw arrays; under `create_graph` there are others.
@@ -149,25 +153,22 @@ def _compile_when_called(call: SharedCall, op: Op, scope: dict[str, Any]) -> Non
     guarded: Manner = "guarded" if multiplies(op) else "plain"
     put("backward", lambda: backward_source(op, "plain", called))
     put("guarded", lambda: backward_source(op, guarded, {}))
-    if call.works is not None:
+    if call.compiled.works is not None:
         put("of_ones", lambda: backward_source(op, "ones", called))
     if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
-        put("step", lambda: _step_source(op, "plain", own, call, scope))
-        put("guarded_step", lambda: _step_source(op, "guarded", {}, call, scope))
+        put("step", lambda: _step_source(op, own, call, scope))
 
 
-def _step_source(
-    op: Op, manner: Manner, own: Mapping[str, str], call: SharedCall, scope: dict[str, Any]
-) -> str:
+def _step_source(op: Op, own: Mapping[str, str], call: Call, scope: dict[str, Any]) -> str:
     scope["xp"] = call.domain.raw
-    scope |= {f"_{name}_shared": _shared(op, name, call.saved_names) for name in op.stacks}
+    scope |= {f"_{name}_shared": _shared(op, name, call.plan.names) for name in op.stacks}
     # A small cotangent may become a large gradient. That of a product of small matrices may, too,
     # but they are too fast to look at what they give.
     kinds = {rule.kind for rule in op.rules.values()}
     looks = call.domain.large is not None and bool(kinds & {"linear", "vjp"})
     scope["_Products"] = Products
     pullbacks = {name: partial(_written, scope, name, given) for name, given in own.items()}
-    return step_source(op, manner, pullbacks, looks)
+    return step_source(op, pullbacks, looks)
 
 
 def _called(name: str, given: str, otherwise: list[str]) -> list[str]:
@@ -193,7 +194,7 @@ def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:
     return Shared(op.name, number, place, op.stacks[name])
 
 
-def _pullbacks(op: Op, call: SharedCall, scope: dict[str, Any]) -> dict[str, str]:
+def _pullbacks(op: Op, call: Call, scope: dict[str, Any]) -> dict[str, str]:
     """Put a backend's own functions for rules into the scope; return their arguments by input."""
     backend = call.domain.backend
     functions, found = backend.pullbacks().get(op.name, {}), {}

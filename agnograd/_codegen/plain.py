@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from inspect import BoundArguments, getdoc
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from agnograd._codegen.forward import OPERANDS, STRUCTURE, Form
 from agnograd._codegen.functions import missing
-from agnograd._engine.products import guarded
-from agnograd._graph.calls import Call, Pairs, SharedCall
+from agnograd._codegen.products import guarded
+from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import fit, fit_each, mismatch
@@ -53,7 +53,7 @@ def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Cal
 
 
 def _apply(
-    op: Op, call: SharedCall, compute: Callable[[], Any], form: Form, values: dict[str, Any]
+    op: Op, call: Call, compute: Callable[[], Any], form: Form, values: dict[str, Any]
 ) -> Any:
     """Compute an op, on raw arrays in place of the values, and record it if an input has a node."""
     domain, base = call.domain, values[op.sequence or "x"] if op.view is not None else None
@@ -73,7 +73,7 @@ def _apply(
     if form in ("reflected", "ufunc") and type(values["x1"]) is complex:
         values["x2"] = domain.backend.array(values["x2"])  # which would answer as Python does
     options = {name: values[name] for name in op.options}
-    state, made = current_mode(), cast(Call, call)
+    state, made = current_mode(), call
     if state is None or not state.looks:
         out = compute()
     else:
@@ -97,7 +97,7 @@ def _apply(
     return (domain.view if op.outputs == "one" else domain.views)(op, result, base, options)
 
 
-def _unwrap(op: Op, call: SharedCall, values: dict[str, Any], name: str) -> Sequence[Edge | None]:
+def _unwrap(op: Op, call: Call, values: dict[str, Any], name: str) -> Sequence[Edge | None]:
     """Replace an input by its raw array; return the node that made it, of each of a sequence."""
     names = call.domain.scope
     if name == op.sequence:
@@ -139,18 +139,20 @@ def _fact(x: Any, name: str) -> Any:
 # -- backward --------------------------------------------------------------------------------------
 
 
-def _call(op: Op, domain: Domain) -> SharedCall:
+def _call(op: Op, domain: Domain) -> Call:
     """Return what nodes know of an op."""
-    call = SharedCall(op.name, op.chapter, domain)
-    call.optional = op.outputs == "optional"
+    call = Call(op.name, op.chapter, domain)
+    compiled = call.compiled
+    compiled.optional = op.outputs == "optional"
     if op.status == "missing":
-        call.backward = call.guarded = missing(op, domain)
+        compiled.backward = compiled.guarded = missing(op, domain)
     elif op.rules:
         saved = saved_values(op)
-        call.saves([each.name for each in saved], [each.source for each in saved])
-        call.backward, call.guarded = partial(_gradients, op, False), partial(_gradients, op, True)
-        if op.masks:
-            call.masks = partial(_masks, op)
+        masks = partial(_masks, op) if op.masks else None
+        call.saves(Plan(tuple(s.name for s in saved), tuple(s.source for s in saved), masks))
+        compiled.backward = partial(_gradients, op, False)
+        compiled.guarded = partial(_gradients, op, True)
+    call.share()
     return call
 
 
@@ -183,7 +185,7 @@ def _gradient(op: Op, number: int, guard: bool, known: Values, domain: Domain) -
     if callable(rule.function):
         if domain.is_complex(g.dtype):
             computed = conjugate(computed, xp)
-        result = guarded(domain.raw, g, computed, xp) if guard else g * computed
+        result = guarded(domain, g, computed, xp) if guard else g * computed
     else:
         result = {1: lambda: g, -1: lambda: -g, 0: lambda: xp.zeros_like(g)}[computed]()
     match = known["match"] if op.broadcasts else None
@@ -202,4 +204,4 @@ def _masks(op: Op, node: Node) -> bool:
 
 def _saved_in(node: Node) -> dict[str, Any]:
     call = node[OP]
-    return dict(zip(call.saved_names, node[FIRST : call.first], strict=True))
+    return dict(zip(call.plan.names, node[FIRST : call.first], strict=True))

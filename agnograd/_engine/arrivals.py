@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from heapq import heappush
 from math import inf
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.pending import Elements, Pending, Products, Shared
+from agnograd._engine.pending import PENDING, Elements, Pending, Products, Shared
 from agnograd._graph.calls import Call, Pairs
-from agnograd._graph.nodes import (
-    FIRST,
-    OP,
-    RANK,
-    ByNode,
-    Edge,
-    Leaf,
-    Node,
-    Output,
-    domain_at,
-    edges_of,
-    raw_gradient,
-)
+from agnograd._graph.nodes import FIRST, OP, RANK, ByNode, Leaf, Node, Parts, edges_of, raw_gradient
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -40,51 +26,29 @@ _ALONE = _references_to_what_arrived()
 
 
 class Arrivals:
-    """What has arrived at nodes that are yet to run. Nodes are known by their ranks.
+    """What has arrived at nodes that are yet to run. Nodes are known by their ranks."""
 
-    Attributes
-    ----------
-    gradients : dict
-        The gradients.
-    elements : dict
-        Those gradients to which elements are added one by one.
-    owned : set
-        The nodes whose gradient was made here: it is changed in place. All other gradients are
-        kept as the rules gave them, and may be shared.
-    queue : heap of nodes
-        The nodes, newest first.
-    leaves : list
-        Leaves that need no place in the queue: nobody looks at their gradients in this pass, and
-        they are given them at its end.
-    final : ByNode
-        The gradients that are asked for, as they become complete.
-    masked : set
-        Nodes that a gradient reaches through an op that leaves elements out, such as ``where``:
-        there a zero may mean that nothing is asked, and an infinite derivative is none of its
-        business. Empty for programs without such ops, which pay nothing for it.
-    in_place : bool
-        Whether there are such gradients: Variables are never changed.
-    special : bool
-        Whether nodes have to be looked at before they take a step: some may be masked, and some
-        gradients large, or come element by element to the result of an op.
-    tried : float
-        The rank of the oldest node that was found not worth to be run in blocks with newer ones.
-    """
-
+    # Of the oldest node that was found not worth to be run in blocks with newer ones.
     tried = -inf
 
     def __init__(self, in_place: bool) -> None:
         self.gradients: dict[int, Any] = {}
-        self.elements: dict[int, Elements] = {}
-        self.queue: list[Edge] = []
+        self.elements: dict[int, Elements] = {}  # gradients that come element by element
+        self.queue: list[Node] = []  # a heap: newest first
+        # Leaves that need no place in it: they get their gradients at the end of the pass.
         self.leaves: list[Leaf] = []
+        # Where the gradient was made here, and is changed in place. All others may be shared.
         self.owned: set[int] = set()
+        # Nodes that a gradient reaches through an op that leaves elements out, such as `where`:
+        # there a zero may mean that nothing is asked, whatever the derivative is.
         self.masked: set[int] = set()
-        self.final: ByNode[Any] = ByNode()
-        self.in_place = in_place
+        self.final: ByNode[Any] = ByNode()  # what is asked for, as it becomes complete
+        self.in_place = in_place  # whether any gradient is: Variables never are
+        # Whether nodes have to be looked at before they take a step: gradients may be large, or
+        # come element by element to the result of an op.
         self.special = False
 
-    def add(self, node: Edge, g: Any, domain: Domain | None = None) -> None:
+    def add(self, node: Node, g: Any, domain: Domain | None = None) -> None:
         """Add a gradient to what has arrived at a node: in place, if its domain says how."""
         rank = node[RANK]
         total = self.gradients.get(rank)
@@ -115,12 +79,24 @@ class Arrivals:
         """Let what goes on from a node be masked, instead of what arrives there."""
         self.masked.discard(node[RANK])
         for edge in edges_of(node):
-            if edge is not None:
+            if edge is not None and type(edge) is not Leaf and not edge[OP].reads:
                 self.masked.add(edge[RANK])
-                if edge[OP].reads:  # its cotangent may go on without a turn of its own
-                    self.masked.add(edge[-1][RANK])
 
-    def own(self, node: Edge, g: Any) -> None:
+    def zeros(self, node: Node, g: Any) -> bool | None:
+        """Return whether zeros of a cotangent may mean that nothing is asked; None if unknown.
+
+        What arrives at a masked node without any asks for all elements.
+        """
+        if node[RANK] not in self.masked:
+            return False
+        op = node[OP]
+        raw = g if self.in_place else raw_gradient(g)
+        zeros = op.domain.backend.has_zeros(raw) if op.compiled.guards else None
+        if zeros is False:
+            self.masked.remove(node[RANK])
+        return zeros
+
+    def own(self, node: Node, g: Any) -> None:
         """Put a gradient that may be changed in place where a node's gradient is."""
         rank = node[RANK]
         if rank not in self.gradients:
@@ -129,7 +105,7 @@ class Arrivals:
         self.elements.pop(rank, None)
         self.owned.add(rank)
 
-    def buffer(self, node: Edge, domain: Domain) -> Any:
+    def buffer(self, node: Node, domain: Domain) -> Any:
         """Return what has arrived at a node as an array that may be changed, or None."""
         total = self.gradients.get(node[RANK])
         if isinstance(total, Pending):
@@ -149,12 +125,10 @@ class Arrivals:
         """Let elements arrive one by one at what a node reads."""
         node = reading[-1]
         rank = node[RANK]
-        total, owned = self.gradients.get(rank), rank in self.owned
-        if isinstance(total, Pending):
-            total = total.gathered()
-        elements = Elements(reading, total, owned)
+        elements = Elements(reading, self.buffer(node, reading[OP].domain))
         if type(node) is not Leaf:
             self.special = True
+            self.masked.add(rank)  # what is not read is left out
         elif rank not in self.gradients:
             self.leaves.append(node)
             self.gradients[rank] = elements
@@ -162,66 +136,85 @@ class Arrivals:
         self.elements[rank] = elements
         return elements
 
-    def join(self, edge: Edge, node: Node, shared: Shared, other: Any, g: Any) -> bool:
+    def join(self, edge: Node, node: Node, shared: Shared, other: Any, g: Any) -> bool:
         """Let a product of small arrays be the first that waits for others, if it can.
 
         A gradient has arrived at the input that they share: what is used once has no others.
         """
-        rank = edge[RANK]
-        total = self.gradients[rank]
-        if isinstance(total, Pending) or g.ndim > 2:
+        kind = type(self.gradients[edge[RANK]])
+        if kind in PENDING or g.ndim > 2:
             return False
-        products = Products(node, total, rank in self.owned, shared, g.ndim)
+        products = Products(node, self.gradients[edge[RANK]].dtype, shared, g.ndim)
         if not products.take(shared, other, g):
             return False
+        products.total = self.buffer(edge, node[OP].domain)
         self.special = self.special or type(edge) is not Leaf
         self.own(edge, products)
         return True
-
-    def gather(self, op: Call, node: Node, g: Any) -> None:
-        """Let an op add its gradient to a buffer, instead of making a full-size array for it."""
-        assert op.add is not None
-        edge = node[op.first]
-        self.own(edge, op.add(g, node, self.buffer(edge, op.domain)))
 
     def overwrite(self, op: Call, node: Node, taken: Node, g: Any, owned: bool) -> Pairs:
         """Let an op change its cotangent into the gradient of its first input.
 
         That spares a full-size array for each of many writes to an array.
         """
-        assert op.overwrite is not None
         first, *others = taken[op.first :]
         pairs = []
         if any(others):
             arrays = op.domain.viewable_types
-            for edge, part in op.backward(g, [*node[: op.first], None, *others]):
+            for edge, part in op.compiled.backward(g, [*node[: op.first], None, *others]):
                 # It may be a view of what is about to change.
                 pairs.append((edge, op.domain.copy(part) if type(part) in arrays else part))
         if first is not None:
-            g = op.overwrite(g if owned else op.domain.copy(g), node)
+            g = op.compiled.overwrite(g if owned else op.domain.copy(g), node)  # type: ignore[misc]
             if first[RANK] in self.gradients:
                 self.add(first, g)
             else:
                 self.own(first, g)
         return pairs
 
-    def accumulate(self, op: Call, node: Node, g: Any) -> None:
-        """Let a function add its gradients to the buffers of all of its inputs."""
-        assert op.accumulate is not None
+    def accumulate(self, op: Call, g: Any, node: Node) -> Pairs:
+        """Let a function add its gradients to the buffers of its inputs, if all are different."""
         edges = node[op.first :]
+        ranks = [edge[RANK] for edge in edges if edge is not None]
+        if len(set(ranks)) < len(ranks):
+            return op.compiled.backward(g, node)
         into = [None if edge is None else self.buffer(edge, op.domain) for edge in edges]
-        for edge, total in zip(edges, op.accumulate(into, g, node), strict=True):
+        sums = op.compiled.accumulate(into, g, node)  # type: ignore[misc]
+        for edge, total in zip(edges, sums, strict=True):
             if edge is not None and total is not None:
                 self.own(edge, total)
+        return ()
 
 
-def are_different(edges: Sequence[Edge | None]) -> bool:
-    """Return whether no node is there twice."""
-    ranks = [edge[RANK] for edge in edges if edge is not None]
-    return len(set(ranks)) == len(ranks)
+def leaves_out(node: Node, g: Any) -> bool:
+    """Return whether an op, whose cotangent this is, leaves elements of its inputs out."""
+    if isinstance(g, Parts):  # nothing depends on some of its results
+        output, _ = next(iter(g.values()))
+        if len(g) < len(output.siblings):
+            return True
+    masks = node[OP].plan.masks
+    return masks is not None and masks(node)
 
 
-def completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: bool) -> list[Any]:
+def of_masked(op: Call, node: Node, g: Any, zeros: bool | None) -> Pairs:
+    """Return what a rule makes of a raw cotangent some of whose zeros may ask for nothing.
+
+    If it is known that there are zeros, the rule is guarded only where that makes a difference: to
+    look for NaN in its results takes less time.
+    """
+    backend = op.domain.backend
+    with backend.quiet():
+        if zeros:
+            pairs = op.compiled.backward(g, node)
+            for edge, part in pairs:
+                if edge is not None and backend.has_nan(part):
+                    break
+            else:
+                return pairs
+        return op.compiled.guarded(g, node)
+
+
+def completed(node: Node, arrived: Parts, create_graph: bool) -> list[Any]:
     """Return one cotangent for each output of an op; zeros, or None, for unused ones."""
     op = node[OP]
     xp = op.domain.namespace if create_graph else op.domain.raw
@@ -230,14 +223,7 @@ def completed(node: Node, arrived: dict[int, tuple[Output, Any]], create_graph: 
         arrived[index][1]
         if index in arrived
         else None
-        if op.optional
+        if op.compiled.optional
         else xp.zeros(shape, dtype=dtype, device=op.domain.device(like))
         for index, (shape, dtype) in enumerate(output.siblings)
     ]
-
-
-def on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
-    """Return a context in which work goes to the device of a node's gradient."""
-    if isinstance(g, dict):
-        _, g = next(iter(g.values()))  # of one of several outputs
-    return domain_at(node).backend.on_device(raw_gradient(g))

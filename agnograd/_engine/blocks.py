@@ -1,9 +1,7 @@
 """Large cotangents on their way through element-wise ops: block by block, not op by op.
 
-Op by op, each product and each sum of a rule reads and writes as much memory as its arrays have.
-Where ops are element-wise, a block of elements can go through the rules of all of them at once:
-from the cotangent of the newest to the gradients of what the oldest were computed from, without
-leaving the processor's cache.
+Op by op, each product and each sum of a rule reads and writes as much memory as its arrays have. A
+block of elements can go through the rules of a stretch of such ops in the processor's cache.
 """
 
 from __future__ import annotations
@@ -11,57 +9,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agnograd._engine import products
 from agnograd._engine.arrivals import Arrivals
 from agnograd._engine.pending import Pending
-from agnograd._engine.products import RESTORING
-from agnograd._graph.calls import Call, note
+from agnograd._graph.calls import Backward, Call, Pairs, note
 from agnograd._graph.nodes import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edges_of, forget
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
-# Up to how many elements a gradient is held until the next one is made. It was the last of many
-# arrays, and all of the others are free when it is given out. If nobody keeps it, C libraries hand
-# all that memory back to the system, and the next program waits for each page of it again. Above
-# 32 MiB, at eight bytes, they never let arrays share the memory that they may keep.
+# Up to how many elements a gradient is held until the next one is made. It is the last of many
+# arrays: if it were freed, too, C libraries would hand all that memory back to the system, and the
+# next pass would wait for each page. Above 32 MiB, at eight bytes, they do so in any case.
 _HELD = 2**22
 
 
 def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     """Carry a large cotangent through a stretch of element-wise ops, if there is one at a node.
 
-    Parameters
-    ----------
-    arrivals : Arrivals
-        Where the gradients of the stretch's ends go.
-    start : node
-        The newest node that is left. What it saved is not freed here.
-    g : array
-        Its cotangent.
-    keep : bool
-        Whether the other nodes are to keep what they saved.
-
-    Returns
-    -------
-    bool
-        Whether it was done; otherwise nothing has changed.
+    Return whether it was done; otherwise nothing has changed. ``start`` is the newest node that is
+    left. What it saved is not freed here, nor, with ``keep``, what the other nodes saved.
     """
-    op: Call = start[OP]
-    backend = op.domain.backend
+    domain: Domain = start[OP].domain
+    backend = domain.backend
     whole = None if start[RANK] <= arrivals.tried else backend.flat(g)
     if whole is None:
         return False
-    steps, ends = _stretch(start, g.shape, arrivals.queue)
-    if not _pays(steps, ends, arrivals):
+    steps, ends = _stretch(start, g.shape, arrivals)
+    working = sum(step.works for step in steps)
+    adds = any(end[RANK] in arrivals.gradients for end in ends)
+    if working == 0 or (working == 1 and not adds):  # no array of intermediate results is spared
         if steps:
             arrivals.tried = steps[-1].node[RANK]
         return False
-    totals = [_Total(end, g, op.domain, arrivals) for end in ends]
+    totals = [_Total(end, g, domain, arrivals) for end in ends]
     # The gradient of a sum, which most programs end with: a product with it changes nothing.
-    ones = backend.uniform(whole) == 1 and g.dtype not in op.domain.complex_dtypes
+    ones = backend.uniform(whole) == 1 and g.dtype not in domain.complex_dtypes
     block = backend.block * max(1, 5 - len(steps))  # few steps have few arrays for the cache
     if ones and len(steps) == 1:  # or none
         block *= 4
@@ -81,53 +65,21 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     return True
 
 
-class _Step:
-    """A node of a stretch.
+class _Step(NamedTuple):
+    """A node of a stretch, and the same with flat views of the arrays at some places."""
 
-    ``flat`` is as the node, with flat views of the arrays that it saved; ``places`` is where they
-    are.
-    """
-
-    __slots__ = ("backward", "flat", "node", "of_ones", "places")
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.flat = node.copy()
-        self.places: list[int] = []
-        self.backward = node[OP].backward
-        self.of_ones = node[OP].of_ones
-
-    @staticmethod
-    def of(node: Node, shape: tuple[int, ...]) -> _Step | None:
-        """Return the step of a node, or None if it cannot be one."""
-        op: Call = node[OP]
-        if op.works is None or op.hooks not in (None, RESTORING):
-            return None
-        step, arrays, view = _Step(node), op.domain.viewable_types, op.domain.backend.flat
-        if op.hooks is RESTORING:
-            step.backward = step.of_ones = products.backward
-        for place in range(FIRST, op.first):
-            value = node[place]
-            if type(value) in arrays:
-                if value.shape != shape or (value := view(value)) is None:
-                    return None
-                step.flat[place] = value
-                step.places.append(place)
-            elif type(value) is tuple:  # the shapes and dtypes that gradients have to fit
-                return None
-        return step
-
-    @property
-    def works(self) -> bool:
-        """Whether its rules compute anything, and do not pass the cotangent on as it is."""
-        used = zip(self.node[OP].works, edges_of(self.node), strict=True)
-        return any(works for works, edge in used if edge is not None)
+    node: Node
+    flat: Node
+    places: list[int]
+    # Whether its rules compute anything, and do not pass the cotangent on as it is.
+    works: bool
+    backward: Backward
+    of_ones: Backward
 
     def run(self, arrived: dict[int, Any], owned: set[int], part: slice, ones: Any) -> None:
         """Take the cotangent of a block from what has arrived, and add what its rules make.
 
-        Sums are made here, and are changed in place. ``ones`` is the block of ones that the pass
-        of the block begins with, if it does.
+        Sums are made here, and are changed in place. ``ones`` is the block of ones to begin with.
         """
         flat = self.flat
         g = arrived.pop(flat[RANK], None)
@@ -153,19 +105,43 @@ class _Step:
             raise
 
 
+def _step_of(node: Node, shape: tuple[int, ...]) -> _Step | None:
+    """Return the step of a node, or None if it cannot be one."""
+    op = node[OP]
+    if type(op) is not Call or op.compiled.works is None or op.hooks not in (None, RESTORING):
+        return None
+    flat, places, arrays = node.copy(), [], op.domain.viewable_types
+    for place in range(FIRST, op.first):
+        value = node[place]
+        if type(value) in arrays:
+            flat[place] = op.domain.backend.flat(value) if value.shape == shape else None
+            if flat[place] is None:
+                return None
+            places.append(place)
+        elif type(value) is tuple:  # the shapes and dtypes that gradients have to fit
+            return None
+    used = zip(op.compiled.works, edges_of(node), strict=True)
+    works = any(works for works, edge in used if edge is not None)
+    if op.hooks is RESTORING:
+        return _Step(node, flat, places, works, of_negative, of_negative)
+    return _Step(node, flat, places, works, op.compiled.backward, op.compiled.of_ones)
+
+
 def _stretch(
-    start: Node, shape: tuple[int, ...], queue: Sequence[Edge]
+    start: Node, shape: tuple[int, ...], arrivals: Arrivals
 ) -> tuple[list[_Step], list[Edge]]:
     """Return the steps of the stretch that begins at a node, newest first, and what it ends at.
 
     All consumers of a step are steps: a node that another one may yet send a gradient to is an end.
     """
+    queue, masked = arrivals.queue, arrivals.masked
     steps, ends, reached, seen = [], [], [start], {start[RANK]}
     newest = queue[0][RANK] if queue else inf  # of the nodes that run before the older ones
     while reached:
         node: Any = heappop(reached)
-        passes = node is start or (node[RANK] < newest and node[WATCH] is None)
-        step = _Step.of(node, shape) if passes else None
+        plain = node[WATCH] is None and node[RANK] not in masked
+        passes = node is start or (plain and node[RANK] < newest)
+        step = _step_of(node, shape) if passes else None
         if step is None:
             ends.append(node)
             if type(node) is not Leaf:
@@ -179,21 +155,15 @@ def _stretch(
     return steps, ends
 
 
-def _pays(steps: Sequence[_Step], ends: Sequence[Edge], arrivals: Arrivals) -> bool:
-    """Return whether arrays of intermediate results are spared."""
-    working = sum(step.works for step in steps)
-    adds = any(end[RANK] in arrivals.gradients for end in ends)
-    return working > 1 or (working == 1 and adds)
-
-
 class _Total:
     """The gradient of an end: what has arrived there before, if it has, and what is added here."""
 
+    total: Any = None
+    flat: Any = None
+    new = True
+
     def __init__(self, end: Edge, g: Any, domain: Domain, arrivals: Arrivals) -> None:
         self.end, self.g, self.domain, self.arrivals = end, g, domain, arrivals
-        self.total: Any = None
-        self.flat: Any = None
-        self.new = True
 
     def add(self, arrived: dict[int, Any], part: slice) -> None:
         """Add the gradient of a block, if there is one."""
@@ -228,3 +198,34 @@ class _Total:
             self.arrivals.own(self.end, self.total)
         if self.domain.count(self.g) <= _HELD:
             self.domain.held = self.total
+
+
+class Negative:
+    """Stands for the negative of an array among the values that a node saved."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    @staticmethod
+    def restore(saved: Sequence[Any]) -> list[Any]:
+        """Restore what a node saved, as the plugins do that packed it."""
+        return [-v.array if type(v) is Negative else v for v in saved]
+
+
+RESTORING: Any = Negative
+
+
+def of_negative(g: Any, node: Node) -> Pairs:
+    """Return the gradients of a product whose node stands for ``-x * x``, by one product."""
+    op = node[OP]
+    (x2, x1), (edge1, edge2) = node[FIRST : FIRST + 2], node[op.first :]
+    # What only the gradient of an input without a node needs is None.
+    array, edge, other = (x2, edge1, edge2)
+    if x2 is None or type(x2) is Negative:
+        array, edge, other = (x1, edge2, edge1)
+    if g.dtype in op.domain.complex_dtypes:
+        array = op.domain.library.conj(array)
+    product = g * array
+    return (edge, product), (other, None if other is None else -product)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from agnograd._graph.nodes import Edge, is_variable
+from agnograd._engine.run import run_pass
+from agnograd._graph.nodes import RANK, Edge, Leaf, domain_at, is_variable, watch
+from agnograd._hooks.entering import enable_grad, no_grad
+from agnograd._hooks.state import current_mode, set_mode
+from agnograd._util.checks import flags_in, number_in
+from agnograd._util.locks import Lock
 from agnograd.errors import ArgumentError, GradientError, NoGradientError
 
 if TYPE_CHECKING:
@@ -14,6 +20,113 @@ if TYPE_CHECKING:
 
 # Where a pass starts, and with which cotangents.
 Seeds = Sequence[tuple[Edge, Any]]
+
+_commits = Lock()
+_GRAD = repeat("grad")
+
+
+def run_backward(
+    pairs: Sequence[tuple[Variable, Any]],
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Variable | Sequence[Variable] | None = None,
+    retain_grads: bool = False,
+    loss_scale: float | None = None,
+) -> None:
+    """Run a pass from outputs with their cotangents; commit its gradients if it succeeds."""
+    if not (retain_graph is loss_scale is None and create_graph is retain_grads is False):
+        flags_in(
+            "backward",
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            retain_grads=retain_grads,
+        )
+        if loss_scale is not None:
+            number_in("backward: loss_scale", loss_scale)
+    targets = None if inputs is None else nodes_of(listed(inputs, "inputs"), "inputs")
+    seeds = seeds_of(pairs, create_graph, loss_scale)
+    found = run_pass(
+        seeds,
+        starts=pairs,
+        targets=targets,
+        create_graph=create_graph,
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+        retain_grads=retain_grads,
+    )
+    outer = current_mode()
+    try:
+        commit(found, seeds)
+    finally:
+        set_mode(outer)
+
+
+def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
+    """Add gradients to those that leaves, and watched values, hold: all of them or none."""
+    given = given_by(seeds)
+    places: list[Any] = []
+    sums: list[Variable] = []
+    awaited: list[Leaf] = []
+    with _commits:  # and no `acquire`: a signal could come between that and a `try`
+        for node, g in found.values():
+            place: Any
+            if type(node) is Leaf:
+                place, domain = node, node.domain
+                if node.accumulated is not None:
+                    awaited.append(node)
+            else:
+                place, domain = watch(node), domain_at(node)
+            if place.grad is None:
+                x = node.variable() if domain.lays_out and isinstance(node, Leaf) else None
+                total = owned(g, domain, given, None if x is None else x._raw)
+            else:
+                total = _added(place.grad, g, domain)
+            places.append(place)
+            sums.append(total)
+        # One C call: no signal handler runs between the first and the last assignment.
+        any(map(setattr, places, _GRAD, sums))
+    for leaf in awaited:
+        variable = leaf.variable()
+        if variable is not None:
+            with no_grad():
+                for hook in tuple((leaf.accumulated or {}).values()):
+                    hook(variable)
+
+
+def _added(held: Variable, g: Any, domain: Domain) -> Variable:
+    """Return the sum of a new gradient and the one that a leaf holds."""
+    if isinstance(g, domain.Variable) or held._node is not None:
+        with enable_grad():  # this pass was recorded, or an earlier one, and so is the sum
+            return held + g  # type: ignore[no-any-return]
+    with domain.backend.on_device(g):
+        return domain.Variable._make(held._raw + g, None)
+
+
+def gradients(
+    pairs: Sequence[tuple[Variable, Any]],
+    wanted: Sequence[Variable],
+    *,
+    retain_graph: bool,
+    create_graph: bool,
+    allow_unused: bool,
+) -> tuple[Variable | None, ...]:
+    """Run a pass from outputs with their cotangents, and return the gradients of some values."""
+    targets = nodes_of(wanted, "inputs")
+    seeds = seeds_of(pairs, create_graph)
+    found = run_pass(
+        seeds, starts=pairs, targets=targets, create_graph=create_graph, retain_graph=retain_graph
+    )
+    reached = [found.get(node[RANK]) for node in targets]
+    if None in reached and not allow_unused:
+        raise NoGradientError(
+            f"inputs[{reached.index(None)}] has no part in the outputs; pass allow_unused=True to "
+            "get None"
+        )
+    given = given_by(seeds)
+    return tuple(
+        None if end is None else owned(end[1], x._domain, given, x._raw)
+        for end, x in zip(reached, wanted, strict=True)
+    )
 
 
 def pairs_of(outputs: Sequence[Variable], cotangents: Any) -> list[tuple[Variable, Any]]:
@@ -34,15 +147,13 @@ def nodes_of(variables: Sequence[Variable], what: str) -> list[Edge]:
     nodes: list[Edge] = []
     for index, variable in enumerate(variables):
         if variable._node is None:
-            raise NoGradientError(
-                f"{what}[{index}] requires no gradient: "
-                + (
-                    "set requires_grad before computing with it"
-                    if variable._domain.is_inexact(variable.dtype)
-                    else f"it is of {variable.dtype}, and a conversion to that (astype), a "
-                    "comparison or a count ends gradients; differentiate what it was computed from"
+            reason = "set requires_grad before computing with it"
+            if not variable._domain.is_inexact(variable.dtype):
+                reason = (
+                    f"it is of {variable.dtype}, and a conversion to that (astype), a comparison "
+                    "or a count ends gradients; differentiate what it was computed from"
                 )
-            )
+            raise NoGradientError(f"{what}[{index}] requires no gradient: {reason}")
         nodes.append(variable._node)
     return nodes
 
@@ -67,10 +178,8 @@ def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Vari
     domain = output._domain
     raw = raw_seed(output, cotangent, what)
     if isinstance(cotangent, domain.Variable):
-        given: Variable = cotangent
-        return given
-    made: Variable = domain.Variable._make(raw, None)
-    return made
+        return cotangent
+    return domain.Variable._make(raw, None)
 
 
 def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any:
@@ -122,23 +231,13 @@ def _implied(output: Variable) -> Any:
 def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Variable:
     """Return a gradient as users get it: a Variable that shares memory with nothing else.
 
-    Parameters
-    ----------
-    g : array or Variable
-        A raw gradient, which is copied if it is a view, or given out already, as the cotangents are
-        that users handed in. One that is a Variable stays connected.
-    domain : Domain
-        Its backend's.
-    given : dict
-        What is given out already, by its identity: see ``given_by``. The gradient is added.
-    x : array, optional
-        The raw array as which the gradient is laid out.
+    It is copied if it is a view, or among what is given out already, by identity, as cotangents
+    from users are. A Variable stays connected. ``x`` is the raw array as which it is laid out.
     """
     # Asked of its type first, since it takes half of the time.
     if type(g) not in domain.viewable_types and isinstance(g, domain.Variable):
         raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
-        connected: Variable = g if raw is g._raw else domain.Variable._make(raw, g._node)
-        return connected
+        return g if raw is g._raw else domain.Variable._make(raw, g._node)
     own = g if x is None else domain.backend.laid_out(g, x)
     key = id(own)
     if key in given:
@@ -155,21 +254,13 @@ def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Varia
 def given_by(seeds: Seeds) -> dict[int, Any]:
     """Return the cotangents that a pass began with, by their identity."""
     given = {}
-    for _, g in seeds:
+    for _, g in seeds:  # for which a comprehension would be a call, in every small pass
         given[id(g)] = g
     return given
 
 
 def listed(variables: Any, what: str) -> list[Variable]:
-    """Return Variables as a list.
-
-    Raises
-    ------
-    ArgumentError
-        If ``variables`` is neither a Variable nor a sequence.
-    NoGradientError
-        If something in the sequence is not a Variable.
-    """
+    """Return Variables as a list, or raise an error that names what is none."""
     if is_variable(variables):
         return [variables]
     if isinstance(variables, str | bytes | Mapping) or not isinstance(variables, Iterable):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from agnograd._graph.calls import in_full
 from agnograd._graph.nodes import FIRST, OP, Node
@@ -13,38 +13,24 @@ _SMALL = _ENOUGH // 4
 
 
 class Pending:
-    """A gradient to which parts may be added later.
+    """A gradient of which parts wait; ``node`` is one of those whose rule gives them.
 
-    Parameters
-    ----------
-    node : node
-        One of those whose rule gives a part.
-    total : array or None
-        What else has arrived.
-    owned : bool
-        Whether that may be added to in place.
+    ``total`` is what else has arrived: an array that is changed in place, or None.
     """
 
-    __slots__ = ("cotangents", "node", "owned", "total")
+    __slots__ = ("cotangents", "node", "total")
 
-    def __init__(self, node: Node, total: Any, owned: bool) -> None:
-        self.node = node
-        self.total = total
-        self.owned = owned
-        self.cotangents: list[Any] = []
+    def __init__(self, node: Node, total: Any) -> None:
+        self.node, self.total = node, total
+        self.cotangents: list[Any] = []  # of the parts
 
-    def __iadd__(self, g: Any) -> Pending:
-        """Add what arrives in another way."""
-        self.add(g)
-        return self
-
-    def add(self, g: Any) -> None:
+    def __iadd__(self, g: Any) -> Self:
         """Add an array to what has arrived."""
-        if self.owned:
-            self.total += g
+        if self.total is None:
+            self.total = self.node[OP].domain.copy(g)
         else:
-            self.owned = self.total is not None
-            self.total = self.total + g if self.owned else g
+            self.total += g
+        return self
 
     def gathered(self) -> Any:
         """Return the sum of all, an array that nothing else shares memory with."""
@@ -54,44 +40,29 @@ class Pending:
 class Elements(Pending):
     """The gradient of an array that was read one element at a time, from a loop over ``x[i]``.
 
-    What arrives is added to the array's gradient all at once: one element after the other costs
-    several times as much, if they are more than a few.
-
-    Attributes
-    ----------
-    keys, cotangents : list
-        Where elements were read, and the cotangents of what was read there.
+    ``keys`` are where. Many are added at once: that costs a fraction of one after the other.
     """
 
     __slots__ = ("keys",)
 
-    def __init__(self, node: Node, total: Any, owned: bool) -> None:
-        super().__init__(node, total, owned)
+    def __init__(self, node: Node, total: Any) -> None:
+        super().__init__(node, total)
         self.keys: list[Any] = []
 
     def gathered(self) -> Any:
-        """Return the sum of all, an array that nothing else shares memory with."""
-        op = self.node[OP]
-        into = self.total
-        if into is not None and not self.owned:
-            into = op.domain.copy(into)
-        few = len(self.keys) < 8
-        key = None if few else _joined(self.keys, op.domain.library)
-        if key is not None:
-            reading = [*self.node[:FIRST], key, *self.node[FIRST + 1 :]]
+        op, into = self.node[OP], self.total
+        xp, (*before, _), after = op.domain.library, self.node[: FIRST + 1], self.node[FIRST + 1 :]
+        parts: Any = zip(self.keys, self.cotangents, strict=True)
+        if len(self.keys) >= 8 and (key := _joined(self.keys, xp)) is not None:
             # Libraries take half of the time where they need not find the dtype out.
-            dtype = in_full(self.node)[-2]
-            return op.add(op.domain.library.asarray(self.cotangents, dtype=dtype), reading, into)
-        for key, g in zip(self.keys, self.cotangents, strict=True):
-            into = op.add(g, [*self.node[:FIRST], key, *self.node[FIRST + 1 :]], into)
+            parts = [(key, xp.asarray(self.cotangents, dtype=in_full(self.node)[-2]))]
+        for key, g in parts:
+            into = op.compiled.add(g, [*before, key, *after], into)
         return into
 
 
 def _joined(keys: list[Any], xp: Any) -> Any:
-    """Return one key of integer arrays for many of integers, or None if there are others.
-
-    All of them read one element: each is an integer, or a tuple of one for each axis.
-    """
+    """Return one key of integer arrays for many that are integers, or tuples of such, or None."""
     try:
         places = xp.asarray(keys, dtype=xp.int64)
     except (TypeError, ValueError):
@@ -104,36 +75,20 @@ def _joined(keys: list[Any], xp: Any) -> Any:
 class Products(Pending):
     """The gradient of an array that many small products share, as the weights of a network in time.
 
-    The gradient of several products is that of one, whose other factors and cotangents are theirs
-    one after the other: it takes one call where they take two each.
-
-    Parameters
-    ----------
-    node, total, owned
-        See ``Pending``.
-    shared : Shared
-        Which of the op's inputs is shared.
-    ndim : int
-        How many axes the other factors and the cotangents have.
-
-    Attributes
-    ----------
-    others, cotangents : list
-        The other factors, and the cotangents of the products.
+    It is that of one product, whose other factor and cotangent are theirs one after the other: one
+    call in place of two each. ``ndim`` says how many axes the ``others`` and the cotangents have.
     """
 
     __slots__ = ("backward", "count", "dtype", "ndim", "others", "shared", "size")
 
-    def __init__(self, node: Node, total: Any, owned: bool, shared: Shared, ndim: int) -> None:
+    def __init__(self, node: Node, dtype: Any, shared: Shared, ndim: int) -> None:
         op = node[OP]
         edges = [None] * (len(node) - op.first)
         edges[shared.number] = node[op.first + shared.number]
-        super().__init__([*node[: op.first], *edges], total, owned)
-        self.backward = op.backward  # the node may be freed before this is called
-        self.count = op.domain.count
-        self.dtype = total.dtype
-        self.shared = shared
-        self.ndim = ndim
+        super().__init__([*node[: op.first], *edges], None)
+        self.backward = op.compiled.backward  # the node may be freed before this is called
+        self.count, self.dtype = op.domain.count, dtype
+        self.shared, self.ndim = shared, ndim
         self.others: list[Any] = []
         self.size = 0
 
@@ -153,29 +108,20 @@ class Products(Pending):
         self.cotangents.append(g)
         self.size = size = self.size + size
         if size > _ENOUGH:
-            self._multiply()
+            self.gathered()
         return True
 
-    def _multiply(self) -> None:
-        """Add all products that wait."""
-        node = self.node.copy()
-        node[self.shared.place] = self._stacked(self.others)
-        pairs = self.backward(self._stacked(self.cotangents), node)
-        self.others.clear()
-        self.cotangents.clear()
-        self.size = 0
-        self.add(pairs[self.shared.number][1])
-
-    def _stacked(self, arrays: list[Any]) -> Any:
-        xp = self.node[OP].domain.library
-        together = xp.stack if self.ndim == 1 else xp.concat
-        return together(arrays, axis=self.shared.axis)
-
     def gathered(self) -> Any:
-        """Return the sum of all, an array that nothing else shares memory with."""
         if self.others:
-            self._multiply()
-        return self.total  # what was there is added to by the first products
+            xp, node = self.node[OP].domain.library, self.node.copy()
+            together = xp.stack if self.ndim == 1 else xp.concat
+            node[self.shared.place] = together(self.others, axis=self.shared.axis)
+            g = together(self.cotangents, axis=self.shared.axis)
+            self += self.backward(g, node)[self.shared.number][1]
+            self.others.clear()
+            self.cotangents.clear()
+            self.size = 0
+        return self.total
 
 
 # Whether a type is one of these is asked in less time than `isinstance` takes.

@@ -8,11 +8,10 @@ from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.arrivals import Arrivals, are_different, completed, on_device
+from agnograd._engine.arrivals import Arrivals, completed, leaves_out, of_masked
 from agnograd._engine.blocks import in_blocks
 from agnograd._engine.pending import PENDING, Pending
-from agnograd._engine.watching import announce, watched
-from agnograd._graph.calls import Backward, Call, Pairs, note
+from agnograd._graph.calls import Call, Pairs, note
 from agnograd._graph.nodes import (
     FIRST,
     OP,
@@ -23,16 +22,20 @@ from agnograd._graph.nodes import (
     Leaf,
     Node,
     Output,
+    Parts,
     domain_at,
     edges_of,
     forget,
     maker_of,
+    on_device,
+    raw_gradient,
 )
-from agnograd._graph.paths import on_path, uses, within
-from agnograd._hooks.entering import enable_grad
+from agnograd._graph.paths import last_uses, on_path, within
+from agnograd._hooks.entering import enable_grad, no_grad
 from agnograd._hooks.state import REFERENCE, Mode, current_mode, set_mode
 from agnograd._plugins.backend import Backend
 from agnograd._util.deferred import later
+from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -54,34 +57,16 @@ def run_pass(
     beyond: bool = True,
     shows: bool = True,
 ) -> ByNode[Any]:
-    """Carry cotangents from the outputs of a graph back to where it starts.
+    """Carry cotangents from the outputs of a graph back to where it starts; return gradients.
 
-    Nothing but the graph's saved values changes: gradients are returned, not stored.
-
-    Parameters
-    ----------
-    seeds : sequence of (node, cotangent)
-        Where the pass starts: raw arrays, or Variables under ``create_graph``.
-    starts : sequence of (Variable, cotangent)
-        The values that the pass starts from, as they were given, for the hooks of plugins.
-    targets : iterable of nodes, optional
-        What to return gradients of, by default all leaves: only nodes on a path to it are visited.
-    create_graph : bool
-        Call rules with Variables, so that the gradients can be differentiated.
-    retain_graph, retain_grads : bool
-        Keep the values that nodes saved; return the gradient of every visited value.
-    callbacks : mapping, optional
-        What to call with the gradient of a target as soon as it is final; the result replaces it.
-    beyond : bool
-        Whether gradients go on from one target to another, and hooks on targets are called. If not,
-        this pass is a part of another one.
-    shows : bool
-        Whether hooks on values are called: what forward mode carries back is not their gradient.
-
-    Returns
-    -------
-    ByNode
-        The gradients by node: raw arrays, or Variables under ``create_graph``.
+    Cotangents and gradients are raw arrays; with ``create_graph`` they are Variables, and so is
+    what rules get. ``seeds`` are the nodes that the pass starts from, with their cotangents;
+    ``starts`` are their values, for the hooks of plugins. ``targets`` are the nodes whose gradients
+    are asked for, by default all leaves. ``retain_graph`` keeps the values that nodes saved,
+    ``retain_grads`` returns the gradient of every visited value. ``callbacks`` are called, each
+    with the gradient of its target as soon as that is final, and may replace it. Without
+    ``beyond``, the pass is a part of another one: no gradient goes on from one target to another,
+    and no hook on a target is called. Without ``shows``, no hook on a value is called.
     """
     mode = current_mode()
     this, arrivals = Pass(), Arrivals(not create_graph)
@@ -92,17 +77,16 @@ def run_pass(
             arrivals.special = True
     if mode is not None or create_graph or retain_graph or retain_grads:
         this.ask(mode, create_graph, retain_graph, retain_grads)
-    if not shows:
-        this.shows = False
+    this.shows = shows
     if targets is not None:
         this.aim([node for node, _ in seeds], list(targets), beyond)
     if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
         this.callbacks = callbacks or this.callbacks
-        this.awaited = uses([node for node, _ in seeds], this.path)
+        this.awaited = last_uses([node for node, _ in seeds], this.path)
         this.plain = False
     try:
         if this.hooks is None and not create_graph:
-            this.run()
+            run(this)
             return arrivals.final
         with ExitStack() as around:
             if create_graph:  # whatever the state is outside
@@ -110,44 +94,32 @@ def run_pass(
             if this.hooks is not None:
                 raw = tuple(output._raw for output, _ in starts)
                 around.enter_context(this.hooks.around_pass(raw))
-            this.run()
+            run(this)
         return arrivals.final
     finally:
         set_mode(mode)  # which it is, unless an interrupt kept something from restoring it
 
 
-if REFERENCE:
-    run_pass = later("agnograd._engine.reference", "reference_pass")
-
-
 class Pass:
     """One reverse pass: what is asked of it, and the gradients that are on their way.
 
-    Most often nothing is asked but the gradients of all leaves, as the class has it: what is looked
-    up there is no attribute that each pass has to set.
-
-    Attributes
-    ----------
-    arrivals : Arrivals
-        What has arrived at nodes that are yet to run.
-    awaited : dict or None
-        Where someone waits for the gradients of leaves: how many uses of each are yet to run. When
-        none is left, the leaf need not wait for its turn.
-    noticing : bool
-        Whether gradients of values in the middle of the graph are asked for.
-    plain : bool
-        Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
+    Most often these are the gradients of all leaves, as the class has it: no pass has to set that.
     """
 
-    arrivals: Arrivals
+    arrivals: Arrivals  # what has arrived at nodes that are yet to run
+    # The nodes whose gradients are asked for, those from which none goes on, and those on the way
+    # to them (None for all): ranks.
     targets: Set[int] = frozenset()
     ends: Set[int] = frozenset()
     path: set[int] | None = None
     callbacks: ByNode[Callback] = ByNode()  # of which nobody changes one
+    # If someone waits for leaves, the oldest node that uses each: then its gradient is final.
     awaited: dict[int, int] | None = None
-    hooks: ActiveHooks | None = None
-    observers: ActiveHooks | None = None
-    create_graph = retain_graph = retain_grads = noticing = False
+    hooks: ActiveHooks | None = None  # the active plugins
+    observers: ActiveHooks | None = None  # the same, if they look at rules
+    create_graph = retain_graph = retain_grads = False
+    noticing = False  # whether gradients in the middle of the graph are asked for
+    # Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     plain = shows = True
 
     def ask(
@@ -178,7 +150,7 @@ class Pass:
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""
         arrivals, keep = self.arrivals, self.retain_graph
-        gradients, queue = arrivals.gradients, arrivals.queue
+        gradients, queue, masked = arrivals.gradients, arrivals.queue, arrivals.masked
         if Backend.switching or not self.plain:  # then no node takes a step
             arrivals.special = True
         if not queue:
@@ -186,10 +158,9 @@ class Pass:
         node: Any = heappop(queue)
         try:
             while True:
-                # The consumers of the newest node are newer still and have run: its gradient is
-                # whole.
+                # All that used its value is newer, and has run: the node's gradient is whole.
                 g, step = gradients.pop(node[RANK]), node[OP].step
-                if arrivals.special:
+                if arrivals.special or (masked and node[RANK] in masked):
                     reached = self.look(node, g)
                 elif step is None:
                     reached = self.visit(node, g)
@@ -217,25 +188,23 @@ class Pass:
 
     def look(self, node: Edge, g: Any) -> Edge | None:
         """Take a step if the op and its gradient are plain ones; visit the node otherwise."""
-        op, arrivals = node[OP], self.arrivals
+        op, arrivals, observers, pairs = node[OP], self.arrivals, self.observers, None
         if op.step is None or not self.plain or Backend.switching:
             return self.visit(node, g)
         masked = node[RANK] in arrivals.masked
-        if self.observers is not None and not masked:
-            return self.observe(self.observers, node, g)
-        if self.observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
+        if observers is not None and not masked:  # a step between the hooks of plugins
+            pairs = observers.backward(partial(op.compiled.backward, g, node), node, g)
+        elif observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
             return self.visit(node, g)
-        step = op.step
-        if masked:
-            arrivals.mask(node)
-            step = op.guarded_step
-        reached: Edge | None = step(g, node, arrivals.gradients, arrivals, self.retain_graph)
-        return reached
-
-    def observe(self, observers: ActiveHooks, node: Node, g: Any) -> Edge | None:
-        """Take a step between the hooks of plugins."""
-        op: Call = node[OP]
-        pairs = observers.backward(partial(op.backward, g, node), node, g)
+        elif masked:
+            guards = op.compiled.guards
+            zeros = arrivals.zeros(node, g) if guards else None
+            if zeros is not False:
+                arrivals.mask(node)
+                if guards or op.compiled.works is None:  # what is not finite may come up
+                    pairs = of_masked(op, node, g, zeros)
+        if pairs is None:
+            return op.step(g, node, arrivals.gradients, arrivals, self.retain_graph)  # type: ignore[no-any-return]
         if not self.retain_graph:
             node[OP : op.first] = op.freed or op.when_freed()
         return self.hand_on(pairs, op.domain)
@@ -247,14 +216,19 @@ class Pass:
                 pairs = self.pairs(node, g)
         else:
             pairs = self.pairs(node, g)
-        if pairs is None:
-            return None
         reached = self.hand_on(pairs, node[OP].domain)
         if self.awaited is None:
             return reached
+        gradients, queue = self.arrivals.gradients, self.arrivals.queue
         if reached is not None:
-            heappush(self.arrivals.queue, reached)
-        self.settle(self.awaited, node)
+            heappush(queue, reached)
+        for edge in edges_of(node):  # leaves arrive whose last use has run
+            if edge is None or self.awaited.get(edge[RANK]) != node[RANK]:
+                continue
+            if edge[RANK] in gradients:
+                queue.remove(edge)
+                heapify(queue)
+                self.meet(edge, gradients.pop(edge[RANK]))
         return None
 
     def hand_on(self, pairs: Pairs, domain: Domain) -> Edge | None:
@@ -281,8 +255,8 @@ class Pass:
                     heappush(arrivals.queue, edge)
         return reached
 
-    def pairs(self, node: Edge, g: Any) -> Pairs | None:
-        """Return the gradients that go on from a node, or None if nothing does."""
+    def pairs(self, node: Edge, g: Any) -> Pairs:
+        """Return the gradients that go on from a node, none if it ends there."""
         op = node[OP]
         if isinstance(g, Pending):
             g = g.gathered()
@@ -290,66 +264,36 @@ class Pass:
             g = self.meet(node, g)
         taken = node if self.path is None else within(self.path, node)
         if g is None or taken is None:
-            return None
+            return ()
+        if isinstance(node, Output):
+            if node[RANK] in self.arrivals.masked:
+                self.arrivals.mask(node)
+            return [(maker_of(node), Parts({node.number: (node, g)}))]
         pairs = self.differentiate(node, taken, g)
         if not self.retain_graph:
             forget(node)
         return pairs
 
-    def settle(self, awaited: dict[int, int], node: Node) -> None:
-        """Let leaves arrive whose last use has run."""
-        for edge in edges_of(node):
-            if edge is None or edge[RANK] not in awaited:
-                continue
-            awaited[edge[RANK]] -= 1
-            if awaited[edge[RANK]] == 0 and edge[RANK] in self.arrivals.gradients:
-                self.arrivals.queue.remove(edge)
-                heapify(self.arrivals.queue)
-                self.meet(edge, self.arrivals.gradients.pop(edge[RANK]))
-
     def meet(self, node: Edge, g: Any) -> Any:
         """Show a gradient to those who asked; return it, or None if it ends here or at a leaf."""
-        g = self.notice(node, g)
-        if node[RANK] in self.ends:
-            return None
-        if isinstance(node[OP], Call):
+        if type(g) is Parts:  # each is asked for where it came from
             return g
-        self.arrive(node, g)
-        return None
-
-    def notice(self, node: Edge, g: Any) -> Any:
-        """Keep a gradient that is asked for, after the hooks on its value have seen it."""
-        watch = node[WATCH] if self.shows and node[RANK] not in self.ends else None
+        ends, leaf = node[RANK] in self.ends, isinstance(node, Leaf)
+        watch = node[WATCH] if self.shows and not ends else None
         if watch is not None:
-            g = watched(node, watch, g, self.create_graph)
+            for hook in tuple(watch.hooks.values()):
+                g = replaced(hook, g, domain_at(node), self.create_graph)
         callback = self.callbacks.of(node)
         if callback is not None:
             g = callback(g)
-        asked = self.retain_grads or node[RANK] in self.targets
+        asked = leaf or self.retain_grads or node[RANK] in self.targets
         if asked or (watch is not None and watch.retained):
             self.arrivals.final.put(node, g)
-        return g
-
-    def arrive(self, node: Edge, g: Any) -> None:
-        """End at a leaf; from one of an op's several outputs go on to the op."""
-        arrivals = self.arrivals
-        if isinstance(node, Leaf):
-            arrivals.final.put(node, g)
-            if self.hooks is not None:
-                announce(node, g, self.hooks)
-            return
-        assert isinstance(node, Output)
-        maker = maker_of(node)
-        if node[RANK] in arrivals.masked:
-            arrivals.masked.remove(node[RANK])
-            arrivals.masked.add(maker[RANK])
-        if maker[RANK] not in arrivals.gradients:
-            arrivals.gradients[maker[RANK]] = {}
-            heappush(arrivals.queue, maker)
-        arrived = arrivals.gradients[maker[RANK]]
-        if node.number in arrived:  # from the Output that the user has, and from one of a rule
-            g = arrived[node.number][1] + g
-        arrived[node.number] = node, g
+        if isinstance(node, Leaf) and not ends and self.hooks is not None:
+            variable = node.variable()
+            if variable is not None:
+                self.hooks.run("gradient_ready", variable, raw_gradient(g))
+        return None if ends or leaf else g
 
     def differentiate(self, node: Node, taken: Node, g: Any) -> Pairs:
         """Run a node's rule in any other than the plain case; return the inputs' gradients.
@@ -358,42 +302,59 @@ class Pass:
         """
         op: Call = node[OP]
         arrivals = self.arrivals
-        plain = self.plain and self.observers is None and op.works and not arrivals.masked
+        compiled, zeros = op.compiled, arrivals.zeros(node, g)
+        plain = self.plain and self.observers is None and compiled.works and zeros is False
         if plain and op.domain.is_large(g) and in_blocks(arrivals, node, g, self.retain_graph):
             return ()
         if op.hooks is not None:
             node = [*node[:FIRST], *op.hooks.restore(node[FIRST : op.first]), *node[op.first :]]
             taken = [*node[: op.first], *taken[op.first :]]
-        masked = node[RANK] in arrivals.masked
-        if masked or (op.masks is not None and op.masks(node)):
+        if zeros is not False or leaves_out(node, g):
             arrivals.mask(node)
-            arrivals.special = True
         if arrivals.in_place and self.observers is None:
-            if op.add is not None:
-                arrivals.gather(op, node, g)
+            if compiled.add is not None:  # no full-size array for a part of one
+                edge = node[op.first]
+                arrivals.own(edge, compiled.add(g, node, arrivals.buffer(edge, op.domain)))
                 return ()
-            if op.overwrite is not None:
-                owned = node[RANK] in arrivals.owned and not arrivals.final.has(node)
+            if compiled.overwrite is not None:
+                owned = node[RANK] in arrivals.owned and node[RANK] not in arrivals.final
                 return arrivals.overwrite(op, node, taken, g, owned)
-        if isinstance(g, dict):
+        if isinstance(g, Parts):
             g = completed(node, g, self.create_graph)
-        if not masked:
-            return self.apply(op.backward, node, taken, g)
-        with op.domain.backend.quiet():
-            return self.apply(op.guarded, node, taken, g)
-
-    def apply(self, backward: Backward, node: Node, taken: Node, g: Any) -> Pairs:
-        """Call a backward function on raw arrays or Variables, observed or not."""
-        op: Call = node[OP]
-        saved, edges = node[FIRST : op.first], taken[op.first :]
+        if zeros and not self.create_graph and self.observers is None:
+            return of_masked(op, taken, g, zeros)
+        rules = compiled.backward if zeros is False else compiled.guarded
         if self.create_graph:
-            values = op.domain.connected(node, saved)
-            compute = partial(backward, g, [*node[:FIRST], *values, *edges], op.domain.namespace)
-        elif op.accumulate is not None and self.observers is None and are_different(edges):
-            self.arrivals.accumulate(op, taken, g)
-            return ()
+            values = op.domain.connected(node, node[FIRST : op.first])
+            recorded = [*node[:FIRST], *values, *taken[op.first :]]
+            compute = partial(rules, g, recorded, op.domain.namespace)
+        elif compiled.accumulate is not None and self.observers is None:
+            compute = partial(arrivals.accumulate, op, g, taken)
         else:
-            compute = partial(backward, g, taken)
-        if self.observers is None:
+            compute = partial(rules, g, taken)
+        if self.observers is not None:
+            compute = partial(self.observers.backward, compute, node, g)
+        if zeros is False:
             return compute()
-        return self.observers.backward(compute, node, g)
+        with op.domain.backend.quiet():
+            return compute()
+
+
+def replaced(hook: Callable[[Any], Any], g: Any, domain: Any, create_graph: bool) -> Any:
+    """Return what a hook makes of a gradient: the gradient itself, or another one like it."""
+    grad = g if create_graph else domain.Variable._make(g, None)
+    with enable_grad() if create_graph else no_grad():
+        new = hook(grad)
+    if new is None:
+        return g
+    new = domain.as_gradient(new)
+    if new.shape != grad.shape or new.dtype != grad.dtype:
+        raise GradientError(
+            f"a hook returned a gradient of shape {new.shape} and dtype {new.dtype}, in place "
+            f"of one of shape {grad.shape} and dtype {grad.dtype}; return one like it, or None"
+        )
+    return new if create_graph else new._raw
+
+
+run: Callable[[Pass], None]
+run = later("agnograd._engine.reference", "run") if REFERENCE else Pass.run

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agnograd._graph.calls import in_full
 from agnograd._graph.nodes import OP, RANK, Edge, Leaf, Node, Output, edges_of, maker_of, saved_of
+from agnograd._graph.paths import reachable
 
 if TYPE_CHECKING:
     from agnograd._arrays.variable import Variable
@@ -29,7 +30,7 @@ class GraphNode:
         if isinstance(node, Leaf):
             return None
         op: Call = node[OP]
-        return op.origin or op
+        return op
 
     @property
     def index(self) -> int | None:
@@ -53,7 +54,7 @@ class GraphNode:
         saved = saved_of(node)
         if saved is None:
             return None
-        values = zip(node[OP].saved_names, node[OP].unpack(saved), strict=True)
+        values = zip(node[OP].plan.names, node[OP].unpack(saved), strict=True)
         return MappingProxyType({name: value for name, value in values if name[0] != "_"})
 
     @property
@@ -113,18 +114,8 @@ class Graph(NamedTuple):
 
 def graph_of(variables: Sequence[Variable]) -> Graph:
     """Return the graph that values depend on, as plain data that holds no node and no array."""
-    roots = []
-    for variable in variables:
-        roots.append(None if variable._node is None else maker_of(variable._node))
-    stack = [root for root in roots if root is not None]
-    seen = {node[RANK]: node for node in stack}
-    while stack:
-        for edge in edges_of(stack.pop()):
-            node = None if edge is None else maker_of(edge)
-            if node is not None and node[RANK] not in seen:
-                seen[node[RANK]] = node
-                stack.append(node)
-    ordered = sorted(seen.values(), reverse=True)
+    ends = [variable._node for variable in variables]
+    ordered = sorted((n for n in reachable(ends) if not isinstance(n, Output)), reverse=True)
     number = {node[RANK]: index for index, node in enumerate(ordered)}
     edges = tuple(
         GraphEdge(number[maker_of(edge)[RANK]], number[node[RANK]], place)
@@ -135,31 +126,25 @@ def graph_of(variables: Sequence[Variable]) -> Graph:
     return Graph(
         tuple(_info(index, node) for index, node in enumerate(ordered)),
         edges,
-        tuple(None if root is None else number[root[RANK]] for root in roots),
+        tuple(None if edge is None else number[maker_of(edge)[RANK]] for edge in ends),
     )
 
 
 def _info(index: int, node: Node) -> NodeInfo:
     if isinstance(node, Leaf):
-        variable = node.variable()
-        if variable is None:
-            return NodeInfo(index, "leaf", "leaf", "", None, None, ())
-        return NodeInfo(index, "leaf", "leaf", "", variable.shape, str(variable.dtype), ())
-    op = node[OP]
+        x = node.variable()
+        shape, dtype = (None, None) if x is None else (x.shape, str(x.dtype))
+        return NodeInfo(index, "leaf", "leaf", "", shape, dtype, ())
+    op: Call = node[OP]
     values = saved_of(node)
     saved = None if values is None else tuple(_saved(op, op.unpack(values)))
     return NodeInfo(index, "op", op.name, op.chapter, None, None, saved)
 
 
-def _saved(op: Call, values: Sequence[Any]) -> list[SavedInfo]:
-    found = []
-    for name, value in zip(op.saved_names, values, strict=True):
+def _saved(op: Call, values: Sequence[Any]) -> Iterator[SavedInfo]:
+    for name, value in zip(op.plan.names, values, strict=True):
         parts: Any = value if isinstance(value, tuple | list) else [value]
         for part in parts:
             if isinstance(part, op.domain.array_types):
-                found.append(_saved_info(name, part))
-    return found
-
-
-def _saved_info(name: str, array: Any) -> SavedInfo:
-    return SavedInfo(name, tuple(array.shape), str(array.dtype), getattr(array, "nbytes", None))
+                x: Any = part
+                yield SavedInfo(name, tuple(x.shape), str(x.dtype), getattr(x, "nbytes", None))

@@ -4,9 +4,8 @@ A node is a plain list::
 
     [rank, watch, op, *saved, *edges]
 
-Python makes a list in a quarter of the time that it takes for an object with named attributes, and
-the garbage collector, which visits every node again and again while a graph grows, finds one
-object where it would find three. An op of a microsecond notices both.
+Python makes a list in a quarter of the time that an object with named attributes takes, and the
+garbage collector, which visits nodes again and again, finds one object where it would find three.
 
 ``rank`` is the node's number: newer nodes rank lower, so that the smallest of some nodes is the
 newest one, and no two have the same. ``watch`` is what a user asked to see of the gradient, or
@@ -23,6 +22,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -37,15 +37,12 @@ RANK, WATCH, OP, FIRST = range(4)
 
 
 class NoOp:
-    """What leaves and outputs have for an op: there is nothing to run.
-
-    That of a leaf whose gradient nobody watches is ``UNWATCHED``.
-    """
+    """What leaves and outputs have for an op; ``UNWATCHED`` is that of an unwatched leaf."""
 
     name = "leaf"
-    reads = negates = False
+    reads = False
     turn = True
-    step = works = None
+    step = domain = None
     first = FIRST
 
     def watched(self) -> NoOp:
@@ -56,9 +53,8 @@ class NoOp:
 _NO_OP, UNWATCHED = NoOp(), NoOp()
 UNWATCHED.turn = False
 
-# Taking the next number of a range is one C call, hence atomic: threads never share a rank. (That
-# of an itertools.count takes longer, if it counts down.) The ops do it themselves: to call `next`
-# takes three quarters of calling a method of it.
+# Taking the next number of a range is one C call, hence atomic: threads never share a rank. (An
+# itertools.count takes longer, if it counts down.) Ops call `next`, which is faster than a method.
 ranks = iter(range(0, -(2**62), -1))
 next_rank = ranks.__next__
 
@@ -68,11 +64,9 @@ class Leaf(list[Any]):
 
     __slots__ = ("__weakref__", "accumulated", "argument", "domain", "facts", "grad", "variable")
 
-    # There if the array is an argument of a function that is being differentiated.
-    argument: bool
+    argument: bool  # there if it is one of a function that is being differentiated
     domain: Domain
-    # The shape and dtype, which what is written to the array later keeps, once elements were read.
-    facts: tuple[tuple[int, ...], Any] | None
+    facts: tuple[tuple[int, ...], Any] | None  # shape and dtype, once elements were read
     grad: Variable | None
     variable: weakref.ref[Variable]
     accumulated: dict[int, Callable[[Any], Any]] | None
@@ -99,17 +93,20 @@ class Output(list[Any]):
 
     __slots__ = ("domain", "number", "siblings")
 
-    def __init__(
-        self,
-        node: Node,
-        number: int,
-        siblings: Sequence[tuple[tuple[int, ...], Any]],
-        domain: Domain,
-    ) -> None:
+    def __init__(self, node: Node, number: int, siblings: Sequence[Any], domain: Domain) -> None:
         super().__init__((next_rank(), None, _NO_OP, node))
-        self.domain = domain
-        self.number = number
+        self.number, self.domain = number, domain
         self.siblings = siblings  # the shape and dtype of every output
+
+
+class Parts(dict[int, tuple[Output, Any]]):
+    """The gradients that have arrived at an op with several results, by the result's number."""
+
+    def __add__(self, other: Parts) -> Parts:
+        """Add others: nothing else refers to these."""
+        for number, (output, g) in other.items():
+            self[number] = output, (self[number][1] + g if number in self else g)
+        return self
 
 
 def edges_of(node: Edge) -> Sequence[Edge | None]:
@@ -120,33 +117,28 @@ def edges_of(node: Edge) -> Sequence[Edge | None]:
 def saved_of(node: Node) -> list[Any] | None:
     """Return the values that a node saved, or None if they were freed."""
     op = node[OP]
-    return node[FIRST : op.first] if op.origin is None else None
+    return None if op.compiled.gone else node[FIRST : op.first]
 
 
 def forget(node: Node) -> None:
     """Free what a node saved: its op becomes one whose derivative is an error."""
     op = node[OP]
-    if op.origin is None:
-        node[OP : op.first] = op.when_freed()
+    node[OP : op.first] = op.freed or op.when_freed()
 
 
 def maker_of(edge: Edge) -> Edge:
     """Return the op's own node for one of its outputs; any other node as it is."""
-    maker: Edge = edge[FIRST] if isinstance(edge, Output) else edge
-    return maker
+    return edge[FIRST] if isinstance(edge, Output) else edge
 
 
 def domain_at(node: Edge) -> Domain:
     """Return the domain of the value that a node made."""
-    domain: Domain = node.domain if isinstance(node, (Leaf, Output)) else node[OP].domain
-    return domain
+    named = node if isinstance(node, (Leaf, Output)) else node[OP]
+    return named.domain
 
 
 class ByNode(dict[int, tuple[Edge, T]]):
-    """What belongs to nodes, which are lists and have no hash: each node with it, by rank.
-
-    A pass has one, and spares itself the call of an ``__init__``, and one for each leaf.
-    """
+    """What belongs to nodes, which are lists and have no hash: each node with it, by rank."""
 
     __slots__ = ()
 
@@ -157,10 +149,6 @@ class ByNode(dict[int, tuple[Edge, T]]):
     def of(self, node: Edge) -> T | None:
         """Return what belongs to a node, or None."""
         return self.get(node[RANK], (node, None))[1]
-
-    def has(self, node: Edge | None) -> bool:
-        """Return whether anything belongs to a node."""
-        return node is not None and node[RANK] in self
 
 
 class Watch:
@@ -179,8 +167,7 @@ def watch(node: Edge) -> Watch:
     if node[WATCH] is None:
         node[WATCH] = Watch()
         node[OP] = node[OP].watched()
-    found: Watch = node[WATCH]
-    return found
+    return node[WATCH]  # type: ignore[no-any-return]
 
 
 def is_variable(x: object) -> bool:
@@ -193,14 +180,20 @@ def raw_gradient(g: Any) -> Any:
     return g._raw if is_variable(g) else g
 
 
+def on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
+    """Return a context in which work goes to the device of a node's gradient."""
+    if isinstance(g, Parts):
+        _, g = next(iter(g.values()))  # of one of several outputs
+    return domain_at(node).backend.on_device(raw_gradient(g))
+
+
 class HookHandle:
     """A registered gradient hook; ``remove()`` removes it."""
 
     __slots__ = ("_hooks", "_key")
 
     def __init__(self, hooks: dict[int, Callable[[Any], Any]], key: int) -> None:
-        self._hooks = hooks
-        self._key = key
+        self._hooks, self._key = hooks, key
 
     def __repr__(self) -> str:
         return f"<hook on a gradient, {'active' if self._key in self._hooks else 'removed'}>"

@@ -1,10 +1,33 @@
-"""Which nodes a pass will visit: found before it starts, without recursion."""
+"""Which nodes others depend on, and which of them a pass will visit: found without recursion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from agnograd._graph.nodes import OP, RANK, Edge, Leaf, edges_of
+
+
+def reachable(nodes: Iterable[Edge | None], start: int = 0, before: bool = False) -> Iterator[Edge]:
+    """Yield nodes and all that they depend on, as far as a start, a rank, or what is before it."""
+    stack = [node for node in nodes if node is not None]
+    seen = {node[RANK] for node in stack}
+    while stack:
+        node = stack.pop()
+        if node[RANK] > start:  # newer nodes rank lower
+            if before:
+                yield node
+            continue
+        if not before:
+            yield node
+        for edge in edges_of(node):
+            if edge is not None and edge[RANK] not in seen:
+                seen.add(edge[RANK])
+                stack.append(edge)
+
+
+def older(nodes: Iterable[Edge | None], start: int) -> Iterator[Edge]:
+    """Yield the nodes from before a start, a rank, that others depend on; none is searched."""
+    return reachable(nodes, start, before=True)
 
 
 def on_path(roots: Iterable[Edge], targets: Iterable[Edge]) -> set[int] | None:
@@ -49,51 +72,14 @@ def within(path: set[int], node: Edge) -> Edge | None:
     """Return a node without its edges to nodes that are not on the path; None if no other is."""
     edges = edges_of(node)
     kept = [edge if edge is not None and edge[RANK] in path else None for edge in edges]
-    if not any(kept):
-        return None
-    return node[: len(node) - len(edges)] + kept
+    return node[: len(node) - len(edges)] + kept if any(kept) else None
 
 
-def uses(roots: Iterable[Edge], path: set[int] | None) -> dict[int, int]:
-    """Return how many times each leaf is an input of a node that a pass will visit."""
-    counts: dict[int, int] = {}
-    stack = list(roots)
-    reached = {root[RANK] for root in stack}
-    while stack:
-        for edge in edges_of(stack.pop()):
-            if edge is None or (path is not None and edge[RANK] not in path):
-                continue
-            rank = edge[RANK]
+def last_uses(roots: Iterable[Edge], path: set[int] | None) -> dict[int, int]:
+    """Return, by ranks, the last of the nodes that use a leaf and that a pass will visit."""
+    last: dict[int, int] = {}
+    for node in reachable(roots):
+        for edge in edges_of(node) if path is None or node[RANK] in path else ():
             if isinstance(edge, Leaf):
-                counts[rank] = counts.get(rank, 0) + 1
-            elif rank not in reached:
-                reached.add(rank)
-                stack.append(edge)
-    return counts
-
-
-def older(nodes: Iterable[Edge | None], start: int) -> Iterator[Edge]:
-    """Yield the nodes from before a start, a rank, that others depend on; none is searched."""
-    stack = [node for node in nodes if node is not None]
-    seen = {node[RANK] for node in stack}
-    while stack:
-        node = stack.pop()
-        if node[RANK] > start:  # newer nodes rank lower
-            yield node
-            continue
-        for edge in edges_of(node):
-            if edge is not None and edge[RANK] not in seen:
-                seen.add(edge[RANK])
-                stack.append(edge)
-
-
-def within_reach(nodes: Iterable[Edge | None]) -> set[int]:
-    """Return the ranks of nodes and of all that they depend on."""
-    stack = [node for node in nodes if node is not None]
-    reached = {node[RANK] for node in stack}
-    while stack:
-        for edge in edges_of(stack.pop()):
-            if edge is not None and edge[RANK] not in reached:
-                reached.add(edge[RANK])
-                stack.append(edge)
-    return reached
+                last[edge[RANK]] = max(node[RANK], last.get(edge[RANK], node[RANK]))
+    return last

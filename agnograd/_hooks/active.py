@@ -164,14 +164,14 @@ class ActiveHooks:
         op = node[OP]
         values = saved_of(node)
         assert values is not None
-        for index, (name, source) in enumerate(zip(op.saved_names, op.sources, strict=True)):
+        for index, (name, source) in enumerate(zip(op.plan.names, op.plan.sources, strict=True)):
             value = values[index]
             if isinstance(source, int | str) and isinstance(value, op.domain.array_types):
                 packed = self.run("save_value", op, name, value)
                 if packed is not None:
                     values[index] = Packed(packed)
         node[FIRST : op.first] = values
-        op.packed_by(self)
+        op.hooks, op.step = self, None  # it is in no other node: hooks saw it
 
     def restore(self, saved: Sequence[Any]) -> list[Any]:
         """Return saved values with everything that was packed restored."""
@@ -285,7 +285,7 @@ def _arguments(caller: pluggy.HookCaller) -> tuple[str, ...]:
 def _raw_inputs(node: Node) -> tuple[Any, ...]:
     """Return the raw inputs of a node, None for those that it did not save."""
     op = node[OP]
-    known = dict(zip(op.sources, node[FIRST : op.first], strict=True))
+    known = dict(zip(op.plan.sources, node[FIRST : op.first], strict=True))
     return tuple([known.get(index) for index in range(len(node) - op.first)])
 
 

@@ -252,6 +252,21 @@ class Backend:
         """Return the scalar that all elements of a ``flat`` array equal, if its layout says so."""
         return None
 
+    def has_zeros(self, x: Any) -> bool | None:
+        """Return whether any element of an array, or a scalar, is 0; None if that is not known.
+
+        Override it only where it takes less time than a product of arrays, and where neither a
+        device nor a lazy library has to be waited for.
+        """
+        return None
+
+    def has_nan(self, x: Any) -> bool:
+        """Return whether any element is NaN; it may be True even if none is.
+
+        It is called only where ``has_zeros`` knows the answer.
+        """
+        return True
+
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add ``values`` to ``into`` at ``key``, maybe in place; repeated positions add up.
 

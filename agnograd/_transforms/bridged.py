@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.variable import Variable
-from agnograd._engine.commit import gradients
+from agnograd._engine.ends import gradients
 from agnograd._graph.nodes import Leaf, next_rank
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import no_grad, recording_since

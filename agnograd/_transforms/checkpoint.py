@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._arrays.variable import Variable
 from agnograd._engine.run import run_pass
-from agnograd._graph.calls import Pairs, SharedCall
+from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import (
     FIRST,
     OP,
@@ -134,14 +134,14 @@ class Checkpoint(Run):
     def _node(self, inputs: list[Variable], edges: list[Edge], domain: Domain) -> Node:
         # Two backends may have arrays of one library.
         self.domains = [each._domain for each in inputs]
-        self.sources = [
+        self.sources = tuple(
             edges.index(each._node) if each._node in edges else "constant" for each in inputs
-        ]
-        name = getattr(self.f, "__name__", "checkpoint")
-        call = SharedCall(name, "checkpoint", domain, single=True)
-        call.optional = True  # results may be on several backends: zeros would have to be, too
-        call.backward = call.guarded = self.backward
-        call.saves([f"argument {place}" for place in self.places], self.sources)
+        )
+        call = Call(getattr(self.f, "__name__", "checkpoint"), "checkpoint", domain)
+        compiled = call.compiled
+        compiled.optional = True  # results may be on several backends: zeros would have to be, too
+        compiled.backward = compiled.guarded = self.backward
+        call.saves(Plan(tuple(f"argument {place}" for place in self.places), self.sources))
         return [next_rank(), None, call, *(each._raw for each in inputs), *edges]
 
     def backward(self, g: Any, node: Node, xp: Any = None) -> Pairs:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.variable import Variable
-from agnograd._graph.calls import Pairs, SharedCall, Source
+from agnograd._graph.calls import Call, Pairs, Plan, Source
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, edges_of, next_rank
 from agnograd._hooks.state import current_mode
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -120,7 +120,7 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
             f"{name} was called without any array: pass at least one by position"
         )
     domain = domain_of(first)
-    call = SharedCall(name, "function", domain, single=True)
+    call = Call(name, "function", domain)
     found = [unwrap(call, f"argument {i}", x) if is_array(x) else None for i, x in enumerate(args)]
     known: dict[int, Any] = {}
     for i, pair in enumerate(found):
@@ -178,7 +178,7 @@ def _check_outputs(outputs: Sequence[Any], name: str, domain: Domain) -> None:
 
 def _recorded(
     function: Function,
-    call: SharedCall,
+    call: Call,
     domain: Domain,
     inputs: Sequence[Any],
     edges: tuple[Edge | None, ...],
@@ -195,10 +195,10 @@ def _recorded(
     sources = [_source(value, inputs, out, call.domain) for value in saved]
     if kept:  # only what is saved knows whether it is needed as a Variable
         saved, names, sources = (*saved, kept), [*names, "attributes"], [*sources, "attributes"]
-    call.saves(names, sources)
-    call.backward = call.guarded = rule.backward
+    call.saves(Plan(tuple(names), tuple(sources)))
+    call.compiled.backward = call.compiled.guarded = rule.backward
     if function.accumulate is not None and call.domain is domain:
-        call.accumulate = rule.accumulate
+        call.compiled.accumulate = rule.accumulate
     return [next_rank(), None, call, *saved, *edges]
 
 

@@ -9,10 +9,8 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 from agnograd._arrays.variable import Variable
-from agnograd._engine.commit import commit
-from agnograd._engine.ends import listed, pairs_of, seeds_of
-from agnograd._engine.run import Callback, run_pass
-from agnograd._engine.watching import replaced
+from agnograd._engine.ends import commit, listed, pairs_of, seeds_of
+from agnograd._engine.run import Callback, replaced, run_pass
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._hooks.entering import enable_grad, entered, no_grad
 from agnograd._hooks.state import Mode, current_mode, set_mode
@@ -160,13 +158,15 @@ class GradManager:
     def _kept(self, start: int, outer: Any, *nodes: Edge | None) -> tuple[Edge | None, ...]:
         """Return the nodes with None for those that depend on nothing attached."""
         others = (None,) * len(nodes) if outer is None else outer(*nodes)
-        # Newer nodes rank lower. What was recorded since the start depends on what is attached.
+
+        def own(node: Edge) -> bool:
+            # Newer nodes rank lower. What was recorded since the start depends on what is attached.
+            return node[RANK] in self._attached or (
+                node[RANK] < start and not isinstance(node, Leaf)
+            )
+
         return tuple(
-            node
-            if other is not None
-            or self._attached.has(node)
-            or (node is not None and node[RANK] < start and not isinstance(node, Leaf))
-            else None
+            node if other is not None or (node is not None and own(node)) else None
             for node, other in zip(nodes, others, strict=True)
         )
 

@@ -14,7 +14,7 @@ from agnograd._arrays.views import View
 from agnograd._engine.ends import given_by, owned, seed_of, seeds_of
 from agnograd._engine.run import run_pass
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
-from agnograd._graph.paths import older, within_reach
+from agnograd._graph.paths import older, reachable
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
 from agnograd._hooks.state import Kept, is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -155,7 +155,7 @@ def _apart_from(outputs: Iterable[Variable]) -> entered:
     Then a pass through what a pullback returned ends at its cotangents: it does not go on into the
     run, which it would free although the pullback may be called again.
     """
-    own = within_reach(out._node for out in outputs)
+    own = {node[RANK] for node in reachable(out._node for out in outputs)}
     return entered(recording=True, kept=partial(_others, own, kept_now()))
 
 

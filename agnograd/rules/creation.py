@@ -83,8 +83,8 @@ ops.linear(
     stop=lambda g, num, endpoint, xp: xp.sum(g * _linspace_weight(g, num, endpoint, xp)),
 )
 ops.linear('meshgrid(*arrays, indexing="xy")', arrays=_meshgrid_vjp, outputs="several")
-ops.linear("tril(x, /, *, k=0)", x=lambda g, k, xp: xp.tril(g, k=k))
-ops.linear("triu(x, /, *, k=0)", x=lambda g, k, xp: xp.triu(g, k=k))
+ops.linear("tril(x, /, *, k=0)", x=lambda g, k, xp: xp.tril(g, k=k), masks=True)
+ops.linear("triu(x, /, *, k=0)", x=lambda g, k, xp: xp.triu(g, k=k), masks=True)
 ops.constant(
     "empty(shape, *, dtype=None, device=None)",
     "empty_like(x, /, *, dtype=None, device=None)",

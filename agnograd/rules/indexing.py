@@ -124,7 +124,15 @@ def _last_writes(part: Any, g: Any, key: Any, xp: Any) -> Any:
 
 
 def _leaves_out(key: Any) -> bool:
-    return not is_basic(key)
+    """Return whether a key may select less than all elements of an array."""
+    for part in key if type(key) is tuple else (key,):
+        if type(part) is slice and part.start is part.stop is None:
+            step = 1 if part.step is None else part.step
+            if type(step) is int and step in (1, -1):  # it may be an array
+                continue
+        if part is not None and part is not ...:
+            return True
+    return False
 
 
 def _put(base: Any, value: Any, key: Any, write: Any, xp: Any) -> Any:

@@ -43,8 +43,9 @@ def _refuse() -> None:
 
 
 def _trace_vjp(g: Any, x_shape: Shape, offset: int, xp: Any) -> Any:
-    ones = xp.eye(*x_shape[-2:], k=offset, dtype=g.dtype, device=device_of(g))
-    return xp.broadcast_to(g[..., None, None] * ones, x_shape)
+    diagonal = xp.eye(*x_shape[-2:], k=offset, dtype=xp.bool, device=device_of(g))
+    g = g[..., None, None]
+    return xp.broadcast_to(xp.where(diagonal, g, xp.zeros_like(g)), x_shape)
 
 
 def _inv_vjp(g: Any, out: Any, xp: Any) -> Any:
@@ -188,6 +189,7 @@ ops.linear(
     x=_diagonal_vjp,
     view=_refuse,
     strides=lambda x_strides: (*x_strides[:-2], x_strides[-2] + x_strides[-1]),
+    masks=True,
 )
 ops.vjp("linalg.inv(x, /)", x=_inv_vjp)
 ops.vjp("linalg.matrix_power(x, n, /)", x=_power_vjp, options=("n",))
@@ -213,7 +215,7 @@ ops.vjp(
     x2=_triangular_x2,
     forward=_solve_triangle,
 )
-ops.linear("linalg.trace(x, /, *, offset=0, dtype=None)", x=_trace_vjp)
+ops.linear("linalg.trace(x, /, *, offset=0, dtype=None)", x=_trace_vjp, masks=True)
 ops.vjp("linalg.adjugate(x, /)", x=_adjugate_vjp, forward=_adjugate)
 ops.vjp("linalg.det(x, /)", x=_det_vjp)
 ops.vjp("linalg.slogdet(x, /)", x=_slogdet_vjp, outputs="several")

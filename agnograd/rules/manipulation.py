@@ -145,7 +145,11 @@ ops.linear(
     view=lambda value, axes, xp: xp.permute_dims(value, inverse_permutation(axes)),
     strides=lambda x_strides, axes: tuple(x_strides[axis] for axis in axes),
 )
-ops.linear("repeat(x, repeats, /, *, axis=None)", x=_repeat_vjp)
+ops.linear(
+    "repeat(x, repeats, /, *, axis=None)",
+    x=_repeat_vjp,
+    masks=lambda repeats: not isinstance(repeats, int),  # some may be 0
+)
 ops.linear(
     "reshape(x, /, shape, *, copy=None)",
     x=lambda g, x_shape, xp: xp.reshape(g, x_shape),

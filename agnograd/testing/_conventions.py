@@ -48,6 +48,7 @@ def _rows(rule: str, *rows: tuple[Any, ...]) -> list[Convention]:
 
 
 FIVE = [-2.0, -1.0, 0.0, 1.0, 2.0]
+ROOTS = [[1.0, 0.0], [1.0, 4.0]]
 ZEROS = [[0.0, 0.0], [0.0, 0.0]]
 INF = float("inf")
 EYE = [[1.0, 0.0], [0.0, 1.0]]
@@ -160,6 +161,24 @@ CONVENTIONS: list[Convention] = [
             "y = xp.log(x)\ny[x <= 0] = 0.0\nreturn y",
             *({"x": [0.0, 2.0]}, [0.0, 0.5], [0.0, -0.25]),
         ),
+        *(
+            (program, {"x": [0.0, 4.0]}, [0.0, 0.25], [0.0, -0.03125])
+            for program in (
+                "xp.sqrt(x)[1]",
+                "xp.sqrt(x)[1:]",
+                "xp.sqrt(x)[:0:-1]",
+                "xp.flip(xp.sqrt(x))[:1]",
+                "y = xp.sqrt(x)\ny[0] = 0.0\nreturn y",
+                "y = xp.sqrt(x)\ny[:1] = 0.0\nreturn y",
+                "xp.unstack(xp.sqrt(x))[1]",
+            )
+        ),
+        ("xp.acos(x)[:1]", {"x": [0.0, 1.0]}, [-1.0, 0.0], [0.0, 0.0]),
+        ("(x * (1 / (x - 1)))[:1]", {"x": [2.0, 1.0]}, [-1.0, 0.0], [2.0, 0.0]),
+        ("xp.exp(x)[:1]", {"x": [0.0, 1000.0]}, [1.0, 0.0], [1.0, 0.0]),
+        ("xp.linalg.trace(xp.sqrt(x))", {"x": ROOTS}, [[0.5, 0.0], [0.0, 0.25]]),
+        ("xp.linalg.diagonal(xp.sqrt(x))", {"x": ROOTS}, [[0.5, 0.0], [0.0, 0.25]]),
+        ("xp.tril(xp.sqrt(x))", {"x": ROOTS}, [[0.5, 0.0], [0.5, 0.25]]),
     ),
     *_rows(
         "Hermitian and triangular matrices: only one triangle is read, the lower one unless you "

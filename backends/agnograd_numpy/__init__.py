@@ -14,6 +14,8 @@ from agnograd.extend import Backend, hookimpl, is_basic
 
 __all__ = ["NumpyBackend", "backend"]
 
+_SMALL = 2**10  # up to how many elements counting takes less time than a reduction's start
+
 
 class NumpyBackend(Backend):
     """NumPy's arrays, through the namespace of array-api-compat.
@@ -145,6 +147,17 @@ class NumpyBackend(Backend):
     def uniform(self, x: Any) -> Any:
         """Return the one element of an array without strides."""
         return None if any(x.strides) else x[(0,) * x.ndim]
+
+    def has_zeros(self, x: Any) -> bool:
+        """Count those of small arrays, and look at large ones as far as the first."""
+        if x.size > _SMALL:
+            return not x.all()
+        return bool(self._np.count_nonzero(x) != x.size)
+
+    def has_nan(self, x: Any) -> bool:
+        """Look at the sum of squares, which is NaN only if one of them is: a pass of BLAS."""
+        total = x.dot(x) if x.ndim == 1 else self._np.vdot(x, x)
+        return bool(total != total)
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add in place; positions that may repeat go through ``numpy.add.at``."""

@@ -107,6 +107,22 @@ class TorchBackend(Backend):
         """Return PyTorch's count of the writes to a tensor, which tensors for inference lack."""
         return None if x.is_inference() else x._version
 
+    def has_zeros(self, x: Any) -> bool | None:
+        """Count those of a host's tensor; None where a transformation of PyTorch's runs."""
+        import torch
+
+        if not x.is_cpu or torch.compiler.is_compiling():
+            return None
+        try:
+            return bool(torch.count_nonzero(x).item() != x.numel())
+        except RuntimeError:  # vmap has no values to give
+            return None
+
+    def has_nan(self, x: Any) -> bool:
+        """Look at the sum: opposite infinities make it NaN, too."""
+        total = x.sum().item()
+        return bool(total != total)
+
     def counter(self) -> Callable[[Any], int]:
         """Return PyTorch's own function."""
         import torch

@@ -30,7 +30,7 @@ OPS = {
     "unstack": FUNCTION,
     "max": FUNCTION,
 }
-BACKWARD = ("backward", "guarded", "of_ones", "step", "guarded_step")
+BACKWARD = ("backward", "guarded", "of_ones", "step")
 
 
 def written(name, monkeypatch):
@@ -51,8 +51,8 @@ def written(name, monkeypatch):
         sources[f"forward, as {form}"] = found[-1]
     calls = {"": scopes[-1]["_call"], " of numbers": scopes[-1].get("_of_numbers")}
     for kind, call in calls.items():
-        for attribute in BACKWARD:
-            function = getattr(call, attribute, None)
+        for attribute in BACKWARD if call is not None else ():
+            function = getattr(call if attribute == "step" else call.compiled, attribute, None)
             if function is not None and function.__module__ == functions.__name__:
                 function()  # now it is written
                 sources[attribute + kind] = found[-1]

@@ -162,6 +162,15 @@ def test_retain_grad_keeps_an_intermediate_gradient():
     assert z.grad.item() == 12.0
 
 
+def test_retain_grads_keeps_those_of_several_results():
+    xp = ag.namespace("strict")
+    x = ag.Variable(xp.asarray([1.0, 2.0]).data)
+    first, second = xp.unstack(x * 2.0)
+    (first * second + first).backward(retain_grads=True)
+    assert [float(each.grad) for each in (first, second)] == [5.0, 2.0]
+    np.testing.assert_array_equal(np.asarray(x.grad.data), [10.0, 4.0])
+
+
 def test_loss_scale_multiplies_the_cotangent():
     x = ag.Variable(2.0)
     (x * x).backward(loss_scale=128.0)

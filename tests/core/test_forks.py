@@ -15,7 +15,7 @@ import pytest
 
 import agnograd as ag
 from agnograd._arrays import domains
-from agnograd._engine import commit
+from agnograd._engine import ends
 from agnograd.extend import Lock
 from agnograd_memory import Memory
 from agnograd_offload import Offload
@@ -69,7 +69,7 @@ def gradient():
 
 
 def test_a_child_takes_gradients_while_the_parent_does():
-    with Held(commit._commits):
+    with Held(ends._commits):
         assert in_child(gradient)
     gradient()
 

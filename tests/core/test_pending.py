@@ -213,7 +213,7 @@ def test_an_error_while_products_are_computed_leaves_gradients_alone(monkeypatch
     def fails(*_):
         raise MemoryError("no room for products")
 
-    monkeypatch.setattr(pending.Products, "_stacked", fails)
+    monkeypatch.setattr(pending.Products, "gathered", fails)
     with pytest.raises(MemoryError, match="no room"):
         loss.backward()
     assert w.grad is before

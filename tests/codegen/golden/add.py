@@ -247,7 +247,7 @@ def add_backward(g, node, xp):
     return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
 
 
-# step; guarded_step
+# step
 
 def add_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
@@ -323,7 +323,7 @@ def add_backward(g, node, xp):
     return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
 
 
-# step of numbers; guarded_step of numbers
+# step of numbers
 
 def add_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge

@@ -1,0 +1,61 @@
+"""Products that need care in generated code: what nodes keep of them, and guarded factors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agnograd._engine.blocks import RESTORING, Negative
+from agnograd._graph.calls import Call
+from agnograd._graph.nodes import FIRST, OP, Edge
+from agnograd._ops.rule_helpers import is_python_scalar
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+
+
+def lean(
+    op: Call, x1: Any, x2: Any, node1: Edge | None, node2: Edge | None
+) -> tuple[Call, Any, Any]:
+    """Return the op and the arrays that the node of a product is to keep."""
+    if op.freed is None:  # what hooks look at is kept as it is
+        return op, x1, x2
+    if _is_negative(node1, x2):
+        x1 = Negative(x2)
+    elif _is_negative(node2, x1):
+        x2 = Negative(x1)
+    else:
+        return op, x1, x2
+    return op.variant("lean", hooks=RESTORING, step=None), x1, x2
+
+
+def _is_negative(node: Edge | None, x: Any) -> bool:
+    """Return whether a node made the negative of this very array.
+
+    It keeps a weak reference to the array, which is not written to as long as it has one
+    (``Domain.write``).
+    """
+    if node is None or type(node[OP]) is not Call or not node[OP].compiled.negates:
+        return False
+    return node[FIRST] is not None and bool(node[FIRST]() is x)
+
+
+def guarded(domain: Domain, g: Any, partial: Any, xp: Any) -> Any:
+    """Return ``g * partial``, but 0 where g is 0 and the partial derivative is not finite.
+
+    It is the derivative that is replaced, not the product, which stays linear in g: where a
+    cotangent happens to be 0, its own derivative is as before. Raw arrays have none: there any
+    derivative may be replaced where g is 0. A product that is recorded leaves elements out itself.
+    """
+    if is_python_scalar(partial):
+        if partial - partial == 0:  # it is finite
+            return g * partial
+        partial = xp.full_like(g, partial)
+    if xp is domain.raw:
+        return g * xp.where(g == 0, 0.0, partial)
+    idle = xp.logical_and(g == 0, xp.logical_not(xp.isfinite(partial)))
+    product = g * xp.where(idle, 0.0, partial)
+    node = product._node
+    if node is not None:
+        plan = node[OP].plan._replace(masks=lambda _: True)
+        node[OP] = node[OP].variant("masking", plan=plan, step=None)
+    return product
