@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agnograd._ops.rule_helpers import is_complex
-from agnograd.errors import RuleError
+from agnograd.errors import RuleError, UnsupportedArrayError
 
 Shape = tuple[int, ...]
 # The types of 0-d results that libraries do not give as arrays; backends add theirs.
@@ -52,6 +52,8 @@ def sum_to(g: Any, shape: Shape, xp: Any) -> Any:
     ------
     RuleError
         If ``shape`` does not broadcast to the shape of ``g``.
+    UnsupportedArrayError
+        If the shape of ``g`` is not known, as that of what a mask selects in Dask.
     """
     extra = g.ndim - len(shape)
     pairs = enumerate(zip(shape, g.shape[max(extra, 0) :], strict=False), extra)
@@ -61,6 +63,12 @@ def sum_to(g: Any, shape: Shape, xp: Any) -> Any:
     if extra > 0:
         g = xp.reshape(g, g.shape[extra:])
     if g.shape != shape:
+        if any(size != size for size in g.shape):  # NaN stands for what is yet to be computed
+            raise UnsupportedArrayError(
+                "what a mask selects has an unknown size before it is computed, and an array that "
+                "is written there no gradient: use x = xp.where(mask, value, x), with a value for "
+                "each element of x, in place of x[mask] = value"
+            )
         raise RuleError(
             f"a derivative rule returned a gradient of shape {g.shape} for an input of shape "
             f"{shape}; return one of the input's shape, or of a shape that it broadcasts to"

@@ -7,6 +7,7 @@ import operator
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Integral
 from types import ModuleType
 from typing import Any
 
@@ -80,15 +81,38 @@ class DaskBackend(Backend):
                     "Dask writes no array whose size it has not computed yet, such as x[mask] * 2; "
                     "use x = xp.where(mask, value, x) in place of x[mask] = value"
                 )
-            out[key] = value
-        elif 0 not in x[key].shape:
+            return self._set_beyond(x, key, value)
+        if 0 not in _get(x, key).shape:
             from agnograd_dask._keys import set_at
 
             if hasattr(value, "shape") and any(part is None for part in parts):
                 place = x[without_newaxis(key)].shape
-                value = self.namespace().broadcast_to(value, x[key].shape).reshape(place)
+                value = self.namespace().broadcast_to(value, _get(x, key).shape).reshape(place)
             set_at(out, key, value)
         return out
+
+    def _set_beyond(self, x: Any, key: Any, value: Any) -> Any:
+        """Return a copy with a value at a key that has masks or index arrays."""
+        from agnograd_dask._keys import is_mask, needs_positions, positions, set_at_mask
+
+        if is_mask(key):
+            return set_at_mask(x, key, value)
+        parts = key if isinstance(key, tuple) else (key,)
+        beside = any(map(is_mask, parts)) if getattr(value, "shape", ()) else False
+        beside = beside or any(isinstance(part, Integral) or _is_number(part) for part in parts)
+        if not (beside or needs_positions(key, x.ndim)):
+            out = x.copy()
+            if 0 not in getattr(value, "shape", ()):
+                out[key] = value
+            return out
+        where = positions(key, x.shape)
+        if 0 in where.shape:
+            return x.copy()
+        flat = x.reshape(-1)
+        if getattr(value, "shape", ()):
+            value = self.namespace().broadcast_to(value, where.shape).reshape(-1)
+        flat[where.reshape(-1)] = value
+        return flat.reshape(x.shape)
 
     def put(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy, as ``set`` does: nothing is computed, and there is no memory to spare."""
@@ -106,13 +130,17 @@ class DaskBackend(Backend):
                 "compute_chunk_sizes() on x[mask].data before it is used, or take "
                 "xp.where(mask, x, 0.0) instead of x[mask]"
             )
+        if values.size == 0:
+            return into
         size = math.prod(into.shape)
-        if str(getattr(key, "dtype", "")) == "bool":
-            added = _at_mask(key, values, into.shape)
+        from agnograd_dask._keys import at_mask, is_mask, positions
+
+        if is_mask(key):
+            added = at_mask(self.namespace().asarray(key), values, into.shape)
         else:
             from agnograd_dask._scatter import along_first
 
-            where = _positions(key, into.shape)
+            where = positions(key, into.shape)
             values = self.namespace().broadcast_to(values, where.shape)
             added = along_first(size, where.reshape(-1), values.reshape(-1)).reshape(into.shape)
         return into + added.rechunk(into.chunks)
@@ -164,16 +192,12 @@ def _is_number(part: Any) -> bool:
 
 
 def _get(x: Any, key: Any) -> Any:
-    parts = key if isinstance(key, tuple) else (key,)
-    if _names_elements(parts, x.ndim) and (x.ndim > 1 or parts[0].ndim != 1):
-        from agnograd_dask._scatter import flat_positions
+    from agnograd_dask._keys import needs_positions, positions
 
-        where = flat_positions(key, x.shape)
+    if not is_basic(key) and needs_positions(key, x.ndim):
+        where = positions(key, x.shape)
         return x.reshape(-1)[where.reshape(-1)].reshape(where.shape)
-    first: Any = parts[0] if parts else None
-    if _is_integers(first) and first.ndim > 1 and all(each is Ellipsis for each in parts[1:]):
-        return x[first.reshape(-1)].reshape(first.shape + x.shape[1:])
-    return x[tuple(map(renamed, parts))]
+    return x[tuple(map(renamed, key if isinstance(key, tuple) else (key,)))]
 
 
 def renamed(indices: Any) -> Any:
@@ -188,35 +212,6 @@ def renamed(indices: Any) -> Any:
 
 def _is_integers(part: Any) -> bool:
     return str(getattr(part, "dtype", "")).startswith(("int", "uint"))
-
-
-def _names_elements(parts: tuple[Any, ...], rank: int) -> bool:
-    """Return whether a key is of integer arrays, one for each axis."""
-    return bool(parts) and len(parts) == rank and all(map(_is_integers, parts))
-
-
-def _positions(key: Any, shape: tuple[int, ...]) -> Any:
-    """Return which elements of the flat array a key reads."""
-    from agnograd_dask._scatter import flat_positions
-
-    parts = key if isinstance(key, tuple) else (key,)
-    if _names_elements(parts, len(shape)):
-        return flat_positions(key, shape)
-    import dask.array as da
-
-    return _get(da.arange(math.prod(shape)).reshape(shape), key)
-
-
-def _at_mask(mask: Any, values: Any, shape: tuple[int, ...]) -> Any:
-    """Return zeros with the values, in their order, where the mask is true."""
-    import dask.array as da
-
-    if values.size == 0:
-        return da.zeros(shape, dtype=values.dtype)
-    flat = mask.reshape(-1)
-    rank = da.maximum(da.cumsum(flat.astype("int64"), axis=0) - 1, 0)
-    spread = values.reshape(values.shape[0], -1)[da.minimum(rank, values.shape[0] - 1)]
-    return da.where(flat[:, None], spread, 0).astype(values.dtype).reshape(shape)
 
 
 @hookimpl
