@@ -208,6 +208,8 @@ def raw_key(key: Any) -> Any:
         bounds = key.start, key.stop, key.step
         if any(isinstance(bound, Variable) for bound in bounds):
             return slice(*map(raw_key, bounds))
+    elif type(key).__name__ in ("bool", "bool_") and type(key).__module__ == "numpy":
+        return bool(key)  # NumPy's, which other libraries do not know
     return key
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd.errors import LostGradientError
 from agnograd.extend import Backend, Bridge, Capabilities, hookimpl, is_basic, is_plain_numpy
-from agnograd_torch._indices import as_key, index_kernels
+from agnograd_torch._indices import as_key, has_backward_steps, index_kernels, positions
 from agnograd_torch._keys import forward_steps
 from agnograd_torch._operators import standard_operator
 
@@ -168,7 +168,13 @@ class TorchBackend(Backend):
                 value = value.broadcast_to(x[key].shape).flip(turned)
             x[key] = value
         else:
-            x[as_key(key)] = value.to(x.dtype) if hasattr(value, "dtype") else value
+            key = as_key(key)
+            value = value.to(x.dtype) if hasattr(value, "dtype") else value
+            if has_backward_steps(key):
+                places = positions(x, key)
+                x.put_(places, self.namespace().asarray(value, dtype=x.dtype).expand(places.shape))
+            else:
+                x[key] = value
         return x
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
@@ -185,7 +191,7 @@ class TorchBackend(Backend):
         key = as_key(key)
         parts = key if isinstance(key, tuple) else (key,)
         if not into.ndim or any(_is_no_index(part) for part in parts):
-            every = torch.arange(into.numel(), device=into.device).reshape(into.shape)[key]
+            every = positions(into, key)
             flat = into.reshape(-1)
             values = values.broadcast_to(every.shape).reshape(-1)
             return flat.index_add_(0, every.reshape(-1), values).reshape(into.shape)
@@ -282,7 +288,7 @@ class TorchBackend(Backend):
 
 def _is_no_index(part: Any) -> bool:
     """Return whether ``index_put_`` does not take a part of a key: slices and 0-d masks."""
-    if isinstance(part, slice | type(...) | None):
+    if isinstance(part, bool | slice | type(...) | None):
         return True
     return str(getattr(part, "dtype", "")) == "torch.bool" and not part.ndim
 

@@ -8,12 +8,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import is_basic
-from agnograd_torch._keys import forward_steps
+from agnograd_torch._keys import forward_steps, turned_steps
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["as_index", "as_key", "index_kernels", "read"]
+__all__ = ["as_index", "as_key", "has_backward_steps", "index_kernels", "positions", "read"]
 
 # The types of keys that hold no array.
 _PLAIN = frozenset({int, slice, type(...), type(None)})
@@ -47,13 +47,30 @@ def read(x: torch.Tensor, key: Any) -> torch.Tensor:
         key = as_key(key)
     try:
         return x[key]
-    except ValueError:  # a negative step
+    except ValueError:
         if not is_basic(key):
+            if has_backward_steps(key):
+                return x.flatten()[positions(x, key)]
             raise
         key, turned = forward_steps(key, x.shape)
         if not turned:
             raise
         return x[key].flip(turned)
+
+
+def has_backward_steps(key: Any) -> bool:
+    """Return whether there is a slice with a negative step, which PyTorch refuses."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return any(isinstance(part, slice) and (part.step or 1) < 0 for part in parts)
+
+
+def positions(x: torch.Tensor, key: Any) -> torch.Tensor:
+    """Return the positions in a flattened tensor that a key reads, one with index arrays."""
+    import torch
+
+    places = torch.arange(x.numel(), device=x.device).reshape(x.shape)
+    key, turned = turned_steps(key, x.shape)
+    return places.flip(turned)[key]
 
 
 def index_kernels(xp: ModuleType) -> Mapping[str, Callable[..., Any]]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from arrays import leaf, values
+from arrays import host, leaf, values
 
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 # Compilers and lazy libraries take their time, and know what integers are: two of each.
@@ -140,6 +140,65 @@ def test_numpys_indices_on_tensors(dtype):
     x = xp.zeros((3, 4))
     x[np.dtype(dtype).type(1)][0] = 5.0  # a number, and so a view
     assert values(x)[1, 0] == 5.0
+
+
+BESIDE = {
+    "x[::-2, i]": lambda i: (slice(None, None, -2), i(1)),
+    "x[::-1, [..]]": lambda i: (slice(None, None, -1), i([2, 0, 0])),
+    "x[:, ::-1, [..]]": lambda i: (slice(None), slice(None, None, -1), i([2, 0, 0])),
+    "x[[..], ::-2]": lambda i: (i([0, 1, 1]), slice(None, None, -2)),
+    "x[..., 0:2:-1, [..]]": lambda i: (..., slice(0, 2, -1), i([0, 1])),
+    "x[[..], ::-1, [..]]": lambda i: (i([[0], [1]]), slice(None, None, -1), i([1, 2])),
+    "x[None, ::-1, [..]]": lambda i: (None, slice(None, None, -1), i([[1, 2]])),
+    "x[True]": lambda i: True,
+    "x[np.True_]": lambda i: np.True_,
+    "x[np.False_]": lambda i: np.False_,
+    "x[np.True_, 0]": lambda i: (np.True_, 0),
+}
+
+
+@pytest.mark.parametrize("key", BESIDE.values(), ids=BESIDE)
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax"], indirect=True)
+def test_keys_of_several_kinds_are_numpys(xp, key):
+    of_numpy, of_library = key(np.asarray), key(lambda numbers: xp.asarray(numbers).data)
+    x = np.arange(24.0).reshape(2, 3, 4)
+    value = -np.arange(1.0, 1.0 + x[of_numpy].size).reshape(x[of_numpy].shape)
+    squares = lambda x: xp.sum(x[of_library] ** 2)  # noqa: E731
+    expected = np.zeros_like(x)
+    np.add.at(expected, of_numpy, 2 * x[of_numpy])
+    np.testing.assert_array_equal(host(xp.asarray(x)[of_library]), x[of_numpy])
+    np.testing.assert_array_equal(host(ag.grad(squares)(xp.asarray(x).data)), expected)
+
+    def write(x, value):
+        y = x * 1.0
+        y[of_library] = value
+        return y
+
+    expected = x.copy()
+    expected[of_numpy] = value
+    both = xp.asarray(x), xp.asarray(value)
+    np.testing.assert_array_equal(host(write(*both)), expected)
+    of_x, of_value = ag.grad(lambda *both: xp.sum(write(*both)), argnums=(0, 1))(
+        *(each.data for each in both)
+    )
+    np.testing.assert_array_equal(host(of_x), np.where(expected == x, 1.0, 0.0))
+    np.testing.assert_array_equal(host(of_value), np.where(np.isin(value, expected), 1.0, 0.0))
+
+
+@pytest.mark.parametrize("key", [True, False, np.True_, np.False_])
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax", "dask"], indirect=True)
+def test_booleans_read_and_write_arrays_without_axes(xp, key):
+    x = xp.asarray(3.0, dtype=xp.float64)
+    np.testing.assert_array_equal(host(x[key]), np.asarray(3.0)[key])
+    assert host(ag.grad(lambda x: xp.sum(x[key] ** 2))(x.data)) == (6.0 if key else 0.0)
+
+    def write(x):
+        y = x * 1.0
+        y[key] = 5.0
+        return y
+
+    assert host(write(x)) == (5.0 if key else 3.0)
+    assert host(ag.grad(write)(x.data)) == (0.0 if key else 1.0)
 
 
 EMPTY = {
