@@ -14,7 +14,13 @@ SCALAR_TYPES: set[type] = set()
 
 
 def mismatch(out: Any, *inputs: Any) -> tuple[tuple[Shape, Any], ...] | None:
-    """Return the inputs' shapes and dtypes, or None where all are those of the output."""
+    """Return the inputs' shapes and dtypes, or None where all are those of the output.
+
+    Raises
+    ------
+    UnsupportedArrayError
+        If the output has Python objects, as NumPy's arrays may.
+    """
     kind = type(out)
     if kind in SCALAR_TYPES:  # of one type, hence of one dtype, and without axes
         for x in inputs:
@@ -23,6 +29,11 @@ def mismatch(out: Any, *inputs: Any) -> tuple[tuple[Shape, Any], ...] | None:
         else:
             return None
     shape, dtype = out.shape, out.dtype
+    if getattr(dtype, "hasobject", False):
+        raise UnsupportedArrayError(
+            f"an operand is an array of Python objects, of dtype {dtype}, which have no "
+            "derivatives: convert it to an array of numbers first, such as x.astype(float)"
+        )
     for x in inputs:
         if getattr(x, "shape", ()) != shape or getattr(x, "dtype", dtype) != dtype:
             return tuple((getattr(x, "shape", ()), getattr(x, "dtype", dtype)) for x in inputs)

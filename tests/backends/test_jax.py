@@ -154,6 +154,20 @@ def test_a_scalar_is_written_by_a_mask_in_a_trace(xp):
     assert jax.jit(ag.grad(f))(x).tolist() == ag.grad(f)(x).tolist() == [[2.0, 4.0], [0.0, 0.0]]
 
 
+def test_a_number_that_is_differentiated_is_written_by_a_mask_in_a_trace(xp):
+    def f(x, number):
+        y = x * x
+        y[x > 1.5] = number**3
+        return xp.sum(y)
+
+    x, number = jax.numpy.asarray([[1.0, 2.0], [2.0, 3.0]]), jax.numpy.asarray(2.0)
+    of_x, of_number = jax.jit(ag.grad(f, argnums=(0, 1)))(x, number)
+    assert of_x.tolist() == [[2.0, 0.0], [0.0, 0.0]]
+    assert float(of_number) == 3 * 12.0
+    second = ag.grad(lambda number: ag.grad(f, argnums=1)(x, number))
+    assert float(jax.jit(second)(number)) == 3 * 12.0
+
+
 def test_what_depends_on_values_is_jaxs_own_error_in_a_trace(xp):
     with pytest.raises(jax.errors.ConcretizationTypeError):
         jax.jit(ag.grad(lambda x: x if x.item() > 0 else -x))(jax.numpy.asarray(1.0))

@@ -278,3 +278,22 @@ def test_a_masked_array_without_masked_elements_is_an_array():
     assert type(x.data) is type(y.data) is np.ndarray
     y.sum().backward()
     assert x.grad.data.tolist() == [3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    "combine",
+    [
+        pytest.param(lambda x, o: x * o, id="x * o"),
+        pytest.param(lambda x, o: o + x, id="o + x"),
+        pytest.param(lambda x, o: ag.namespace("numpy").subtract(x, o), id="subtract"),
+        pytest.param(lambda x, o: np.maximum(o, x), id="np.maximum"),
+        pytest.param(lambda x, o: x**o, id="x ** o"),
+    ],
+)
+def test_arrays_of_objects_say_that_they_are_to_be_converted(combine):
+    xp, x = ag.namespace("numpy"), np.asarray([3.0, 4.0])
+    objects = np.asarray([1.0, 2.0], dtype=object)
+    with pytest.raises(UnsupportedArrayError, match=r"Python objects.*x.astype\(float\)"):
+        ag.grad(lambda x: xp.sum(combine(x, objects)))(x)
+    found = ag.grad(lambda x: xp.sum(combine(x, objects.astype(float))))(x)
+    assert found.dtype == np.float64

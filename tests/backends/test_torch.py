@@ -102,6 +102,27 @@ def test_a_tensor_that_pytorch_tracks_is_refused(xp):
     assert ag.grad(lambda x: xp.sum(x * x))(parameter.detach()).tolist() == [2.0]
 
 
+@pytest.mark.parametrize(
+    "product",
+    [
+        pytest.param(lambda xp, x, p: x * p, id="x * p"),
+        pytest.param(lambda xp, x, p: p * x, id="p * x"),
+        pytest.param(lambda xp, x, p: xp.multiply(x, p), id="multiply"),
+        pytest.param(lambda xp, x, p: x @ p, id="x @ p"),
+    ],
+)
+def test_a_parameter_is_a_constant_if_pytorch_does_not_track_it(xp, product):
+    x, values = double(1.0, 2.0), double(3.0, 5.0)
+    frozen = torch.nn.Parameter(values, requires_grad=False)
+    found = ag.grad(lambda x: xp.sum(product(xp, x, frozen)))(x)
+    assert type(found) is torch.Tensor
+    assert found.tolist() == [3.0, 5.0]
+    parameter = torch.nn.Parameter(values)
+    with pytest.raises(LostGradientError, match=r"pass x.detach\(\)"):
+        ag.grad(lambda x: xp.sum(product(xp, x, parameter)))(x)
+    assert parameter.grad is None
+
+
 def test_a_0d_tensor_takes_part_in_promotion(xp):
     narrow, wide = torch.ones(2, dtype=torch.float32), torch.tensor(2.0, dtype=torch.float64)
     v = ag.Variable(narrow)
