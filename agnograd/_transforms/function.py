@@ -34,8 +34,10 @@ class Function:
     ``forward(self, xp, *args, **options)`` gets the raw namespace and raw arrays, and returns an
     array or a tuple of arrays. It passes the arrays that ``backward`` needs to ``self.save(...)``;
     ``self.saved`` then has them. You may keep anything else as an attribute, but a second
-    derivative through an array that is kept this way raises an error. No method may write to the
-    arrays that it gets: where the backend can tell, this raises an error, too.
+    derivative through an array that is kept this way, be it in an object or a function or in the
+    class, raises an error. So does one through an array that ``forward`` puts into a variable of
+    the module or of an enclosing function, if ``backward`` names that variable. No method may write
+    to the arrays that it gets. Where the backend can tell, such a write raises an error, too.
 
     ``backward(self, xp, *grads)`` gets the cotangent of each output (zeros for an output that
     nothing depends on). For each array argument it returns None, or the gradient with the
@@ -61,7 +63,7 @@ class Function:
         or either of them writes to an array that it got.
     GradientError
         In a pass under ``create_graph``, if ``backward`` reads an array with a gradient that
-        ``forward`` kept as an attribute.
+        ``forward`` kept as an attribute or in a variable of the module.
 
     Examples
     --------
@@ -147,7 +149,7 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         edges = state.kept(*edges)
     if not any(edges) or not (state is None or state.recording):
         return there.wrap(out)
-    kept = () if knows else attributes_since(held, function)
+    kept = () if knows else attributes_since(held, function, inputs)
     node = _recorded(function, call, domain, inputs, edges, out, kept)
     if state is not None and state.watches:
         state.recorded(node, out)

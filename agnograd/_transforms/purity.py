@@ -47,34 +47,57 @@ def _fingerprint(value: Any) -> Any:
 
 
 def held_by(function: object) -> dict[str, list[Any]]:
-    """Return which arrays with derivatives a function has in attributes."""
-    return {
-        name: arrays
-        for name, value in _attributes(function)
-        if name != "_saved" and (arrays := list(_arrays_in(value, _DEPTH)))
-    }
+    """Return which arrays with derivatives a function has in attributes, and where else it looks.
+
+    That is in variables which are not its own: those that ``backward`` names.
+    """
+    found = {}
+    for name, value in _variables_of(getattr(type(function), "backward", None)):
+        if arrays := list(_arrays_in(value, _DEPTH // 2)):
+            found[f"the variable {name!r}"] = arrays
+    for name, value in _attributes(function):
+        if name == "_saved":  # what it is for
+            continue
+        if arrays := list(_arrays_in(value, _DEPTH)):
+            found[name] = arrays
+    return found
 
 
-def attributes_since(before: dict[str, list[Any]], function: object) -> tuple[str, ...]:
-    """Return the names of attributes with arrays that were in none of them before."""
-    known = {id(each) for arrays in before.values() for each in arrays}
+def attributes_since(
+    before: dict[str, list[Any]], function: object, inputs: Sequence[Any]
+) -> tuple[str, ...]:
+    """Return the names, as ``held_by`` has them, of what has inputs or arrays that are new."""
+    known = {id(each) for arrays in before.values() for each in arrays} - set(map(id, inputs))
     return tuple(
         name for name, arrays in held_by(function).items() if not known.issuperset(map(id, arrays))
     )
 
 
 def refuse_attributes(function: Any, names: Sequence[str]) -> None:
-    """Let an attribute of a function be an error from now on: the function is a copy."""
+    """Let an attribute of a function be an error from now on: the function is a copy.
+
+    Raises
+    ------
+    GradientError
+        If one of them is not an attribute: nobody would notice that it is read.
+    """
     kind = type(function)
+    for name in names:
+        if not name.isidentifier():
+            _refuse(kind, name, function)
     body = {name: property(partial(_refuse, kind, name)) for name in names}
     become(function, type(kind.__name__, (kind,), {"__slots__": (), **body}))
 
 
 def _refuse(kind: type, name: str, function: object) -> NoReturn:
+    read, where = f"self.{name}, an array that", "as an attribute"
+    if not name.isidentifier():
+        read, where = f"{name}, in which", "an array"
     raise GradientError(
-        f"{kind.__name__}.backward reads self.{name}, an array that forward kept as an attribute: "
-        "the graph takes it for a constant, and the derivative of backward would be wrong. Keep "
-        "arguments and results by self.save(...), and compute anything else in backward"
+        f"{kind.__name__}.backward reads {read} forward kept {where}: the graph takes it for a "
+        "constant, and the derivative of backward would be wrong. Keep arrays by self.save(...), "
+        "which gives them back in self.saved, and compute in backward what is neither an argument "
+        "nor a result"
     )
 
 
@@ -87,6 +110,19 @@ def _attributes(function: object) -> Iterator[tuple[str, Any]]:
             if not isinstance(value, _PARTS_OF_CLASSES):
                 slot = isinstance(value, MemberDescriptorType)
                 yield name, getattr(function, name, None) if slot else value
+
+
+def _variables_of(method: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the variables of modules and of enclosing functions that a method names."""
+    code = getattr(method, "__code__", None)
+    if code is None:
+        return
+    for name, cell in zip(code.co_freevars, method.__closure__ or (), strict=True):
+        if cell != _EMPTY:
+            yield name, cell.cell_contents
+    for name in code.co_names:
+        if name in method.__globals__:
+            yield name, method.__globals__[name]
 
 
 def _arrays_in(value: Any, depth: int) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Keys that Dask does not take, or takes in another way than NumPy: rewritten as keys it takes."""
+"""Keys that Dask does not take, or reads unlike NumPy: rewritten as keys that it takes."""
 
 from __future__ import annotations
 

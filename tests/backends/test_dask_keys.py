@@ -1,4 +1,4 @@
-"""Keys that Dask itself does not take, or reads in another way, against NumPy."""
+"""Keys that Dask itself does not take, or reads unlike NumPy."""
 
 import numpy as np
 import pytest

@@ -380,6 +380,63 @@ def test_arrays_in_attributes_have_no_second_derivative(xp, kind):
             again()
 
 
+CACHE = {}
+
+
+class KeepingInAGlobal(Keeping):
+    def keep(self, x):
+        CACHE["square"] = x * x
+
+    def backward(self, xp, g):
+        return g * 3 * CACHE["square"]
+
+
+def keeping_in_a_closure():
+    last = None
+
+    class KeepingInAClosure(Keeping):
+        def keep(self, x):
+            nonlocal last
+            last = x
+
+        def backward(self, xp, g):
+            return g * 3 * last * last
+
+    return KeepingInAClosure
+
+
+@pytest.mark.parametrize(("kind", "name"), [(KeepingInAGlobal, "CACHE"), (None, "last")])
+def test_arrays_in_variables_that_backward_names_have_no_second_derivative(xp, kind, name):
+    kind, x = kind or keeping_in_a_closure(), leaf(xp, [1.0, 2.0]).data
+    first = ag.grad(lambda x: xp.sum(kind()(x)))
+    np.testing.assert_array_equal(np.asarray(first(x)), [3.0, 12.0])
+    _, tangent = ag.jvp(kind(), x, x)
+    np.testing.assert_array_equal(np.asarray(tangent), [3.0, 24.0])
+    for again in (
+        lambda: ag.grad(lambda x: xp.sum(first(x)))(x),
+        lambda: ag.jvp(first, x, x),
+        lambda: xp.sum(kind()(ag.Variable(x))).backward(create_graph=True),
+    ):
+        with pytest.raises(GradientError, match=rf"reads the variable '{name}', in which forward"):
+            again()
+
+
+def test_variables_that_hold_the_same_arrays_before_are_constants():
+    xp, weights = ag.namespace("numpy"), np.asarray([3.0, 4.0])
+
+    class Weighted(ag.Function):
+        def forward(self, xp, x):
+            self.save(x)
+            return weights * x * x
+
+        def backward(self, xp, g):
+            (x,) = self.saved
+            return 2 * weights * x * g
+
+    hessian = ag.hessian(lambda x: xp.sum(Weighted()(x)))(leaf(xp, [1.0, 2.0]).data)
+    np.testing.assert_array_equal(np.asarray(hessian), [[6.0, 0.0], [0.0, 8.0]])
+
+
 def test_attributes_that_are_not_read_or_no_result_of_forward_do_no_harm(xp):
     class Square(ag.Function):
         weights = None
