@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._engine.run import run_pass
 from agnograd._graph.calls import Call, Pairs, Plan
@@ -24,6 +25,7 @@ from agnograd._graph.nodes import (
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import entered, recording_since
 from agnograd._hooks.state import current_mode, is_grad_enabled
+from agnograd._transforms.purity import fingerprint, variables_of
 from agnograd._transforms.runs import Run, kept_now, restoring
 from agnograd._util.checks import callable_in
 from agnograd._util.trees import unflatten
@@ -56,7 +58,8 @@ def checkpoint(f: F) -> F:
     Raises
     ------
     RuleError
-        In the backward pass, if ``f`` now returns arrays of other shapes or dtypes.
+        In the backward pass, if ``f`` now returns arrays of other shapes or dtypes, or if an array
+        that ``f`` is given or names was replaced or, where the backend can tell, written to.
 
     Examples
     --------
@@ -90,13 +93,22 @@ def _forgotten(node: Node) -> bool:
     return False
 
 
+def _same(uses: list[tuple[Any, Any]], others: list[tuple[Any, Any]]) -> bool:
+    """Return whether arrays are the same ones, with the same elements as far as that is known."""
+    return len(uses) == len(others) and all(
+        x is y and before == after for (x, before), (y, after) in zip(uses, others, strict=True)
+    )
+
+
 class Checkpoint(Run):
     """A function and its arguments, to be run twice; a node keeps the Variables among them."""
 
     def recorded(self) -> Any:
         """Run the function without keeping what it saves, and record the call as one node."""
-        inputs, start = self.take(), next_rank()
+        inputs, before, start = self.take(), self._uses(), next_rank()
         outputs = self._first(inputs)
+        # If they are not the same, the function itself writes to one.
+        self.used = before if _same(before, self._uses()) else []
         # Which results are differentiated, and what they look like.
         self.tracked = [
             place
@@ -144,8 +156,21 @@ class Checkpoint(Run):
         call.saves(Plan(tuple(f"argument {place}" for place in self.places), self.sources))
         return [next_rank(), None, call, *(each._raw for each in inputs), *edges]
 
+    def _uses(self) -> list[tuple[Any, Any]]:
+        """Return the arrays that the function uses and the node does not keep, with marks."""
+        variables = (value for _, value in variables_of(self.f))
+        used = [x for x in (*self.leaves, *variables) if owner_of(x) is not None]
+        # A hash, since many checkpoints may use an array, and each would keep its bytes.
+        return [(x, None if isinstance(x, Variable) else hash(fingerprint(x))) for x in used]
+
     def backward(self, g: Any, node: Node, xp: Any = None) -> Pairs:
         """Run the function again, and take the gradients through what it records."""
+        if self.used and not _same(self.used, self._uses()):
+            raise RuleError(
+                f"{self.name} uses an array that was written to or replaced after the call, and "
+                "would compute something else when it is run again: write to a copy, or pass the "
+                "array as an argument, as a Variable"
+            )
         create_graph = xp is not None
         edges, start = edges_of(node), next_rank()
         variables = self._inputs(node[FIRST : node[OP].first], edges)

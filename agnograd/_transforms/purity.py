@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from types import CellType, FunctionType, MemberDescriptorType, ModuleType
+from dis import get_instructions
+from functools import lru_cache, partial
+from types import CellType, CodeType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, NoReturn
 
 from agnograd._arrays.domains import owner_of
@@ -30,10 +31,10 @@ def without_writes(compute: Callable[[], Any], what: str, **given: Sequence[Any]
     Not every backend can tell: see ``Backend.fingerprint``.
     """
     known = [(name, place, x) for name, xs in given.items() for place, x in enumerate(xs)]
-    before = [_fingerprint(x) for _, _, x in known]
+    before = [fingerprint(x) for _, _, x in known]
     out = compute()
-    for (name, place, x), fingerprint in zip(known, before, strict=True):
-        if fingerprint is not None and _fingerprint(x) != fingerprint:
+    for (name, place, x), mark in zip(known, before, strict=True):
+        if mark is not None and fingerprint(x) != mark:
             raise RuleError(
                 f"{what} wrote to {name}[{place}], an array that its caller or a graph needs as it "
                 "was: let it compute a new array, or write to a copy, xp.asarray(x, copy=True)"
@@ -41,7 +42,8 @@ def without_writes(compute: Callable[[], Any], what: str, **given: Sequence[Any]
     return out
 
 
-def _fingerprint(value: Any) -> Any:
+def fingerprint(value: Any) -> Any:
+    """Return what tells whether an array was written to, or None if nothing does."""
     domain = owners.get(type(value)) or owner_of(value)
     return None if domain is None else domain.backend.fingerprint(value)
 
@@ -52,7 +54,7 @@ def held_by(function: object) -> dict[str, list[Any]]:
     That is in variables which are not its own: those that ``backward`` names.
     """
     found = {}
-    for name, value in _variables_of(getattr(type(function), "backward", None)):
+    for name, value in variables_of(getattr(type(function), "backward", None)):
         if arrays := list(_arrays_in(value, _DEPTH // 2)):
             found[f"the variable {name!r}"] = arrays
     for name, value in _attributes(function):
@@ -112,7 +114,7 @@ def _attributes(function: object) -> Iterator[tuple[str, Any]]:
                 yield name, getattr(function, name, None) if slot else value
 
 
-def _variables_of(method: Any) -> Iterator[tuple[str, Any]]:
+def variables_of(method: Any) -> Iterator[tuple[str, Any]]:
     """Yield the variables of modules and of enclosing functions that a method names."""
     code = getattr(method, "__code__", None)
     if code is None:
@@ -120,9 +122,16 @@ def _variables_of(method: Any) -> Iterator[tuple[str, Any]]:
     for name, cell in zip(code.co_freevars, method.__closure__ or (), strict=True):
         if cell != _EMPTY:
             yield name, cell.cell_contents
-    for name in code.co_names:
+    for name in _globals_of(code):
         if name in method.__globals__:
             yield name, method.__globals__[name]
+
+
+@lru_cache(1024)
+def _globals_of(code: CodeType) -> tuple[str, ...]:
+    """Return the variables of its module that a function names; not what it names of objects."""
+    found = (each.argval for each in get_instructions(code) if each.opname == "LOAD_GLOBAL")
+    return tuple(dict.fromkeys(found))
 
 
 def _arrays_in(value: Any, depth: int) -> Iterator[Any]:

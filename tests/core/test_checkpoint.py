@@ -249,3 +249,48 @@ def test_a_pass_in_a_gradient_manager_that_attached_something_else(xp):
         loss.backward()
     np.testing.assert_allclose(values(x.grad), [54.0, 256.0])
     np.testing.assert_allclose(values(w.grad), [27.0, 192.0])
+
+
+def test_arrays_that_are_written_to_between_the_passes_are_noticed():
+    xp, weights = ag.namespace("numpy"), np.asarray([3.0, 4.0])
+    closed = ag.checkpoint(lambda x: xp.sum(x * x * weights))
+    given = ag.checkpoint(lambda x, weights: xp.sum(x * x * weights))
+    for call in (closed, lambda x: given(x, weights)):
+        x = ag.Variable([1.0, 2.0])
+        loss = call(x)
+        np.add(weights, 1.0, out=weights)
+        with pytest.raises(RuleError, match="an array that was written to or replaced after the"):
+            loss.backward()
+        assert x.grad is None
+        np.subtract(weights, 1.0, out=weights)
+        loss.backward()
+        assert x.grad.data.tolist() == [6.0, 16.0]
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_loop_variable_that_has_gone_on_is_noticed(xp, tracked):
+    made = [xp.asarray([2.0, 3.0]), xp.asarray([4.0, 5.0])]
+    x = y = leaf(xp, [1.0, 2.0])
+    for scale in made if tracked else [each.data for each in made]:
+        y = ag.checkpoint(lambda y: y * y * scale)(y)  # noqa: B023 - which is what is wrong
+    with pytest.raises(RuleError, match="pass the array as an argument"):
+        xp.sum(y).backward()
+    x = y = leaf(xp, [1.0, 2.0])
+    for scale in made:
+        y = ag.checkpoint(lambda y, scale: y * y * scale)(y, scale)
+    xp.sum(y).backward()
+    np.testing.assert_array_equal(np.asarray(x.grad.data), [64.0, 1440.0])
+
+
+def test_arrays_that_the_function_itself_writes_to_are_its_own():
+    xp, runs = ag.namespace("numpy"), np.zeros(1)
+
+    @ag.checkpoint
+    def square(x):
+        runs[0] += 1.0
+        return x * x
+
+    x = ag.Variable([1.0, 2.0])
+    xp.sum(square(x) + square(x)).backward()
+    assert x.grad.data.tolist() == [4.0, 8.0]
+    assert runs.tolist() == [4.0]
