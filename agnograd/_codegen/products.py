@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agnograd._engine.blocks import RESTORING, Negative
-from agnograd._graph.calls import Call
-from agnograd._graph.nodes import FIRST, OP, Edge
+from agnograd._graph.calls import Call, Plan
+from agnograd._graph.nodes import FIRST, OP, Edge, Node, domain_at, next_rank
 from agnograd._ops.rule_helpers import is_python_scalar
 
 if TYPE_CHECKING:
@@ -37,6 +37,14 @@ def _is_negative(node: Edge | None, x: Any) -> bool:
     if node is None or type(node[OP]) is not Call or not node[OP].compiled.negates:
         return False
     return node[FIRST] is not None and bool(node[FIRST]() is x)
+
+
+def behind_mask(node: Edge) -> Node:
+    """Return a node that hands its cotangent on to another one, which is masked by it."""
+    call = Call("mask", "engine", domain_at(node))
+    call.saves(Plan(masks=lambda _: True))
+    call.compiled.backward = call.compiled.guarded = lambda g, node, xp=None: ((node[FIRST], g),)
+    return [next_rank(), None, call, node]
 
 
 def guarded(domain: Domain, g: Any, partial: Any, xp: Any) -> Any:

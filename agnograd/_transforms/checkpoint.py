@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
+from agnograd._codegen.products import behind_mask
 from agnograd._engine.run import run_pass
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import (
@@ -59,7 +60,7 @@ def checkpoint(f: F) -> F:
     ------
     RuleError
         In the backward pass, if ``f`` now returns arrays of other shapes or dtypes, or if an array
-        that ``f`` is given or names was replaced or, where the backend can tell, written to.
+        that it uses was replaced or, where the backend can tell, written to.
 
     Examples
     --------
@@ -152,7 +153,8 @@ class Checkpoint(Run):
         call = Call(getattr(self.f, "__name__", "checkpoint"), "checkpoint", domain)
         compiled = call.compiled
         compiled.optional = True  # results may be on several backends: zeros would have to be, too
-        compiled.backward = compiled.guarded = self.backward
+        compiled.backward = self.backward
+        compiled.guarded = functools.partial(self.backward, masked=True)
         call.saves(Plan(tuple(f"argument {place}" for place in self.places), self.sources))
         return [next_rank(), None, call, *(each._raw for each in inputs), *edges]
 
@@ -163,7 +165,7 @@ class Checkpoint(Run):
         # A hash, since many checkpoints may use an array, and each would keep its bytes.
         return [(x, None if isinstance(x, Variable) else hash(fingerprint(x))) for x in used]
 
-    def backward(self, g: Any, node: Node, xp: Any = None) -> Pairs:
+    def backward(self, g: Any, node: Node, xp: Any = None, masked: bool = False) -> Pairs:
         """Run the function again, and take the gradients through what it records."""
         if self.used and not _same(self.used, self._uses()):
             raise RuleError(
@@ -185,6 +187,8 @@ class Checkpoint(Run):
             for out, cotangent in zip(tracked, cotangents, strict=True)
             if out._node is not None and cotangent is not None
         ]
+        if masked:
+            seeds = [(behind_mask(edge), cotangent) for edge, cotangent in seeds]
         found = run_pass(
             seeds,
             targets=[edge for edge in (*edges, *ends) if edge is not None],
