@@ -83,14 +83,14 @@ def _apply(
         edges = [*nodes]
     if state is not None and not state.recording:
         edges = [None for _ in edges]
+    one = op.outputs == "one"
     if not any(edges) or (op.may_cast and not domain.is_inexact(out.dtype)):
-        result = domain.wrap(out)
+        result = domain.Variable._make(out, None) if one else domain.wrap(out)
     else:
         saved = [_saved(op, each, values, out, edges) for each in saved_values(op)]
         node = [next_rank(), None, made, *saved, *edges]
         if state is not None and state.watches:
             state.recorded(node, out)
-        one = op.outputs == "one"
         result = domain.Variable._make(out, node) if one else domain.wrap_outputs(out, node)
     if op.view is None or ("key" in op.options and type(out) not in domain.viewable_types):
         return result  # also one element, of a library that makes a scalar of it

@@ -101,6 +101,20 @@ w = ag.Variable(xp.asarray([1.0, 2.0]).data)
 with ag.hooks(Seen()):
     xp.sum(ag.checkpoint(lambda v: v * v * v)(w)).backward()
 events.append(w.grad.data.tolist())
+
+class Square(ag.Function):
+    def forward(self, xp, x):
+        self.save(x)
+        return x * x
+    def backward(self, xp, g):
+        (x,) = self.saved
+        events.append((type(x).__name__, type(g).__name__))
+        return 2 * x * g
+
+events.append(ag.grad(lambda x: xp.sum(Square()(x)))(x.data).tolist())
+path = xp.zeros((1, 2))
+path[0, ...] = xp.ones(3)[1:]
+events.append(path.data.tolist())
 print(events)
 """
 
