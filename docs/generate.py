@@ -140,7 +140,7 @@ MADE_END = "<!-- end -->"
 BEYOND = (
     *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
     *("linalg.eigh_upper", "linalg.solve_adjoint", "linalg.solve_triangle"),
-    *("pow_slope", "scatter_add", "scatter_add_axis"),
+    *("partial_products", "pow_slope", "scatter_add", "scatter_add_axis"),
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from agnograd.extend import adjoint, conjugate_if_complex, device_of, is_complex
 from agnograd.rules._extensions import linalg as ops
+from agnograd.rules.statistical import evened, products_of_others, scaled
 
 __all__ = ["ops"]
 
@@ -107,8 +108,9 @@ def _triangular_x1(g: Any, x1: Any, out: Any, lower: bool, xp: Any) -> Any:
     return xp.tril(full) if lower else xp.triu(full)
 
 
-def _products_of_others(s: Any, xp: Any) -> tuple[Any, Any]:
-    """Return the products of all values but one, and of all but two (0 on the diagonal)."""
+def _products_of_others_than_two(s: Any, xp: Any) -> Any:
+    """Return the products of all values but two (0 on the diagonal)."""
+    s, powers = evened(s, xp)
     one = xp.ones_like(s[..., :1])
     before = xp.cumulative_prod(xp.concat([one, s[..., :-1]], axis=-1), axis=-1)
     after = xp.cumulative_prod(xp.concat([one, xp.flip(s[..., 1:], axis=-1)], axis=-1), axis=-1)
@@ -120,7 +122,9 @@ def _products_of_others(s: Any, xp: Any) -> tuple[Any, Any]:
     between = xp.cumulative_prod(row, axis=-1)
     between = xp.concat([xp.ones_like(row[..., :1]), between[..., :-1]], axis=-1)
     above = xp.where(later, before[..., :, None] * between * after[..., None, :], 0.0)
-    return before * after, above + xp.matrix_transpose(above)
+    two = powers[..., :, None] + powers[..., None, :]
+    total = xp.sum(powers, axis=-1)[..., None, None]
+    return scaled(above + xp.matrix_transpose(above), total - two, xp)
 
 
 def _adjugate(xp: Any, x: Any, /) -> Any:
@@ -129,7 +133,7 @@ def _adjugate(xp: Any, x: Any, /) -> Any:
         return x
     u, s, vh = xp.linalg.svd(x)
     phase = xp.linalg.det(u) * xp.linalg.det(vh)
-    others = _products_of_others(s, xp)[0]
+    others = products_of_others(s, xp)
     return phase[..., None, None] * (adjoint(vh, xp) * others[..., None, :]) @ adjoint(u, xp)
 
 
@@ -145,7 +149,7 @@ def _adjugate_vjp(g: Any, x: Any, xp: Any) -> Any:
     u, s, vh = xp.linalg.svd(x)
     phase = xp.linalg.det(u) * xp.linalg.det(vh)
     inner = conjugate_if_complex(phase, xp)[..., None, None] * (vh @ g @ u)
-    but_two = _products_of_others(s, xp)[1]
+    but_two = _products_of_others_than_two(s, xp)
     traces = xp.vecdot(xp.astype(but_two, inner.dtype), xp.linalg.diagonal(inner)[..., None, :])
     eye = xp.eye(s.shape[-1], dtype=xp.bool, device=device_of(s))
     return u @ xp.where(eye, traces[..., None], -but_two * inner) @ vh

@@ -7,6 +7,7 @@ from typing import Any
 from agnograd.extend import (
     OpSet,
     conjugate_if_complex,
+    device_of,
     inverse_permutation,
     is_complex,
     is_tracked,
@@ -14,7 +15,7 @@ from agnograd.extend import (
     reduced_axes,
 )
 
-__all__ = ["direction", "ops", "sum_dtype", "wide"]
+__all__ = ["direction", "evened", "ops", "products_of_others", "scaled", "sum_dtype", "wide"]
 
 ops = OpSet("statistical", samples="agnograd.rules.samples.statistical")
 
@@ -23,6 +24,8 @@ Axis = int | Sequence[int] | None
 
 # From how many elements a half has no number for them, or none with all its digits for their share.
 _MANY = 2**15
+# Up to how many elements all but one of some factors are multiplied in a row for each.
+_FEW = 2**12
 
 
 def _count(x_shape: Shape, axis: Axis) -> int:
@@ -130,10 +133,57 @@ def _prod_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, xp: Any) -> Any:
     order = rest + axes
     moved = xp.permute_dims(x, order)
     flat = xp.reshape(moved, (*(x_shape[i] for i in rest), _count(x_shape, axis)))
-    before = _product_before(flat, xp)
-    after = xp.flip(_product_before(xp.flip(flat, axis=-1), xp), axis=-1)
-    others = xp.reshape(conjugate_if_complex(before * after, xp), moved.shape)
+    if is_tracked(flat) and flat.shape[-1] > 0 and _are_few(flat):
+        others = xp.partial_products(_without_each(flat, xp))[..., -1]
+    else:
+        others = products_of_others(flat, xp)
+    others = xp.reshape(conjugate_if_complex(others, xp), moved.shape)
     return keep_axes(g, x_shape, axis, xp) * xp.permute_dims(others, inverse_permutation(order))
+
+
+def products_of_others(x: Any, xp: Any) -> Any:
+    """Return, along the last axis, the product of all elements but each one."""
+    if x.shape[-1] < 3:  # of one or two, no product over- or underflows
+        return xp.flip(x, axis=-1) if x.shape[-1] == 2 else xp.ones_like(x)
+    x, powers = evened(x, xp)
+    before = _product_before(x, xp)
+    after = xp.flip(_product_before(xp.flip(x, axis=-1), xp), axis=-1)
+    return scaled(before * after, xp.sum(powers, axis=-1, keepdims=True) - powers, xp)
+
+
+def evened(x: Any, xp: Any) -> tuple[Any, Any]:
+    """Return x divided by powers of two, and their exponents: no product of its elements overflows.
+
+    All elements but zeros get about the same size, so that products of neighbours lie between 1 and
+    the product of all, or the largest number's square root if that is larger. Otherwise an infinite
+    partial product may meet one that is zero. Usual numbers stay as they are.
+    """
+    fixed = x.detach() if is_tracked(x) else x
+    size = xp.abs(fixed)
+    size = xp.where(xp.logical_and(size > 0, xp.isfinite(size)), size, 1.0)
+    size = xp.astype(size, sum_dtype(size.dtype, xp), copy=False)
+    count, most = x.shape[-1], _range(x, xp) / 2
+    exponents = xp.clip(xp.round(xp.log2(size)), -2 * most, 2 * most)
+    usual = xp.sum(xp.abs(exponents), axis=-1, keepdims=True) < most
+    exponents = xp.where(usual, 0.0, exponents)
+    total = xp.clip(xp.sum(exponents, axis=-1, keepdims=True), -most, most)
+    places = xp.arange(count + 1, dtype=size.dtype, device=device_of(x))
+    shares = xp.round(places * total / count)
+    powers = exponents - (shares[..., 1:] - shares[..., :-1])
+    return scaled(x, -powers, xp), powers
+
+
+def scaled(x: Any, powers: Any, xp: Any) -> Any:
+    """Return x times two to some powers, in two steps: a power may overflow where this does not."""
+    most, half = _range(x, xp), xp.round(powers / 2)
+    for part in (half, powers - half):
+        x = x * xp.astype(2.0 ** xp.clip(part, -most, most), x.dtype, copy=False)
+    return x
+
+
+def _range(x: Any, xp: Any) -> float:
+    """Return the exponent of two of which neither the power nor one over it is out of range."""
+    return -math.log2(xp.finfo(x.dtype).smallest_normal)
 
 
 def _in_dtype_of(g: Any, x: Any, xp: Any) -> Any:
@@ -184,18 +234,55 @@ def _cumulative_prod_vjp(
     if include_initial:
         g = _without_first(g, where)
     g, x = xp.moveaxis(g, where, -1), xp.moveaxis(xp.reshape(x, g.shape), where, -1)
-    x = conjugate_if_complex(x, xp)
     count = x.shape[-1]
     if count == 0:
         return xp.zeros_like(xp.reshape(x, x_shape))
+    if _are_few(x):
+        return xp.reshape(xp.moveaxis(_of_partial_products(g, x, xp), -1, where), x_shape)
+    x = conjugate_if_complex(x, xp)
     a = xp.concat([x[..., 1:], xp.zeros_like(x[..., :1])], axis=-1)
     b, step = g, 1
     while step < count:
         none = xp.zeros_like(b[..., :step])
-        b = b + a * xp.concat([b[..., step:], none], axis=-1)
+        b = b + _unless_zero(a, xp.concat([b[..., step:], none], axis=-1), xp)
         a = a * xp.concat([a[..., step:], none], axis=-1)
         step *= 2
-    return xp.reshape(xp.moveaxis(_product_before(x, xp) * b, -1, where), x_shape)
+    found = _unless_zero(_product_before(x, xp), b, xp)
+    return xp.reshape(xp.moveaxis(found, -1, where), x_shape)
+
+
+def _unless_zero(factor: Any, x: Any, xp: Any) -> Any:
+    """Return a product that is 0 where the factor is, even if the other one overflowed."""
+    idle = xp.logical_and(factor == 0, xp.logical_not(xp.isfinite(x)))
+    return factor * xp.where(idle, 0.0, x)
+
+
+def _are_few(x: Any) -> bool:
+    return math.prod(x.shape) * x.shape[-1] <= _FEW
+
+
+def _without_each(x: Any, xp: Any) -> Any:
+    """Return, in a row for each element, all elements, with a one in the place of that one."""
+    return xp.where(xp.eye(x.shape[-1], dtype=xp.bool, device=device_of(x)), 1.0, x[..., None, :])
+
+
+def _of_partial_products(g: Any, x: Any, xp: Any) -> Any:
+    """Return the sum of each cotangent times the product without one element, for each element.
+
+    Its own derivative is of the same form, with one element less.
+    """
+    others = conjugate_if_complex(xp.partial_products(_without_each(x, xp)), xp)
+    g = g[..., None, :]
+    idle = xp.logical_and(g == 0, xp.logical_not(xp.isfinite(others)))
+    return xp.sum(xp.triu(_unless_zero(xp.where(idle, 0.0, others), g, xp)), axis=-1)
+
+
+def _partial_products(xp: Any, x: Any, /) -> Any:
+    """Return the products up to each element along the last axis, of which none limits the next."""
+    if x.shape[-1] == 0:
+        return x
+    x, powers = evened(x, xp)
+    return scaled(xp.cumulative_prod(x, axis=-1), xp.cumulative_sum(powers, axis=-1), xp)
 
 
 ops.linear("sum(x, /, *, axis=None, dtype=None, keepdims=False)", x=_sum_vjp)
@@ -212,3 +299,4 @@ ops.vjp(
     "cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False)",
     x=_cumulative_prod_vjp,
 )
+ops.vjp("partial_products(x, /)", x=_of_partial_products, forward=_partial_products)

@@ -60,7 +60,7 @@ EDGES = [
 OURS_ALONE = {
     *("linalg.adjugate", "linalg.with_eigenvalues", "linalg.with_singular_values"),
     *("linalg.eigh_upper", "linalg.solve_adjoint", "linalg.solve_triangle"),
-    *("pow_slope", "scatter_add", "scatter_add_axis", "to_device"),
+    *("partial_products", "pow_slope", "scatter_add", "scatter_add_axis", "to_device"),
     *("fft.dct", "fft.dst", "fft.idct", "fft.idst", "fft.fht", "fft.ifht"),
     *("fft.dctn", "fft.dstn", "fft.idctn", "fft.idstn"),
     *("nn.convolution", "nn.convolution_input", "nn.convolution_weight"),  # nn.conv2d's rules

@@ -67,6 +67,15 @@ samples += [
     Sample("min", array(0, 3), axis=1),
     Sample("max", array(values=[[3.0, 1.0], [2.0, 4.0]])),
     Sample("min", array(values=[[3.0, 1.0], [2.0, 4.0]]), axis=0),
+    Sample("partial_products", array(2, 3, low=-2.0, high=2.0)),
+    Sample("partial_products", array(3, dtype="complex128")),
+    Sample("partial_products", array(values=[0.0, 2.0, 0.0])),
+    Sample("partial_products", array(2, 0)),
+    *(
+        Sample(name, array(65, low=0.9, high=1.1), order=order)
+        for name in ("prod", "cumulative_prod")
+        for order in (1, 2)
+    ),
     Sample("prod", array(0, 2)),
     Sample("prod", array(2, 0), axis=1, keepdims=True),
     Sample("prod", array(values=[0.0, 2.0, 3.0])),
