@@ -13,7 +13,7 @@ too: it may take another branch near 0, and none that has a kink.
 import math
 from typing import Any
 
-from agnograd.extend import OpSet, divide_or_zero, is_complex, is_python_scalar, is_tracked, itself
+from agnograd.extend import OpSet, is_complex, is_python_scalar, is_tracked, itself
 
 __all__ = ["ops"]
 
@@ -80,17 +80,24 @@ def _atan_slope(x: Any, xp: Any) -> Any:
 def _over_square(x: Any, y: Any, xp: Any) -> Any:
     """Return ``x / (x * x + y * y)``, and 0 where both are 0; no square under- or overflows."""
     size = xp.hypot(*_both(x, y, xp))
-    zero = size == 0
-    size = xp.where(zero, 1.0, size)
-    return xp.where(zero, 0.0, x / size / size)
+    none = xp.logical_or(size == 0, xp.isinf(size))
+    size = xp.where(none, 1.0, size)
+    return xp.where(none, 0.0, x / size / size)
 
 
 def _direction_of(x1: Any, x2: Any, xp: Any) -> Any:
     """Return ``x1 / hypot(x1, x2)``, and 0 where both are 0.
 
-    The quotient of the smaller by the larger number has derivatives that do not cancel.
+    The quotient of the smaller by the larger number has derivatives that do not cancel. Beside an
+    infinite number a finite one counts as 0; two infinite ones count as equal, as in C's ``atan2``.
     """
     x1, x2 = _both(x1, x2, xp)
+    infinite = xp.isinf(x1), xp.isinf(x2)
+    far = xp.logical_or(*infinite)
+    x1, x2 = (
+        xp.where(far, xp.astype(each, x.dtype) * xp.sign(x), x)
+        for x, each in zip((x1, x2), infinite, strict=True)
+    )
     first = xp.abs(x1) >= xp.abs(x2)
     zero = xp.logical_and(x1 == 0, x2 == 0)
     larger = xp.where(zero, 1.0, xp.where(first, x1, x2))
@@ -138,32 +145,31 @@ def _atanh_x(x: Any, xp: Any) -> Any:
     return 1 / _one_minus_square(x, xp)
 
 
-def _hypot_x1(x1: Any, x2: Any, out: Any, xp: Any) -> Any:
-    # The quotient by the output is as exact, but its derivative is not where x2 is small.
-    tracked = any(is_tracked(each) for each in (x1, x2))
-    return _direction_of(x1, x2, xp) if tracked else divide_or_zero(x1, out, xp)
-
-
 def _larger(x1: Any, x2: Any, out_dtype: Any, xp: Any) -> Any:
     """Return 1 where x1 > x2, 0 where x1 < x2, and one half at a tie."""
     return 0.5 * (xp.astype(x1 > x2, out_dtype) + xp.astype(x1 >= x2, out_dtype))
 
 
-def _direction(x: Any, out: Any, xp: Any) -> Any:
+def _direction(x: Any, xp: Any) -> Any:
     """Return x / abs(x), which is 0 at 0."""
     if not is_complex(x.dtype, xp):
         return xp.sign(x)
-    return divide_or_zero(x, xp.astype(out, x.dtype), xp)
+    real, imag = xp.real(x), xp.imag(x)
+    return _of_parts(_direction_of(real, imag, xp), _direction_of(imag, real, xp), x.dtype, xp)
 
 
-def _sign_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
+def _of_parts(real: Any, imag: Any, dtype: Any, xp: Any) -> Any:
+    return xp.astype(real, dtype) + 1j * xp.astype(imag, dtype)
+
+
+def _sign_vjp(g: Any, x: Any, xp: Any) -> Any:
     # For complex x, sign(x) = x / |x| turns with x: the part of g across the direction of x,
     # which is 0 at 0, where the output is.
     if not is_complex(x.dtype, xp):
         return xp.zeros_like(g)
-    turned = xp.conj(out) * g
-    across = out * (turned - xp.astype(xp.real(turned), x.dtype))
-    return divide_or_zero(across, xp.astype(xp.abs(x), x.dtype), xp)
+    along, size = _direction(x, xp), xp.abs(x)
+    turned = xp.imag(xp.conj(along) * g) / xp.where(size == 0, 1.0, size)
+    return 1j * along * xp.astype(turned, x.dtype)
 
 
 # Arithmetic
@@ -206,8 +212,8 @@ ops.elementwise(
 )
 ops.elementwise(
     "hypot(x1, x2, /)",
-    x1=lambda x1, x2, out, xp: _hypot_x1(x1, x2, out, xp),
-    x2=lambda x1, x2, out, xp: _hypot_x1(x2, x1, out, xp),
+    x1=lambda x1, x2, xp: _direction_of(x1, x2, xp),
+    x2=lambda x1, x2, xp: _direction_of(x2, x1, xp),
 )
 
 # Hyperbolic functions and their inverses (DLMF 4.34, 4.37)
@@ -277,30 +283,30 @@ ops.elementwise("nextafter(x1, x2, /)", x1=1, x2=0)
 def _put_real(base: Any, value: Any, xp: Any) -> Any:
     if not is_complex(base.dtype, xp):
         return value
-    return xp.astype(value, base.dtype) + 1j * xp.astype(xp.imag(base), base.dtype)
+    return _of_parts(value, xp.imag(base), base.dtype, xp)
 
 
 def _put_imag(base: Any, value: Any, xp: Any) -> Any:
     if not is_complex(base.dtype, xp):
         raise ValueError("the imaginary part of a real array is read-only: it is 0")
-    return xp.astype(xp.real(base), base.dtype) + 1j * xp.astype(value, base.dtype)
+    return _of_parts(xp.real(base), value, base.dtype, xp)
 
 
-def _of_parts(x_strides: tuple[int, ...], x_dtype: Any, xp: Any) -> tuple[int, ...]:
+def _part_strides(x_strides: tuple[int, ...], x_dtype: Any, xp: Any) -> tuple[int, ...]:
     apart = 2 if is_complex(x_dtype, xp) else 1
     return tuple(apart * stride for stride in x_strides)
 
 
 # Complex arrays: linear over the real numbers
 ops.linear("conj(x, /)", x=lambda g, xp: xp.conj(g))
-ops.linear("real(x, /)", x=itself("g"), view=_put_real, strides=_of_parts)
+ops.linear("real(x, /)", x=itself("g"), view=_put_real, strides=_part_strides)
 ops.linear(
     "imag(x, /)",
     x=lambda g, x_dtype, xp: (
         1j * xp.astype(g, x_dtype) if is_complex(x_dtype, xp) else xp.zeros_like(g)
     ),
     view=_put_imag,
-    strides=_of_parts,
+    strides=_part_strides,
 )
 
 ops.constant(

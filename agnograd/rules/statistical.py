@@ -103,6 +103,9 @@ def direction(x: Any, axis: Axis, xp: Any) -> tuple[Any, Any]:
         fixed = xp.abs(fixed)
     largest = xp.max(fixed, axis=axis, keepdims=True)
     largest = xp.maximum(largest, -xp.min(fixed, axis=axis, keepdims=True))
+    infinite = xp.isinf(largest)
+    if not is_complex(x.dtype, xp):  # beside infinite numbers, which count as equal, others are 0
+        x = xp.where(infinite, xp.sign(x) * xp.astype(xp.isinf(x), x.dtype), x)
     usual = xp.logical_and(largest != 0, xp.isfinite(largest))
     x = x / xp.astype(xp.where(usual, largest, 1.0), x.dtype, copy=False)
     square = xp.real(x) ** 2 + xp.imag(x) ** 2 if is_complex(x.dtype, xp) else x * x

@@ -51,6 +51,7 @@ FIVE = [-2.0, -1.0, 0.0, 1.0, 2.0]
 ROOTS = [[1.0, 0.0], [1.0, 4.0]]
 ZEROS = [[0.0, 0.0], [0.0, 0.0]]
 INF = float("inf")
+HALF = math.sqrt(0.5)
 EYE = [[1.0, 0.0], [0.0, 1.0]]
 LOST = [[float("nan"), float("nan")], [float("nan"), float("nan")]]
 
@@ -179,6 +180,21 @@ CONVENTIONS: list[Convention] = [
         ("xp.linalg.trace(xp.sqrt(x))", {"x": ROOTS}, [[0.5, 0.0], [0.0, 0.25]]),
         ("xp.linalg.diagonal(xp.sqrt(x))", {"x": ROOTS}, [[0.5, 0.0], [0.0, 0.25]]),
         ("xp.tril(xp.sqrt(x))", {"x": ROOTS}, [[0.5, 0.0], [0.5, 0.25]]),
+    ),
+    *_rows(
+        "Directions at infinity: beside infinite numbers, which count as equal, others count as 0",
+        ("xp.hypot(x, y)", {"x": INF, "y": 1.0}, {"x": 1.0, "y": 0.0}),
+        ("xp.hypot(x, 1.0)", {"x": -INF}, -1.0, 0.0),
+        ("xp.hypot(x, y)", {"x": INF, "y": -INF}, {"x": HALF, "y": -HALF}),
+        ("xp.atan2(x, y)", {"x": INF, "y": 1.0}, {"x": 0.0, "y": 0.0}),
+        ("xp.atan2(1.0, x)", {"x": -INF}, 0.0, 0.0),
+        ("xp.atan2(x, y)", {"x": INF, "y": INF}, {"x": 0.0, "y": 0.0}),
+        ("xp.abs(x)", {"x": [INF, -INF]}, [1.0, -1.0], [0.0, 0.0]),
+        ("xp.abs(z)", {"z": complex(INF, 2.0)}, 1.0),
+        ("xp.abs(z)", {"z": complex(1.0, -INF)}, -1j),
+        ("xp.sign(z)", {"z": complex(INF, 2.0)}, 0.0),
+        ("xp.linalg.vector_norm(x)", {"x": [INF, 3.0]}, [1.0, 0.0], [0.0, 0.0]),
+        ("xp.linalg.vector_norm(x)", {"x": [INF, -INF]}, [HALF, -HALF], [0.0, 0.0]),
     ),
     *_rows(
         "Hermitian and triangular matrices: only one triangle is read, the lower one unless you "

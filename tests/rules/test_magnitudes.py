@@ -328,6 +328,19 @@ def test_complex_derivatives_keep_their_digits(xp, name):
         assert abs(one - other) <= 1e-11 * abs(other) + 1e-300, (z, one, other)
 
 
+@pytest.mark.parametrize("z", [1e-310 + 0j, -3e-310 + 4e-310j, 1e308 + 1e308j, 3e-200 - 4e-200j])
+def test_directions_of_complex_numbers_are_those_of_numbers_of_any_size(z):
+    xp = ag.namespace("numpy")  # other libraries' own absolute values of such numbers are 0
+    with mp.workprec(200):
+        unit = complex(mp.mpc(z) / abs(mp.mpc(z)))
+        size = float(1 / abs(mp.mpc(z)))
+    found = ag.grad(lambda z: xp.abs(z))(np.asarray(z))
+    assert complex(found) == pytest.approx(unit, rel=1e-5 if abs(z) < 1e-300 else 1e-14)
+    if size < math.inf:  # the part across the direction is all that turns it
+        found = ag.grad(lambda z: xp.imag(xp.sign(z) * unit.conjugate()))(np.asarray(z))
+        assert complex(found) == pytest.approx(1j * unit * size, rel=1e-12)
+
+
 ORDERS = (3, 4, 2.5, 1.5, 1, 0.5, -0.5, -1, -2, 2, INF, -INF)
 MATRIX_ORDERS = ("fro", "nuc", 1, 2, -2, INF)
 
