@@ -5,11 +5,21 @@ from typing import Any
 
 import array_api_compat
 
+from agnograd.errors import ArgumentError
+
 __all__ = ["nbytes"]
 
 
 def nbytes(array: Any) -> int:
-    """Return the size of an array in bytes; 0 for one of a size that is not yet known."""
+    """Return the size of an array in bytes; 0 for one of a size that is not yet known.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no array.
+    """
+    if not (hasattr(array, "dtype") and hasattr(array, "shape")):
+        raise ArgumentError(f"nbytes takes an array, not {array!r}: make one of it by ag.asarray")
     size = array_api_compat.size(array)
     if size is None or math.isnan(size):
         return 0

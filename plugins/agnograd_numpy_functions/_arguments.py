@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,6 +18,7 @@ __all__ = [
     "as_operand",
     "check_cast",
     "is_foreign",
+    "name_of",
     "write_out",
 ]
 
@@ -122,12 +124,35 @@ def _kind(xp: Any, dtype: Any) -> int:
     return next((place for place, kind in enumerate(_KINDS) if xp.isdtype(dtype, kind)), 0)
 
 
+def name_of(dtype: Any) -> str:
+    """Return the name of a dtype."""
+    named = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    return str(named).rpartition(".")[2]
+
+
 def check_cast(xp: Any, dtype: Any, to: Any, casting: str = "same_kind") -> None:
-    """Refuse what NumPy refuses: to lose the imaginary part, or the fraction, silently."""
-    if casting != "unsafe" and _kind(xp, dtype) > _kind(xp, to):
+    """Refuse what NumPy refuses: by default to lose the imaginary part, or the fraction, silently.
+
+    Raises
+    ------
+    TypeError
+        If the rule does not allow the cast.
+    ValueError
+        If there is no such rule.
+    """
+    if dtype == to and casting == "same_kind":
+        return
+    names = name_of(dtype), name_of(to)
+    if "bfloat16" in names:  # which NumPy does not know
+        allowed = casting == "unsafe" or _kind(xp, dtype) <= _kind(xp, to)
+    else:  # it is there: a function of its own was called
+        allowed = sys.modules["numpy"].can_cast(*names, casting)
+    if not allowed:
         raise TypeError(
             f"a result of dtype {dtype} is not written as {to} with casting={casting!r}, which "
             "would lose a part of each number; convert it by astype"
+            if casting == "same_kind"
+            else f"dtype {dtype} is not cast to {to} with casting={casting!r}; convert it by astype"
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from agnograd_numpy_functions._arguments import check_cast
 from agnograd_numpy_functions._helpers import axes_of, flat, together
+from agnograd_numpy_functions._kinds import promoted
 from agnograd_numpy_functions._program import Array, Arrays, DType, Out, Table
 
 __all__ = ["table"]
@@ -26,8 +27,9 @@ def _joined(
 
 
 def _of_one_dtype(xp: Any, arrays: Parts, dtype: Any, casting: str) -> Parts:
-    if dtype is None:
+    if dtype is None and (casting == "same_kind" or not arrays):
         return together(xp, *arrays) if arrays else arrays
+    dtype = promoted(xp, *arrays) if dtype is None else dtype
     for each in arrays:
         check_cast(xp, each.dtype, dtype, casting)
     return [xp.astype(each, dtype, copy=False) for each in arrays]

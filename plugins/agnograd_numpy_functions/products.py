@@ -125,6 +125,8 @@ def _einsum(
         raise UnsupportedFunctionError("einsum needs the op pack agnograd_nn")
     subscripts, *arrays = operands if isinstance(operands[0], str) else _subscripts(operands)
     arrays = [xp.asarray(each) for each in arrays]
+    if dtype is None and casting != "safe":  # what NumPy promotes to is safe
+        dtype = promoted(xp, *arrays)
     if dtype is not None:
         for each in arrays:
             check_cast(xp, each.dtype, dtype, casting)

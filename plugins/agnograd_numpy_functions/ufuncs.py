@@ -14,6 +14,7 @@ from agnograd_numpy_functions._arguments import (
     as_dtype,
     check_cast,
     is_foreign,
+    name_of,
     write_out,
 )
 from agnograd_numpy_functions.ufunc_methods import METHODS
@@ -97,7 +98,7 @@ def call_ufunc(
         return NotImplemented
     name = ufunc.__name__
     _check(name, options)
-    casting = options.pop("casting", None) or "same_kind"
+    casting = options.pop("casting", "same_kind")
     if method in METHODS:
         result = METHODS[method](xp, name, function, inputs, options)
     elif method == "__call__":
@@ -135,6 +136,18 @@ def _check(name: str, options: dict[str, Any]) -> None:
             raise UnsupportedFunctionError(f"{name} of Variables takes no {option}={given!r}")
 
 
+def _check_inputs(xp: Any, ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Let NumPy refuse, on empty arrays, what it would have to cast in another way than allowed."""
+    numpy = sys.modules["numpy"]  # it is there: its ufunc was called
+    empty = [
+        each
+        if isinstance(each, int | float | complex)
+        else numpy.empty((0, 0), name_of(as_array(xp, each).dtype))
+        for each in inputs
+    ]
+    ufunc(*empty, **options)
+
+
 def _call(
     xp: Any,
     ufunc: Any,
@@ -147,6 +160,9 @@ def _call(
     name = ufunc.__name__
     dtype = as_dtype(xp, options.pop("dtype", None))
     where = options.pop("where", True)
+    if casting not in ("same_kind", "unsafe"):
+        name_or_none = None if dtype is None else name_of(dtype)
+        _check_inputs(xp, ufunc, inputs, {"casting": casting, "dtype": name_or_none})
     if dtype is not None and not xp.isdtype(dtype, "bool"):
         arrays = as_arrays(xp, inputs)
         for each in arrays:

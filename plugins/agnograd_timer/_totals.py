@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from agnograd.errors import ArgumentError
 from agnograd.extend import Backend
 
 __all__ = ["Event", "Key", "Row", "as_tables"]
@@ -29,13 +30,24 @@ Event = tuple[Row, Backend | None, float, float, int]
 
 
 def as_tables(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
-    """Return rows, of which several may be of the same op and shapes, as plain data."""
+    """Return rows, of which several may be of the same op and shapes, as plain data.
+
+    Raises
+    ------
+    ArgumentError
+        If one is no row.
+    """
     tables: dict[str, dict[str, Any]] = {
         "forward": {},
         "backward": {},
         "passes": {"calls": 0, "seconds": 0.0, "preparation": 0.0},
     }
-    for row in rows:
+    for row in rows if isinstance(rows, Iterable) else [rows]:
+        if not isinstance(row, Row):
+            raise ArgumentError(
+                f"as_tables takes the rows that a Timer has measured, not {row!r}: call to_dict() "
+                "of the Timer"
+            )
         if row.kind == "passes":
             total = tables["passes"]
         else:

@@ -370,6 +370,48 @@ def test_dtype(xp):
     assert values(np.add(x, x, dtype=int, casting="unsafe")).tolist() == [2, 4]
 
 
+SINGLE, DOUBLE = np.ones(2, dtype=np.float32), np.ones(2)
+CASTS = [
+    (np.sin, (DOUBLE,), {}),
+    (np.sin, (DOUBLE,), {"dtype": np.float32}),
+    (np.sin, (SINGLE,), {"dtype": np.float64}),
+    (np.sin, (np.ones(2, dtype=np.int64),), {}),
+    (np.add, (SINGLE, DOUBLE), {}),
+    (np.add, (SINGLE, 1.5), {}),
+    (np.add, (SINGLE, True), {}),
+    (np.add, (SINGLE, [1.5, 2.5]), {}),
+    (np.matmul, (SINGLE, DOUBLE), {}),
+    (np.add, (SINGLE, np.float64(2.0)), {}),
+    (np.add, (np.ones(2, dtype=np.int64), 1.5), {}),
+    (np.add, (np.ones(2, dtype=np.int64),) * 2, {"dtype": np.uint8}),
+    (np.less, (SINGLE, DOUBLE), {}),
+    (np.modf, (SINGLE,), {}),
+    (np.concatenate, ([DOUBLE, DOUBLE],), {"dtype": np.float32}),
+    (np.concatenate, ([SINGLE, DOUBLE],), {}),
+    (np.stack, ([SINGLE, SINGLE],), {}),
+    (np.einsum, ("i,i->i", SINGLE, DOUBLE), {}),
+]
+
+
+@pytest.mark.parametrize("casting", ["no", "equiv", "safe", "same_kind", "unsafe", "other", None])
+def test_what_is_cast_is_what_numpy_casts(casting):
+    def outcome(function, arguments, options):
+        try:
+            found = function(*arguments, **options, casting=casting)
+        except (TypeError, ValueError) as error:
+            return ValueError if isinstance(error, ValueError) else TypeError
+        return (found[0] if isinstance(found, tuple) else found).dtype
+
+    def tracked(value):
+        if isinstance(value, list):
+            return [tracked(each) for each in value]
+        return ag.asarray(value, backend="numpy") if isinstance(value, np.ndarray) else value
+
+    for function, arguments, options in CASTS:
+        given = [tracked(each) for each in arguments]
+        assert outcome(function, given, options) == outcome(function, arguments, options), function
+
+
 def test_vecdot_takes_an_axis(xp):
     x = given(xp, A)
     np.testing.assert_allclose(values(np.vecdot(x, x, axis=0)), np.vecdot(A, A, axis=0))

@@ -7,6 +7,7 @@ import threading
 import pytest
 
 import agnograd as ag
+from agnograd.errors import ArgumentError
 from agnograd.extend import hookimpl
 from agnograd_memory import Memory, nbytes
 from agnograd_numpy import NumpyBackend
@@ -220,6 +221,12 @@ def test_sizes_in_bytes(library):
     for dtype, size in (("float32", 4), ("complex128", 16), ("int16", 2), ("bool", 1)):
         assert nbytes(library.ones((3, 2), dtype=getattr(library, dtype))) == 6 * size
     assert nbytes(library.ones((0,))) == 0
+
+
+@pytest.mark.parametrize("value", [None, 1.5, "a", [1.0]])
+def test_what_is_no_array_has_no_bytes_and_says_so(value):
+    with pytest.raises(ArgumentError, match=r"takes an array.*asarray"):
+        nbytes(value)
 
 
 def test_summary_is_a_table_with_the_largest_first(xp):

@@ -11,9 +11,11 @@ import pytest
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
+from agnograd.errors import ArgumentError
 from agnograd.extend import hookimpl
 from agnograd_numpy import NumpyBackend
 from agnograd_timer import Timer
+from agnograd_timer._totals import as_tables
 
 
 def set_clock(monkeypatch, mark, *names):
@@ -414,3 +416,9 @@ def test_what_runs_when_the_timer_is_reset_counts_when_it_ends(ticks):
     with ag.hooks(timer, Reset()):
         xp.sin(xp.exp(variable(xp)))
     assert plain(timer)["forward"] == {"sin": row(1, 1.0)}
+
+
+@pytest.mark.parametrize("rows", ["a", [None], 5])
+def test_a_table_of_no_rows_says_what_to_call(rows):
+    with pytest.raises(ArgumentError, match=r"rows that a Timer has measured.*to_dict\(\)"):
+        as_tables(rows)
