@@ -6,7 +6,7 @@ section 1.1): the inverse transform with the other normalisation. Real transform
 in, the half of the spectrum that is conjugate to the other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agnograd.extend import device_of
@@ -99,31 +99,71 @@ def _ihfft(g: Any, x_shape: Shape, n: int | None, axis: int, norm: str, xp: Any)
 
 def _fftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
     over = _axes(axes, s, len(x_shape))
+    if _repeat(over):
+        return _one_by_one(g, x_shape, s, over, ["fft"] * len(over), norm, xp)
     return _fitted(xp.fft.ifftn(g, axes=tuple(over), norm=_OTHER[norm]), x_shape, over, xp)
 
 
 def _ifftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
     over = _axes(axes, s, len(x_shape))
+    if _repeat(over):
+        return _one_by_one(g, x_shape, s, over, ["ifft"] * len(over), norm, xp)
     return _fitted(xp.fft.fftn(g, axes=tuple(over), norm=_OTHER[norm]), x_shape, over, xp)
 
 
 def _rfftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
     *others, last = over = _axes(axes, s, len(x_shape))
+    if _repeat(over):
+        return _one_by_one(g, x_shape, s, over, [*["fft"] * len(others), "rfft"], norm, xp)
     if others:
         g = xp.fft.ifftn(g, axes=tuple(others), norm=_OTHER[norm])
-    g = _from_half(g, x_shape[last] if s is None else s[-1], last, norm, xp)
+    g = _from_half(g, _lengths(x_shape, s, over)[-1], last, norm, xp)
     return _fitted(g, x_shape, over, xp)
 
 
 def _irfftn(g: Any, x_shape: Shape, s: Any, axes: Any, norm: str, xp: Any) -> Any:
     *others, last = over = _axes(axes, s, len(x_shape))
+    if _repeat(over):
+        return _one_by_one(g, x_shape, s, over, [*["ifft"] * len(others), "irfft"], norm, xp)
     g = _to_half(g, last, norm, xp)
     if others:
         g = xp.fft.fftn(g, axes=tuple(others), norm=_OTHER[norm])
     return _fitted(g, x_shape, over, xp)
 
 
-_ONE_AXIS = {
+def _repeat(axes: Sequence[int]) -> bool:
+    return len(set(axes)) < len(axes)
+
+
+def _lengths(x_shape: Shape, s: Any, axes: Sequence[int]) -> list[int]:
+    """Return the length that each axis is cut or filled up to; -1 stands for the one it has."""
+    known = [-1] * len(axes) if s is None else s
+    return [x_shape[axis] if n == -1 else n for n, axis in zip(known, axes, strict=True)]
+
+
+def _one_by_one(
+    g: Any, x_shape: Shape, s: Any, axes: Sequence[int], names: Sequence[str], norm: str, xp: Any
+) -> Any:
+    """Return the adjoint of transforms over one axis after the other, of which some are the same.
+
+    NumPy begins with the last one, but a real inverse transform ends with it.
+    """
+    lengths = _lengths(x_shape, s, axes)
+    if s is None and names[-1] == "irfft":
+        lengths[-1] = 2 * (lengths[-1] - 1)
+    steps = list(zip(names, lengths, axes, strict=True))
+    shape, before = list(x_shape), []
+    for step in steps if names[-1] == "irfft" else reversed(steps):
+        before.append((step, tuple(shape)))
+        name, n, axis = step
+        shape[axis] = n // 2 + 1 if name == "rfft" else n
+    for (name, n, axis), shape_before in reversed(before):
+        options = {"n": n} if name == "rfft" else {}
+        g = _ONE_AXIS[name](g=g, x_shape=shape_before, axis=axis, norm=norm, xp=xp, **options)
+    return g
+
+
+_ONE_AXIS: dict[str, Callable[..., Any]] = {
     "fft": _fft,
     "hfft": _hfft,
     "ifft": _ifft,

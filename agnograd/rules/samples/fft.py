@@ -46,6 +46,18 @@ samples += [
         Sample(f"fft.{name}", part(2, 3), s=(5,), axes=(1,)),
     )
 ]
+# Only NumPy takes an axis twice, and -1 for the length that an axis has.
+samples += [
+    sample
+    for name, part in (("fftn", _z), ("ifftn", _z), ("rfftn", array), ("irfftn", _z))
+    for sample in (
+        Sample(f"fft.{name}", part(3, 2), axes=(0, 0), backends=("numpy",)),
+        Sample(f"fft.{name}", part(3, 4), axes=(0, -1, 0), norm="ortho", backends=("numpy",)),
+        Sample(f"fft.{name}", part(3, 4), s=(3, 5), axes=(0, 0), backends=("numpy",)),
+        Sample(f"fft.{name}", part(2, 4), s=(3, 4, 6), axes=(0, 1, 1), backends=("numpy",)),
+        Sample(f"fft.{name}", part(2, 3), s=(3, -1), axes=(0, 1), backends=("numpy",)),
+    )
+]
 samples += [
     Sample(f"fft.{name}", part(*shape), axes=axes)
     for name in ("fftshift", "ifftshift")
