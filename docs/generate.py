@@ -81,6 +81,13 @@ to `x` is that slope, and the gradients with respect to both knots are infinite 
 sign (NaN if both ordinates are infinite). The gradients with respect to the ordinates are the
 weights, which are finite. A knot next to such a segment takes the slope of its other segment.
 
+The derivative of `np.quantile` and `np.percentile` with respect to the place is the slope of the
+line between the two neighbours. At a data point, which has only itself for neighbours, it is 0, as
+in PyTorch and JAX; the gradient with respect to the array goes to that element alone.
+
+A complex function has no derivative at a pole or a branch point, such as `sqrt(z)`, `z**0.5` and
+`log(z)` at `0j`: their gradient is not finite there, and has NaN in it.
+
 ## Decompositions
 
 Singular vectors and eigenvectors are determined only up to a sign or phase, and those of a repeated

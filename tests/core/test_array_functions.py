@@ -508,3 +508,20 @@ def test_axes_and_lengths_that_there_are_not_are_refused(xp, call):
 def test_no_part_of_a_number_is_dropped_without_a_word(call):
     with pytest.raises(TypeError, match=r"complex|fraction|part of each number"):
         call(ag.Variable(X))
+
+
+@pytest.mark.parametrize("method", ["linear", "hazen", "lower", "nearest"])
+@pytest.mark.parametrize("name", ["quantile", "percentile", "nanquantile", "nanpercentile"])
+def test_at_a_data_point_a_quantile_has_no_slope_by_its_place(xp, name, method):
+    share = 0.3 if method == "hazen" else 0.25  # that of the second of five
+    place = xp.asarray(share * 100 if "percent" in name else share, dtype=xp.float64).data
+    x = xp.asarray([8.0, 1.0, 4.0, 2.0, 9.0], dtype=xp.float64).data
+    quantile = lambda x, place: getattr(np, name)(x, place, method=method)  # noqa: E731
+    by_x, by_place = ag.grad(quantile, argnums=(0, 1))(x, place)
+    assert host(by_place).tolist() == 0.0
+    assert host(by_x).tolist() == [0.0, 0.0, 0.0, 1.0, 0.0]
+    assert host(ag.jvp(lambda q: quantile(x, q), place, xp.ones_like(place).data)[1]) == 0.0
+    if method == "linear":
+        between = place + (10.0 if "percent" in name else 0.1)
+        slope = 8.0 / (100 if "percent" in name else 1)
+        assert host(ag.grad(quantile, argnums=1)(x, between)).tolist() == pytest.approx(slope)
