@@ -261,7 +261,7 @@ def _unless_zero(factor: Any, x: Any, xp: Any) -> Any:
 
 
 def _are_few(x: Any) -> bool:
-    return math.prod(x.shape) * x.shape[-1] <= _FEW
+    return bool(math.prod(x.shape) * x.shape[-1] <= _FEW)
 
 
 def _without_each(x: Any, xp: Any) -> Any:
