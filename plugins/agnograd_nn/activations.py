@@ -13,6 +13,7 @@ __all__ = ["balanced", "gelu", "log_softmax", "relu", "sigmoid", "silu", "softma
 _DENSITY = 1.0 / math.sqrt(2.0 * math.pi)  # of the normal distribution at 0
 _INNER = math.sqrt(2.0 / math.pi)
 _CUBE = 0.044715
+_GONE = 800.0  # from where exp(-x) is 0
 _FAR = 40.0  # from where the approximate share is 0 or 1; its cube is a half's number, too
 
 
@@ -44,11 +45,8 @@ def silu(xp: Any, x: Any) -> Any:
 
 
 def _silu_slope(x: Any, xp: Any) -> Any:
-    return xp.nn.sigmoid(x) * (1.0 + x * xp.nn.sigmoid(-x))
-
-
-def _density(x: Any, xp: Any) -> Any:
-    return _DENSITY * xp.exp(-0.5 * x * x)
+    within = xp.clip(x, -_GONE, _GONE)  # beyond, the product is 0, and infinity has none
+    return xp.nn.sigmoid(x) * (1.0 + within * xp.nn.sigmoid(-x))
 
 
 def gelu(xp: Any, x: Any, *, approximate: str = "none") -> Any:
@@ -76,7 +74,8 @@ def _share(x: Any, approximate: str, xp: Any) -> Any:
 
 def _gelu_slope(x: Any, approximate: str, xp: Any) -> Any:
     if approximate == "none":
-        return _share(x, approximate, xp) + x * _density(x, xp)
+        within = xp.clip(x, -_FAR, _FAR)  # beyond, the density is 0, and infinity has none
+        return _share(x, approximate, xp) + _DENSITY * within * xp.exp(-0.5 * within * within)
     within = xp.clip(x, -_FAR, _FAR)
     inner = _INNER * (1.0 + 3.0 * _CUBE * within * within)
     share, rest = _share(x, approximate, xp), _share(-x, approximate, xp)

@@ -65,8 +65,8 @@ _K1E_SLOPE = [_K_SCALE * (one - zero - last) for zero, one, last in _PAIRS]
 def _or_far(x: Any, series: list[float], near: Any, xp: Any) -> Any:
     """Return ``near``, and from ``_FAR`` on the square root of 1/x times a series in 1/x."""
     far = x > _FAR
-    t = 1.0 / xp.where(far, x, _FAR)
-    return xp.where(far, xp.sqrt(t) * polynomial(t, series), near)
+    outside = xp.where(far, x, _FAR)
+    return xp.where(far, polynomial(1.0 / outside, series) / xp.sqrt(outside), near)
 
 
 def _i0e_x(x: Any, out: Any, xp: Any) -> Any:
@@ -80,11 +80,13 @@ def _i1e_x(x: Any, out: Any, xp: Any) -> Any:
 
 
 def _k0e_x(x: Any, out: Any, xp: Any) -> Any:
-    return _or_far(x, _K0E_SLOPE, out - xp.special.k1e(x), xp)
+    near = xp.where(xp.isinf(out), -out, out - xp.special.k1e(x))
+    return _or_far(x, _K0E_SLOPE, near, xp)
 
 
 def _k1e_x(x: Any, out: Any, xp: Any) -> Any:
-    return _or_far(x, _K1E_SLOPE, out - xp.special.k0e(x) - out / x, xp)
+    near = xp.where(xp.isinf(out), -out, out - xp.special.k0e(x) - out / x)
+    return _or_far(x, _K1E_SLOPE, near, xp)
 
 
 # Orders 0 and 1 (DLMF 10.6.2, 10.6.3, 10.29.2, 10.29.3)

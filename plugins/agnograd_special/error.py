@@ -32,10 +32,12 @@ def _hazard(x: Any, out: Any, xp: Any) -> Any:
 
     Where the integral is tiny the quotient is one of ``erfcx``: nothing cancels or underflows.
     """
-    tail = x < 0.0
-    left = math.sqrt(2.0 / math.pi) / xp.special.erfcx(xp.where(tail, x, 0.0) / -math.sqrt(2.0))
-    right = xp.where(tail, 0.0, x)
-    return xp.where(tail, left, PEAK * xp.exp(-0.5 * right * right - xp.where(tail, 0.0, out)))
+    tail, far = x < 0.0, x < -1e5  # far out, only two terms of the series count
+    inner = xp.where(xp.logical_and(tail, xp.logical_not(far)), x, -1.0)
+    left = math.sqrt(2.0 / math.pi) / xp.special.erfcx(inner / -math.sqrt(2.0))
+    outer = xp.where(far, x, -1.0)
+    right = _bell(xp.where(tail, 0.0, x), 0.5, xp) * xp.exp(-xp.where(tail, 0.0, out))
+    return xp.where(far, -outer - 1.0 / outer, xp.where(tail, left, PEAK * right))
 
 
 _FAR, _TERMS = 7.5, 17
@@ -50,7 +52,8 @@ def _far_or(x: Any, far: Any, coefficients: list[float], scale: complex, near: A
     The series is ``-scale`` times the sum of ``coefficients[k] * t**(k + 1)``, of 1 / (2 x**2).
     """
     outside = xp.where(far, x, _FAR)
-    t = 0.5 / (outside * outside)
+    inverse = 1.0 / outside  # whose square's derivative is 0 at infinity
+    t = 0.5 * inverse * inverse
     return xp.where(far, -scale * t * polynomial(t, coefficients), near)
 
 

@@ -59,7 +59,7 @@ elementwise(
 )
 elementwise("log1p(x, /)", lambda xp, x: xp.log1p(*floats(xp, x)), x=lambda x: 1.0 / (1.0 + x))
 elementwise("exprel(x, /)", exprel, x=lambda x, xp: exprel_slope(x, xp))
-elementwise("cbrt(x, /)", _cbrt, x=lambda out: 1.0 / (3.0 * out * out))
+elementwise("cbrt(x, /)", _cbrt, x=lambda out, xp: xp.square(1.0 / out) / 3.0)
 
 
 def _power(by_x: int, by_y: int) -> Any:

@@ -112,6 +112,8 @@ def _omega(z):
     return mp.lambertw(mp.exp(z))
 
 
+# The function becomes constant at infinity.
+FLAT = [(INF, 0.0, 0.0), (-INF, 0.0, 0.0)]
 BESSEL = {"magnitudes": up_to(300.0, 1e-8)[::2], "digits": 200}
 INTEGRAL = {"digits": 4200, "ends": [(0.0, 1.0, 0.0)]}
 
@@ -136,6 +138,7 @@ PROGRAMS = [
         "cbrt",
         lambda x: abs(x) ** (-mp.mpf(2) / 3) / 3,
         lambda x: -2 * mp.sign(x) * abs(x) ** (-mp.mpf(5) / 3) / 9,
+        ends=[(0.0, INF, -INF), *FLAT],
     ),
     unary(
         "cosdg",
@@ -162,7 +165,13 @@ PROGRAMS = [
         magnitudes=up_to(1e7),
     ),
     unary("cosm1", lambda x: -mp.sin(x), lambda x: -mp.cos(x)),
-    unary("dawsn", _dawson_x, lambda x: -2 * (_dawson(x) + x * _dawson_x(x)), magnitudes=up_to(30)),
+    unary(
+        "dawsn",
+        _dawson_x,
+        lambda x: -2 * (_dawson(x) + x * _dawson_x(x)),
+        ends=[(1e308, 0.0, 0.0), *FLAT],
+        magnitudes=up_to(30),
+    ),
     unary("psi", lambda x: mp.psi(1, x), lambda x: mp.psi(2, x), POSITIVE, digits=300),
     unary("digamma", lambda x: mp.psi(1, x), lambda x: mp.psi(2, x), (-50.0, 0.0), digits=300),
     unary("gammaln", lambda x: mp.psi(0, x), lambda x: mp.psi(1, x), POSITIVE, digits=300),
@@ -195,7 +204,13 @@ PROGRAMS = [
         lambda x: 2 * x * _peak() * mp.exp(x * x),
         magnitudes=up_to(1e5),
     ),
-    unary("erfcx", _erfcx_x, lambda x: 2 * (_erfcx(x) + x * _erfcx_x(x)), magnitudes=up_to(600.0)),
+    unary(
+        "erfcx",
+        _erfcx_x,
+        lambda x: 2 * (_erfcx(x) + x * _erfcx_x(x)),
+        ends=[(1e308, 0.0, 0.0), FLAT[0]],
+        magnitudes=up_to(600.0),
+    ),
     unary(
         "erfinv",
         lambda y: mp.exp(mp.erfinv(y) ** 2) / _peak(),
@@ -285,6 +300,7 @@ PROGRAMS = [
             lambda x, f=f, s=s: mp.exp(-s * x) * _mean(f, x, (0, -s), (1, s)),
             lambda x, f=f, s=s: mp.exp(-s * x) * _mean(f, x, (0, 1.5), (1, -2), (2, 0.5)),
             POSITIVE,
+            ends=[FLAT[0]] if kind == "i" else [(0.0, -INF, INF), FLAT[0]],
             **BESSEL,
         )
         for kind, f, s in (("i", mp.besseli, 1), ("k", mp.besselk, -1))
@@ -297,11 +313,18 @@ PROGRAMS = [
                 mp.exp(-s * x) * _mean(f, x, (0, -1), (1, 1.75), (2, -1), (3, 0.25))
             ),
             POSITIVE,
+            ends=[FLAT[0]] if kind == "i" else [(0.0, -INF, INF), FLAT[0]],
             **BESSEL,
         )
         for kind, f, s in (("i", mp.besseli, 1), ("k", mp.besselk, -1))
     ),
-    unary("log_ndtr", _hazard, lambda x: -_hazard(x) * (x + _hazard(x)), magnitudes=up_to(100.0)),
+    unary(
+        "log_ndtr",
+        _hazard,
+        lambda x: -_hazard(x) * (x + _hazard(x)),
+        ends=[(-INF, INF, -1.0), (-1e308, 1e308, -1.0), (-(2.0**100), 2.0**100, -1.0), FLAT[0]],
+        magnitudes=up_to(100.0),
+    ),
     unary("ndtr", _density, lambda x: -x * _density(x)),
     unary(
         "shichi",

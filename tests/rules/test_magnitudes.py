@@ -211,7 +211,12 @@ PROGRAMS = [
     Program("clip", lambda xp, x: xp.clip(x, -1.4, 2.4), lambda x: min(max(x, -1.4), mp.mpf(2.4))),
     unary("nn.relu", lambda x: max(x, 0), call=lambda xp, x: xp.nn.relu(x)),
     unary("nn.sigmoid", _sigmoid, call=lambda xp, x: xp.nn.sigmoid(x)),
-    unary("nn.silu", lambda x: x * _sigmoid(x), call=lambda xp, x: xp.nn.silu(x)),
+    unary(
+        "nn.silu",
+        lambda x: x * _sigmoid(x),
+        ends=[(INF, 1.0, 0.0), (-INF, 0.0, 0.0)],
+        call=lambda xp, x: xp.nn.silu(x),
+    ),
     Program(
         "nn.gelu",
         lambda xp, x: xp.nn.gelu(x),
@@ -219,6 +224,7 @@ PROGRAMS = [
             FIRST: lambda x: mp.erfc(-x / mp.sqrt(2)) / 2 + x * _density(x),
             SECOND: lambda x: (2 - x * x) * _density(x),
         },
+        ends={(INF,): {FIRST: 1.0, SECOND: 0.0}, (-INF,): {FIRST: 0.0, SECOND: 0.0}},
     ),
     Program(
         "nn.gelu by tanh",
