@@ -244,33 +244,29 @@ ops.elementwise(
 )
 
 
-def _within(x: Any, min: Any, max: Any, dtype: Any, xp: Any) -> Any:
-    """Return 1 on the closed interval, 0 outside."""
+def _clip_x(g: Any, x: Any, min: Any, max: Any, xp: Any) -> Any:
+    # 1 on the closed interval. It is chosen, not multiplied: an infinite cotangent of what is
+    # outside, as that of a root at the bound, would make NaN of a product with 0.
     inside = x == x
     if min is not None:
         inside = xp.logical_and(inside, x >= min)
     if max is not None:
         inside = xp.logical_and(inside, x <= max)
-    return xp.astype(inside, dtype)
+    return xp.where(inside, g, 0.0)
 
 
 def _clip_min(g: Any, x: Any, min: Any, max: Any, xp: Any) -> Any:
     # clip is minimum(maximum(x, min), max): an upper bound below the lower one wins.
     below = x < min if max is None else xp.logical_and(x < min, min <= max)
-    return g * xp.astype(below, g.dtype)
+    return xp.where(below, g, 0.0)
 
 
 def _clip_max(g: Any, x: Any, min: Any, max: Any, xp: Any) -> Any:
     above = x > max if min is None else xp.logical_or(x > max, min > max)
-    return g * xp.astype(above, g.dtype)
+    return xp.where(above, g, 0.0)
 
 
-ops.vjp(
-    "clip(x, /, min=None, max=None)",
-    x=lambda g, x, min, max, xp: g * _within(x, min, max, g.dtype, xp),
-    min=_clip_min,
-    max=_clip_max,
-)
+ops.vjp("clip(x, /, min=None, max=None)", x=_clip_x, min=_clip_min, max=_clip_max)
 
 # Steps: their derivative is 0
 ops.elementwise("ceil(x, /)", x=0)

@@ -283,6 +283,18 @@ def test_numpys_clip_by_arrays_is_one_on_the_closed_interval(xp):
     ]
 
 
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("clip", [lambda xp, *a: xp.clip(*a), lambda xp, *a: np.clip(*a)])
+def test_what_is_clipped_has_no_gradient_from_a_root_at_the_bound(xp, clip):
+    x, low, high = [-1.0, 4.0, 9.0], [0.0, 0.0, 0.0], [5.0, 5.0, 5.0]
+    root = lambda *args: xp.sqrt(clip(xp, *args))  # noqa: E731
+    assert gradients(xp, lambda x: root(x, 0.0, 5.0), x) == [0.0, 0.25, 0.0]
+    by_x, by_low, by_high = gradients(xp, root, x, low, high)
+    assert by_x == [0.0, 0.25, 0.0]
+    assert by_low == [math.inf, 0.0, 0.0]
+    assert by_high == [0.0, 0.0, 0.5 / math.sqrt(5.0)]
+
+
 def test_of_several_writes_by_integer_arrays_the_last_one_stands():
     xp = ag.namespace("numpy")  # integer arrays in writes go beyond the standard
 
