@@ -83,7 +83,7 @@ weights, which are finite. A knot next to such a segment takes the slope of its 
 
 The derivative of `np.quantile` and `np.percentile` with respect to the place is the slope of the
 line between the two neighbours. At a data point, which has only itself for neighbours, it is 0, as
-in PyTorch and JAX; the gradient with respect to the array goes to that element alone.
+in PyTorch and JAX; the gradient with respect to the array goes only to that element.
 
 A complex function has no derivative at a pole or a branch point, such as `sqrt(z)`, `z**0.5` and
 `log(z)` at `0j`: their gradient is not finite there, and has NaN in it.

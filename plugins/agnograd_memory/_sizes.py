@@ -16,7 +16,7 @@ def nbytes(array: Any) -> int:
     Raises
     ------
     ArgumentError
-        If it is no array.
+        If it is not an array.
     """
     if not (hasattr(array, "dtype") and hasattr(array, "shape")):
         raise ArgumentError(f"nbytes takes an array, not {array!r}: make one of it by ag.asarray")

@@ -137,7 +137,7 @@ def _check(name: str, options: dict[str, Any]) -> None:
 
 
 def _check_inputs(xp: Any, ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """Let NumPy refuse, on empty arrays, what it would have to cast in another way than allowed."""
+    """Let NumPy refuse, on empty arrays, what its casting rule does not allow."""
     numpy = sys.modules["numpy"]  # it is there: its ufunc was called
     empty = [
         each

@@ -35,7 +35,7 @@ def as_tables(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
     Raises
     ------
     ArgumentError
-        If one is no row.
+        If one is not a row.
     """
     tables: dict[str, dict[str, Any]] = {
         "forward": {},
