@@ -89,6 +89,11 @@ SINGULAR = "linalg.det(complex128[[1.0, 1j], [1j, -1.0]])"
 REFUSED = {"meshgrid(float32[2], [2])"}
 
 
+def is_refused(sample):
+    """Return whether PyTorch has no such call: it takes no axis twice, and -1 is another length."""
+    return repr(sample) in REFUSED or (sample.op.startswith("fft.") and bool(sample.backends))
+
+
 def theirs(sample):
     """Return the first and second derivatives that PyTorch gives."""
     library, function = by_torch.library, by_torch.function_of(sample.op)
@@ -120,7 +125,7 @@ def on_host(value):
     [
         compared(each)
         for each in [*SAMPLES, *EDGES]
-        if each.order and each.op not in OURS_ALONE and repr(each) not in REFUSED
+        if each.order and each.op not in OURS_ALONE and not is_refused(each)
     ],
     ids=repr,
 )
