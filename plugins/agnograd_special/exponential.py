@@ -140,7 +140,17 @@ def _integrals(first: str, series: list[float], second: str) -> Any:
     return rule
 
 
-several("sici(x, /)", x=_integrals("sin", _SIN_BY, "cos"))
+_of_waves = _integrals("sin", _SIN_BY, "cos")
+
+
+def _sici_x(g: Any, x: Any, xp: Any) -> Any:
+    if is_complex(x.dtype, xp):
+        return _of_waves(g, x, xp)
+    gone = xp.isinf(x)  # a sine over an infinite number is 0, but no library knows the sine
+    return xp.where(gone, 0.0, _of_waves(g, xp.where(gone, 1.0, x), xp))
+
+
+several("sici(x, /)", x=_sici_x)
 several("shichi(x, /)", x=_integrals("sinh", _SINH_BY, "cosh"))
 
 

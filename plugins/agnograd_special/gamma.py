@@ -16,6 +16,7 @@ from agnograd_special._set import by_formula, elementwise, ops
 __all__ = ["INTEGER", "rgamma_slope"]
 
 INTEGER = "it is an integer"
+_GONE = 1000.0  # from where one over the gamma function is 0
 
 
 def rgamma_slope(x: Any, xp: Any) -> Any:
@@ -23,12 +24,14 @@ def rgamma_slope(x: Any, xp: Any) -> Any:
     # -psi(x) / gamma(x); left of 1/2 by reflection (DLMF 5.5.3, 5.5.4), where psi has its poles.
     special = xp.special
     left = xp.real(x) < 0.5 if is_complex(x.dtype, xp) else x < 0.5
-    right = xp.where(left, 1.0, x)
+    gone = left if is_complex(x.dtype, xp) else x > _GONE
+    right = xp.where(xp.logical_or(left, gone), 1.0, x)
     mirror = 1.0 - xp.where(left, x, 0.0)
     reflected = special.gamma(mirror) * (
         xp.cos(math.pi * x) - special.psi(mirror) * xp.sin(math.pi * x) / math.pi
     )
-    return xp.where(left, reflected, -special.psi(right) * special.rgamma(right))
+    slope = -special.psi(right) * special.rgamma(right)
+    return xp.where(left, reflected, xp.where(gone, 0.0, slope))
 
 
 def _trigamma(x: Any, xp: Any) -> Any:

@@ -190,7 +190,11 @@ PROGRAMS = [
         (-30.0, 180.0),
         digits=1200,
         magnitudes=up_to(180.0, 1e-100),
-        ends=[(0.0, 1.0, 2 * float(mp.euler)), (-1.0, -1.0, 2 - 2 * float(mp.euler))],
+        ends=[
+            (0.0, 1.0, 2 * float(mp.euler)),
+            (-1.0, -1.0, 2 - 2 * float(mp.euler)),
+            FLAT[0],
+        ],
     ),
     unary("ellipk", _k_m, _k_mm, (-INF, 1.0), points=[(1 - NEAR,), (1 - NEARER,)], digits=2400),
     unary("ellipe", _e_m, _e_mm, (-INF, 1.0), points=[(1 - NEAR,), (1 - NEARER,)], digits=2400),
@@ -344,7 +348,8 @@ PROGRAMS = [
         lambda x: mp.sin(x) / x,
         lambda x: mp.cos(x) / x - mp.sin(x) / x**2,
         result=0,
-        **INTEGRAL,
+        digits=4200,
+        ends=[(0.0, 1.0, 0.0), *FLAT],
     ),
     unary(
         "sici",
@@ -352,6 +357,7 @@ PROGRAMS = [
         lambda x: -mp.sin(x) / x - mp.cos(x) / x**2,
         POSITIVE,
         result=1,
+        ends=[FLAT[0]],
     ),
     unary(
         "sinc",
