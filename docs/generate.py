@@ -58,12 +58,9 @@ for norms. Elements that you do use keep their derivatives: the gradient of `sqr
 infinite. Programs without such ops pay nothing for this. In others, the pass looks for zeros among
 the cotangents, and where there are none it goes on as usual.
 
-In forward mode, an element that depends on nothing that moves has the tangent 0, whatever the
-derivatives of the element-wise functions on its way are. Such elements are those whose tangent you
-give as 0, and those that `where`, a write, `concat` or `tril` makes constant. A tangent that rounds
-to 0, as that of `exp(x)` at -800, is not among them: multiplied by an infinite derivative it gives
-NaN. agnograd looks for such elements only if a result has NaN, or under `jax.jit` and in lazy
-libraries, where it cannot know.
+In forward mode, elements whose tangent you give as 0 are left out in the same way: their tangents
+stay 0, even where a derivative is infinite. agnograd looks for them only if a result has NaN, or
+under `jax.jit` and in lazy libraries, where it cannot know.
 
 It does not hold for ops that sum products: `matmul`, `tensordot`, `vecdot`, `outer`, `einsum`,
 convolutions, Fourier transforms, and linear algebra. Such an op multiplies a cotangent of 0 by the

@@ -169,8 +169,8 @@ class Checkpoint(Run):
         """Run the function again, and take the gradients through what it records."""
         if self.used and not _same(self.used, self._uses()):
             raise RuleError(
-                f"{self.name} uses an array that was written to or replaced since: write to a copy, "
-                "or pass the array as an argument"
+                f"{self.name} uses an array that was written to or replaced since: write to a "
+                "copy, or pass the array as an argument"
             )
         create_graph = xp is not None
         edges, start = edges_of(node), next_rank()

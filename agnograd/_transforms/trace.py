@@ -11,6 +11,7 @@ from typing import Any
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
+from agnograd._codegen.products import behind_mask
 from agnograd._engine.ends import given_by, owned, seed_of, seeds_of
 from agnograd._engine.run import run_pass
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
@@ -191,20 +192,30 @@ class Pushforward:
         self.gradients = [found.of(node) for node in trace.nodes]
 
     def __call__(self, tangents: Sequence[Variable | None]) -> list[Any]:
-        """Return the tangents of the outputs; None stands for zeros."""
+        """Return the tangents of the outputs; None stands for zeros.
+
+        What a tangent of 0 leaves out is guarded, as behind a mask, only if there is NaN among the
+        results, or if nobody can know yet.
+        """
+        lazy = any(output._domain.backend.capabilities.lazy for output in self.outputs)
+        found = self._pushed(tangents, guarded=lazy)
+        if not lazy and any(map(_may_be_nan, found)):
+            found = self._pushed(tangents, guarded=True)
+        return list(self.trace.out(found))
+
+    def _pushed(self, tangents: Sequence[Variable | None], guarded: bool) -> list[Variable]:
         seeds = [
-            (g._node, t if self.connects else t._raw)
+            (behind_mask(g._node) if guarded else g._node, t if self.connects else t._raw)
             for g, t in zip(self.gradients, tangents, strict=True)
             if g is not None and t is not None and g._node is not None
         ]
         ends = [probe._node for probe in self.probes]
         found = self._run(seeds, [end for end in ends if end is not None], self.connects)
         given = {id(each._raw): each._raw for each in tangents if each is not None}
-        pushed = [
+        return [
             _owned(None if end is None else found.of(end), output, given)
             for end, output in zip(ends, self.outputs, strict=True)
         ]
-        return list(self.trace.out(pushed))
 
     @restoring
     def _run(
@@ -234,6 +245,16 @@ def _probe(output: Variable) -> Variable:
     probe: Variable = output._domain.wrap(irregular(output._raw, output._domain))
     probe._node = Leaf.of(probe)
     return probe
+
+
+def _may_be_nan(tangent: Variable) -> bool:
+    """Return whether there is NaN in an array, or nobody can know yet, since it is traced."""
+    domain, raw = tangent._domain, tangent._raw
+    try:
+        inexact = domain.is_inexact(tangent.dtype)
+        return inexact and bool(domain.item(domain.raw.any(domain.raw.isnan(raw))))
+    except TypeError:  # of a tracer in jax.jit
+        return True
 
 
 def _owned(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = None) -> Variable:

@@ -9,7 +9,7 @@ import pytest
 
 import agnograd as ag
 from agnograd.errors import GradientError, NoGradientError, UnsupportedArrayError
-from arrays import Square, leaf
+from arrays import Square, host, leaf
 
 
 def raw(xp, numbers):
@@ -66,6 +66,74 @@ def test_a_branch_that_was_not_taken_has_no_tangent(xp):
     f = lambda x: xp.where(x > 0, xp.sqrt(x), 0.0)  # noqa: E731
     _, tangent = ag.jvp(f, raw(xp, [0.0, 4.0]), raw(xp, [1.0, 1.0]))
     np.testing.assert_array_equal(np.asarray(tangent), [0.0, 0.25])
+
+
+@pytest.mark.parametrize(
+    ("function", "end"),
+    [
+        (lambda xp, x: xp.sqrt(x), 0.0),
+        (lambda xp, x: xp.log(x), 0.0),
+        (lambda xp, x: x**0.5, 0.0),
+        (lambda xp, x: 1 / x, 0.0),
+        (lambda xp, x: xp.acos(x), 1.0),
+        (lambda xp, x: xp.atanh(x), 1.0),
+        (lambda xp, x: xp.sqrt(xp.log1p(x) * x), 0.0),
+        (lambda xp, x: xp.special.erfinv(x), 1.0),
+        (lambda xp, x: xp.special.logit(x), 1.0),
+        (lambda xp, x: xp.special.entr(x), 0.0),
+    ],
+)
+def test_a_tangent_of_zero_gives_zero_where_the_derivative_is_infinite(xp, function, end):
+    x = xp.asarray([end, 0.5], dtype=xp.float64).data
+    with xp.empty(0)._domain.backend.quiet():
+        of_one = lambda x: function(xp, x)  # noqa: E731
+        slope = host(ag.grad(lambda x: xp.sum(of_one(x)))(x))[1]
+        _, none = ag.jvp(of_one, x, xp.zeros_like(x).data)
+        _, second = ag.jvp(of_one, x, xp.asarray([0.0, 1.0], dtype=xp.float64).data)
+        _, twice = ag.jvp(lambda x: ag.jvp(of_one, x, xp.ones_like(x))[1], x, xp.zeros_like(x).data)
+        along = ag.jvp(ag.grad(lambda x: xp.sum(of_one(x))), x, xp.zeros_like(x).data)[1]
+        matrix = host(ag.jacobian(of_one, mode="forward")(x))
+    assert host(none).tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(host(second), [0.0, slope], rtol=1e-14)
+    assert host(twice).tolist() == [0.0, 0.0]
+    assert host(along).tolist() == [0.0, 0.0]
+    assert matrix[0, 1] == matrix[1, 0] == 0.0
+
+
+def _written(xp, x):
+    y = x * 1.0
+    y[0] = 0.0
+    return y
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda xp, x: xp.where(x > 0, x, 0.0),
+        _written,
+        lambda xp, x: xp.reshape(xp.tril(xp.stack([x, x])), (-1,))[1::2],
+        lambda xp, x: xp.concat([xp.zeros_like(x)[:1], xp.flip(x)[:1]]),
+        lambda xp, x: xp.roll(xp.flip(_written(xp, x)), 1) * 2.0,
+    ],
+)
+def test_what_a_mask_makes_zero_before_a_root_has_no_tangent(xp, function):
+    x = raw(xp, [0.0, 4.0])
+    with xp.empty(0)._domain.backend.quiet():
+        root = lambda x: xp.sqrt(function(xp, x))  # noqa: E731
+        slope = host(ag.grad(lambda x: xp.sum(root(x)))(raw(xp, [1.0, 4.0])))[1]
+        _, along = ag.jvp(root, x, raw(xp, [1.0, 1.0]))
+    np.testing.assert_allclose(host(along), [0.0, slope], rtol=1e-14)
+
+
+def test_a_tangent_that_is_lost_by_rounding_is_no_zero(xp):
+    if xp.empty(0)._domain.backend.has_zeros(xp.ones(1).data) is None:
+        pytest.skip("the backend cannot say that no tangent is 0, and all products are guarded")
+    x = raw(xp, [-800.0, 0.0])
+    with xp.empty(0)._domain.backend.quiet():
+        naive = lambda x: xp.log(xp.exp(xp.where(x <= 0, x, 0.0)))  # noqa: E731
+        _, along = ag.jvp(naive, x, raw(xp, [1.0, 1.0]))
+    assert np.isnan(host(along)[0])  # and not 0: it is 1
+    assert host(along)[1] == 1.0
 
 
 def test_what_has_no_derivative_has_no_tangent(xp):
