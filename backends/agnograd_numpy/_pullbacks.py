@@ -19,7 +19,10 @@ __all__ = ["PULLBACKS"]
 _ndarray, _float16 = np.ndarray, np.dtype(np.float16)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 _cosh, _least, _most = np.cosh, np.minimum.reduce, np.maximum.reduce
-_divide, _multiply = np.divide, np.multiply
+_divide, _multiply, _vdot = np.divide, np.multiply, np.vdot
+
+# Up to how many elements products of vectors take less time than two reductions.
+_FEW = 2**13
 
 # Arrays, since NumPy makes one of a Python scalar each time.
 _ONE32, _ONE64 = np.ones((), _float32), np.ones((), _float64)
@@ -37,7 +40,8 @@ def _tanh(g: Any, x: Any) -> Any:
     if x.dtype is not _float64 and x.dtype is not _float32:
         return NotImplemented
     double = x.dtype is _float64
-    if not (
+    # The sum of the squares of few elements is known sooner than their extremes.
+    if (x.size > _FEW or not _vdot(x, x) < (500_000 if double else 7_700)) and not (
         _least(x, None) > (-710 if double else -88) and _most(x, None) < (710 if double else 88)
     ):
         return NotImplemented  # it would overflow
