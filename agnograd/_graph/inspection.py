@@ -50,11 +50,11 @@ class GraphNode:
         node = maker_of(self._edge)
         if isinstance(node, Leaf):
             return MappingProxyType({})
-        node = in_full(node)
-        saved = saved_of(node)
-        if saved is None:
+        if saved_of(node) is None:
             return None
-        values = zip(node[OP].plan.names, node[OP].unpack(saved), strict=True)
+        node = in_full(node)
+        saved = node[OP].unpack(saved_of(node))
+        values = zip(node[OP].plan.names, saved, strict=True)
         return MappingProxyType({name: value for name, value in values if name[0] != "_"})
 
     @property

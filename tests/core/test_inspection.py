@@ -39,6 +39,14 @@ def test_constants_have_no_node_and_freed_values_are_gone(xp):
     assert y.node.saved is None
 
 
+def test_an_element_of_a_leaf_that_was_read_shows_its_key_until_a_pass():
+    x = ag.Variable([1.0, 2.0])
+    y = x[1]
+    assert y.node.saved["key"] == 1
+    y.backward()
+    assert y.node.saved is None
+
+
 def test_one_of_several_results(xp):
     first, second = xp.unstack(leaf(xp, [1.0, 2.0]))
     assert (first.node.index, second.node.index) == (0, 1)
