@@ -23,6 +23,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ next_rank = ranks.__next__
 class Leaf(list[Any]):
     """The start of a graph: an array that requires a gradient, and that gradient."""
 
-    __slots__ = ("__weakref__", "accumulated", "argument", "domain", "facts", "grad", "variable")
+    __slots__ = (
+        *("__weakref__", "accumulated", "alive", "argument", "domain", "facts", "grad", "variable"),
+    )
 
     argument: bool  # there if it is one of a function that is being differentiated
     domain: Domain
@@ -76,7 +79,7 @@ class Leaf(list[Any]):
         """Return a leaf for a Variable: in half of the time that an ``__init__`` takes."""
         leaf = cls((next(ranks), None, UNWATCHED))
         leaf.grad = leaf.accumulated = leaf.facts = None
-        leaf.domain = variable._domain
+        leaf.domain, leaf.alive = variable._domain, _ALIVE
         leaf.variable = weakref.ref(variable)
         return leaf
 
@@ -86,6 +89,15 @@ class Leaf(list[Any]):
         leaf = cls.of(variable)
         leaf.argument = True
         return leaf
+
+
+# Each leaf refers to it: to count them costs nothing but that.
+_ALIVE = object()
+
+
+def leaves_alive() -> int:
+    """Return how many leaves there are in the process."""
+    return getrefcount(_ALIVE) - 2  # this module's own, and the one of the call
 
 
 class Output(list[Any]):
@@ -185,19 +197,3 @@ def on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
     if isinstance(g, Parts):
         _, g = next(iter(g.values()))  # of one of several outputs
     return domain_at(node).backend.on_device(raw_gradient(g))
-
-
-class HookHandle:
-    """A registered gradient hook; ``remove()`` removes it."""
-
-    __slots__ = ("_hooks", "_key")
-
-    def __init__(self, hooks: dict[int, Callable[[Any], Any]], key: int) -> None:
-        self._hooks, self._key = hooks, key
-
-    def __repr__(self) -> str:
-        return f"<hook on a gradient, {'active' if self._key in self._hooks else 'removed'}>"
-
-    def remove(self) -> None:
-        """Remove the hook; removing it twice does nothing."""
-        self._hooks.pop(self._key, None)

@@ -126,3 +126,19 @@ def is_grad_enabled() -> bool:
     """Return whether this thread and task records ops that have a tracked input."""
     mode = current_mode()
     return mode is None or mode.recording
+
+
+class HookHandle:
+    """A registered gradient hook; ``remove()`` removes it."""
+
+    __slots__ = ("_hooks", "_key")
+
+    def __init__(self, hooks: dict[int, Callable[[Any], Any]], key: int) -> None:
+        self._hooks, self._key = hooks, key
+
+    def __repr__(self) -> str:
+        return f"<hook on a gradient, {'active' if self._key in self._hooks else 'removed'}>"
+
+    def remove(self) -> None:
+        """Remove the hook; removing it twice does nothing."""
+        self._hooks.pop(self._key, None)
