@@ -91,7 +91,7 @@ class Variable(Methods):
             # As Leaf.of, without a call.
             variable._leaf = variable._node = leaf = Leaf((next(ranks), None, UNWATCHED))
             leaf.grad = leaf.accumulated = leaf.facts = None
-            leaf.domain = domain
+            leaf.domain, leaf.alive = domain, Leaf.EACH
             leaf.variable = ref(variable)
             return variable
         variable._node = None

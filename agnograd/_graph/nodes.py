@@ -67,6 +67,8 @@ class Leaf(list[Any]):
         *("__weakref__", "accumulated", "alive", "argument", "domain", "facts", "grad", "variable"),
     )
 
+    EACH = object()
+    alive: object  # this one: references to it count the leaves
     argument: bool  # there if it is one of a function that is being differentiated
     domain: Domain
     facts: tuple[tuple[int, ...], Any] | None  # shape and dtype, once elements were read
@@ -79,7 +81,7 @@ class Leaf(list[Any]):
         """Return a leaf for a Variable: in half of the time that an ``__init__`` takes."""
         leaf = cls((next(ranks), None, UNWATCHED))
         leaf.grad = leaf.accumulated = leaf.facts = None
-        leaf.domain, leaf.alive = variable._domain, _ALIVE
+        leaf.domain, leaf.alive = variable._domain, Leaf.EACH
         leaf.variable = weakref.ref(variable)
         return leaf
 
@@ -91,13 +93,9 @@ class Leaf(list[Any]):
         return leaf
 
 
-# Each leaf refers to it: to count them costs nothing but that.
-_ALIVE = object()
-
-
 def leaves_alive() -> int:
-    """Return how many leaves there are in the process."""
-    return getrefcount(_ALIVE) - 2  # this module's own, and the one of the call
+    """Return how many leaves there are in the process, which all refer to one object."""
+    return getrefcount(Leaf.EACH) - 2  # the class' own reference, and the one of the call
 
 
 class Output(list[Any]):
