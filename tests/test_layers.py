@@ -36,7 +36,7 @@ BUDGETS = {
     "_ops": 890,
     "_plugins": 1660,
     "_graph": 680,
-    "_hooks": 900,
+    "_hooks": 910,
     "_engine": 1330,
     "_codegen": 1370,
     "_arrays": 2470,
