@@ -29,7 +29,7 @@ LAYERS = (
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # What a layer below may name for its types only.
-NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend", "Form", "Node"}
+NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
     "_util": 570,
