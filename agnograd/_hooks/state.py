@@ -28,12 +28,13 @@ class Mode:
     them looks at ops. ``kept``, while gradient managers are active, replaces by None the nodes of
     inputs that depend on nothing that a manager attached. ``tape`` is notified of every node.
     ``watches`` says whether anyone needs to be notified of nodes at all, ``looks`` whether ops are
-    computed by ``compute``. ``inside`` says whether a function that is being transformed runs.
-    ``closing`` is what ends with the level.
+    computed by ``compute``, ``attends`` whether either is so. ``inside`` says whether a function
+    that is being transformed runs. ``closing`` is what ends with the level.
     """
 
     __slots__ = (
         "__weakref__",
+        "attends",
         "closing",
         "hooks",
         "inside",
@@ -73,6 +74,7 @@ class Mode:
         packs = hooks is not None and hooks.has("save_value")
         self.watches = packs or self.tape is not None
         self.looks = self.observers is not None or self.kept is not None
+        self.attends = self.watches or self.looks
 
     def compute(
         self,
