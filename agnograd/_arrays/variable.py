@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import ref
 
 from agnograd._arrays.methods import Methods
-from agnograd._graph.nodes import UNWATCHED, WATCH, Edge, HookHandle, Leaf, ranks, watch
+from agnograd._graph.nodes import UNWATCHED, WATCH, Edge, Leaf, ranks, watch
+from agnograd._hooks.state import HookHandle
 from agnograd._util.deferred import later
 from agnograd.errors import (
     GradientError,
@@ -90,7 +91,7 @@ class Variable(Methods):
             # As Leaf.of, without a call.
             variable._leaf = variable._node = leaf = Leaf((next(ranks), None, UNWATCHED))
             leaf.grad = leaf.accumulated = leaf.facts = None
-            leaf.domain = domain
+            leaf.domain, leaf.alive = domain, Leaf.EACH
             leaf.variable = ref(variable)
             return variable
         variable._node = None

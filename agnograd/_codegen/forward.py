@@ -63,7 +63,7 @@ def {name}{signature}:
 # One element is not a view. If a leaf is read, it keeps its shape and dtype itself.
 _READING = """
 if _type(_out) is _Number or _type(_out) in _scalars:
-    if _state is None:
+    if _state is None or not _state.attends:
         if _type(_{name}_node) is _Leaf:
             if _{name}_node.facts is None:
                 _{name}_node.facts = {name}.shape, {name}.dtype
@@ -80,7 +80,7 @@ if _type(_out) is _Number or _type(_out) in _scalars:
 _MATCHING = """
 _kind = _type({one})
 if _kind is _type({other}):
-    if _kind is _Number is _type(_out) and _state is None:  ? numbers
+    if _kind is _Number is _type(_out) and (_state is None or not _state.attends):  ? numbers
         _result._node = {of_numbers}
         return _result
     if {alike}:

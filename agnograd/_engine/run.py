@@ -26,6 +26,7 @@ from agnograd._graph.nodes import (
     domain_at,
     edges_of,
     forget,
+    leaves_alive,
     maker_of,
     on_device,
     raw_gradient,
@@ -141,8 +142,11 @@ class Pass:
     def aim(self, starts: Sequence[Edge], targets: Sequence[Edge], beyond: bool) -> None:
         """Ask only for the gradients of some nodes: see ``run_pass``."""
         self.targets = {node[RANK] for node in targets}
-        self.noticing = self.retain_grads or not all(isinstance(node, Leaf) for node in targets)
-        self.path = on_path(starts, targets)
+        only_leaves = all(isinstance(node, Leaf) for node in targets)
+        self.noticing = self.retain_grads or not only_leaves
+        # Most often there are no other leaves in the process, and all ways end at those.
+        if not only_leaves or len(self.targets) < leaves_alive():
+            self.path = on_path(starts, targets)
         self.ends = frozenset() if beyond else self.targets
         if self.noticing or self.path is not None:
             self.plain = False

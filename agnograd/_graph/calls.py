@@ -195,6 +195,7 @@ class Call:
 
 
 _new = object.__new__
+_PLAIN = "._codegen.plain"  # the end of the module where ops run without generated code
 
 
 def note(error: BaseException, op: Call) -> None:
@@ -231,7 +232,7 @@ def _caller(frame: FrameType | None) -> str | None:
     while frame is not None:
         code, name = frame.f_code, frame.f_globals.get("__name__", "")
         if name == "agnograd" or name.startswith("agnograd."):
-            seen_op = seen_op or code.co_filename.startswith("<agnograd ")
+            seen_op = seen_op or code.co_filename.startswith("<agnograd ") or name.endswith(_PLAIN)
         elif seen_op:
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
         frame = frame.f_back

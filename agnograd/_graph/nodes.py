@@ -23,6 +23,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from sys import getrefcount
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -62,8 +63,12 @@ next_rank = ranks.__next__
 class Leaf(list[Any]):
     """The start of a graph: an array that requires a gradient, and that gradient."""
 
-    __slots__ = ("__weakref__", "accumulated", "argument", "domain", "facts", "grad", "variable")
+    __slots__ = (
+        *("__weakref__", "accumulated", "alive", "argument", "domain", "facts", "grad", "variable"),
+    )
 
+    EACH = object()
+    alive: object  # this one: references to it count the leaves
     argument: bool  # there if it is one of a function that is being differentiated
     domain: Domain
     facts: tuple[tuple[int, ...], Any] | None  # shape and dtype, once elements were read
@@ -76,7 +81,7 @@ class Leaf(list[Any]):
         """Return a leaf for a Variable: in half of the time that an ``__init__`` takes."""
         leaf = cls((next(ranks), None, UNWATCHED))
         leaf.grad = leaf.accumulated = leaf.facts = None
-        leaf.domain = variable._domain
+        leaf.domain, leaf.alive = variable._domain, Leaf.EACH
         leaf.variable = weakref.ref(variable)
         return leaf
 
@@ -86,6 +91,11 @@ class Leaf(list[Any]):
         leaf = cls.of(variable)
         leaf.argument = True
         return leaf
+
+
+def leaves_alive() -> int:
+    """Return how many leaves there are in the process, which all refer to one object."""
+    return getrefcount(Leaf.EACH) - 2  # the class' own reference, and the one of the call
 
 
 class Output(list[Any]):
@@ -185,19 +195,3 @@ def on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:
     if isinstance(g, Parts):
         _, g = next(iter(g.values()))  # of one of several outputs
     return domain_at(node).backend.on_device(raw_gradient(g))
-
-
-class HookHandle:
-    """A registered gradient hook; ``remove()`` removes it."""
-
-    __slots__ = ("_hooks", "_key")
-
-    def __init__(self, hooks: dict[int, Callable[[Any], Any]], key: int) -> None:
-        self._hooks, self._key = hooks, key
-
-    def __repr__(self) -> str:
-        return f"<hook on a gradient, {'active' if self._key in self._hooks else 'removed'}>"
-
-    def remove(self) -> None:
-        """Remove the hook; removing it twice does nothing."""
-        self._hooks.pop(self._key, None)

@@ -28,12 +28,13 @@ class Mode:
     them looks at ops. ``kept``, while gradient managers are active, replaces by None the nodes of
     inputs that depend on nothing that a manager attached. ``tape`` is notified of every node.
     ``watches`` says whether anyone needs to be notified of nodes at all, ``looks`` whether ops are
-    computed by ``compute``. ``inside`` says whether a function that is being transformed runs.
-    ``closing`` is what ends with the level.
+    computed by ``compute``, ``attends`` whether either is so. ``inside`` says whether a function
+    that is being transformed runs. ``closing`` is what ends with the level.
     """
 
     __slots__ = (
         "__weakref__",
+        "attends",
         "closing",
         "hooks",
         "inside",
@@ -73,6 +74,7 @@ class Mode:
         packs = hooks is not None and hooks.has("save_value")
         self.watches = packs or self.tape is not None
         self.looks = self.observers is not None or self.kept is not None
+        self.attends = self.watches or self.looks
 
     def compute(
         self,
@@ -126,3 +128,19 @@ def is_grad_enabled() -> bool:
     """Return whether this thread and task records ops that have a tracked input."""
     mode = current_mode()
     return mode is None or mode.recording
+
+
+class HookHandle:
+    """A registered gradient hook; ``remove()`` removes it."""
+
+    __slots__ = ("_hooks", "_key")
+
+    def __init__(self, hooks: dict[int, Callable[[Any], Any]], key: int) -> None:
+        self._hooks, self._key = hooks, key
+
+    def __repr__(self) -> str:
+        return f"<hook on a gradient, {'active' if self._key in self._hooks else 'removed'}>"
+
+    def remove(self) -> None:
+        """Remove the hook; removing it twice does nothing."""
+        self._hooks.pop(self._key, None)

@@ -54,7 +54,9 @@ class Trace:
                 )
         self._asked = [each % len(args) for each in asked]
         # Whether results are Variables. Under no_grad they are connected to nothing.
-        self.as_variables = is_inside() or _has_variables((args, kwargs, tangents))
+        self.as_variables = is_inside() or any(
+            map(_has_variables, (*args, *kwargs.values(), *tangents))
+        )
         self.start = next_rank()
         self.inputs: list[Variable] = []
         self._trees: dict[int, Any] = {}
@@ -76,7 +78,8 @@ class Trace:
         self.nodes: list[Edge] = [each._node for each in self.inputs if each._node is not None]
         tape = (lambda node: True) if forward else None
         with recording_since(self.start, tape, inside=True):
-            self.result = f(*lifted, **map_leaves(_constant, kwargs))
+            options = {name: map_leaves(_constant, value) for name, value in kwargs.items()}
+            self.result = f(*lifted, **options)
             for leaf in leaves(self.result):
                 if isinstance(leaf, View):
                     leaf.refresh()  # while it is recorded
@@ -91,7 +94,7 @@ class Trace:
         when the arguments were not: what they are, and whether ops are recorded, is asked now.
         """
         given = [seed_of(*pair) for pair in zip(outputs, cotangents, strict=True)]
-        as_variables = self.as_variables or _has_variables(cotangents)
+        as_variables = self.as_variables or any(map(_has_variables, cotangents))
         state: entered = enable_grad()
         create_graph = False
         if as_variables and is_grad_enabled():
@@ -147,7 +150,7 @@ class Trace:
 
 
 def _has_variables(tree: Any) -> bool:
-    return any(isinstance(leaf, Variable) for leaf in leaves(tree))
+    return tree is not None and any(isinstance(leaf, Variable) for leaf in leaves(tree))
 
 
 def _apart_from(outputs: Iterable[Variable]) -> entered:

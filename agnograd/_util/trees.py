@@ -1,6 +1,6 @@
 """Pytrees by optree, imported on first use: it takes longer to import than all of agnograd.
 
-Most often a tree is one array, which needs no optree.
+Most often a tree is one array, or a number, which needs no optree.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class _One:
 
 
 _ONE = _One()
+_NUMBERS = frozenset({bool, int, float, complex})
 
 
 def _optree() -> ModuleType:
@@ -36,13 +37,13 @@ def _optree() -> ModuleType:
     return optree
 
 
-def _is_array(tree: Any) -> bool:
-    return hasattr(type(tree), "__dlpack__")
+def _is_leaf(tree: Any) -> bool:
+    return hasattr(type(tree), "__dlpack__") or type(tree) in _NUMBERS
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """Return the leaves of a pytree and its structure."""
-    if _is_array(tree):
+    if _is_leaf(tree):
         return [tree], _ONE
     found, structure = _optree().tree_flatten(tree)
     return found, _ONE if structure.is_leaf() else structure
@@ -58,13 +59,13 @@ def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
 
 def leaves(tree: Any) -> list[Any]:
     """Return the leaves of a pytree."""
-    found: list[Any] = [tree] if _is_array(tree) else _optree().tree_leaves(tree)
+    found: list[Any] = [tree] if _is_leaf(tree) else _optree().tree_leaves(tree)
     return found
 
 
 def map_leaves(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """Return a pytree whose leaves are the function's values at the leaves of others."""
-    if _is_array(tree) and not others:
+    if _is_leaf(tree) and not others:
         return function(tree)
     return _optree().tree_map(function, tree, *others)
 

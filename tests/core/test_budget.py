@@ -110,6 +110,22 @@ def test_python_calls_of_a_pass_and_of_a_leaf():
     assert calls_per_step(total) == 4
 
 
+def test_python_calls_of_a_gradient_of_a_function():
+    gradient = ag.grad(lambda x: xp.sum(x * x))
+    gradient(ARRAY)
+    assert calls(partial(gradient, ARRAY)) <= 100
+
+    def steps(n):
+        def total(y):
+            for _ in range(n):
+                y = y * 0.9
+            return xp.sum(y)
+
+        return partial(ag.grad(total), ARRAY)
+
+    assert calls_per_step(steps) == 2  # the op, and its step back
+
+
 def test_python_calls_of_making_a_leaf_and_of_reading_an_array():
     leaf = ag.Variable(ARRAY)
     leaf.grad = ARRAY

@@ -74,7 +74,7 @@ events = []
 class Seen:
     @hookimpl
     def forward_postprocess(self, op, outputs):
-        events.append(("forward", op.name, len(outputs)))
+        events.append(("forward", op.name, len(outputs), op.location))
     @hookimpl
     def backward_postprocess(self, op, grad_inputs):
         events.append(("backward", op.name, len(grad_inputs)))

@@ -1,5 +1,7 @@
 """Functions to functions."""
 
+import subprocess
+import sys
 from collections import namedtuple
 
 import numpy as np
@@ -385,3 +387,32 @@ def test_a_function_that_returns_no_number_is_named(transform, result):
         transform(lambda x: result)(1.0)
     with pytest.raises(NoGradientError, match="of type list: return one array"):
         transform(lambda x: [x])(1.0)
+
+
+def test_a_graph_is_searched_only_if_there_are_leaves_that_are_not_asked_for():
+    code = """
+import numpy as np
+import agnograd as ag
+from agnograd._engine import run
+
+searched = []
+found = run.on_path
+run.on_path = lambda *args: searched.append(1) or found(*args)
+xp, x = ag.namespace("numpy"), np.ones(3)
+f = lambda x, y: xp.sum(x * y * 2.0)
+assert ag.grad(f, argnums=(0, 1))(x, x)[1].tolist() == [2.0, 2.0, 2.0]
+assert ag.grad(lambda t: f(t["x"], t["y"]))({"x": x, "y": x})["y"].tolist() == [2.0, 2.0, 2.0]
+assert ag.vjp(lambda x: x * 2.0, x)[1](x)[0].tolist() == [2.0, 2.0, 2.0]
+assert ag.jacobian(lambda x: x * x, mode="reverse")(x)[1, 1] == 2.0
+v = ag.Variable(x)
+assert ag.autodiff.grad(f(v, v), [v])[0].tolist() == [4.0, 4.0, 4.0]
+f(v, 1.0).backward(inputs=[v])
+assert searched == []
+w = ag.Variable(x)
+outside = w * w
+assert ag.grad(lambda x: f(x, outside))(x).tolist() == [2.0, 2.0, 2.0]
+assert searched == [1]
+xp.sum(outside).backward()  # which the other pass did not free
+assert w.grad.data.tolist() == [2.0, 2.0, 2.0]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -26,6 +28,21 @@ def test_all_single_leaves_have_one_structure():
     assert map_leaves(lambda leaf: leaf + 1, x).tolist() == [2.0, 2.0]
     assert copy.deepcopy(structure) is structure
     assert pickle.loads(pickle.dumps(structure)) is structure
+
+
+def test_a_gradient_of_arrays_imports_no_optree():
+    code = """
+        import sys, numpy as np, agnograd as ag
+        xp = ag.namespace("numpy")
+        x = np.ones(3)
+        ag.grad(lambda x, y: xp.sum(x * y), argnums=(0, 1))(x, x)
+        ag.vjp(lambda x: x * x, x)[1](x)
+        assert "optree" not in sys.modules
+        ag.grad(lambda d: xp.sum(d["x"]))({"x": x})
+        assert "optree" in sys.modules
+    """
+    code = "\n".join(line.strip() for line in code.splitlines())
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_number_fits_the_value_of_one_array():

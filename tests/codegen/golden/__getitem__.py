@@ -25,7 +25,7 @@ def __getitem__(x, key, /):
     _result._raw = _out
     if not (_x_node is None) and (_state is None or _state.recording):
         if _type(_out) is _Number or _type(_out) in _scalars:
-            if _state is None:
+            if _state is None or not _state.attends:
                 if _type(_x_node) is _Leaf:
                     if _x_node.facts is None:
                         _x_node.facts = x.shape, x.dtype

@@ -34,7 +34,7 @@ def add(x1, x2, /):
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         _kind = _type(x1)
         if _kind is _type(x2):
-            if _kind is _Number is _type(_out) and _state is None:
+            if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                 return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
@@ -86,7 +86,7 @@ def add(x1, x2, /):
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         _kind = _type(x1)
         if _kind is _type(x2):
-            if _kind is _Number is _type(_out) and _state is None:
+            if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                 return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
@@ -140,7 +140,7 @@ def add(x2, x1, /):
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         _kind = _type(x1)
         if _kind is _type(x2):
-            if _kind is _Number is _type(_out) and _state is None:
+            if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                 return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
@@ -205,7 +205,7 @@ def add(x1, x2, /):
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         _kind = _type(x1)
         if _kind is _type(x2):
-            if _kind is _Number is _type(_out) and _state is None:
+            if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                 return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
