@@ -58,45 +58,39 @@ def fan_out(rng: np.random.Generator, *, constants: int, size: int) -> Case:
 
     The constants are windows of one array: many that need the memory of one.
     """
-
-    def value(xp: Any, x: Any, many: Any) -> Any:
-        total: Any = 0.0
-        for c in many:
-            total = total + xp.sum(x * c)
-        return total
-
-    def by_hand(x: Any, many: Any) -> Any:
-        total, gradient = 0.0, np.zeros_like(x)
-        for c in many:
-            total += np.sum(x * c)
-        for c in many:
-            gradient += c
-        return (gradient,)
-
     longer = rng.standard_normal(size + constants)
     windows = [longer[i : i + size] for i in range(constants)]
-    return Case(value, by_hand, (rng.standard_normal(size),), (windows,))
+    return Case(_products, _products_by_hand, (rng.standard_normal(size),), (windows,))
 
 
 def fan_out_of_numbers(rng: np.random.Generator, *, constants: int, size: int) -> Case:
     """Return a sum of products of one array with many Python numbers."""
     numbers = [1.0 + i / constants for i in range(constants)]
 
+    # They are no constants of the case, which would become arrays of each library.
     def value(xp: Any, x: Any) -> Any:
-        total: Any = 0.0
-        for c in numbers:
-            total = total + xp.sum(x * c)
-        return total
+        return _products(xp, x, numbers)
 
     def by_hand(x: Any) -> Any:
-        total, gradient = 0.0, np.zeros_like(x)
-        for c in numbers:
-            total += np.sum(x * c)
-        for c in numbers:
-            gradient += c
-        return (gradient,)
+        return _products_by_hand(x, numbers)
 
     return Case(value, by_hand, (rng.standard_normal(size),))
+
+
+def _products(xp: Any, x: Any, many: Any) -> Any:
+    total: Any = 0.0
+    for c in many:
+        total = total + xp.sum(x * c)
+    return total
+
+
+def _products_by_hand(x: Any, many: Any) -> Any:
+    total, gradient = 0.0, np.zeros_like(x)
+    for c in many:
+        total += np.sum(x * c)
+    for c in many:
+        gradient += c
+    return (gradient,)
 
 
 def oscillator(rng: np.random.Generator, *, steps: int) -> Case:
