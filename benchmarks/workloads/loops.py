@@ -67,7 +67,7 @@ def fan_out_of_numbers(rng: np.random.Generator, *, constants: int, size: int) -
     """Return a sum of products of one array with many Python numbers."""
     numbers = [1.0 + i / constants for i in range(constants)]
 
-    # They are no constants of the case, which would become arrays of each library.
+    # Not among the case's constants, since those become arrays of each library.
     def value(xp: Any, x: Any) -> Any:
         return _products(xp, x, numbers)
 
