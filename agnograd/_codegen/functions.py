@@ -12,7 +12,7 @@ process has kept it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from heapq import heappush
 from inspect import signature
 from types import FunctionType
@@ -138,14 +138,17 @@ def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
     def put(attribute: str, source: Callable[[], str]) -> None:
         holder = call if attribute == "step" else call.compiled
 
-        @cache
-        def compiled() -> Callable[..., Any]:
-            function = function_from(source(), scope)
-            function.__defaults__ = (call.domain.raw,)
-            setattr(holder, attribute, function)
-            return function
+        made: list[Callable[..., Any]] = []  # it may still be called where it was found before
 
-        setattr(holder, attribute, lambda *arguments: compiled()(*arguments))
+        def when_called(*arguments: Any) -> Any:
+            if not made:
+                function = function_from(source(), scope)
+                function.__defaults__ = (call.domain.raw,)
+                made.append(function)
+                setattr(holder, attribute, function)
+            return made[0](*arguments)
+
+        setattr(holder, attribute, when_called)
 
     def backward(manner: Manner, own: Mapping[str, str]) -> str:
         return text_of("backward_source", scope, op, manner, own)

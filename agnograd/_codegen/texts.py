@@ -27,6 +27,7 @@ SOURCES = (
     *("_codegen/backward.py", "_codegen/forward.py", "_codegen/inline.py", "_graph/nodes.py"),
     *("_ops/op.py", "_ops/saved.py", "_util/deferred.py", "_util/signatures.py"),
 )
+_PLAIN = frozenset({bool, int, float, str})
 
 
 def text_of(writer: str, scope: dict[str, Any], *facts: Any) -> str:
@@ -62,15 +63,18 @@ def found_by(names: Iterable[str], scope: Mapping[str, Any]) -> Iterator[tuple[s
 
 def told(value: Any) -> Any:
     """Return all of a value that a text may depend on, as what ``repr`` tells apart."""
-    if type(value) is FunctionType:
+    kind = type(value)
+    if value is None or kind in _PLAIN:
+        return value
+    if kind is FunctionType:
         return facts_of(value) or ...
-    if type(value) is BuiltinFunctionType:  # an operator, perhaps
+    if kind is BuiltinFunctionType:  # an operator, perhaps
         return value.__module__, value.__qualname__
     if isinstance(value, tuple):
-        return type(value).__name__, *map(told, value)
+        return kind.__name__, *map(told, value)
     if isinstance(value, Mapping):
         return tuple((key, told(each)) for key, each in value.items())
-    return value if value is None or type(value) in (bool, int, float, str) else ...
+    return ...
 
 
 @cache

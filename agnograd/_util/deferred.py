@@ -229,8 +229,10 @@ def facts_of(function: Any) -> tuple[Any, ...] | None:
         return None
     code, modules = function.__code__, (function.__globals__, vars(builtins))
     constants = [each for c in code.co_consts for each in (c if type(c) is tuple else (c,))]
-    if "__signature__" in vars(function) or any(type(c) not in CONSTANTS for c in constants):
-        return None  # it has functions in it, say
+    if code.co_freevars or "__signature__" in vars(function):
+        return None
+    if any(type(each) not in CONSTANTS for each in constants):  # it has functions in it, say
+        return None
     options = function.__kwdefaults__ or {}
     defaults = [*(function.__defaults__ or ()), *options.values()]
     shown = [repr(each) if isinstance(each, CONSTANTS) else ... for each in defaults]

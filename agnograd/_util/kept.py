@@ -19,16 +19,17 @@ import os
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 BEGINNING = time.time()  # of this process, as far as its modules are concerned
 
-_HEAD = struct.Struct("<L8sL")  # Python's version, a hash of the rest, and the length of that
+# Python's version, a hash of key and content, the content's length, and the key.
+_HEAD = struct.Struct("<L8sL16s")
 _APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-_MOST = 2**22  # bytes: twice as many as all functions of a backend take
+_MOST = 2**21  # bytes: several times as many as a program's functions take
 
 
 def kept(text: str, make: Callable[[], T], is_known: Callable[[], bool] = lambda: True) -> T:
@@ -38,11 +39,11 @@ def kept(text: str, make: Callable[[], T], is_known: Callable[[], bool] = lambda
     text is all that it depended on.
     """
     key = digest(text.encode(errors="surrogatepass"))
-    known = _known().get(key)
+    known = _found(key)
     if known is None:
         made: Any = make()
         if is_known():
-            _keep(key + marshal.dumps(made))
+            _keep(key, marshal.dumps(made))
         return made  # type: ignore[no-any-return]
     found: T = marshal.loads(known)
     return found
@@ -59,46 +60,55 @@ def _file() -> str | None:
     return None if bytecode is None else bytecode.removesuffix(".pyc") + ".functions"
 
 
+def _found(key: bytes) -> bytes | None:
+    """Return the content of a record, if there is one and it is as it was written."""
+    data, places = _known()
+    place = places.get(key)
+    if place is None:
+        return None
+    _, known, length, _ = _HEAD.unpack_from(data, place)
+    content = data[place + _HEAD.size : place + _HEAD.size + length]
+    if _imp.source_hash(0, key + content) == known:
+        return content
+    _forget()
+    return None
+
+
 @cache
-def _known() -> dict[bytes, bytes]:
-    """Return the records, by their keys."""
-    path = _file()
-    with contextlib.suppress(OSError):
-        if path is not None:
-            with open(path, "rb") as file:
-                data = file.read()
-            try:
-                return {record[:16]: record[16:] for record in _records(data)}
-            except ValueError:
-                if not sys.dont_write_bytecode:
-                    os.unlink(path)
-    return {}
-
-
-def _records(data: bytes) -> Iterator[bytes]:
-    """Yield the records of a file; it raises if one is not as it was written.
-
-    The last one may be incomplete: another process is writing it.
-    """
+def _known() -> tuple[bytes, dict[bytes, int]]:
+    """Return the file, and where a record is in it by its key."""
+    path, places = _file(), dict[bytes, int]()
+    try:
+        with open(path or "", "rb") as file:
+            data = file.read()
+    except OSError:
+        return b"", places
     place = 0
     while place + _HEAD.size <= len(data):
-        version, known, length = _HEAD.unpack_from(data, place)
+        version, _, length, key = _HEAD.unpack_from(data, place)
+        if version != sys.hexversion or length > _MOST:  # it is of another one, or broken
+            _forget()
+            return b"", {}
+        places[key] = place
         place += _HEAD.size + length
-        record = data[place - length : place]
-        if version != sys.hexversion or length > _MOST:
-            raise ValueError("this is not a record of this version of Python")
-        if len(record) == length:
-            if known != _imp.source_hash(0, record):
-                raise ValueError(f"the record that ends at {place} is not as it was written")
-            yield record
+    if place > len(data):  # another process is writing it
+        del places[key]
+    return data, places
 
 
-def _keep(record: bytes) -> None:
+def _forget() -> None:
+    path = _file()
+    if path is not None and not sys.dont_write_bytecode:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def _keep(key: bytes, content: bytes) -> None:
     """Add a record to the file; one that has become large is deleted, so that another begins."""
     path = _file()
     if path is None or sys.dont_write_bytecode:
         return
-    data = _HEAD.pack(sys.hexversion, _imp.source_hash(0, record), len(record)) + record
+    head = _HEAD.pack(sys.hexversion, _imp.source_hash(0, key + content), len(content), key)
     with contextlib.suppress(OSError):
         try:
             file = os.open(path, _APPENDING, 0o666)
@@ -106,9 +116,9 @@ def _keep(record: bytes) -> None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             file = os.open(path, _APPENDING, 0o666)
         try:
-            os.write(file, data)
+            os.write(file, head + content)
             large = os.fstat(file).st_size > _MOST
         finally:
             os.close(file)
         if large:
-            os.unlink(path)
+            _forget()
