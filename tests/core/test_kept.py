@@ -53,7 +53,7 @@ def run(cache, *options, program=PROGRAM, **environment):
     """Run a program in a process whose bytecode is below a folder; return what it prints."""
     known = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
-        [sys.executable, "-W", "error", *options, "-c", program],
+        [sys.executable, "-P", "-W", "error", *options, "-c", program],
         env={**known, "PYTHONPYCACHEPREFIX": str(cache), **environment},
         capture_output=True,
         text=True,
@@ -136,6 +136,27 @@ def test_processes_may_write_at_the_same_time(first, own):
         assert each.communicate()[0].decode().startswith(first[1])
         assert each.returncode == 0
     assert run(below) == (first[1], ["0", "False", "False", "False"])
+
+
+def test_what_is_written_differently_is_written_again(own, tmp_path):
+    below, _ = own
+    shutil.copytree(PACKAGE, tmp_path / "agnograd", ignore=shutil.ignore_patterns("__pycache__"))
+    path = tmp_path / "agnograd" / "_codegen" / "forward.py"
+    for _ in range(2):
+        seen, _ = run(below, PYTHONPATH=str(tmp_path))
+        assert "    # The result becomes a Variable." in seen
+    path.write_text(path.read_text().replace("# The result becomes", "# Then the result becomes"))
+    for _ in range(2):
+        seen, counts = run(below, PYTHONPATH=str(tmp_path))
+        assert "    # Then the result becomes a Variable." in seen
+    assert counts == ["0", "False", "False", "False"]
+
+
+def test_nothing_is_kept_of_a_package_without_a_folder(monkeypatch):
+    monkeypatch.setattr(module, "__spec__", None)
+    module._known.cache_clear()
+    assert [kept("text", lambda n=n: n) for n in range(2)] == [0, 1]
+    module._known.cache_clear()
 
 
 @pytest.fixture
