@@ -32,7 +32,7 @@ def _is_negative(node: Edge | None, x: Any) -> bool:
     """Return whether a node made the negative of this very array.
 
     It keeps a weak reference to the array, which is not written to as long as it has one
-    (``Domain.write``).
+    (``agnograd._arrays.views.write``).
     """
     if node is None or type(node[OP]) is not Call or not node[OP].compiled.negates:
         return False
