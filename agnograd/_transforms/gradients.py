@@ -9,7 +9,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._engine.ends import seed_of
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
-from agnograd._transforms.jacobian import jacobian
+from agnograd._transforms.jacobian import blocks
 from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, as_outputs, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
 from agnograd._util.trees import flatten, map_leaves, unflatten
@@ -290,7 +290,9 @@ def hessian(f: Function, argnums: ArgNums = 0) -> Function:
     >>> float(ag.hessian(lambda x: x**3)(2.0))
     12.0
     """
-    return jacobian(_gradient_of("hessian", f, argnums), argnums)
+    # Symmetric: either direction takes as many passes, and those of a kind cost the same.
+    gradient, positions = _gradient_of("hessian", f, argnums), argnums_in("ag.hessian", argnums)
+    return blocks(gradient, positions, "auto", measures=False)
 
 
 def hvp(f: Function, args: Any, vectors: Any) -> Any:

@@ -42,9 +42,9 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
         "reverse" runs a pass for each element of the results. The default, "auto", chooses the
         direction of fewer passes. But if both take at least 128, and one at most 8 times as many as
         the other, it measures how long a pass of either direction takes, and chooses the other one
-        if that takes at least 1.25 times less in all. The results of both differ by rounding: name
-        a direction if they have to be the same bit by bit. Nothing is measured on lazy or traced
-        arrays, or inside a function that is itself being transformed.
+        if that takes at least 1.25 times less in all. The results of both differ by rounding, and
+        "forward" needs more memory: name a direction if that matters. Nothing is measured on lazy
+        or traced arrays, or inside a function that is itself being transformed.
 
     Returns
     -------
@@ -69,6 +69,14 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
     positions = argnums_in("ag.jacobian", argnums)
     if not isinstance(mode, str) or mode not in ("auto", "forward", "reverse"):
         raise ArgumentError(f"mode is {mode!r}; it must be 'auto', 'forward' or 'reverse'")
+    return blocks(f, positions, mode, measures=mode == "auto")
+
+
+def blocks(f: Function, positions: ArgNums, mode: Direction, measures: bool) -> Function:
+    """Return a function that computes all derivatives of results for arguments: see ``jacobian``.
+
+    ``measures`` says whether the direction may depend on what passes cost.
+    """
 
     @functools.wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
@@ -76,13 +84,15 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
         outputs, tree = outputs_of(trace.result, "ag.jacobian")
         if any(_is_complex(output) for output in outputs):
             raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
-        rows = [trace.arranged(row) for row in _rows(trace, outputs, mode)]
+        rows = [trace.arranged(row) for row in _rows(trace, outputs, mode, measures)]
         return unflatten(tree, [row[0] if isinstance(positions, int) else row for row in rows])
 
     return jacobian_of
 
 
-def _rows(trace: Trace, outputs: list[Variable], mode: Direction) -> list[list[Any]]:
+def _rows(
+    trace: Trace, outputs: list[Variable], mode: Direction, measures: bool
+) -> list[list[Any]]:
     """Return, for each output, its derivative for each input."""
     forward, reverse = _by_pushes(trace, outputs), _by_pulls(trace, outputs)
     if mode != "auto":
@@ -92,14 +102,15 @@ def _rows(trace: Trace, outputs: list[Variable], mode: Direction) -> list[list[A
     (few, way), (many, other) = (pulls, reverse), (pushes, forward)
     if pushes < pulls:
         (few, way), (many, other) = (many, other), (few, way)
-    stakes = few >= _MANY and many <= _CLEAR * few and not is_inside()
-    if stakes and all(map(is_known, (*trace.inputs, *outputs))):
+    measures = measures and few >= _MANY and many <= _CLEAR * few and not is_inside()
+    if measures and all(map(is_known, (*trace.inputs, *outputs))):
         next(way)
         next(other)
         # Of two passes, since rules may be compiled at the first one.
         cost = few * min(_seconds(way), _seconds(way))
         if _CHEAPER * many * _seconds(other) < cost:
-            way = other
+            way, other = other, way
+        other.close()  # it holds what it recorded
     return _finished(way)
 
 

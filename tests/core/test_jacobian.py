@@ -84,9 +84,13 @@ def test_the_direction_that_costs_less(
         assert counts == {"push": 0, "pull": 0, **taken}
 
 
-def test_small_jacobians_and_those_inside_of_transformations_measure_nothing(
+def test_hessians_small_jacobians_and_those_inside_transformations_measure_nothing(
     xp, monkeypatch, passes
 ):
+    f, x, _ = linear(xp, 200, 200)
+    counts = passes(1.0, 99.0)
+    ag.hessian(lambda x: xp.sum(f(x) ** 2))(x)
+    assert counts == {"push": 0, "pull": 201}  # as many either way, of the same cost
     f, x, _ = linear(xp, 127, 127)
     counts = passes(1.0, 99.0)
     ag.jacobian(f)(x)
