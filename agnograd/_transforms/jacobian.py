@@ -12,7 +12,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._hooks.entering import is_inside
 from agnograd._ops.rule_helpers import known_size
 from agnograd._transforms.moving import asarray
-from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, is_known, outputs_of
+from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in
 from agnograd._util.trees import unflatten
 from agnograd.errors import ArgumentError, NoGradientError
@@ -103,7 +103,7 @@ def _rows(
     if pushes < pulls:
         (few, way), (many, other) = (many, other), (few, way)
     measures = measures and few >= _MANY and many <= _CLEAR * few and not is_inside()
-    if measures and all(map(is_known, (*trace.inputs, *outputs))):
+    if measures and all(map(_is_known, (*trace.inputs, *outputs))):
         next(way)
         next(other)
         # Of two passes, since rules may be compiled at the first one.
@@ -183,6 +183,19 @@ def _block(trace: Trace, parts: list[Any], x: Variable, axis: int, output: Varia
         return block if block.dtype == x.dtype else xp.astype(block, x.dtype)
     moved = asarray(block, backend=x, dtype=x.dtype, device=x.device)
     return moved if trace.as_variables else moved.data
+
+
+def _is_known(x: Variable) -> bool:
+    """Return whether a value can be looked at: it is not lazy, and not traced."""
+    if x._domain.backend.capabilities.lazy:
+        return False
+    if 0 in x.shape:
+        return True
+    try:
+        x._domain.item(x._raw[(0,) * x.ndim])
+    except (TypeError, RuntimeError):  # of a tracer in jax.jit, of a tensor in torch.func.vmap
+        return False
+    return True
 
 
 def _is_complex(variable: Variable) -> bool:

@@ -280,19 +280,6 @@ def _may_be_nan(tangent: Variable) -> bool:
         return True
 
 
-def is_known(x: Variable) -> bool:
-    """Return whether a value can be looked at: it is not lazy, and not traced."""
-    if x._domain.backend.capabilities.lazy:
-        return False
-    if 0 in x.shape:
-        return True
-    try:
-        x._domain.item(x._raw[(0,) * x.ndim])
-    except (TypeError, RuntimeError):  # of a tracer in jax.jit, of a tensor in torch.func.vmap
-        return False
-    return True
-
-
 def _owned(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = None) -> Variable:
     """Return the gradient or the tangent of a Variable as users get it; None counts as zeros."""
     if value is None:
