@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from heapq import heappush
-from math import inf
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +27,6 @@ _ALONE = _references_to_what_arrived()
 class Arrivals:
     """What has arrived at nodes that are yet to run. Nodes are known by their ranks."""
 
-    # Of the oldest node that was found not worth to be run in blocks with newer ones.
-    tried = -inf
-
     def __init__(self, in_place: bool) -> None:
         self.gradients: dict[int, Any] = {}
         self.elements: dict[int, Elements] = {}  # gradients that come element by element
@@ -44,6 +40,8 @@ class Arrivals:
         self.masked: set[int] = set()
         self.final: ByNode[Any] = ByNode()  # what is asked for, as it becomes complete
         self.in_place = in_place  # whether any gradient is: Variables never are
+        # Nodes that were found not worth to be run in blocks.
+        self.tried: set[int] = set()
         # Whether nodes have to be looked at before they take a step: gradients may be large, or
         # come element by element to the result of an op.
         self.special = False
@@ -61,7 +59,6 @@ class Arrivals:
         elif not self.in_place:
             self.gradients[rank] = total + g
         else:
-            self.owned.add(rank)
             # As Domain.is_large, without a call: a graph may have many such sums of small arrays.
             if (
                 domain is not None
@@ -70,9 +67,15 @@ class Arrivals:
                 and domain.count(total) >= domain.large
             ):
                 self.special = True
+                number = domain.backend.uniform(total)
+                if number is not None and (other := domain.backend.uniform(g)) is not None:
+                    self.gradients[rank] = domain.raw.broadcast_to(number + other, g.shape)
+                    return
                 if getrefcount(total) == _ALONE and domain.backend.alone(total):
+                    self.owned.add(rank)
                     total += g
                     return
+            self.owned.add(rank)
             self.gradients[rank] = total + g
 
     def mask(self, node: Node) -> None:

@@ -249,7 +249,11 @@ class Backend:
         return None
 
     def uniform(self, x: Any) -> Any:
-        """Return the scalar that all elements of a ``flat`` array equal, if its layout says so."""
+        """Return the scalar that all elements of a large array equal, if its layout says so.
+
+        It may be a 0-d array on the same device, and must not wait for one. Where an array of this
+        layout is a cotangent, rules that use only numbers are applied to the scalar.
+        """
         return None
 
     def has_zeros(self, x: Any) -> bool | None:

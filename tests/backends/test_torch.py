@@ -78,6 +78,21 @@ def test_a_large_cotangent_goes_in_blocks_and_the_array_is_kept_alone(xp, size, 
     assert sum(cosines) == size
 
 
+def test_a_fan_out_by_numbers_computes_with_numbers(xp):
+    x = ag.Variable(torch.linspace(-2, 2, 3 * 10**5, dtype=torch.float32))
+    loss = sum(xp.sum(x * (i + 0.5) - x) + xp.sum(x / 4.0) for i in range(20))
+    with torch.profiler.profile(record_shapes=True) as profile:
+        loss.backward()
+    shapes = [
+        each.input_shapes
+        for each in profile.events()
+        if each.key in ("aten::mul", "aten::neg", "aten::add", "aten::add_")
+    ]
+    assert len(shapes) >= 80
+    assert all(shape == [] for each in shapes for shape in each)
+    torch.testing.assert_close(x.grad.data, torch.full_like(x.data, 185.0))
+
+
 def test_tensors_that_are_not_contiguous_go_op_by_op(xp):
     raw = torch.linspace(-2, 2, 4 * 10**5, dtype=torch.float64).reshape(400, 1000)
     for view in (raw.T, raw[:, ::2], raw[:1].expand(400, 1000)):
