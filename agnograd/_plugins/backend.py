@@ -251,8 +251,8 @@ class Backend:
     def uniform(self, x: Any) -> Any:
         """Return the scalar that all elements of a large array equal, if its layout says so.
 
-        It may be a 0-d array on the same device, and must not wait for one. Where an array of this
-        layout is a cotangent, rules that use only numbers are applied to the scalar.
+        It may be a 0-d array on the same device, which must not be waited for. A cotangent of such
+        a layout goes on as one number through ops that saved only numbers.
         """
         return None
 

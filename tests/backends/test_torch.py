@@ -6,7 +6,14 @@ import pytest
 import agnograd as ag
 from agnograd._plugins.backends import backend_named
 from agnograd.errors import LostGradientError
-from tests.helpers.large import ELEMENTWISE, case_of, gradients, in_blocks_of_one, op_by_op
+from tests.helpers.large import (
+    ELEMENTWISE,
+    OF_NUMBERS,
+    case_of,
+    gradients,
+    in_blocks_of_one,
+    op_by_op,
+)
 
 torch = pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
 
@@ -51,6 +58,17 @@ def test_every_element_wise_op_in_blocks(xp, name, summed, monkeypatch):
     in_blocks_of_one(domain, monkeypatch)
     for case, each in zip(cases, expected, strict=True):
         for found, g in zip(gradients(case, summed), each, strict=True):
+            torch.testing.assert_close(found, g, rtol=1e-12, atol=1e-12, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_every_op_with_a_rule_that_names_no_array_computes_with_numbers(xp, name, monkeypatch):
+    domain = xp.asarray(0.0)._domain
+    cases = [case_of(sample, domain) for sample in ELEMENTWISE[name]]
+    expected = [op_by_op(domain, gradients, case, True, True) for case in cases]
+    monkeypatch.setattr(domain, "large", 1)
+    for case, each in zip(cases, expected, strict=True):
+        for found, g in zip(gradients(case, True, True), each, strict=True):
             torch.testing.assert_close(found, g, rtol=1e-12, atol=1e-12, equal_nan=True)
 
 
