@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heapq import heappush
+from math import inf
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,9 @@ _ALONE = _references_to_what_arrived()
 class Arrivals:
     """What has arrived at nodes that are yet to run. Nodes are known by their ranks."""
 
+    # Of the oldest node that was found not worth to be run in blocks with newer ones.
+    tried = -inf
+
     def __init__(self, in_place: bool) -> None:
         self.gradients: dict[int, Any] = {}
         self.elements: dict[int, Elements] = {}  # gradients that come element by element
@@ -40,8 +44,6 @@ class Arrivals:
         self.masked: set[int] = set()
         self.final: ByNode[Any] = ByNode()  # what is asked for, as it becomes complete
         self.in_place = in_place  # whether any gradient is: Variables never are
-        # Nodes that were found not worth to be run in blocks.
-        self.tried: set[int] = set()
         # Whether nodes have to be looked at before they take a step: gradients may be large, or
         # come element by element to the result of an op.
         self.special = False

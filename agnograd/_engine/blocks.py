@@ -32,7 +32,7 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     """
     domain: Domain = start[OP].domain
     backend = domain.backend
-    whole = None if start[RANK] in arrivals.tried else backend.flat(g)
+    whole = None if start[RANK] <= arrivals.tried else backend.flat(g)
     if whole is None:
         return False
     number, leading = backend.uniform(whole), _step_of(start, g.shape)
@@ -43,7 +43,7 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     adds = any(end[RANK] in arrivals.gradients for end in ends)
     numbers = number is not None and not any(step.places for step in steps)
     if numbers or working == 0 or (working == 1 and not adds):  # no array of results is spared
-        arrivals.tried.update(step.node[RANK] for step in steps)
+        arrivals.tried = steps[-1].node[RANK]
         return False
     totals = [_Total(end, g, domain, arrivals) for end in ends]
     # The gradient of a sum, which most programs end with: a product with it changes nothing.
