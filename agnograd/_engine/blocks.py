@@ -38,7 +38,7 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     number, leading = backend.uniform(whole), _step_of(start, g.shape)
     if leading is None or (number is not None and leading.passes_number_on()):
         return False
-    steps, ends = _stretch(start, g.shape, arrivals)
+    steps, ends = _stretch(leading, g.shape, arrivals)
     working = sum(step.works for step in steps)
     adds = any(end[RANK] in arrivals.gradients for end in ends)
     numbers = number is not None and not any(step.places for step in steps)
@@ -140,20 +140,21 @@ def _step_of(node: Node, shape: tuple[int, ...]) -> _Step | None:
 
 
 def _stretch(
-    start: Node, shape: tuple[int, ...], arrivals: Arrivals
+    leading: _Step, shape: tuple[int, ...], arrivals: Arrivals
 ) -> tuple[list[_Step], list[Edge]]:
-    """Return the steps of the stretch that begins at a node, newest first, and what it ends at.
+    """Return the steps of the stretch that begins with one, newest first, and what it ends at.
 
     All consumers of a step are steps: a node that another one may yet send a gradient to is an end.
     """
+    start = leading.node
     queue, masked = arrivals.queue, arrivals.masked
     steps, ends, reached, seen = [], [], [start], {start[RANK]}
     newest = queue[0][RANK] if queue else inf  # of the nodes that run before the older ones
     while reached:
         node: Any = heappop(reached)
         plain = node[WATCH] is None and node[RANK] not in masked
-        passes = node is start or (plain and node[RANK] < newest)
-        step = _step_of(node, shape) if passes else None
+        passes = plain and node[RANK] < newest
+        step = leading if node is start else _step_of(node, shape) if passes else None
         if step is None:
             ends.append(node)
             if type(node) is not Leaf:
