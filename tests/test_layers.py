@@ -38,7 +38,7 @@ BUDGETS = {
     "_graph": 680,
     "_hooks": 910,
     "_engine": 1330,
-    "_codegen": 1370,
+    "_codegen": 1465,
     "_arrays": 2470,
     "_transforms": 2920,
     "_cli": 430,
