@@ -21,6 +21,7 @@ from weakref import ref
 
 from agnograd._codegen.products import guarded, lean
 from agnograd._codegen.texts import text_of
+from agnograd._codegen.uniform import of_uniform
 from agnograd._engine.pending import Products, Shared
 from agnograd._graph.calls import Call, Plan
 from agnograd._graph.nodes import FIRST, UNWATCHED, Leaf, Node, ranks
@@ -115,6 +116,7 @@ def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> Call:
     compiled.negates = op.negation
     compiled.works = works(op)
     compiled.guards = multiplies(op)
+    compiled.of_uniform = of_uniform(op)
     if op.status == "missing":
         compiled.backward = compiled.guarded = missing(op, domain)
     elif op.rules:

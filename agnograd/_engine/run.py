@@ -307,9 +307,14 @@ class Pass:
         op: Call = node[OP]
         arrivals = self.arrivals
         compiled, zeros = op.compiled, arrivals.zeros(node, g)
-        plain = self.plain and self.observers is None and compiled.works and zeros is False
-        if plain and op.domain.is_large(g) and in_blocks(arrivals, node, g, self.retain_graph):
-            return ()
+        usual = compiled.of_uniform is not None and zeros is False and self.observers is None
+        if usual and op.domain.is_large(g):
+            plain = self.plain and compiled.works
+            if plain and in_blocks(arrivals, node, g, self.retain_graph):
+                return ()
+            pairs = compiled.of_uniform(g, taken)  # type: ignore[misc]
+            if pairs is not None:
+                return pairs
         if op.hooks is not None:
             node = [*node[:FIRST], *op.hooks.restore(node[FIRST : op.first]), *node[op.first :]]
             taken = [*node[: op.first], *taken[op.first :]]

@@ -153,6 +153,10 @@ def _has_variables(tree: Any) -> bool:
     return tree is not None and any(isinstance(leaf, Variable) for leaf in leaves(tree))
 
 
+def _is_tracked(tangent: Variable | None) -> bool:
+    return tangent is not None and tangent._node is not None
+
+
 def _apart_from(outputs: Iterable[Variable]) -> entered:
     """Return a state that records, and for which all that a run recorded is a constant.
 
@@ -180,61 +184,76 @@ class Pushforward:
 
     @restoring
     def __init__(self, trace: Trace, outputs: Sequence[Variable]) -> None:
-        self.trace, self.outputs = trace, outputs
-        # Whether tangents are Variables, connected to all that they depend on.
-        self.connects = trace.as_variables and is_grad_enabled()
-        self.start = next_rank()
+        self.trace = trace
+        # Whether tangents depend on what was tracked before the run, as its results do.
+        depends = trace.as_variables and is_grad_enabled()
+        self.connects = depends and trace._depends_on_outside(outputs)
+        self.start = start = next_rank()
+        # What was recorded before is a constant, if nobody differentiates tangents with respect to
+        # it. Then all that is recorded leads to the probes, and no push has to search it.
+        self.alone = entered(recording=True, kept=partial(_newer, start))
+        self.domains = dict.fromkeys(each._domain for each in (*trace.inputs, *outputs))
+        self.lazy = any(domain.backend.capabilities.lazy for domain in self.domains)
         self.probes = [_probe(output) for output in outputs]
         seeds = [
             (output._node, probe)
             for output, probe in zip(outputs, self.probes, strict=True)
             if output._node is not None and probe._node is not None
         ]
-        with entered(hooks=False):  # of nobody's interest: only its graph is used
-            found = self._run(seeds, trace.nodes, create_graph=True, shows=False)
+        state = recording_since(start) if self.connects else self.alone
+        with entered(hooks=False), state:  # of nobody's interest: only its graph is used
+            found = self._run(seeds, targets=trace.nodes, create_graph=True, shows=False)
         self.gradients = [found.of(node) for node in trace.nodes]
+        self.outputs = [output.detach() for output in outputs]  # their graph is not needed again
 
-    def __call__(self, tangents: Sequence[Variable | None]) -> list[Any]:
+    def __call__(
+        self, tangents: Sequence[Variable | None], as_variables: bool = False
+    ) -> list[Any]:
         """Return the tangents of the outputs; None stands for zeros.
 
+        They are Variables if they are asked for as such, or if the arguments of the run had any.
         What a tangent of 0 leaves out is guarded, as behind a mask, only if there is NaN among the
         results, or if nobody can know yet.
         """
-        lazy = any(output._domain.backend.capabilities.lazy for output in self.outputs)
-        found = self._pushed(tangents, guarded=lazy)
-        if not lazy and any(map(_may_be_nan, found)):
-            found = self._pushed(tangents, guarded=True)
-        return list(self.trace.out(found))
+        as_variables = as_variables or self.trace.as_variables
+        tracked = as_variables and is_grad_enabled() and any(map(_is_tracked, tangents))
+        found = self._pushed(tangents, tracked, guarded=self.lazy)
+        if not self.lazy and any(map(_may_be_nan, found)):
+            found = self._pushed(tangents, tracked, guarded=True)
+        if not as_variables:
+            return [each.data for each in found]
+        return list(self.trace.out(found)) if self.connects and not tracked else found
 
-    def _pushed(self, tangents: Sequence[Variable | None], guarded: bool) -> list[Variable]:
+    @restoring
+    def _pushed(
+        self, tangents: Sequence[Variable | None], tracked: bool, guarded: bool
+    ) -> list[Variable]:
+        create_graph = tracked or (self.connects and is_grad_enabled())
+        ends = [probe._node for probe in self.probes]
+        state, targets = self.alone, None
+        if self.connects:
+            state, targets = recording_since(self.start), [end for end in ends if end is not None]
+        elif tracked:
+            state = _apart_from(gradient for gradient in self.gradients if gradient is not None)
         seeds = [
-            (behind_mask(g._node) if guarded else g._node, t if self.connects else t._raw)
+            (behind_mask(g._node) if guarded else g._node, t if create_graph else t._raw)
             for g, t in zip(self.gradients, tangents, strict=True)
             if g is not None and t is not None and g._node is not None
         ]
-        ends = [probe._node for probe in self.probes]
-        found = self._run(seeds, [end for end in ends if end is not None], self.connects)
+        with state:
+            found = self._run(seeds, targets=targets, create_graph=create_graph)
         given = {id(each._raw): each._raw for each in tangents if each is not None}
         return [
             _owned(None if end is None else found.of(end), output, given)
             for end, output in zip(ends, self.outputs, strict=True)
         ]
 
-    @restoring
-    def _run(
-        self, seeds: Any, targets: Sequence[Edge], create_graph: bool, shows: bool = True
-    ) -> ByNode[Any]:
-        """Run a pass; what was recorded before is a constant, if nobody differentiates tangents."""
-        state = recording_since(self.start)
-        if not self.connects:
-            state = entered(recording=True, kept=partial(_newer, self.start))
-        domains = dict.fromkeys(each._domain for each in (*self.trace.inputs, *self.outputs))
-        with ExitStack() as stack, state:
-            for domain in domains:  # what rules compute of the probes may be infinite
+    def _run(self, seeds: Any, **asked: Any) -> ByNode[Any]:
+        """Run a pass in which what rules compute, of the probes or with zeros, may be infinite."""
+        with ExitStack() as stack:
+            for domain in self.domains:
                 stack.enter_context(domain.backend.quiet())
-            return run_pass(
-                seeds, targets=targets, create_graph=create_graph, retain_graph=True, shows=shows
-            )
+            return run_pass(seeds, retain_graph=True, **asked)
 
 
 def _newer(start: int, *nodes: Edge | None) -> tuple[Edge | None, ...]:
@@ -246,7 +265,8 @@ def _probe(output: Variable) -> Variable:
     if not output._domain.is_inexact(output.dtype):
         return output.detach()
     probe: Variable = output._domain.wrap(irregular(output._raw, output._domain))
-    probe._node = Leaf.of(probe)
+    probe._node = leaf = Leaf.of(probe)
+    leaf.alive = None  # no pass but a push leads to it, so that none has to tell it apart
     return probe
 
 

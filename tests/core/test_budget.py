@@ -127,6 +127,23 @@ def test_python_calls_of_a_gradient_of_a_function():
     assert calls_per_step(steps) == 2  # the op, and its step back
 
 
+def test_python_calls_of_a_push():
+    def pushed(n):
+        def chained(y):
+            for _ in range(n):
+                y = xp.sin(y * 0.9)
+            return y
+
+        return partial(ag.linearize(chained, ARRAY)[1], ARRAY)
+
+    assert calls_per_step(pushed) == 2  # a step for each product
+    pushed(1)()
+    assert calls(pushed(1)) <= 62
+    for mode in ("forward", "reverse"):
+        jacobian = ag.jacobian(lambda x: xp.sin(x), mode=mode)
+        assert calls_per_step(lambda n, f=jacobian: partial(f, np.linspace(0.1, 0.9, n))) <= 50
+
+
 def test_python_calls_of_making_a_leaf_and_of_reading_an_array():
     leaf = ag.Variable(ARRAY)
     leaf.grad = ARRAY
