@@ -11,11 +11,11 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from agnograd._codegen.backward import works
 from agnograd._graph.calls import Call, Pairs
 from agnograd._graph.nodes import FIRST, OP, Node
 from agnograd._ops.fitting import fit
 from agnograd._ops.op import Itself, Op
+from agnograd._ops.saved import works
 
 
 def of_uniform(op: Op) -> Callable[[Any, Node], Pairs | None] | None:

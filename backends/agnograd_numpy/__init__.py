@@ -95,6 +95,10 @@ class NumpyBackend(Backend):
             )
         return np.asarray(value) if isinstance(value, np.ma.MaskedArray) else value
 
+    def device(self, array: Any) -> str:
+        """Return the only one."""
+        return "cpu"
+
     def scalar(self, array: Any) -> Any:
         """Return a 0-d array as NumPy's scalar."""
         return array[()]

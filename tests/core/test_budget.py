@@ -1,6 +1,7 @@
 """What an op may cost, counted and not timed: calls of Python functions, objects, bytes."""
 
 import gc
+import os
 import subprocess
 import sys
 import tracemalloc
@@ -233,18 +234,51 @@ def test_hooks_that_are_not_there_cost_no_call():
         assert calls(lambda: chain(step, N)) == plain
 
 
-def test_a_namespace_is_built_of_few_modules_and_no_function_is_compiled():
-    code = (
-        "import sys, builtins, numpy; known = set(sys.modules); compiled = []\n"
-        "def counted(*args, real=builtins.compile, **kwargs):\n"
-        "    compiled.append(args[1] == '<agnograd>' and 'return' in args[0])\n"
-        "    return real(*args, **kwargs)\n"
-        "builtins.compile = counted\n"
-        "import agnograd; agnograd.namespace('numpy')\n"
-        "print(len(set(sys.modules) - known), compiled.count(True))\n"
-        "agnograd.Variable([1.0]) + 1.0; print(compiled.count(True))"
+COLD = """
+import builtins, sys
+import numpy as np
+
+def loaded():
+    return len(set(sys.modules) - known)
+
+def counted(*args, real=builtins.compile, **kwargs):
+    if sys._getframe(1).f_globals["__name__"] != "typing":  # an annotation
+        compiled.append(args[1] == "<agnograd>" and "return" in args[0])
+    return real(*args, **kwargs)
+
+known, compiled, counts = set(sys.modules), [], []
+builtins.compile = counted
+import agnograd as ag
+xp, x = ag.namespace("numpy"), np.linspace(0.1, 0.9, 10)
+counts += [loaded(), compiled.count(True), len(compiled)]
+f = lambda x: xp.sum(xp.exp(-x * x) * xp.sin(3.0 * x) + xp.tanh(x) / (1.0 + x * x))
+for name in ("grad", "grad", "hessian"):
+    known, compiled = set(sys.modules), []
+    getattr(ag, name)(f)(x)
+    counts += [loaded(), len(compiled)]
+others = ("optree", "scipy", "torch", "jax", "dask", "array_api_compat", "agnograd_torch")
+print(*counts, *(name for name in others if name in sys.modules))
+"""
+
+
+def test_what_a_program_that_runs_once_imports_and_compiles(tmp_path):
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(tmp_path)
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", COLD],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for _ in range(2)
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules, functions, used = map(int, done.stdout.split())
-    assert modules <= 74
-    assert (functions, used) == (0, 1)
+    # No function is compiled before it is called.
+    modules, functions, texts, gradient, compiled, again, none, hessian, more = map(int, first)
+    assert functions == again == none == hessian == 0 < compiled
+    # What an earlier process compiled is not compiled again. The text is the stub of the package.
+    modules, functions, texts, gradient, compiled, again, none, hessian, more = map(int, second)
+    assert (modules, texts) <= (75, 1)
+    assert gradient <= 30
+    assert functions == compiled == again == none == hessian == more == 0

@@ -4,7 +4,7 @@ import numpy as np
 
 import agnograd as ag
 from agnograd._codegen import uniform
-from agnograd._codegen.backward import works
+from agnograd._ops.saved import works
 from agnograd._plugins.op_sets import registered
 from agnograd.testing._samples import all_samples
 from agnograd.testing.conformance._trial import Trial
