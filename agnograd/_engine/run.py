@@ -80,7 +80,7 @@ def run_pass(
         this.ask(mode, create_graph, retain_graph, retain_grads)
     this.shows = shows
     if targets is not None:
-        this.aim([node for node, _ in seeds], list(targets), beyond)
+        this.aim(seeds, list(targets), beyond)
     if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
         this.callbacks = callbacks or this.callbacks
         this.awaited = last_uses([node for node, _ in seeds], this.path)
@@ -139,14 +139,17 @@ class Pass:
             self.observers = self.hooks
             self.arrivals.special = True
 
-    def aim(self, starts: Sequence[Edge], targets: Sequence[Edge], beyond: bool) -> None:
+    def aim(self, seeds: Sequence[tuple[Edge, Any]], targets: Sequence[Edge], beyond: bool) -> None:
         """Ask only for the gradients of some nodes: see ``run_pass``."""
-        self.targets = {node[RANK] for node in targets}
-        only_leaves = all(isinstance(node, Leaf) for node in targets)
+        ranks, only_leaves = set(), True
+        for node in targets:  # for which comprehensions would be calls, in every small pass
+            ranks.add(node[RANK])
+            only_leaves = only_leaves and type(node) is Leaf
+        self.targets = ranks
         self.noticing = self.retain_grads or not only_leaves
         # Most often there are no other leaves in the process, and all ways end at those.
         if not only_leaves or len(self.targets) < leaves_alive():
-            self.path = on_path(starts, targets)
+            self.path = on_path([node for node, _ in seeds], targets)
         self.ends = frozenset() if beyond else self.targets
         if self.noticing or self.path is not None:
             self.plain = False

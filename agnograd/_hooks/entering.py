@@ -192,6 +192,9 @@ def _async_generator(state: entered, function: Callable[..., Any]) -> Callable[.
     return async_generator
 
 
+_INSIDE = entered(recording=True, inside=True)
+
+
 def recording_since(
     start: int,
     tape: Recorder | None = None,
@@ -206,7 +209,8 @@ def recording_since(
     mode = current_mode()
     outer = mode.kept if mode is not None else None
     if outer is None:
-        return entered(recording=True, tape=tape, inside=inside)
+        usual = inside and tape is None
+        return _INSIDE if usual else entered(recording=True, tape=tape, inside=inside)
     ranks = frozenset(node[RANK] for node in also if node is not None)
 
     def kept(*nodes: Node | None) -> tuple[Node | None, ...]:
