@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -26,6 +26,9 @@ from agnograd.errors import ArgumentIndexError, NoGradientError, UnsupportedArra
 
 Function = Callable[..., Any]
 ArgNums = int | Sequence[int]
+
+
+_SAME = nullcontext()
 
 
 class Trace:
@@ -57,10 +60,17 @@ class Trace:
         self.start = next_rank()
         self.inputs: list[Variable] = []
         self._trees: dict[int, Any] = {}
-        lifted = []
+        lifted: list[Any] = []
         for position, arg in enumerate(args):
-            differentiated = position in self._asked
-            lifted.append(self._inputs(arg, position) if differentiated else self._lifted(arg))
+            if position not in self._asked:
+                lifted.append(self._lifted(arg))
+            elif type(arg) in owners:  # most often: an array
+                variable = _differentiated(arg, position)
+                self._trees[position] = ONE
+                self.inputs.append(variable)
+                lifted.append(variable)
+            else:
+                lifted.append(self._inputs(arg, position))
         options = kwargs and {name: self._lifted(value) for name, value in kwargs.items()}
         # As they are before the function runs, which may write to the inputs.
         self.nodes: list[Edge] = []
@@ -83,12 +93,13 @@ class Trace:
             if not self.as_variables and isinstance(leaf, Variable):
                 self.as_variables = True
         self.inputs += found
-        return found[0] if tree is ONE else unflatten(tree, found)
+        return unflatten(tree, found)
 
     def _lifted(self, arg: Any) -> Any:
         """Return another argument with its arrays as Variables, constants if they were none."""
-        if not self.as_variables and type(arg) not in owners:
-            self.as_variables = _has_variables(arg)
+        if type(arg) in owners:
+            return _constant(arg)
+        self.as_variables = self.as_variables or _has_variables(arg)
         return map_leaves(_constant, arg)
 
     def _run(
@@ -98,7 +109,7 @@ class Trace:
         try:
             with recording_since(self.start, tape, inside=True):
                 result = f(*args, **kwargs)
-                for leaf in leaves(result):
+                for leaf in [result] if isinstance(result, Variable) else leaves(result):
                     if isinstance(leaf, View):
                         leaf.refresh()  # while it is recorded
             return result
@@ -115,33 +126,33 @@ class Trace:
         """
         as_variables, mode = self.as_variables, current_mode()
         for each in cotangents:
-            as_variables = as_variables or _has_variables(each)
-        # A pass in which nothing is recorded needs no state of its own, if that is as outside.
-        state = None if mode is None or mode.recording else enable_grad()
-        given: list[Any] = []
-        for output, cotangent in zip(outputs, cotangents, strict=True):
-            given.append((seed_of if as_variables else raw_seed)(output, cotangent))
-        create_graph = False
-        if as_variables and state is None:
+            if each is not None and not as_variables:
+                as_variables = _has_variables(each)
+        given, create_graph = list(map(raw_seed, outputs, cotangents)), False
+        # Most often ops are recorded outside, and a pass needs no state of its own.
+        recording = mode is None or mode.recording
+        state: AbstractContextManager[Any] = _SAME if recording else enable_grad()
+        if as_variables and recording:
+            variables = list(map(seed_of, outputs, cotangents))
             create_graph = self._depends_on_outside(outputs)
-            if not create_graph and any(g._node is not None for g in given):
+            if not create_graph and any(g._node is not None for g in variables):
                 create_graph, state = True, _apart_from(outputs)
-        if as_variables and not create_graph:
-            given = [raw_seed(*pair) for pair in zip(outputs, given, strict=True)]
-        pairs = list(zip(outputs, given, strict=True))
-        seeds = []
+            given = variables if create_graph else given
+        pairs, seeds = list(zip(outputs, given, strict=True)), []
         for output, g in pairs:
             if output._node is not None:
                 seeds.append((output._node, g))
-        carry = partial(
-            run_pass,
-            seeds,
-            starts=pairs,
-            targets=self.nodes,
-            create_graph=create_graph,
-            retain_graph=retain or create_graph,
-        )
-        found = carry() if state is None else _in_state(state, carry)
+        try:
+            with state:
+                found = run_pass(
+                    seeds,
+                    starts=pairs,
+                    targets=self.nodes,
+                    create_graph=create_graph,
+                    retain_graph=retain or create_graph,
+                )
+        finally:
+            set_mode(mode)  # an interrupt may have kept the block from restoring it
         given_out, gradients = given_by(seeds), []
         for x, node in zip(self.inputs, self.nodes, strict=True):
             gradient = _owned(found.get(node[RANK], (node, None))[1], x, given_out, x._raw)
@@ -180,12 +191,6 @@ class Trace:
 
 def _has_variables(tree: Any) -> bool:
     return tree is not None and any(isinstance(leaf, Variable) for leaf in leaves(tree))
-
-
-@restoring
-def _in_state(state: entered, carry: Callable[[], ByNode[Any]]) -> ByNode[Any]:
-    with state:
-        return carry()
 
 
 def _apart_from(outputs: Iterable[Variable]) -> entered:

@@ -113,14 +113,14 @@ def test_python_calls_of_a_pass_and_of_a_leaf():
 def test_python_calls_of_a_gradient_of_a_function():
     gradient = ag.grad(lambda x: xp.sum(x * x))
     gradient(ARRAY)
-    assert calls(partial(gradient, ARRAY)) <= 45  # a few more if other leaves are alive
+    assert calls(partial(gradient, ARRAY)) <= 42  # a few more if other leaves are alive
 
     several = ag.grad(lambda *arrays: xp.sum(sum(arrays)), argnums=(0, 1, 2, 3, 4))
     pairs = ag.grad(lambda pair: xp.sum(pair["w"] * pair["b"]))
     for each, arguments, most in [
-        (several, [ARRAY] * 5, 85),  # eight for each argument, and two ops
-        (pairs, [{"w": ARRAY, "b": ARRAY}], 58),
-        (ag.value_and_grad(lambda x, y: xp.sum(x * y)), [ARRAY, ARRAY], 55),
+        (several, [ARRAY] * 5, 74),  # five for each argument, and its op
+        (pairs, [{"w": ARRAY, "b": ARRAY}], 57),
+        (ag.value_and_grad(lambda x, y: xp.sum(x * y)), [ARRAY, ARRAY], 50),
     ]:
         each(*arguments)
         assert calls(partial(each, *arguments)) <= most
