@@ -201,7 +201,7 @@ class Pass:
         masked = node[RANK] in arrivals.masked
         if observers is not None and not masked:  # a step between the hooks of plugins
             pairs = observers.backward(partial(op.compiled.backward, g, node), node, g)
-        elif observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
+        elif observers is not None or isinstance(g, Pending) or (masked and op.domain.is_large(g)):
             return self.visit(node, g)
         elif masked:
             guards = op.compiled.guards
@@ -210,6 +210,12 @@ class Pass:
                 arrivals.mask(node)
                 if guards or op.compiled.works is None:  # what is not finite may come up
                     pairs = of_masked(op, node, g, zeros)
+        elif (
+            op.compiled.works
+            and op.domain.is_large(g)
+            and in_blocks(arrivals, node, g, self.retain_graph)
+        ):
+            pairs = ()
         if pairs is None:
             return op.step(g, node, arrivals.gradients, arrivals, self.retain_graph)  # type: ignore[no-any-return]
         if not self.retain_graph:
