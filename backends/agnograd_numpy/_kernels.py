@@ -65,6 +65,15 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
 
 
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """Convert by the array's method."""
+    if device is not None:
+        from agnograd_numpy import _library
+
+        return _library.astype(x, dtype, copy=copy, device=device)
+    return x.astype(dtype, copy=copy)
+
+
 @inline
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Any:
     """Return ones; for a scalar, a scalar."""
@@ -164,6 +173,7 @@ def _transform(name: str) -> Callable[..., Any]:
 KERNELS: dict[str, Callable[..., Any]] = {
     "all": _reduction(np.logical_and),
     "any": _reduction(np.logical_or),
+    "astype": astype,
     "broadcast_to": broadcast_to,
     # array-api-compat reads the lower triangle for the upper factor, too, and takes vectors of
     # length 2 for its cross product, and matrices for its outer one.

@@ -241,3 +241,9 @@ def test_a_namespace_is_built_of_few_modules_and_no_function_is_compiled():
     modules, functions, used = map(int, done.stdout.split())
     assert modules <= 74
     assert (functions, used) == (0, 1)
+
+
+def test_python_calls_of_the_logarithm_of_a_sum_of_exponentials():
+    gradient = ag.grad(lambda x: xp.special.logsumexp(x))
+    gradient(ARRAY)
+    assert calls(partial(gradient, ARRAY)) <= 115
