@@ -246,4 +246,4 @@ def test_a_namespace_is_built_of_few_modules_and_no_function_is_compiled():
 def test_python_calls_of_the_logarithm_of_a_sum_of_exponentials():
     gradient = ag.grad(lambda x: xp.special.logsumexp(x))
     gradient(ARRAY)
-    assert calls(partial(gradient, ARRAY)) <= 115
+    assert calls(partial(gradient, ARRAY)) <= 120
