@@ -326,7 +326,9 @@ def _differentiated(leaf: Any, position: int) -> Variable:
         variable = domain.convert(leaf, leaf.dtype, copy=False)
     else:
         variable = next(domain.blank)
-        variable._raw, variable._node = data, None
+        # Some libraries compute with scalars in less time than with arrays of no axes.
+        variable._raw = data if data.shape else domain.backend.scalar(data)
+        variable._node = None
     if variable._node is None:  # or a manager takes it for a constant
         variable._node = Leaf.of(variable, argument=True)
     return variable

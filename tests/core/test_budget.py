@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd._graph.nodes import OP
 from agnograd.extend import hookimpl
 
 xp = ag.namespace("numpy")
@@ -134,6 +135,28 @@ def test_python_calls_of_a_gradient_of_a_function():
         return partial(ag.grad(total), ARRAY)
 
     assert calls_per_step(steps) == 2  # the op, and its step back
+
+
+def test_python_calls_of_an_op_of_an_argument_that_is_one_number():
+    def steps(n):
+        def product(y, k):
+            for _ in range(n):
+                y = y * k
+            return y
+
+        return partial(ag.grad(product, argnums=(0, 1)), np.asarray(0.9), np.asarray(1.01))
+
+    assert calls_per_step(steps) == 3  # the op, its step back, and the sum of gradients of k
+
+
+def test_numbers_of_python_are_numbers_beside_others():
+    x = ag.Variable(0.5)
+    y = x * 1.0
+    op = (y * y)._node[OP]
+    assert (y * 2.0)._node[OP] is op
+    assert (2 * y)._node[OP].name == op.name
+    assert (2 * y)._node[OP].plan == op.plan
+    assert (ag.Variable(ARRAY) * 2.0)._node[OP].plan != op.plan
 
 
 def test_python_calls_of_making_a_leaf_and_of_reading_an_array():
