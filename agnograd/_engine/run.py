@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import ExitStack
 from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from agnograd._engine.arrivals import Arrivals, completed, leaves_out, of_masked
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from agnograd._hooks.active import ActiveHooks
 
 Callback = Callable[[Any], Any]
+_RANK = itemgetter(RANK)
 
 
 def run_pass(
@@ -141,11 +143,8 @@ class Pass:
 
     def aim(self, seeds: Sequence[tuple[Edge, Any]], targets: Sequence[Edge], beyond: bool) -> None:
         """Ask only for the gradients of some nodes: see ``run_pass``."""
-        ranks, only_leaves = set(), True
-        for node in targets:  # for which comprehensions would be calls, in every small pass
-            ranks.add(node[RANK])
-            only_leaves = only_leaves and type(node) is Leaf
-        self.targets = ranks
+        self.targets = set(map(_RANK, targets))  # no comprehension, which is a call in small passes
+        only_leaves = set(map(type, targets)) <= {Leaf}
         self.noticing = self.retain_grads or not only_leaves
         # Most often there are no other leaves in the process, and all ways end at those.
         if not only_leaves or len(self.targets) < leaves_alive():
@@ -210,12 +209,8 @@ class Pass:
                 arrivals.mask(node)
                 if guards or op.compiled.works is None:  # what is not finite may come up
                     pairs = of_masked(op, node, g, zeros)
-        elif (
-            op.compiled.works
-            and op.domain.is_large(g)
-            and in_blocks(arrivals, node, g, self.retain_graph)
-        ):
-            pairs = ()
+        elif op.compiled.works and op.domain.is_large(g):
+            pairs = () if in_blocks(arrivals, node, g, self.retain_graph) else None
         if pairs is None:
             return op.step(g, node, arrivals.gradients, arrivals, self.retain_graph)  # type: ignore[no-any-return]
         if not self.retain_graph:

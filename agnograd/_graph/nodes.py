@@ -78,10 +78,7 @@ class Leaf(list[Any]):
 
     @classmethod
     def of(cls, variable: Variable, argument: bool = False) -> Leaf:
-        """Return a leaf for a Variable: in half of the time that an ``__init__`` takes.
-
-        ``argument`` says whether it is one of a function that is being differentiated.
-        """
+        """Return a leaf for a Variable, in half of the time that an ``__init__`` takes."""
         leaf = cls((next(ranks), None, UNWATCHED))
         leaf.grad = leaf.accumulated = leaf.facts = None
         leaf.domain, leaf.alive = variable._domain, Leaf.EACH

@@ -192,9 +192,6 @@ def _async_generator(state: entered, function: Callable[..., Any]) -> Callable[.
     return async_generator
 
 
-_INSIDE = entered(recording=True, inside=True)
-
-
 def recording_since(
     start: int,
     tape: Recorder | None = None,
@@ -209,8 +206,7 @@ def recording_since(
     mode = current_mode()
     outer = mode.kept if mode is not None else None
     if outer is None:
-        usual = inside and tape is None
-        return _INSIDE if usual else entered(recording=True, tape=tape, inside=inside)
+        return _INSIDE if inside and not tape else entered(recording=True, tape=tape, inside=inside)
     ranks = frozenset(node[RANK] for node in also if node is not None)
 
     def kept(*nodes: Node | None) -> tuple[Node | None, ...]:
@@ -220,6 +216,9 @@ def recording_since(
         )
 
     return entered(recording=True, kept=kept, tape=tape, inside=inside)
+
+
+_INSIDE = entered(recording=True, inside=True)
 
 
 def is_inside() -> bool:

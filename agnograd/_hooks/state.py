@@ -65,11 +65,7 @@ class Mode:
         self.inside = inside
         self.owner = owner
         self.closing: ExitStack | None = None
-        self.hooks = self.observers = None
-        self.watches, self.looks = tape is not None, kept is not None
-        self.attends = self.watches or self.looks
-        if hooks is not None:
-            self.activate(hooks)
+        self.activate(hooks)
 
     def activate(self, hooks: ActiveHooks | None) -> None:
         """Set which plugins are active."""

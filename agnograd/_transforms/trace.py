@@ -74,9 +74,9 @@ class Trace:
         options = kwargs and {name: self._lifted(value) for name, value in kwargs.items()}
         # As they are before the function runs, which may write to the inputs.
         self.nodes: list[Edge] = []
-        for each in self.inputs:
-            if each._node is not None:
-                self.nodes.append(each._node)
+        for variable in self.inputs:  # for which a comprehension would be a call
+            if variable._node is not None:
+                self.nodes.append(variable._node)
         self.result = self._run(f, lifted, options, (lambda node: True) if forward else None)
 
     def _inputs(self, arg: Any, position: int) -> Any:
@@ -88,12 +88,10 @@ class Trace:
             )
         found, tree = flatten(arg)
         self._trees[position] = tree
-        for place, leaf in enumerate(found):
-            found[place] = _differentiated(leaf, position)
-            if not self.as_variables and isinstance(leaf, Variable):
-                self.as_variables = True
-        self.inputs += found
-        return unflatten(tree, found)
+        self.as_variables = self.as_variables or any(isinstance(x, Variable) for x in found)
+        inputs = [_differentiated(leaf, position) for leaf in found]
+        self.inputs += inputs
+        return unflatten(tree, inputs)
 
     def _lifted(self, arg: Any) -> Any:
         """Return another argument with its arrays as Variables, constants if they were none."""
