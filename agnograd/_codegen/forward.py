@@ -93,6 +93,9 @@ if _kind is _type({other}):
     else:
         _match = {mismatch}
 elif _type({other}) in _SCALARS or _kind in _SCALARS:
+    if _type(_out) is _Number and (_state is None or not _state.attends):  ? numbers
+        _result._node = {of_numbers}
+        return _result
     _match = None
 else:
     _match = {mismatch}

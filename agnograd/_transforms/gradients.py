@@ -17,7 +17,13 @@ from agnograd.errors import GradientError, NoGradientError
 
 
 def _scalar(value: Any, what: str) -> Variable:
-    if not (isinstance(value, Variable) or is_python_scalar(value) or is_array(value)):
+    """Return a Variable of its own for what a function returned; it has to be a real number."""
+    if isinstance(value, Variable):
+        domain, raw = value._domain, value._raw
+        dtype = raw.dtype
+        if raw.shape == () and dtype in domain.inexact_dtypes and not domain.is_complex(dtype):
+            return domain.Variable._make(raw, value._node)
+    elif not (is_python_scalar(value) or is_array(value)):
         raise NoGradientError(
             f"{what} needs a function that returns a real 0-d array, not an object of type "
             f"{type(value).__qualname__}: return one array, such as a sum, or use ag.jacobian "
@@ -76,23 +82,27 @@ def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> 
     >>> float(value), float(gradient)
     (8.0, 12.0)
     """
-    return _value_and_grad("value_and_grad", f, argnums, has_aux)
+    return _gradient_of("value_and_grad", f, argnums, has_aux, with_value=True)
 
 
-def _value_and_grad(what: str, f: Function, argnums: ArgNums, has_aux: bool) -> Function:
+def _gradient_of(
+    what: str, f: Function, argnums: ArgNums, has_aux: bool = False, with_value: bool = False
+) -> Function:
     callable_in(f"ag.{what}", f, f"ag.{what}(f)(x), where f(x) returns a real 0-d array")
     positions, with_aux = argnums_in(f"ag.{what}", argnums), flag_in(f"ag.{what}: has_aux", has_aux)
 
     @functools.wraps(f)
-    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
         trace = Trace(f, args, kwargs, positions)
         value, aux = pair_from(f"ag.{what}", trace.result) if with_aux else (trace.result, None)
         scalar = _scalar(value, f"ag.{what}")
         gradients = trace.arranged(trace.pull([scalar], [None], retain=False))
         gradient = gradients[0] if isinstance(positions, int) else gradients
-        return trace.out((scalar, aux) if with_aux else scalar), gradient
+        if with_value:
+            return trace.out((scalar, aux) if with_aux else scalar), gradient
+        return (gradient, trace.out(aux)) if with_aux else gradient
 
-    return value_and_gradient
+    return differentiated
 
 
 def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
@@ -112,17 +122,6 @@ def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
     12.0
     """
     return _gradient_of("grad", f, argnums, has_aux)
-
-
-def _gradient_of(what: str, f: Function, argnums: ArgNums, has_aux: bool = False) -> Function:
-    both = _value_and_grad(what, f, argnums, has_aux)
-
-    @functools.wraps(f)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, g = both(*args, **kwargs)
-        return (g, value[1]) if has_aux else g
-
-    return gradient
 
 
 def vjp(f: Function, *args: Any) -> tuple[Any, Function]:

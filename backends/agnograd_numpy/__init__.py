@@ -26,7 +26,7 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     modules = ("numpy",)
-    large = 2**17
+    large = 2**15
 
     @cached_property
     def _np(self) -> Any:
