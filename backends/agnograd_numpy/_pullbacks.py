@@ -9,6 +9,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+import array_api_compat  # noqa: F401 - einx takes arrays of the standard once it is imported
 import numpy as np
 
 from agnograd.extend import inline, keep_axes

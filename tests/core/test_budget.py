@@ -113,19 +113,21 @@ def test_python_calls_of_a_pass_and_of_a_leaf():
 
 
 def test_python_calls_of_a_gradient_of_a_function():
+    other = ag.Variable(ARRAY)  # with another leaf alive, the graph is searched: four calls more
     gradient = ag.grad(lambda x: xp.sum(x * x))
     gradient(ARRAY)
-    assert calls(partial(gradient, ARRAY)) <= 42  # a few more if other leaves are alive
+    assert calls(partial(gradient, ARRAY)) <= 42
 
     several = ag.grad(lambda *arrays: xp.sum(sum(arrays)), argnums=(0, 1, 2, 3, 4))
     pairs = ag.grad(lambda pair: xp.sum(pair["w"] * pair["b"]))
     for each, arguments, most in [
         (several, [ARRAY] * 5, 74),  # five for each argument, and its op
-        (pairs, [{"w": ARRAY, "b": ARRAY}], 57),
+        (pairs, [{"w": ARRAY, "b": ARRAY}], 61),
         (ag.value_and_grad(lambda x, y: xp.sum(x * y)), [ARRAY, ARRAY], 50),
     ]:
         each(*arguments)
         assert calls(partial(each, *arguments)) <= most
+    assert other.requires_grad
 
     def steps(n):
         def total(y):
@@ -289,7 +291,7 @@ for name in ("grad", "grad", "hessian"):
     known, compiled = set(sys.modules), []
     getattr(ag, name)(f)(x)
     counts += [loaded(), len(compiled)]
-others = ("optree", "scipy", "torch", "jax", "dask", "array_api_compat", "agnograd_torch")
+others = ("optree", "scipy", "torch", "jax", "dask", "array_api_compat.numpy", "agnograd_torch")
 print(*counts, *(name for name in others if name in sys.modules))
 """
 
@@ -313,7 +315,7 @@ def test_what_a_program_that_runs_once_imports_and_compiles(tmp_path):
     # What an earlier process compiled is not compiled again. The text is the stub of the package.
     modules, functions, texts, gradient, compiled, again, none, hessian, more = map(int, second)
     assert (modules, texts) <= (75, 1)
-    assert gradient <= 30
+    assert gradient <= 34
     assert functions == compiled == again == none == hessian == more == 0
 
 
