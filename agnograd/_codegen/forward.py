@@ -93,9 +93,10 @@ if _kind is _type({other}):
     else:
         _match = {mismatch}
 elif _type({other}) in _SCALARS or _kind in _SCALARS:
-    if _type(_out) is _Number and (_state is None or not _state.attends):  ? numbers
-        _result._node = {of_numbers}
-        return _result
+    if (_kind is _Number or _type({other}) is _Number) and _type(_out) is _Number:  ? numbers
+        if _state is None or not _state.attends:
+            _result._node = {of_numbers}
+            return _result
     _match = None
 else:
     _match = {mismatch}

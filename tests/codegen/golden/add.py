@@ -42,9 +42,10 @@ def add(x1, x2, /):
             else:
                 _match = _mismatch(_out, x1, x2)
         elif _type(x2) in _SCALARS or _kind in _SCALARS:
-            if _type(_out) is _Number and (_state is None or not _state.attends):
-                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                return _result
+            if (_kind is _Number or _type(x2) is _Number) and _type(_out) is _Number:
+                if _state is None or not _state.attends:
+                    _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+                    return _result
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
@@ -97,9 +98,10 @@ def add(x1, x2, /):
             else:
                 _match = _mismatch(_out, x1, x2)
         elif _type(x2) in _SCALARS or _kind in _SCALARS:
-            if _type(_out) is _Number and (_state is None or not _state.attends):
-                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                return _result
+            if (_kind is _Number or _type(x2) is _Number) and _type(_out) is _Number:
+                if _state is None or not _state.attends:
+                    _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+                    return _result
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
@@ -154,9 +156,10 @@ def add(x2, x1, /):
             else:
                 _match = _mismatch(_out, x1, x2)
         elif _type(x2) in _SCALARS or _kind in _SCALARS:
-            if _type(_out) is _Number and (_state is None or not _state.attends):
-                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                return _result
+            if (_kind is _Number or _type(x2) is _Number) and _type(_out) is _Number:
+                if _state is None or not _state.attends:
+                    _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+                    return _result
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
@@ -222,9 +225,10 @@ def add(x1, x2, /):
             else:
                 _match = _mismatch(_out, x1, x2)
         elif _type(x2) in _SCALARS or _kind in _SCALARS:
-            if _type(_out) is _Number and (_state is None or not _state.attends):
-                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                return _result
+            if (_kind is _Number or _type(x2) is _Number) and _type(_out) is _Number:
+                if _state is None or not _state.attends:
+                    _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+                    return _result
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
