@@ -10,6 +10,7 @@ import agnograd as ag
 from agnograd.errors import GradientError, NoGradientError, UnsupportedArrayError
 from agnograd.testing import record_events
 from arrays import Square, host, leaf
+from linear_maps import check_differentiable
 
 
 def raw(xp, numbers, dtype="float64"):
@@ -102,26 +103,12 @@ def functions(xp):
 def test_pushes_are_differentiated_by_their_tangents(xp, name):
     _, push = ag.linearize(functions(xp)[name], raw(xp, [1.0, 2.0]))
     one = raw(xp, [1.0, 1.0])
+    check_differentiable(xp, push, one, [2.0, 4.0])
     for _ in range(2):  # no pass frees what the next push needs
-        near(ag.grad(lambda t: xp.sum(push(t)))(one), [2.0, 4.0])
-        near(ag.jvp(lambda t: push(t), one, one)[1], [2.0, 4.0])
-        for mode in ("forward", "reverse"):
-            near(ag.jacobian(push, mode=mode)(one), [[2.0, 0.0], [0.0, 4.0]])
-        near(ag.hessian(lambda t: xp.sum(push(t) ** 2))(one), [[8.0, 0.0], [0.0, 32.0]])
         near(ag.linearize(push, one)[1](one), [2.0, 4.0])
-        t = ag.Variable(one)
-        xp.sum(push(t)).backward()
-        near(t.grad, [2.0, 4.0])
-        with ag.GradManager() as manager:
-            manager.attach(t)
-            manager.backward(xp.sum(push(t)))
-        near(t.grad, [4.0, 8.0])
-        with ag.no_grad():
-            assert not push(t).requires_grad
         untracked = push(ag.Variable(one, requires_grad=False))
         assert isinstance(untracked, ag.Variable)
         assert not untracked.requires_grad
-        assert not isinstance(push(one), ag.Variable)
 
 
 def test_pushes_are_differentiated_by_the_arguments_and_what_the_function_uses(xp):

@@ -23,6 +23,7 @@ from tests.helpers.large import (
     op_by_op,
 )
 from tests.helpers.memory import peak_of
+from tests.helpers.packing import Packing
 
 xp = ag.namespace("numpy")
 DOMAIN = xp.asarray(0.0)._domain
@@ -246,19 +247,8 @@ def test_a_pass_that_plugins_observe_goes_op_by_op(carried):
 
 
 def test_values_that_a_plugin_packed_are_restored_by_it(carried):
-    class Boxes:
-        """Keeps each value, an array or a number, in a box."""
-
-        @hookimpl
-        def save_value(self, value):
-            return [value]
-
-        @hookimpl
-        def restore_value(self, packed):
-            return packed[0]
-
     x, c = ag.Variable(drawn(0)), drawn(1)
-    with ag.hooks(Boxes()):
+    with ag.hooks(Packing()):
         y = x * c
         z = y * 2.0
     xp.sum(z * 3.0).backward()

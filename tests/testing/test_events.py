@@ -5,18 +5,7 @@ import pytest
 import agnograd as ag
 from agnograd.extend import hookimpl
 from agnograd.testing import Event, record_events
-
-
-class Packing:
-    """Pack every saved value."""
-
-    @hookimpl
-    def save_value(self, value):
-        return [value]
-
-    @hookimpl
-    def restore_value(self, packed):
-        return packed[0]
+from tests.helpers.packing import Packing
 
 
 def leaf(xp):
