@@ -4,7 +4,7 @@ import math
 import operator
 from typing import Any
 
-from agnograd.extend import OpSet, device_of, is_basic, sum_to, without_newaxis
+from agnograd.extend import OpSet, device_of, is_basic, is_mask, sum_to, without_newaxis
 from agnograd.rules.statistical import sum_dtype
 
 __all__ = ["ops"]
@@ -93,7 +93,7 @@ def _along(indices: Any, shape: Shape, axis: int, xp: Any) -> tuple[Any, ...]:
 
 def _written_value(g: Any, key: Any, value_shape: Shape, xp: Any) -> Any:
     part = _selected(g, key, value_shape, xp)
-    if not (is_basic(key) or _is_mask(key, xp)):
+    if not (is_basic(key) or is_mask(key, xp)):
         part = _last_writes(part, g, key, xp)
     if part.shape == value_shape:
         return part
@@ -108,7 +108,7 @@ def _selected(g: Any, key: Any, shape: Shape, xp: Any) -> Any:
     How many elements a mask selects may be unknown before it is computed, or traced. What was put
     there says how many they are, unless it was one value for all of them, whose part is a sum.
     """
-    if not _is_mask(key, xp):
+    if not is_mask(key, xp):
         return xp.__getitem__(g, key)
     size, rest = math.prod(key.shape), g.shape[key.ndim :]
     rows, mask = xp.reshape(g, (size, *rest)), xp.reshape(xp.asarray(key), (size,))
@@ -122,10 +122,6 @@ def _selected(g: Any, key: Any, shape: Shape, xp: Any) -> Any:
     selected = xp.cumulative_sum(xp.astype(mask, xp.int64))
     numbers = xp.arange(1, count + 1, device=device_of(g))
     return xp.take(rows, xp.searchsorted(selected, numbers), axis=0)
-
-
-def _is_mask(key: Any, xp: Any) -> bool:
-    return hasattr(key, "dtype") and bool(xp.isdtype(key.dtype, "bool"))
 
 
 def _last_writes(part: Any, g: Any, key: Any, xp: Any) -> Any:
