@@ -142,6 +142,8 @@ class Op(NamedTuple):
     casts : bool
         Whether the result may have a different dtype from the one that the inputs are promoted to,
         such as an integer dtype, which has no gradient. An op with an option ``dtype`` always may.
+    batch : {"elementwise", "axis", "last"} or callable, optional
+        How ``vmap`` computes the op for many members at once, as for ``OpSet``.
     of_numbers : bool
         Whether this is the form of an element-wise op that takes two numbers, which some libraries
         return for an element of a float64 array: nothing is broadcast, cast or conjugated.
@@ -167,6 +169,7 @@ class Op(NamedTuple):
     negation: bool = False
     reads: bool = False
     casts: bool = False
+    batch: Literal["elementwise", "axis", "last"] | Callable[..., Any] | None = None
     of_numbers: bool = False
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from itertools import dropwhile
 from typing import Any, NoReturn
 
 from agnograd._ops.op import SEQUENCES, Itself, Kind, Op, Rule, Status
@@ -40,6 +41,15 @@ class OpSet:
     ``Op``). Positional-only parameters and those with a rule take arrays. ``options`` names
     positional-only ones that do not, ``constants`` those that take arrays without gradient. A
     ``key`` is what stands in square brackets.
+
+    ``batch`` says how ``vmap`` computes the op for many members at once: ``"elementwise"``, where
+    arrays are broadcast (the default for element-wise rules); ``"axis"``, where the op works along
+    an ``axis`` or ``axes``, and None means all of them; ``"last"``, where it takes stacks of
+    matrices, and broadcasts them; or a function. That may name ``xp``, ``size`` (the number of
+    members) and ``mapped`` (the names of the inputs that differ between members) before the op's
+    own parameters. The arrays that are mapped have one more axis, the first one, for the members;
+    so must all that it returns. Without ``batch``, a ``forward`` that is a program in the standard
+    runs on all members at once, and any other op is computed for one member after the other.
 
     Parameters
     ----------
@@ -207,6 +217,7 @@ def _check_declared(op: Op) -> None:
         raise RuleError(
             f"{op.name}: `negation` is for an element-wise op of one array whose rule is -1"
         )
+    _check_batch(op)
     if op.reads:
         names = [] if rule is None else [name for name in rule.names if name not in ("g", "xp")]
         may = ["key", *(f"{array}_{what}" for array in op.arrays for what in ("shape", "dtype"))]
@@ -215,6 +226,25 @@ def _check_declared(op: Op) -> None:
                 f"{op.name}: `reads` is for an op of one array, x, and a `key`, with `accumulate` "
                 "and a rule that names key, and after it only x_shape and x_dtype"
             )
+
+
+def _check_batch(op: Op) -> None:
+    if callable(op.batch):
+        names = parameters_of(op.batch)
+        own = (*dropwhile({"xp", "size", "mapped"}.__contains__, names),)
+        if own != op.parameters:
+            raise RuleError(
+                f"{op.name}: the function for `batch` must have the op's parameters, "
+                f"{', '.join(op.parameters)}, after any of xp, size and mapped; it has "
+                f"{', '.join(names)}"
+            )
+    elif op.batch not in (None, "elementwise", "axis", "last"):
+        raise RuleError(
+            f"{op.name}: `batch` must be 'elementwise', 'axis', 'last' or a function, not "
+            f"{op.batch!r}"
+        )
+    elif op.batch == "axis" and not {"axis", "axes"} & {*op.parameters}:
+        raise RuleError(f"{op.name}: `batch='axis'` is for an op with an option `axis` or `axes`")
 
 
 def _checked_rule(
