@@ -1,6 +1,7 @@
 # The public names and where they come from: agnograd imports each when it is first used.
 from . import autodiff, bridge, errors, extend, testing
 from ._arrays.domains import Variable, namespace
+from ._batch.vmap import vmap
 from ._hooks.activation import hooks
 from ._hooks.entering import enable_grad, no_grad, set_grad_enabled
 from ._hooks.state import is_grad_enabled
@@ -57,6 +58,7 @@ __all__ = [
     "testing",
     "value_and_grad",
     "vjp",
+    "vmap",
     "wrap",
 ]
 

@@ -4,6 +4,8 @@ __all__ = [
     "AgnogradError",
     "ArgumentError",
     "ArgumentIndexError",
+    "BatchingError",
+    "BatchingWarning",
     "FreedGraphError",
     "GradientError",
     "LostGradientError",
@@ -36,6 +38,18 @@ class ArgumentError(AgnogradError, TypeError, ValueError):
 
 class ArgumentIndexError(ArgumentError, IndexError):
     """``argnums`` names an argument that was not given by position."""
+
+
+class BatchingError(AgnogradError, TypeError):
+    """A function under ``vmap`` needs to know one member from another.
+
+    There an array is many at once: a Python branch or number, and a shape that depends on values,
+    would be different for each. Use ``xp.where`` in place of ``if``, and sizes that are known.
+    """
+
+
+class BatchingWarning(UserWarning):
+    """An op has no batching rule, and is computed for one member of ``vmap`` after the other."""
 
 
 class FreedGraphError(AgnogradError, RuntimeError):

@@ -8,6 +8,7 @@ from numbers import Number
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+from agnograd._arrays.levels import above, derived, entered_above, highest
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import Edge
 from agnograd._hooks.state import is_grad_enabled
@@ -41,6 +42,12 @@ def add_conversions(domain: Domain, module: str) -> None:
         A Variable of this backend comes back as it is, still connected, unless a copy, another
         dtype or another device is asked for. Variables inside nested lists stay connected.
         """
+        if derived or domain.level:
+            at = above(domain, "asarray", obj) or entered_above(domain, "asarray")
+            if at is not None:
+                return at(obj, dtype=dtype, device=device, copy=copy)  # type: ignore[no-any-return]
+            if domain.level and (lifted := domain.backend.lift(obj)) is not NotImplemented:
+                obj = domain.Variable._make(lifted, None)
         if isinstance(obj, Variable):
             if obj._domain is not domain:
                 raise domain.mixed("asarray: a Variable is given", obj._domain.backend)
@@ -117,9 +124,11 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
     them; what is not an array at all is left to the backend to judge.
     """
     domain = call.domain
+    if isinstance(value, Variable) and value._domain is domain:
+        return value._raw, value._node
+    if domain.level and (lifted := domain.backend.lift(value)) is not NotImplemented:
+        return lifted, None
     if isinstance(value, Variable):
-        if value._domain is domain:
-            return value._raw, value._node
         raise domain.mixed(f"{call.name}: argument {name!r} is a Variable", value._domain.backend)
     if isinstance(value, domain.array_types):
         return value if type(value) in domain.plain_types else domain.backend.array(value), None
@@ -152,9 +161,14 @@ def _type_of(value: Any) -> str:
 
 def unwrap_each(
     call: Call, name: str, values: Sequence[Any]
-) -> tuple[list[Any], tuple[Edge | None, ...]]:
-    """Unwrap every array of a sequence, which may also be one array with a leading axis."""
+) -> tuple[Sequence[Any], tuple[Edge | None, ...] | None]:
+    """Unwrap every array of a sequence, which may also be one array with a leading axis.
+
+    If one belongs to a level above, there are no edges, and nothing is unwrapped.
+    """
     domain = call.domain
+    if derived and highest(domain, values) is not domain:
+        return values, None
     arrays: list[Any] = []
     edges: list[Edge | None] = []
     for place, value in enumerate(values):
@@ -231,9 +245,11 @@ def as_operand(domain: Domain, value: Any, beside: Any = None) -> Any:
     """
     if isinstance(value, domain.Variable) or is_python_scalar(value):
         return value
+    if derived and highest(domain, (value,)) is not domain:
+        return value
     if isinstance(value, list | tuple):
         return domain.namespace.asarray(value, dtype=_listed_dtype(domain, value))
-    own = isinstance(value, domain.array_types)
+    own = isinstance(value, domain.array_types) or domain.level
     if not own and backend_of_array(value) not in (None, domain.backend):
         if isinstance(value, Number):
             return later("agnograd._util.checks", "python_number")(value)
@@ -252,6 +268,9 @@ def is_plain_numpy(value: Any) -> bool:
 
 # By the names that the functions of ops have for them.
 SCOPE = {
+    "_above": above,
+    "_entered_above": entered_above,
+    "_derived": derived,
     "_as_operand": as_operand,
     "_is_operand": is_operand,
     "_option": option,

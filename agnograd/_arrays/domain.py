@@ -52,6 +52,7 @@ class Domain:
             return getattr(type(backend), name) is not getattr(Backend, name)
 
         self.backend = backend
+        self.level = backend.level
         self.library = require(backend)
         self._one: dict[Any, Any] = {}
         self._named: dict[str, Any] = {}
@@ -103,10 +104,12 @@ class Domain:
 
     def to_raw(self, value: Any) -> Any:
         """Return a raw array of this backend for an array, a scalar or a nested list."""
-        if isinstance(value, Variable):
-            if value._domain is not self:
-                raise self.mixed("a Variable is given", value._domain.backend)
+        if isinstance(value, Variable) and value._domain is self:
             return value.data
+        if self.level and (lifted := self.backend.lift(value)) is not NotImplemented:
+            return lifted
+        if isinstance(value, Variable):
+            raise self.mixed("a Variable is given", value._domain.backend)
         if isinstance(value, self.array_types):
             return self.backend.array(value)
         if isinstance(value, list | tuple):

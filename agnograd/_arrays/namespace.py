@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import add_conversions
 from agnograd._arrays.domain import Domain
+from agnograd._arrays.levels import above, derived
 from agnograd._arrays.operators import add_operators
 from agnograd._codegen.deferring import compile_op
 from agnograd._ops.op import Op
@@ -158,6 +159,13 @@ def _extend(
 
 def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
     """Return what computes an op on raw arrays, or None where the backend cannot."""
+    if domain.level and not op.composed:
+        backend: Any = domain.backend  # an interpretation
+        if within(backend.below.raw, op.name) is None:
+            return None
+        rule = backend.rule(op)
+        if rule is not None or op.forward is None:
+            return rule
     if op.forward is operator.getitem:
         return domain.backend.operator(op.forward)
     forward = op.forward and _bound(op.forward, xp=domain.raw, backend=domain.backend)
@@ -169,10 +177,14 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
 
 def _of_library(domain: Domain, name: str) -> Any:
     """Return what a library has under a name with dots, or None; itself for an empty one."""
-    found: Any = domain.library
+    return within(domain.library, name)
+
+
+def within(module: Any, name: str) -> Any:
+    """Return what a namespace has under a name with dots, or None; itself for an empty one."""
     for part in name.split(".") if name else ():
-        found = getattr(found, part, None)
-    return found
+        module = getattr(module, part, None)
+    return module
 
 
 def _from_module(
@@ -199,6 +211,8 @@ def _composed(op: Op, domain: Domain, _: Callable[..., Any]) -> Callable[..., An
     program = _bound(op.forward, xp=domain.namespace)
 
     def function(*args: Any, **kwargs: Any) -> Any:
+        if derived and (at := above(domain, op.name, args, *kwargs.values())) is not None:
+            return at(*args, **kwargs)
         return program(*args, **kwargs)
 
     function.__name__, function.__qualname__ = op.name.rpartition(".")[2], op.name

@@ -160,10 +160,15 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
     own = {"operator": op.arrays[:1], "reflected": ("x2",)}.get(form, ())
     # Two arrays that are promoted together; indices beside an array are not.
     together = len(op.arrays) == 2 and len(op.differentiable) != 1
+    if not op.arrays:  # what is made is of the level that is entered
+        yield f"if (_at := _entered_above(_domain, {op.name!r})) is not None:"
+        yield f"    return _at({_arguments(op)})"
     for name in op.arrays:
         tracked = name in op.differentiable
         if name == op.sequence:
             yield f"{name}, _edges = _unwrap_each(_call, {name!r}, {name})"
+            yield "if _edges is None:  # an array is of a level above"
+            yield f"    return _above(_domain, {op.name!r}, {name})({_arguments(op)})"
         elif name in own:
             yield from [f"_{name}_node = {name}._node"] * tracked
             yield f"{name} = {name}._raw"
@@ -181,6 +186,7 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
                     yield f"        {name} = _as_operand(_domain, {name})"
                 yield f"    if not _is_operand(_call, {name}):"
                 yield "        return NotImplemented"
+            yield from indented(_left_above(op, name))
             node = f"_{name}_node" if tracked else "_"
             given = ", ".join([name, *(each for each in op.arrays if together and each != name)])
             yield f"    {name}, {node} = _unwrap(_call, {name!r}, {given})"
@@ -192,9 +198,21 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
         if name == "key":
             yield "if _type(key) is not int:"
             yield "    key = _raw_key(key)"
+            yield from indented(_left_above(op, name))
         elif name not in STRUCTURE:
             yield f"if _type({name}) not in _OPTIONS:"
             yield f"    {name} = _option(_call, {name!r}, {name})"
+
+
+def _left_above(op: Op, name: str) -> Iterator[str]:
+    """Leave the call to the level above that an argument belongs to, as it was called."""
+    yield f"if _derived and (_at := _above(_domain, {op.name!r}, {name})) is not None:"
+    before = op.arrays[: op.arrays.index(name)] if name in op.arrays else op.arrays
+    for each in before:
+        if each in op.differentiable:
+            yield f"    if _{each}_node is not None:"
+            yield f"        {each} = _Variable._make({each}, _{each}_node)"
+    yield f"    return _at({_arguments(op)})"
 
 
 def _arguments(op: Op) -> str:

@@ -37,6 +37,11 @@ def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Cal
     def function(*args: Any, **kwargs: Any) -> Any:
         if form == "reflected":
             args = args[::-1]
+        at = domain.scope["_above"](domain, op.name, args, *kwargs.values())
+        if at is None and not op.arrays:
+            at = domain.scope["_entered_above"](domain, op.name)
+        if at is not None:
+            return at(*args, **kwargs)
         bound = op.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return _apply(op, call, partial(_computed, op, now(kernel), bound), form, bound.arguments)

@@ -13,6 +13,7 @@ from agnograd._hooks.state import Kept, Mode, Recorder, current_mode, set_mode
 from agnograd._util.deferred import later
 
 if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
     from agnograd._graph.nodes import Node
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,7 +23,7 @@ _USUAL = Mode(True, None, None)
 class entered:  # noqa: N801 - used as a statement: with entered(...)
     """Enter a state: a context manager that leaves everything that it is not given as it is."""
 
-    __slots__ = ("_hooks", "_inside", "_kept", "_recording", "_tape")
+    __slots__ = ("_domain", "_hooks", "_inside", "_kept", "_recording", "_tape")
 
     def __init__(
         self,
@@ -31,7 +32,9 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         kept: Kept | None = None,
         tape: Recorder | None = None,
         inside: bool = False,
+        level: Domain | None = None,
     ) -> None:
+        self._domain = level
         self._recording = recording
         self._hooks = hooks
         self._kept = kept
@@ -62,6 +65,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
             self._tape or around.tape,
             self._inside or around.inside,
             self,
+            self._domain or around.level,
         )
 
     def __exit__(self, *error: Any) -> None:

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
     from agnograd._graph.calls import Call
     from agnograd._graph.nodes import Node
     from agnograd._hooks.active import ActiveHooks
@@ -29,7 +30,8 @@ class Mode:
     inputs that depend on nothing that a manager attached. ``tape`` is notified of every node.
     ``watches`` says whether anyone needs to be notified of nodes at all, ``looks`` whether ops are
     computed by ``compute``, ``attends`` whether either is so. ``inside`` says whether a function
-    that is being transformed runs. ``closing`` is what ends with the level.
+    that is being transformed runs, ``level`` is the domain that stands on others in which it runs,
+    if there is one. ``closing`` is what ends with this object.
     """
 
     __slots__ = (
@@ -39,6 +41,7 @@ class Mode:
         "hooks",
         "inside",
         "kept",
+        "level",
         "looks",
         "observers",
         "outer",
@@ -57,7 +60,9 @@ class Mode:
         tape: Recorder | None = None,
         inside: bool = False,
         owner: object = None,
+        level: Domain | None = None,
     ) -> None:
+        self.level = level
         self.recording = recording
         self.outer = outer
         self.kept = kept

@@ -114,6 +114,7 @@ class Backend:
     known_as: str | None = None
     taken_over: tuple[str, ...] = ()
     large: int | None = None
+    level: int = 0  # how many others it stands on: an ``extend.Interpretation`` does
     # Whether any backend of the process computes on a current device: see ``on_device``.
     switching: ClassVar[bool] = False
     # Gives NumPy's backend; ``agnograd._plugins.backends`` sets it.
@@ -166,6 +167,13 @@ class Backend:
     def scalar(self, array: Any) -> Any:
         """Return a 0-d array in the form of the library's own results: some return scalars."""
         return array
+
+    def lift(self, value: Any) -> Any:
+        """Return what a backend that this one stands on computes with, as an array of this one.
+
+        It is NotImplemented for anything else.
+        """
+        return NotImplemented
 
     def accepts(self, value: object) -> bool:
         """Return whether the library's operators take this operand, which is not its own array.

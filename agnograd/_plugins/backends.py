@@ -34,6 +34,11 @@ def backend_named(name: str) -> Backend:
     return _loaded.setdefault(name, _from_plugin(name)) if backend is None else backend
 
 
+def add_backend(backend: Backend) -> None:
+    """Let a backend be found by its name that is no plugin, but stands on another one."""
+    _loaded[backend.name] = backend
+
+
 def _from_plugin(name: str) -> Backend:
     """Return what the plugin of a backend gives."""
     entry = chosen("backend", name, BACKENDS, UnknownBackendError)

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
+from agnograd.errors import ArgumentError
+
 
 class _One:
     """The structure of a tree that is one leaf: optree's, once more is asked than their number."""
@@ -74,3 +76,27 @@ def paths(tree: Any) -> list[tuple[Any, ...]]:
     """Return the path of keys and indices to each leaf."""
     found: list[tuple[Any, ...]] = _optree().tree_paths(tree)
     return found
+
+
+def flatten_with_none(tree: Any) -> tuple[list[Any], Any]:
+    """Return the leaves of a pytree, None among them, and its structure."""
+    if _is_leaf(tree):
+        return [tree], ONE
+    found, structure = _optree().tree_flatten(tree, none_is_leaf=True)
+    return found, structure
+
+
+def axes_of(what: str, prefix: Any, tree: Any) -> list[int | None]:
+    """Return an axis, or None, for each leaf of a tree, of which axes are given for a prefix."""
+    if _is_leaf(tree) and (prefix is None or type(prefix) is int):
+        return [prefix]
+    try:
+        found = _optree().tree_leaves(
+            _optree().tree_broadcast_prefix(prefix, tree, none_is_leaf=True), none_is_leaf=True
+        )
+    except ValueError as error:
+        raise ArgumentError(f"{what} does not fit what it is for: {error}") from error
+    for axis in found:
+        if axis is not None and (isinstance(axis, bool) or not isinstance(axis, int)):
+            raise ArgumentError(f"{what} has {axis!r}; each axis is an integer, or None")
+    return list(found)

@@ -1,0 +1,46 @@
+"""Levels: domains that stand on others, and calls that belong to a level above.
+
+A function of a namespace that is given an array of a domain above leaves the call to that domain.
+What is given an array of a domain below takes it for one that is the same for all of its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from agnograd._hooks.state import current_mode
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+
+# The domain of each type of arrays, and of Variables, that stands on another domain.
+derived: dict[type, Domain] = {}
+
+
+def highest(domain: Domain, values: Iterable[Any]) -> Domain:
+    """Return the highest domain among this one and those of values, also those in lists."""
+    for value in values:
+        if isinstance(value, tuple | list):
+            domain = highest(domain, value)
+        elif isinstance(value, slice):
+            domain = highest(domain, (value.start, value.stop, value.step))
+        else:
+            found = derived.get(type(value), domain)
+            if found.level > domain.level:
+                domain = found
+    return domain
+
+
+def above(domain: Domain, name: str, *values: Any) -> Callable[..., Any] | None:
+    """Return the function of this name in the highest domain of values, None if it is this one."""
+    found = highest(domain, values)
+    return None if found is domain else attrgetter(name)(found.namespace)
+
+
+def entered_above(domain: Domain, name: str) -> Callable[..., Any] | None:
+    """Return the function of this name at the level that is entered, None if none is above."""
+    mode = current_mode()
+    found = None if mode is None else mode.level
+    return None if found is None or found.level <= domain.level else attrgetter(name)(found.namespace)

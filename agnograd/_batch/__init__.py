@@ -1,0 +1,1 @@
+"""Many members of a computation at once: arrays with a hidden axis, and vmap."""

@@ -1,0 +1,309 @@
+"""Arrays of many members: an interpretation whose arrays have a hidden first axis."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Set
+from inspect import Parameter
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from agnograd._arrays.interpretation import Interpretation, Interpreted
+from agnograd._arrays.variable import Variable
+from agnograd._ops.batching import BatchingRule, batching_rule, in_full
+from agnograd._ops.op import Op
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd.errors import BatchingError, BatchingWarning
+
+
+class Members:
+    """One run of a function by ``vmap``: how many members there are, and whether it has ended."""
+
+    __slots__ = ("ended", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size, self.ended = size, False
+
+
+class Batched(Interpreted):
+    """An array of many members, which lie along the first axis of the payload.
+
+    Without a run, the payload is the same for all members, and has no such axis.
+    """
+
+    __slots__ = ()
+    run: Members | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one member."""
+        shape: tuple[int, ...] = self.payload.shape
+        return shape if self.run is None else shape[1:]
+
+    def __repr__(self) -> str:
+        many = "the same for all members" if self.run is None else f"{self.run.size} members"
+        return f"<array of shape {self.shape} and dtype {self.dtype}, {many}>"
+
+
+class Batches(Interpretation):
+    """A backend over another one whose arrays are of many members."""
+
+    array = Batched
+
+    def rule(self, op: Op) -> Callable[..., Any] | None:
+        """Return an op's batching rule as a function of arrays; None if its program is run."""
+        compute = batching_rule(op)
+        if op.chapter == "data_type" and op.name != "astype":
+            return self._facts(op)
+        if compute is None and op.forward is not None:
+            return None
+        if op.parameters == ("x",) and op.rules and compute is not None and op.batch is None:
+            return self._unary(op)
+        if op.parameters == ("x1", "x2") and op.batch in (None, "elementwise") and compute:
+            return self._binary(op, compute)
+        return self._bound(op, compute or _member_by_member(op))
+
+    def concrete(self, array: Any) -> Any:
+        if array.run is not None:
+            _check(array.run)
+            raise BatchingError(
+                "in vmap an array is many at once: no Python branch, loop or number can depend on "
+                "its values; use xp.where in place of `if`, and give what is the same for all "
+                "members as an argument with in_axes=None"
+            )
+        payload = super().concrete(array)
+        below = self.below.backend
+        return below.concrete(payload) if type(payload) is getattr(below, "array", None) else payload
+
+    # -- rules as functions of arrays --------------------------------------------------------------
+
+    def _unary(self, op: Op) -> Callable[..., Any]:
+        """Return an element-wise function: the payloads' own."""
+        array, function = self.array, attrgetter(op.name)
+        raw = function(self.below.raw)
+
+        def unary(x: Any, /) -> Any:
+            if type(x) is not array:
+                return array(function(self.functions(x))(x))
+            payload, run = x.payload, x.run
+            if run is not None and run.ended:
+                _check(run)
+            if isinstance(payload, Variable):
+                return array(function(self.below.namespace)(payload), run)
+            return array(raw(payload), run)
+
+        return unary
+
+    def _binary(self, op: Op, compute: BatchingRule) -> Callable[..., Any]:
+        """Return an element-wise function of two arrays; most often nothing has to be aligned."""
+        array, function = self.array, attrgetter(op.name)
+        raw, slow = function(self.below.raw), self._bound(op, compute)
+
+        def binary(x1: Any, x2: Any, /) -> Any:
+            one = type(x1) is array
+            if one and type(x2) is array:
+                run = x1.run
+                if run is x2.run:
+                    p1, p2 = x1.payload, x2.payload
+                    if run is None or len(p1.shape) == len(p2.shape):
+                        if run is not None and run.ended:
+                            _check(run)
+                        if isinstance(p1, Variable) or isinstance(p2, Variable):
+                            return array(function(self.below.namespace)(p1, p2), run)
+                        return array(raw(p1, p2), run)
+            elif is_python_scalar(x2 if one else x1):
+                x = x1 if one else x2
+                payload, run = self.payload(x), getattr(x, "run", None)
+                if run is not None and run.ended:
+                    _check(run)
+                computed = function(self.functions(payload))
+                return array(computed(payload, x2) if one else computed(x1, payload), run)
+            return slow(x1, x2)
+
+        return binary
+
+    def _bound(self, op: Op, compute: BatchingRule) -> Callable[..., Any]:
+        """Return a function that gives a rule the payloads, bound to the op's parameters."""
+        names, same = _Names.of(op), attrgetter(op.name)
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            bound = Bound(names, args, kwargs)
+            run, mapped, xp = self._unwrapped(op, bound.arguments)
+            if run is None:
+                out = same(xp)(*bound.args, **bound.kwargs)
+            else:
+                out = compute(xp, run.size, mapped, bound)  # type: ignore[arg-type]
+            return self.wrapped(out, run)
+
+        return function
+
+    def _facts(self, op: Op) -> Callable[..., Any]:
+        """Return a function that looks only at dtypes."""
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            payloads = [self.payload(each) for each in args]
+            return attrgetter(op.name)(self.functions(*payloads))(*payloads, **kwargs)
+
+        return function
+
+    def wrapped(self, out: Any, run: Members | None) -> Any:
+        """Return what is computed of payloads with every array in it as an array of members."""
+        if isinstance(out, tuple | list):
+            found = [self.wrapped(each, run) for each in out]
+            return type(out)(*found) if hasattr(out, "_fields") else type(out)(found)
+        if is_python_scalar(out) or out is None or not hasattr(out, "shape"):
+            return out
+        return self.array(out, run)
+
+    def _unwrapped(self, op: Op, given: dict[str, Any]) -> tuple[Members | None, Set[str], Any]:
+        """Replace arrays by payloads; return the run, the inputs that are mapped, functions."""
+        run: Members | None = None
+        mapped, payloads = set(), []
+        for name in (*op.arrays, "key") if "key" in given else op.arrays:
+            for each in _arrays_in(given.get(name)):
+                if type(each) is self.array:
+                    payloads.append(each.payload)
+                    if each.run is not None:
+                        run = _same(run, each.run)
+                        mapped.add(name)
+                else:
+                    payloads.append(each)
+        xp = self.functions(*payloads)
+        for name in op.arrays:
+            if name == op.sequence:
+                given[name] = [self._member(xp, each, run) for each in given.get(name, ())]
+            elif name in given:
+                given[name] = self.payload(given[name])
+        if "key" in given:
+            given["key"] = self._key(xp, given["key"], run if "key" in mapped else None)
+        return run, mapped, xp
+
+    def _member(self, xp: Any, value: Any, run: Members | None) -> Any:
+        """Return the payload of one of several arrays, mapped if any is."""
+        payload = self.payload(value)
+        if run is None or getattr(value, "run", None) is not None or is_python_scalar(value):
+            return payload
+        return in_full(xp, run.size, payload)
+
+    def _key(self, xp: Any, key: Any, run: Members | None) -> Any:
+        if isinstance(key, tuple):
+            return tuple([self._key(xp, part, run) for part in key])
+        if isinstance(key, slice):
+            bounds = key.start, key.stop, key.step
+            if any(type(bound) is self.array for bound in bounds):
+                return slice(*[b if b is None else b.__index__() for b in bounds])
+            return key
+        return self._member(xp, key, run) if hasattr(key, "shape") else key
+
+
+def _arrays_in(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple | list):
+        for each in value:
+            yield from _arrays_in(each)
+    elif value is not None and not isinstance(value, bool | int | float | complex | slice | str):
+        yield value
+
+
+def _check(run: Members) -> None:
+    """Raise if a run has ended, and so an array has left it."""
+    if run.ended:
+        raise BatchingError(
+            "an array of vmap is used after its function returned: it was kept somewhere, as in a "
+            "list or an attribute. Return it from the function; then it has the mapped axis"
+        )
+
+
+def _same(one: Members | None, other: Members) -> Members:
+    """Return the run that two arrays belong to; raise if there are two."""
+    _check(other)
+    if one is not None and one is not other:
+        raise BatchingError(
+            "an array of one vmap met an array of another one that is not around it: it was kept "
+            "somewhere, as in a list or an attribute. Return it from its function, or give it as "
+            "an argument"
+        )
+    return other
+
+
+# -- arguments, bound as signatures bind them, in a tenth of the time ------------------------------
+
+
+class _Names(NamedTuple):
+    """The parameters of an op: those by position, that of all other positions, the others."""
+
+    positional: tuple[str, ...]
+    rest: str | None
+    keywords: tuple[str, ...]
+
+    @classmethod
+    def of(cls, op: Op) -> _Names:
+        kinds = {each.name: each.kind for each in op.signature.parameters.values()}
+        rest = [name for name, kind in kinds.items() if kind is Parameter.VAR_POSITIONAL]
+        keywords = tuple(n for n, kind in kinds.items() if kind is Parameter.KEYWORD_ONLY)
+        positional = tuple(name for name in kinds if name not in (*keywords, *rest))
+        return cls(positional, rest[0] if rest else None, keywords)
+
+
+class Bound:
+    """Arguments by the names of parameters, as ``inspect.BoundArguments``."""
+
+    __slots__ = ("_names", "arguments")
+
+    def __init__(self, names: _Names, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._names = names
+        self.arguments = {**dict(zip(names.positional, args, strict=False)), **kwargs}
+        if names.rest is not None:
+            self.arguments[names.rest] = args[len(names.positional) :]
+
+    @property
+    def args(self) -> list[Any]:
+        """What is given by position."""
+        given, names = self.arguments, self._names
+        found = [given[name] for name in names.positional if name in given]
+        return found if names.rest is None else [*found, *given[names.rest]]
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """What is given by name."""
+        given = self.arguments
+        return {name: given[name] for name in self._names.keywords if name in given}
+
+
+# -- the last resort -------------------------------------------------------------------------------
+
+
+def _member_by_member(op: Op) -> BatchingRule:
+    """Return the rule of an op that has none: it is computed for one member after the other."""
+    function = attrgetter(op.name)
+
+    def compute(xp: Any, size: int, mapped: Set[str], bound: Any) -> Any:
+        warnings.warn(
+            f"AGNOGRAD: {op.name} has no batching rule, and is computed for one member of vmap "
+            "after the other. Its op set can declare one: batch=",
+            BatchingWarning,
+            stacklevel=2,
+        )
+        given, results = dict(bound.arguments), []
+        for index in range(max(size, 1)):
+            for name in mapped:
+                bound.arguments[name] = _taken(xp, given[name], index, size)
+            results.append(function(xp)(*bound.args, **bound.kwargs))
+        if isinstance(results[0], tuple | list):
+            columns = [_stacked(xp, column, size) for column in zip(*results, strict=True)]
+            kind = type(results[0])
+            return kind(*columns) if hasattr(results[0], "_fields") else kind(columns)
+        return _stacked(xp, results, size)
+
+    return compute
+
+
+def _taken(xp: Any, payload: Any, index: int, size: int) -> Any:
+    if isinstance(payload, tuple | list):
+        return [_taken(xp, each, index, size) for each in payload]
+    if size == 0:  # what shape results have, one that is made up says
+        return xp.zeros(payload.shape[1:], dtype=payload.dtype)
+    return payload[index, ...]
+
+
+def _stacked(xp: Any, members: Any, size: int) -> Any:
+    return xp.stack([xp.asarray(each) for each in members])[:size, ...]

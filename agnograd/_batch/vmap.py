@@ -1,0 +1,266 @@
+"""``vmap``: a function of one member, computed for many of them at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agnograd._arrays.domains import domain_named, domain_of, owner_of
+from agnograd._arrays.levels import highest
+from agnograd._arrays.variable import Variable
+from agnograd._batch.arrays import Batched, Batches, Members
+from agnograd._hooks.entering import entered, is_inside
+from agnograd._hooks.state import current_mode, set_mode
+from agnograd._ops.batching import in_full
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._plugins.backends import default_name
+from agnograd._util.checks import callable_in
+from agnograd._util.trees import axes_of, flatten_with_none, unflatten
+from agnograd.errors import ArgumentError, BatchingError
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+
+Axes = Any
+
+
+def vmap(
+    f: Callable[..., Any],
+    in_axes: Axes = 0,
+    out_axes: Axes = 0,
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """Return a function that computes ``f`` for all members of arrays at once.
+
+    ``f`` is written for one member. Every op that it calls is computed for all members in one call
+    of the array library, by the op's batching rule. It composes with all other transformations:
+    ``ag.vmap(ag.grad(f))`` gives a gradient for each member.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays, or of pytrees of them, that returns arrays. It gets Variables, each of
+        which is one member of an argument. What it closes over is the same for all members, and
+        keeps its gradient.
+    in_axes : int, None or pytree
+        For each positional argument, the axis along which its members lie, or None if the argument
+        is the same for all members. An integer stands for all arguments; a tuple has one entry for
+        each. An entry may be a pytree that is a prefix of its argument's.
+    out_axes : int, None or pytree
+        Where the axis of the members is to be in the results: as ``in_axes``, a prefix of what
+        ``f`` returns. None returns a result once that is the same for all members.
+    chunk_size : int, optional
+        The most members that are computed at once; the results of all parts are put together. By
+        default it is all of them.
+
+    Returns
+    -------
+    callable
+        Takes what ``f`` takes, with the axes of members, and returns what ``f`` returns, with
+        theirs. Keyword arguments are the same for all members. If you pass raw arrays, you get raw
+        arrays. If an array is a Variable, or if what ``f`` closes over is tracked, you get
+        Variables, which are connected.
+
+    Raises
+    ------
+    ArgumentError
+        If ``f`` is not a function, if an axis does not exist, or if arrays have different numbers
+        of members.
+    BatchingError
+        If the function needs the value of one member, as ``if x > 0`` does, or if the shape of a
+        result would depend on such values.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> xp = ag.namespace("numpy")
+    >>> x = xp.asarray([[1.0, 2.0], [3.0, 4.0]]).data
+    >>> ag.vmap(xp.sum)(x).tolist()
+    [3.0, 7.0]
+    >>> ag.vmap(ag.grad(lambda x: xp.sum(x * x)))(x).tolist()
+    [[2.0, 4.0], [6.0, 8.0]]
+    """
+    callable_in("ag.vmap", f, "ag.vmap(lambda x: xp.sum(x)), say")
+    if chunk_size is not None and (type(chunk_size) is not int or chunk_size < 1):
+        raise ArgumentError(f"ag.vmap: chunk_size is {chunk_size!r}; it must be a positive integer")
+
+    @functools.wraps(f)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        given = _Given(args, in_axes)
+        size = given.size
+        if chunk_size is None or size <= chunk_size:
+            return given.run(f, kwargs, out_axes, 0, size)
+        parts = [
+            given.run(f, kwargs, out_axes, start, min(start + chunk_size, size))
+            for start in range(0, size, chunk_size)
+        ]
+        return _joined(parts, out_axes)
+
+    return mapped
+
+
+class _Given:
+    """The arguments of a call: their arrays, and the axis of the members of each."""
+
+    def __init__(self, args: tuple[Any, ...], in_axes: Axes) -> None:
+        self.leaves, self.tree = flatten_with_none(args)
+        if isinstance(in_axes, list):
+            in_axes = tuple(in_axes)
+        prefix = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+        self.axes = axes_of("ag.vmap: in_axes", prefix, args)
+        sizes: dict[int, int] = {}  # by the places of arguments, for an error
+        for place, (leaf, axis) in enumerate(zip(self.leaves, self.axes, strict=True)):
+            if axis is None:
+                continue
+            shape = getattr(leaf, "shape", None)
+            if shape is None:
+                raise ArgumentError(
+                    f"ag.vmap: {leaf!r} has no axis {axis}: it is no array. Give in_axes=None for "
+                    "what is the same for all members"
+                )
+            rank = len(shape)
+            if not -rank <= axis < rank:
+                raise ArgumentError(
+                    f"ag.vmap: in_axes names axis {axis} of an array of shape {tuple(shape)}; give "
+                    "in_axes=None for what is the same for all members"
+                )
+            self.axes[place] = axis % rank
+            sizes[place] = shape[axis]
+        if not sizes:
+            raise ArgumentError(
+                "ag.vmap: no argument has members: give an axis in in_axes, and pass what is "
+                "mapped by position"
+            )
+        if len({*sizes.values()}) > 1:
+            found = ", ".join(
+                f"{sizes[place]} of shape {tuple(self.leaves[place].shape)} along axis "
+                f"{self.axes[place]}"
+                for place in sizes
+            )
+            raise ArgumentError(f"ag.vmap: arrays have different numbers of members: {found}")
+        self.size = next(iter(sizes.values()))
+        self.below = _below(self.leaves)
+        self.domain: Domain = Batches.domain(self.below)
+        self._array: type[Batched] = self.domain.backend.array_types()[0]
+
+    def run(self, f: Any, kwargs: Any, out_axes: Axes, start: int, stop: int) -> Any:
+        """Call the function for some of the members; return its results with their axes."""
+        members = Members(stop - start)
+        lifted = [
+            self._lifted(leaf, axis, members, start, stop)
+            for leaf, axis in zip(self.leaves, self.axes, strict=True)
+        ]
+        outer = current_mode()
+        try:
+            with entered(inside=True, level=self.domain):
+                result = f(*unflatten(self.tree, lifted), **kwargs)
+            return self._out(result, out_axes, members)
+        finally:
+            members.ended = True
+            set_mode(outer)  # an interrupt may have kept the block from restoring it
+
+    def _lifted(self, leaf: Any, axis: int | None, run: Members, start: int, stop: int) -> Any:
+        if axis is None:
+            known = isinstance(leaf, Variable) or is_python_scalar(leaf) or owner_of(leaf) is None
+            return leaf if known else domain_of(leaf).Variable._make(leaf, None)
+        payload = self._payload(leaf)
+        xp = self.below.namespace if isinstance(payload, Variable) else self.below.raw
+        if axis:
+            payload = xp.moveaxis(payload, axis, 0)
+        if stop - start < self.size:
+            payload = payload[start:stop, ...]
+        return self.domain.Variable._make(self._array(payload, run), None)
+
+    def _payload(self, leaf: Any) -> Any:
+        """Return an argument as functions of the domain below take it."""
+        if not isinstance(leaf, Variable):
+            return self.below.to_raw(leaf)
+        if leaf._node is None:
+            return self.below.to_raw(leaf.data)
+        return leaf
+
+    def _out(self, result: Any, out_axes: Axes, run: Members) -> Any:
+        found, tree = flatten_with_none(result)
+        axes = axes_of("ag.vmap: out_axes", out_axes, result)
+        inside = is_inside() or any(isinstance(leaf, Variable) for leaf in self.leaves)
+        given = {id(getattr(leaf, "_raw", leaf)) for leaf in self.leaves}
+        out = []
+        for leaf, axis in zip(found, axes, strict=True):
+            if leaf is None:
+                out.append(None)
+                continue
+            value = self._left(leaf, axis, run)
+            if isinstance(value, Variable):
+                keeps = inside or value._node is not None
+                out.append(value if keeps else value.data)
+            else:
+                if id(value) in given:  # a member as it was given: nothing else may share memory
+                    value = self.below.copy(value)
+                out.append(self.below.Variable._make(value, None) if inside else value)
+        return unflatten(tree, out)
+
+    def _left(self, leaf: Any, axis: int | None, run: Members) -> Any:
+        """Return a result with an axis for the members, in the domain below."""
+        domain = self.domain
+        array = leaf._raw if isinstance(leaf, domain.Variable) else leaf
+        if not isinstance(array, Batched):
+            array = domain.backend.lift(leaf)
+            if array is NotImplemented:
+                if not (is_python_scalar(leaf) or isinstance(leaf, list | tuple)):
+                    raise BatchingError(
+                        f"ag.vmap: the function returned an object of type {type(leaf).__name__}; "
+                        "it must return arrays, or pytrees of them"
+                    )
+                array = domain.library.asarray(leaf)
+        payload = array.payload
+        xp = self.below.namespace if isinstance(payload, Variable) else self.below.raw
+        if isinstance(payload, Variable) and payload._domain is not self.below:
+            payload = xp.asarray(payload)
+        if array.run is None:
+            if axis is None:
+                return payload
+            payload = in_full(xp, run.size, payload)
+        elif axis is None:
+            raise ArgumentError(
+                "ag.vmap: out_axes is None for a result that differs between members: give the "
+                "axis where they are to be"
+            )
+        rank = len(payload.shape)
+        if not -rank <= axis < rank:
+            raise ArgumentError(
+                f"ag.vmap: out_axes names axis {axis} of a result of {rank} axes, its members' "
+                "included"
+            )
+        return payload if axis % rank == 0 else xp.moveaxis(payload, 0, axis % rank)
+
+
+def _below(leaves: Sequence[Any]) -> Domain:
+    """Return what the arrays are computed with: the highest domain of theirs, or that entered."""
+    mode, found = current_mode(), None
+    if mode is not None and mode.level is not None:
+        found = mode.level
+    for leaf in leaves:
+        domain = None if is_python_scalar(leaf) else owner_of(leaf)
+        if domain is not None and (found is None or domain.level > found.level):
+            found = domain
+    return domain_named(default_name()) if found is None else highest(found, leaves)
+
+
+def _joined(parts: Sequence[Any], out_axes: Axes) -> Any:
+    """Return the results of all parts of the members, each along its axis."""
+    columns, tree = [], None
+    for part in parts:
+        found, tree = flatten_with_none(part)
+        columns.append(found)
+    axes = axes_of("ag.vmap: out_axes", out_axes, parts[0])
+    joined = []
+    for axis, *each in zip(axes, *columns, strict=True):
+        if axis is None or each[0] is None:
+            joined.append(each[0])
+            continue
+        domain = domain_of(each[0])
+        xp = domain.namespace if isinstance(each[0], Variable) else domain.raw
+        joined.append(xp.concat(each, axis=axis))
+    return unflatten(tree, joined)
