@@ -5,6 +5,7 @@ import operator
 from typing import Any
 
 from agnograd.extend import OpSet, device_of, is_basic, is_mask, sum_to, without_newaxis
+from agnograd.rules import keys
 from agnograd.rules.statistical import sum_dtype
 
 __all__ = ["ops"]
@@ -210,6 +211,7 @@ ops.linear(
     strides=_of_part,
     masks=_leaves_out,
     reads=True,
+    batch=keys.read,
 )
 ops.linear(
     "__setitem__(x, key, value, /)",
@@ -219,11 +221,13 @@ ops.linear(
     overwrite=_zero,
     masks=_leaves_out,
     casts=True,  # to the dtype of x
+    batch=keys.write,
 )
 ops.linear(
     "scatter_add(values, key, /, *, shape)",
     values=lambda g, key, values_shape, xp: _selected(g, key, values_shape, xp),
     forward=_scatter_add,
+    batch=keys.add,
 )
 ops.linear(
     "take(x, indices, /, *, axis=None)",

@@ -1,0 +1,214 @@
+"""Reading and writing at keys for many members at once: batching rules.
+
+If any array in a key is mapped, all of them are. Then the members' own numbers are one more array
+of the key, the first one.
+"""
+
+import math
+from collections.abc import Set
+from typing import Any, NamedTuple
+
+from agnograd.errors import BatchingError
+from agnograd.extend import device_of, is_mask
+
+Shape = tuple[int, ...]
+
+
+def read(xp: Any, size: int, mapped: Set[str], x: Any, key: Any) -> Any:
+    """Return ``x[key]`` of each member."""
+    shape = x.shape[1:] if "x" in mapped else x.shape
+    if (mask := _mask(xp, key)) is not None:
+        _refuse_mapped(mapped)
+        return _rows_first(xp, xp.__getitem__(_masked_first(xp, x, mask), mask), 1)
+    place = Place.of(xp, key, shape, "key" in mapped)
+    if "x" not in mapped:  # the members read one array
+        return place.members_first(xp, xp.__getitem__(x, place.parts))
+    return place.read(xp, size, x)
+
+
+def write(xp: Any, size: int, mapped: Set[str], x: Any, key: Any, value: Any) -> Any:
+    """Return each member of ``x`` with ``value`` at ``key``."""
+    if "x" not in mapped:
+        x = xp.broadcast_to(xp.expand_dims(x, axis=0), (size, *x.shape))
+    if (mask := _mask(xp, key)) is not None:
+        return _write_mask(xp, size, mapped, x, mask, value)
+    place = Place.of(xp, key, x.shape[1:], "key" in mapped)
+    below = place.below(xp, size, x.shape)
+    return xp.__setitem__(x, below, place.value(xp, value, "value" in mapped))
+
+
+def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shape) -> Any:
+    """Return zeros of ``shape`` for each member with ``values`` added at ``key``."""
+    if "values" not in mapped:
+        values = xp.broadcast_to(xp.expand_dims(values, axis=0), (size, *values.shape))
+    if (mask := _mask(xp, key)) is not None:
+        _refuse_mapped(mapped)
+        rest = shape[mask.ndim :]
+        into = (*mask.shape, size, *rest)
+        found = xp.scatter_add(xp.moveaxis(values, 0, 1), mask, shape=into)
+        return _rows_first(xp, found, mask.ndim)
+    place = Place.of(xp, key, shape, "key" in mapped)
+    whole = (size, *shape)
+    below = place.below(xp, size, whole)
+    return xp.scatter_add(place.value(xp, values, True), below, shape=whole)
+
+
+# -- masks -----------------------------------------------------------------------------------------
+
+
+def _mask(xp: Any, key: Any) -> Any:
+    """Return the mask that a key is, or None."""
+    only = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+    if isinstance(key, tuple) and len(key) != 1:
+        if any(hasattr(part, "dtype") and is_mask(part, xp) for part in key):
+            raise BatchingError(
+                "in vmap a mask has to be the whole key: use xp.where, or integer indices"
+            )
+        return None
+    return only if hasattr(only, "dtype") and is_mask(only, xp) else None
+
+
+def _refuse_mapped(mapped: Set[str]) -> None:
+    if "key" in mapped:
+        raise BatchingError(
+            "in vmap a mask that differs between members selects another number of elements for "
+            "each: use xp.where(mask, x, 0), say, in place of x[mask]"
+        )
+
+
+def _masked_first(xp: Any, x: Any, mask: Any) -> Any:
+    return xp.moveaxis(x, 0, mask.ndim)
+
+
+def _rows_first(xp: Any, out: Any, axis: int) -> Any:
+    return xp.moveaxis(out, axis, 0)
+
+
+def _write_mask(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: Any) -> Any:
+    """Write at a mask: one that differs between members takes one value for all places."""
+    if "key" not in mapped:
+        values = value
+        if "value" in mapped and value.ndim > 1:  # the selected elements are the first axis
+            selected = x.ndim - mask.ndim
+            ones = (1,) * max(selected - (value.ndim - 1), 0)
+            values = xp.moveaxis(xp.reshape(value, (size, *ones, *value.shape[1:])), 0, 1)
+        elif "value" not in mapped and getattr(value, "ndim", 0) > 1:
+            values = xp.expand_dims(value, axis=-value.ndim)
+        written = xp.__setitem__(_masked_first(xp, x, mask), mask, values)
+        return _rows_first(xp, written, mask.ndim)
+    rest = x.ndim - mask.ndim
+    shape = getattr(value, "shape", ())[1 if "value" in mapped else 0 :]
+    if math.prod(shape) != 1:
+        _refuse_mapped(mapped)
+    if hasattr(value, "shape"):
+        kept = (size,) if "value" in mapped else (1,)
+        value = xp.astype(xp.reshape(value, (*kept, *(1,) * (x.ndim - 1))), x.dtype)
+    return xp.where(xp.reshape(mask, (*mask.shape, *(1,) * rest)), value, x)
+
+
+# -- integers, slices and arrays of integers -------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """Where a key of one member points, and what is selected there.
+
+    ``parts`` has one entry for each axis (and None for new ones). ``rank`` is the number of axes of
+    its arrays, None without arrays; ``at`` is where these stand among the result's. ``shape`` is
+    what a member's result has.
+    """
+
+    parts: tuple[Any, ...]
+    rank: int | None
+    at: int
+    mapped: bool
+    lengths: Shape  # of the array's axes
+    kept: int  # the number of the result's axes that are not of arrays
+
+    @classmethod
+    def of(cls, xp: Any, key: Any, lengths: Shape, mapped: bool) -> "Place":
+        """Return the place that a key points to in a member with axes of these lengths."""
+        parts = _whole(key, len(lengths))
+        arrays = [i for i, part in enumerate(parts) if hasattr(part, "shape")]
+        kept = sum(part is None or isinstance(part, slice) for part in parts)
+        if not arrays:
+            return cls(parts, None, 0, mapped, lengths, kept)
+        rank = max(len(parts[i].shape) for i in arrays) - mapped
+        if mapped:
+            parts = tuple(
+                _ranked(xp, part, rank) if i in arrays else part for i, part in enumerate(parts)
+            )
+        # As NumPy has it: integers count as arrays where there are any, and the axes of arrays that
+        # are not beside each other come first.
+        taken = [i for i, part in enumerate(parts) if not (part is None or isinstance(part, slice))]
+        beside = taken == [*range(taken[0], taken[-1] + 1)]
+        at = sum(1 for part in parts[: taken[0]]) if beside else 0
+        return cls(parts, rank, at, mapped, lengths, kept)
+
+    @property
+    def whole(self) -> bool:
+        """Whether each axis has an integer or an array: the standard has arrays only so."""
+        return not any(part is None or isinstance(part, slice) for part in self.parts)
+
+    def members_first(self, xp: Any, out: Any) -> Any:
+        """Return what a mapped key selects of one array, with the members first."""
+        return xp.moveaxis(out, self.at, 0) if self.at else out
+
+    def below(self, xp: Any, size: int, shape: Shape) -> tuple[Any, ...]:
+        """Return the key of all members."""
+        if self.rank is None or not (self.mapped or self.whole):
+            return (slice(None), *self.parts)
+        device = next(device_of(part) for part in self.parts if hasattr(part, "shape"))
+        rows = xp.reshape(xp.arange(size, device=device), (size, *(1,) * self.rank))
+        return (rows, *self.parts)
+
+    def read(self, xp: Any, size: int, x: Any) -> Any:
+        """Return what each member of ``x`` has there."""
+        out = xp.__getitem__(x, self.below(xp, size, x.shape))
+        for source, destination in self._moves():
+            out = xp.moveaxis(out, source, destination)
+        return out
+
+    def value(self, xp: Any, value: Any, mapped: bool) -> Any:
+        """Return what is to be written there, or added, as the key of all members takes it."""
+        if not hasattr(value, "shape"):
+            return value
+        rank = self.kept + (self.rank or 0)
+        shape = value.shape[1:] if mapped else value.shape
+        extra = max(len(shape) - rank, 0)  # leading axes of length one, which NumPy allows
+        lead = (value.shape[0],) if mapped else ()
+        moves = self._moves()
+        if not (mapped or moves):
+            return xp.reshape(value, shape[extra:]) if extra else value
+        ones = (1,) * max(rank - len(shape), 0)
+        value = xp.reshape(value, (*(lead or (1,)), *ones, *shape[extra:]))
+        for source, destination in reversed(moves):
+            value = xp.moveaxis(value, destination, source)
+        return value
+
+    def _moves(self) -> list[tuple[Any, Any]]:
+        """Return how the axes move that the key of all members selects: from where, to where."""
+        if self.rank is None:
+            return []
+        if self.mapped or self.whole:  # the axes of arrays follow the members
+            if self.at == 0 or self.rank == 0:
+                return []
+            sources = tuple(range(1, 1 + self.rank))
+            return [(sources, tuple(range(1 + self.at, 1 + self.at + self.rank)))]
+        taken = [i for i, p in enumerate(self.parts) if not (p is None or isinstance(p, slice))]
+        beside = taken == [*range(taken[0], taken[-1] + 1)]
+        return [] if beside else [(self.rank, 0)]  # the axes of arrays come before the members
+
+
+def _whole(key: Any, rank: int) -> tuple[Any, ...]:
+    """Return a key with a part for each axis."""
+    parts = key if isinstance(key, tuple) else (key,)
+    used = sum(part is not None and part is not ... for part in parts)
+    dots = [i for i, part in enumerate(parts) if part is ...]
+    at = dots[0] if dots else len(parts)
+    return (*parts[:at], *(slice(None),) * (rank - used), *parts[at + 1 :])
+
+
+def _ranked(xp: Any, part: Any, rank: int) -> Any:
+    """Return a mapped array of a key whose members have so many axes."""
+    size, *shape = part.shape
+    return xp.reshape(part, (size, *(1,) * (rank - len(shape)), *shape))
