@@ -134,11 +134,11 @@ class Interpretation(Backend):
     below : domain
         What it stands on: ``below.raw`` has its functions on raw arrays, ``below.namespace`` those
         on Variables.
-    array : type
+    array_class : type
         The class of its arrays, derived from ``Interpreted``.
     """
 
-    array: type[Interpreted] = Interpreted
+    array_class: type[Interpreted] = Interpreted
     modules = ()
 
     def __init__(self, below: Domain) -> None:
@@ -147,7 +147,7 @@ class Interpretation(Backend):
         self.name = f"{type(self).__name__.lower()}({below.backend.name})"
         self.capabilities: Capabilities = below.backend.capabilities._replace(immutable=True)
         body = {"__slots__": (), "_backend": self, "__module__": "agnograd"}
-        self.array = type(self.array.__name__, (self.array,), body)
+        self.array_class = type(self.array_class.__name__, (self.array_class,), body)
         self._module = _Functions(self, "")
         self._add_operators()
 
@@ -160,8 +160,8 @@ class Interpretation(Backend):
                 backend = cls(below)
                 add_backend(backend)
                 domain = domain_named(name)
-                owners[backend.array] = domain
-                for kind in (backend.array, domain.Variable, domain.View):
+                owners[backend.array_class] = domain
+                for kind in (backend.array_class, domain.Variable, domain.View):
                     derived[kind] = domain
         return built[name]
 
@@ -184,24 +184,24 @@ class Interpretation(Backend):
 
     def lift(self, value: Any) -> Any:
         """Return an array, or a Variable, from below as an array of this backend."""
-        if type(value) is self.array:
+        if type(value) is self.array_class:
             return value
         if isinstance(value, Variable):
             if value._domain.level > self.below.level:
                 return NotImplemented
             tracked = value._node is not None
-            return self.array(value if tracked else value._raw)
+            return self.array_class(value if tracked else value._raw)
         domain: Domain | None = owners.get(type(value))
         if domain is None and isinstance(value, _root(self.below).array_types):
             domain = _root(self.below)
             value = domain.backend.array(value)
         if domain is None or domain.level > self.below.level:
             return NotImplemented
-        return self.array(value)
+        return self.array_class(value)
 
     def payload(self, value: Any) -> Any:
         """Return the payload of an array, and anything else from below as it is."""
-        return value.payload if type(value) is self.array else value
+        return value.payload if type(value) is self.array_class else value
 
     def functions(self, *payloads: Any) -> Any:
         """Return the namespace below that computes with payloads: one of Variables if any is."""
@@ -221,7 +221,7 @@ class Interpretation(Backend):
         return self._module
 
     def array_types(self) -> tuple[type, ...]:
-        return (self.array,)
+        return (self.array_class,)
 
     def dtype(self, name: str) -> Any:
         return self.below.dtype_or_none(name)
@@ -265,9 +265,9 @@ class Interpretation(Backend):
             return method
 
         for short, name in (UNARY | COMPARISONS | BINARY | {"getitem": "__getitem__"}).items():
-            setattr(self.array, f"__{short}__", deferred(name))
+            setattr(self.array_class, f"__{short}__", deferred(name))
             if short in BINARY:
-                setattr(self.array, f"__r{short}__", deferred(name, reflected=True))
+                setattr(self.array_class, f"__r{short}__", deferred(name, reflected=True))
 
 
 def _root(domain: Domain) -> Domain:
@@ -292,7 +292,9 @@ class _Functions(ModuleType):
             return _Functions(backend, full)
         if full == "asarray":
             return partial(_asarray, backend)
-        if below is not None and (not callable(below) or isinstance(below, type) or name[:2] == "__"):
+        if below is not None and (
+            not callable(below) or isinstance(below, type) or name[:2] == "__"
+        ):
             return below
         domain = built.get(backend.name)
         found = None if domain is None else within(domain.raw, full)
@@ -315,7 +317,7 @@ def _asarray(
     copy: bool | None = None,
 ) -> Any:
     """Return an array of the interpretation: its arrays never change, and need no copy."""
-    if type(obj) is not backend.array:
+    if type(obj) is not backend.array_class:
         raw = obj.data if isinstance(obj, Variable) else obj
         if is_python_scalar(raw) or isinstance(raw, list | tuple) or backend.below.level == 0:
             raw = backend.below.library.asarray(raw, dtype=dtype, device=device, copy=copy)

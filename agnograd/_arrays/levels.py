@@ -43,4 +43,6 @@ def entered_above(domain: Domain, name: str) -> Callable[..., Any] | None:
     """Return the function of this name at the level that is entered, None if none is above."""
     mode = current_mode()
     found = None if mode is None else mode.level
-    return None if found is None or found.level <= domain.level else attrgetter(name)(found.namespace)
+    return (
+        None if found is None or found.level <= domain.level else attrgetter(name)(found.namespace)
+    )

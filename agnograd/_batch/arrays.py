@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Set
+from contextlib import nullcontext
 from inspect import Parameter
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.interpretation import Interpretation, Interpreted
 from agnograd._arrays.variable import Variable
+from agnograd._hooks.entering import entered
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd.errors import BatchingError, BatchingWarning
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+
+_HERE = nullcontext()
 
 
 class Members:
@@ -48,7 +55,11 @@ class Batched(Interpreted):
 class Batches(Interpretation):
     """A backend over another one whose arrays are of many members."""
 
-    array = Batched
+    array_class = Batched
+
+    def __init__(self, below: Domain) -> None:
+        super().__init__(below)
+        self._below = entered(level=below if below.level else None)
 
     def rule(self, op: Op) -> Callable[..., Any] | None:
         """Return an op's batching rule as a function of arrays; None if its program is run."""
@@ -73,13 +84,17 @@ class Batches(Interpretation):
             )
         payload = super().concrete(array)
         below = self.below.backend
-        return below.concrete(payload) if type(payload) is getattr(below, "array", None) else payload
+        return (
+            below.concrete(payload)
+            if type(payload) is getattr(below, "array_class", None)
+            else payload
+        )
 
     # -- rules as functions of arrays --------------------------------------------------------------
 
     def _unary(self, op: Op) -> Callable[..., Any]:
         """Return an element-wise function: the payloads' own."""
-        array, function = self.array, attrgetter(op.name)
+        array, function = self.array_class, attrgetter(op.name)
         raw = function(self.below.raw)
 
         def unary(x: Any, /) -> Any:
@@ -96,7 +111,7 @@ class Batches(Interpretation):
 
     def _binary(self, op: Op, compute: BatchingRule) -> Callable[..., Any]:
         """Return an element-wise function of two arrays; most often nothing has to be aligned."""
-        array, function = self.array, attrgetter(op.name)
+        array, function = self.array_class, attrgetter(op.name)
         raw, slow = function(self.below.raw), self._bound(op, compute)
 
         def binary(x1: Any, x2: Any, /) -> Any:
@@ -129,10 +144,12 @@ class Batches(Interpretation):
         def function(*args: Any, **kwargs: Any) -> Any:
             bound = Bound(names, args, kwargs)
             run, mapped, xp = self._unwrapped(op, bound.arguments)
-            if run is None:
-                out = same(xp)(*bound.args, **bound.kwargs)
-            else:
-                out = compute(xp, run.size, mapped, bound)  # type: ignore[arg-type]
+            # What is recorded is recorded below, and what rules make there is of that level.
+            with self._below if xp is self.below.namespace else _HERE:
+                if run is None:
+                    out = same(xp)(*bound.args, **bound.kwargs)
+                else:
+                    out = compute(xp, run.size, mapped, bound)  # type: ignore[arg-type]
             return self.wrapped(out, run)
 
         return function
@@ -153,7 +170,7 @@ class Batches(Interpretation):
             return type(out)(*found) if hasattr(out, "_fields") else type(out)(found)
         if is_python_scalar(out) or out is None or not hasattr(out, "shape"):
             return out
-        return self.array(out, run)
+        return self.array_class(out, run)
 
     def _unwrapped(self, op: Op, given: dict[str, Any]) -> tuple[Members | None, Set[str], Any]:
         """Replace arrays by payloads; return the run, the inputs that are mapped, functions."""
@@ -161,7 +178,7 @@ class Batches(Interpretation):
         mapped, payloads = set(), []
         for name in (*op.arrays, "key") if "key" in given else op.arrays:
             for each in _arrays_in(given.get(name)):
-                if type(each) is self.array:
+                if type(each) is self.array_class:
                     payloads.append(each.payload)
                     if each.run is not None:
                         run = _same(run, each.run)
@@ -190,7 +207,7 @@ class Batches(Interpretation):
             return tuple([self._key(xp, part, run) for part in key])
         if isinstance(key, slice):
             bounds = key.start, key.stop, key.step
-            if any(type(bound) is self.array for bound in bounds):
+            if any(type(bound) is self.array_class for bound in bounds):
                 return slice(*[b if b is None else b.__index__() for b in bounds])
             return key
         return self._member(xp, key, run) if hasattr(key, "shape") else key

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import ExitStack
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agnograd._graph.nodes import RANK
 from agnograd._hooks.state import Kept, Mode, Recorder, current_mode, set_mode
@@ -32,7 +32,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         kept: Kept | None = None,
         tape: Recorder | None = None,
         inside: bool = False,
-        level: Domain | None = None,
+        level: Domain | None | Literal[False] = False,
     ) -> None:
         self._domain = level
         self._recording = recording
@@ -65,7 +65,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
             self._tape or around.tape,
             self._inside or around.inside,
             self,
-            self._domain or around.level,
+            around.level if self._domain is False else self._domain,
         )
 
     def __exit__(self, *error: Any) -> None:

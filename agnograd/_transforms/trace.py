@@ -328,8 +328,10 @@ def _owned(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = N
 
 def _differentiated(leaf: Any, position: int) -> Variable:
     """Return a Variable of its own for an input: its gradient is only that of this place."""
-    kind = type(leaf)
+    kind, mode = type(leaf), current_mode()
     domain = owners.get(kind) or domain_of(leaf)
+    if mode is not None and mode.level is not None and domain.level < mode.level.level:
+        domain, leaf = mode.level, mode.level.Variable._make(mode.level.backend.lift(leaf), None)
     if kind in domain.ready_types:  # most often
         data = leaf
     else:
