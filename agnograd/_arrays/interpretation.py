@@ -73,6 +73,11 @@ class Interpreted:
         return self._backend.below.device(getattr(self.payload, "_raw", self.payload))
 
     @property
+    def _node(self) -> Any:
+        """The node that made the payload, if a gradient is recorded there."""
+        return getattr(self.payload, "_node", None)
+
+    @property
     def mT(self) -> Any:  # noqa: N802 - the standard's name
         """The array with its last two axes exchanged."""
         return self._backend.function("matrix_transpose")(self)
@@ -231,6 +236,12 @@ class Interpretation(Backend):
 
     def own(self, array: Any) -> Any:
         return array
+
+    def mark(self) -> Any:
+        return self.below.mark()
+
+    def synchronize(self, array: Any) -> None:
+        self.below.backend.synchronize(self.payload(array))
 
     def quiet(self) -> Any:
         return self.below.backend.quiet()
