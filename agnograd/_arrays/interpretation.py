@@ -278,8 +278,8 @@ class Interpretation(Backend):
     def mark(self) -> Any:
         return self.below.mark()
 
-    def synchronize(self, array: Any) -> None:
-        self.below.backend.synchronize(self.payload(array))
+    def synchronize(self, array: Any = None) -> None:
+        self.below.backend.synchronize(raw_gradient(array))
 
     def quiet(self) -> Any:
         return self.below.backend.quiet()

@@ -84,7 +84,7 @@ class Batches(Interpretation):
                 "members as an argument with in_axes=None"
             )
         payload = super().concrete(array)
-        below = self.below.backend
+        below: Any = self.below.backend
         return (
             below.concrete(payload)
             if type(payload) is getattr(below, "array_class", None)
