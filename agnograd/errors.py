@@ -4,6 +4,7 @@ __all__ = [
     "AgnogradError",
     "ArgumentError",
     "ArgumentIndexError",
+    "BatchingError",
     "FreedGraphError",
     "GradientError",
     "LostGradientError",
@@ -36,6 +37,14 @@ class ArgumentError(AgnogradError, TypeError, ValueError):
 
 class ArgumentIndexError(ArgumentError, IndexError):
     """``argnums`` names an argument that was not given by position."""
+
+
+class BatchingError(AgnogradError, TypeError):
+    """A value that differs between the members of a batch was used as if it were one value.
+
+    The shape of an array, the way that a branch takes or the number of steps of a loop would be
+    another one for each member. The message says what to use instead.
+    """
 
 
 class FreedGraphError(AgnogradError, RuntimeError):
