@@ -138,7 +138,7 @@ def _taken_as_before(view: View) -> Variable:
         recording=view._recorded,
         hooks=False,
         kept=lambda *nodes: nodes,
-        tape=lambda node: True,
+        tape=lambda node, *_: node,
     )
 
 

@@ -22,6 +22,7 @@ from agnograd._codegen.backward import Manner, backward_source, multiplies, step
 from agnograd._codegen.forward import Form, arguments, forward_source, indented
 from agnograd._codegen.inline import written_out
 from agnograd._codegen.products import guarded, lean
+from agnograd._codegen.tangents import Along
 from agnograd._engine.pending import Products, Shared
 from agnograd._graph.calls import Call, Plan
 from agnograd._graph.nodes import FIRST, UNWATCHED, Leaf, Node, ranks
@@ -81,6 +82,7 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
             "_blank": domain.blank,
             "_complex": domain.complex_dtypes,
             "_count": domain.count,
+            "_along": Along(op),
             "_domain": domain,
             "_float64": domain.dtype_or_none("float64"),
             "_guarded": partial(guarded, domain),

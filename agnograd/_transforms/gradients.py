@@ -6,11 +6,11 @@ import functools
 from typing import Any
 
 from agnograd._arrays.variable import Variable
-from agnograd._engine.ends import seed_of
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
+from agnograd._transforms.duals import run_with_tangents
 from agnograd._transforms.jacobian import jacobian
-from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, as_outputs, outputs_of
+from agnograd._transforms.trace import ArgNums, Function, Trace, as_outputs, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
 from agnograd._util.trees import flatten, map_leaves, unflatten
 from agnograd.errors import GradientError, NoGradientError
@@ -175,6 +175,9 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
 def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     """Return the value of ``f`` at ``args``, and its derivative along ``tangents``.
 
+    A tangent goes along with each value, and no graph is kept. If ``f`` itself runs a backward pass
+    through values that depend on ``args``, it is called a second time, and all of it is recorded.
+
     Parameters
     ----------
     f : callable
@@ -208,11 +211,10 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     """
     callable_in("ag.jvp", f, "ag.jvp(f, x, tangent), or ag.jvp(f, (x, y), (tangent, other))")
     args, tangents = tuple_in("ag.jvp", args, tangents, "tangents")
-    trace = Trace(f, args, {}, tuple(range(len(args))), True, tangents)
     leaves = _leaves_like(tangents, flatten(args)[1], "tangents", "arguments")
-    given = [seed_of(x, leaf, "a tangent") for x, leaf in zip(trace.inputs, leaves, strict=True)]
+    trace, push = run_with_tangents(f, args, leaves)
     outputs, tree = outputs_of(trace.result, "ag.jvp")
-    return trace.out(trace.result), unflatten(tree, Pushforward(trace, outputs)(given))
+    return trace.out(trace.result), unflatten(tree, push(outputs))
 
 
 def hessian(f: Function, argnums: ArgNums = 0) -> Function:

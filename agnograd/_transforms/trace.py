@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -17,7 +17,7 @@ from agnograd._engine.run import run_pass
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._graph.paths import older, reachable
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
-from agnograd._hooks.state import Kept, is_grad_enabled
+from agnograd._hooks.state import Kept, Recorder, current_mode, is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._transforms.runs import kept_now, restoring
 from agnograd._transforms.sensitivity import irregular
@@ -32,6 +32,7 @@ class Trace:
     """One run of a function: its differentiated inputs, its result, and the ways between them.
 
     In ``forward`` mode, passes inside the function free nothing: pushes go through the same nodes.
+    It may also be a function that is given this trace before the run, and returns its recorder.
     Results are Variables if ``tangents``, which are given besides the arguments, have any.
     """
 
@@ -42,7 +43,7 @@ class Trace:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         argnums: ArgNums,
-        forward: bool = False,
+        forward: bool | Callable[[Trace], Recorder] = False,
         tangents: Any = (),
     ) -> None:
         asked = (argnums,) if isinstance(argnums, int) else argnums
@@ -76,7 +77,7 @@ class Trace:
             self.inputs += inputs
         # As they are before the function runs, which may write to the inputs.
         self.nodes: list[Edge] = [each._node for each in self.inputs if each._node is not None]
-        tape = (lambda node: True) if forward else None
+        tape = forward(self) if callable(forward) else keeping if forward else None
         with recording_since(self.start, tape, inside=True):
             options = {name: map_leaves(_constant, value) for name, value in kwargs.items()}
             self.result = f(*lifted, **options)
@@ -147,6 +148,11 @@ class Trace:
         hold the graph that made it, and so would all that is computed from it.
         """
         return any(older([variable._node for variable in variables], self.start))
+
+
+def keeping(node: Edge, *_: Any) -> Edge:
+    """Keep a node as it is: what a recorder does where a graph is needed."""
+    return node
 
 
 def _has_variables(tree: Any) -> bool:
@@ -279,7 +285,10 @@ def _differentiated(leaf: Any, position: int) -> Variable:
         )
     variable: Variable = domain.Variable._make(data, None)
     if isinstance(leaf, Variable) and leaf._node is not None and is_grad_enabled():
-        variable = domain.convert(leaf, leaf.dtype, copy=False)
+        mode = current_mode()
+        forward = mode is not None and mode.tape is not None
+        with entered(tape=keeping) if forward else nullcontext():  # passes end at this node
+            variable = domain.convert(leaf, leaf.dtype, copy=False)
     if variable._node is None:  # or a manager takes it for a constant
         variable._node = Leaf.of_argument(variable)
     return variable

@@ -56,7 +56,7 @@ def multiply(x1, x2, /):
         else:
             _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _along, (x1, x2, ), {})
     else:
         _result._node = None
     return _result
@@ -117,7 +117,7 @@ def multiply(x1, x2, /):
         else:
             _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _along, (x1, x2, ), {})
     else:
         _result._node = None
     return _result
