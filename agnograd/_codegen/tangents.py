@@ -46,6 +46,11 @@ class Along:
         return next(iter(self.op.rules.values())).kind
 
     @cached_property
+    def refuses(self) -> bool:
+        """Whether there is no derivative with respect to an input, for a reason."""
+        return any(rule.reason for rule in self.op.rules.values())
+
+    @cached_property
     def places(self) -> list[int]:
         """Where differentiable inputs are among arrays, unless these are a sequence."""
         return [self.op.arrays.index(name) for name in self.op.differentiable]
@@ -71,20 +76,19 @@ class Along:
         ``given`` are those of the node's edges; the op was given ``inputs`` and ``options``.
         """
         domain, op = node[OP].domain, self.op
-        several = out if isinstance(out, tuple | list) else [out]
-        complex_in = any(domain.is_complex(x.raw.dtype) for x in given if x is not None)
-        complex_out = any(domain.is_complex(x.dtype) for x in several)
-        if self.kind == "elementwise":
-            if node[OP].compiled.works and complex_in <= complex_out:  # it is holomorphic
-                return [_scaled(node, out, given)]
-        elif self.kind == "vjp":
-            if op.outputs == "one" and out.shape == () and not (complex_in or complex_out):
-                return [_contracted(node, out, given)]
-        elif not any(rule.reason for rule in op.rules.values()):
-            found = self._applied(domain, given, inputs, options)
-            if all(map(_alike, found, several)):
-                return [Tangent(each) for each in found]
-        return None
+        if self.kind == "elementwise":  # a complex one is holomorphic, unless its result is real
+            holomorphic = domain.is_complex(out.dtype) or not _any_complex(domain, given)
+            return [_scaled(node, out, given)] if node[OP].compiled.works and holomorphic else None
+        if self.kind == "vjp":
+            one = op.outputs == "one" and out.shape == () and not domain.is_complex(out.dtype)
+            return (
+                [_contracted(node, out, given)] if one and not _any_complex(domain, given) else None
+            )
+        if self.refuses:
+            return None
+        found = self._applied(domain, given, inputs, options)
+        alike = all(map(_alike, found, out if isinstance(out, tuple | list) else [out]))
+        return [Tangent(each) for each in found] if alike else None
 
     def _applied(
         self,
@@ -175,6 +179,10 @@ def _zeros(x: Any, domain: Domain) -> Any:
     if x is None:
         return None
     return type(x)(0) if is_python_scalar(x) else domain.raw.zeros_like(x)
+
+
+def _any_complex(domain: Domain, given: Tangents) -> bool:
+    return any(each is not None and domain.is_complex(each.raw.dtype) for each in given)
 
 
 def _alike(one: Any, other: Any) -> bool:

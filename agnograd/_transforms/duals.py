@@ -105,11 +105,14 @@ class Duals(NoOp):
         depends, given = False, []
         for edge in node[call.first :]:
             tangent = None
-            if edge is not None:
-                if self.knows(edge):
-                    depends, tangent = True, self.of(edge)
-                elif edge[RANK] < self.start and type(maker_of(edge)) is not _Outside:
-                    return node
+            if type(edge) is Dual and edge[OP] is self:  # most often
+                depends, tangent = True, edge.tangent
+            elif edge is None:
+                pass
+            elif self.knows(edge):
+                depends, tangent = True, self.of(edge)
+            elif edge[RANK] < self.start and type(maker_of(edge)) is not _Outside:
+                return node
             given.append(tangent)
         if not depends:
             return _Outside(node)
