@@ -38,7 +38,7 @@ BUDGETS = {
     "_graph": 680,
     "_hooks": 920,
     "_engine": 1330,
-    "_codegen": 1550,
+    "_codegen": 1560,
     "_arrays": 2470,
     "_transforms": 3020,
     "_cli": 430,
