@@ -62,6 +62,8 @@ class _GraphNeededError(BaseException):
 class Duals(NoOp):
     """The recorder of one run whose values have tangents."""
 
+    pushes = True  # also through a view that is taken again
+
     def __init__(self, trace: Trace, given: Sequence[Variable]) -> None:
         self.trace = copy(trace)  # without results, whose nodes refer to this
         self.start = next_rank()  # the arguments are older

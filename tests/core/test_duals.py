@@ -72,6 +72,7 @@ STEPS = {
     "several results": lambda xp, y: xp.stack(xp.unstack(xp.reshape(y, (2, 25))))[0, :1] * y,
     "function": lambda xp, y: Square()(y) * 0.5,
     "write": lambda xp, y: _written(y),
+    "view": lambda xp, y: _written_through_a_view(y),
     "weights": lambda xp, y: xp.matmul(WEIGHTS.T * 1.0, y),
 }
 WEIGHTS = ag.Variable(W)  # tracked
@@ -80,6 +81,13 @@ WEIGHTS = ag.Variable(W)  # tracked
 def _written(y):
     y[3] = y[4] * 2.0
     return y * 0.5
+
+
+def _written_through_a_view(y):
+    view, last = y[1:], y[-1:]
+    view *= 0.9
+    y[2] = last[0] * view[0]
+    return y * view[1]
 
 
 def loop(step, n):
