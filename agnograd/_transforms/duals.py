@@ -65,7 +65,9 @@ class Duals(NoOp):
     pushes = True  # also through a view that is taken again
 
     def __init__(self, trace: Trace, given: Sequence[Variable]) -> None:
-        self.trace = copy(trace)  # without results, whose nodes refer to this
+        # Without results, whose nodes refer to this. While the function runs, tangents are raw.
+        self.trace, self.as_variables = copy(trace), trace.as_variables
+        self.trace.as_variables = False
         self.start = next_rank()  # the arguments are older
         self.arguments = ByNode[Tangent]()
         for x, tangent in zip(trace.inputs, given, strict=True):
@@ -183,8 +185,7 @@ class Duals(NoOp):
         trace.nodes = [node for node, _ in ends.values()]
         for node, raw in ends.values():
             given.append(None if raw is None else domain_at(node).Variable._make(raw, None))
-        found = Pushforward(trace, outputs)(given)
-        return [each._raw if isinstance(each, Variable) else each for each in found]
+        return Pushforward(trace, outputs)(given)
 
     # -- the results -------------------------------------------------------------------------------
 
@@ -215,7 +216,7 @@ class Duals(NoOp):
             if raw is None:
                 raw = domain.raw.zeros_like(domain.backend.array(output._raw))
             results.append(owned(raw, domain, given))
-        return list(self.trace.out(results))
+        return results if self.as_variables else [each.data for each in results]
 
     def _raw(self, node: Edge) -> Any:
         tangent = self.of(node)
