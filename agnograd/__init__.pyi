@@ -9,7 +9,16 @@ from ._plugins.hook_plugins import plugins
 from ._plugins.op_sets import ops
 from ._transforms.checkpoint import checkpoint
 from ._transforms.function import Function
-from ._transforms.gradients import grad, hessian, hvp, jvp, stop_gradient, value_and_grad, vjp
+from ._transforms.gradients import (
+    grad,
+    hessian,
+    hvp,
+    jvp,
+    linearize,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
 from ._transforms.jacobian import jacobian
 from ._transforms.manager import GradManager
 from ._transforms.moving import asarray
@@ -38,6 +47,7 @@ __all__ = [
     "is_grad_enabled",
     "jacobian",
     "jvp",
+    "linearize",
     "namespace",
     "no_grad",
     "ops",

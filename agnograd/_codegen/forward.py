@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from inspect import Parameter
-from re import fullmatch
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+from agnograd._codegen.inline import written_out
 from agnograd._graph.nodes import FIRST, OP, RANK
 from agnograd._ops.op import Op
 from agnograd._ops.saved import saved_values
@@ -52,7 +53,7 @@ def {name}{signature}:
     if not ({constant}) and (_state is None or _state.recording):  ? recorded
         {node}
         if _state is not None and _state.watches:
-            {place} = _state.recorded({place}, _out, _along, {inputs}, {options})
+            {place} = _state.recorded({place}, _out, _declared, {inputs}, {options})
         _result = _wrap_outputs(_out, _node)  ? not one
     else:  ? recorded
         {untracked}
@@ -92,19 +93,24 @@ if _kind is _type({other}):
     else:
         _match = {mismatch}
 elif _type({other}) in _SCALARS or _kind in _SCALARS:
+    if _type(_out) is _Number and (_state is None or not _state.attends):  ? numbers
+        _result._node = {of_numbers}
+        return _result
     _match = None
 else:
     _match = {mismatch}
 """
 
 
-def forward_source(op: Op, form: Form, computed: Sequence[str], numbers: bool) -> str:
+def forward_source(
+    op: Op, form: Form, compute: Callable[..., Any], numbers: bool, names: list[str]
+) -> str:
     """Write the function that users call.
 
-    ``computed`` are the lines that compute ``_out`` from the raw arrays, where no hook looks;
-    ``numbers`` says whether there is a form for numbers.
+    ``compute`` gives ``_out`` of the raw arrays; what it finds in its module where it is written
+    out is added to ``names``. ``numbers`` says whether there is a form for numbers.
     """
-    one, given, recorded = op.outputs == "one", arguments(op), bool(op.differentiable)
+    one, given, recorded = op.outputs == "one", _arguments(op), bool(op.differentiable)
     options = "{" + ", ".join(f"{name!r}: {name}" for name in op.options) + "}"
     inputs = _tuple(f"*{name}" if name == op.sequence else name for name in op.arrays)
     # What takes only the inputs needs no function that binds options.
@@ -127,7 +133,7 @@ def forward_source(op: Op, form: Form, computed: Sequence[str], numbers: bool) -
         base=op.sequence or "x",
         unwrapping=_unwrapping(op, form),
         recorded=recorded,
-        computed=computed,
+        computed=written_out(compute, given, "_out", "_kernel", names),
         seen=f"_op, _out, {nodes}" if recorded else "_, _out, _",
         kernel="_kernel" if plain else f"_partial(_kernel, {given})",
         positional=inputs if plain else "()",
@@ -190,7 +196,7 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
             yield f"    {name} = _option(_call, {name!r}, {name})"
 
 
-def arguments(op: Op) -> str:
+def _arguments(op: Op) -> str:
     """Write the arguments of a kernel's call."""
     parts, optional = [], []
     for name, parameter in op.signature.parameters.items():
@@ -270,19 +276,39 @@ def filled(text: str, **slots: Any) -> list[str]:
     slots |= {"RANK": RANK, "OP": OP, "FIRST": FIRST}
     found: list[str] = []
     left_out = sys.maxsize  # the margin of the line above that is
-    for line in text.strip("\n").splitlines():
-        code, _, condition = line.strip().partition("  ? ")
-        margin = line[: len(line) - len(line.lstrip())]
-        if len(margin) > left_out:
+    for line in _template(text):
+        if line.margin > left_out:
             continue
         left_out = sys.maxsize
-        negated = condition.startswith("not ")
-        if condition and bool(slots[condition.removeprefix("not ")]) is negated:
-            left_out = len(margin)
-        elif slot := fullmatch(r"\{(\w+)\}", code):
-            found += [margin + each for each in slots[slot[1]]]
+        if line.condition and bool(slots[line.condition]) is line.negated:
+            left_out = line.margin
+        elif line.slot:
+            found += [" " * line.margin + each for each in slots[line.slot]]
         else:
-            found.append(margin + code.format_map(slots))
+            found.append(line.text.format_map(slots) if line.is_format else line.text)
+    return found
+
+
+class _Line(NamedTuple):
+    """A line of a text that is filled."""
+
+    margin: int
+    text: str
+    is_format: bool
+    condition: str
+    negated: bool
+    slot: str  # what stands for any number of lines
+
+
+@cache
+def _template(text: str) -> list[_Line]:
+    found = []
+    for line in text.strip("\n").splitlines():
+        margin = len(line) - len(line.lstrip())
+        code, _, condition = line.strip().partition("  ? ")
+        slot = code[1:-1] if code[:1] == "{" and code[1:-1].isidentifier() else ""
+        negated, condition = condition.startswith("not "), condition.removeprefix("not ")
+        found.append(_Line(margin, " " * margin + code, "{" in code, condition, negated, slot))
     return found
 
 

@@ -5,24 +5,23 @@ is written here, from the op's signature and from what its rules name, when it i
 compiled once for all ops and backends that share it. ``inspect.getsource(xp.multiply)`` shows the
 result then.
 
-This module, and what writes the source, is imported when an op is first called.
+This module is imported when an op is first called, and what writes the source where no earlier
+process has kept it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from heapq import heappush
 from inspect import signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from agnograd._codegen.backward import Manner, backward_source, multiplies, step_source, works
-from agnograd._codegen.forward import Form, arguments, forward_source, indented
-from agnograd._codegen.inline import written_out
 from agnograd._codegen.products import guarded, lean
-from agnograd._codegen.tangents import Along
+from agnograd._codegen.texts import text_of
+from agnograd._codegen.uniform import of_uniform
 from agnograd._engine.pending import Products, Shared
 from agnograd._graph.calls import Call, Plan
 from agnograd._graph.nodes import FIRST, UNWATCHED, Leaf, Node, ranks
@@ -30,12 +29,14 @@ from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import SCALAR_TYPES, fit, fit_each, mismatch
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import conjugate, device_of
-from agnograd._ops.saved import saved_values, values_named
+from agnograd._ops.saved import multiplies, saved_values, values_named, works
 from agnograd._util.deferred import function_from
 from agnograd.errors import MissingRuleError, PluginError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
+    from agnograd._codegen.backward import Manner
+    from agnograd._codegen.forward import Form
 
 _SCALARS = frozenset({bool, int, float})
 # What options most often are: that they are not Variables need not be asked.
@@ -82,7 +83,7 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
             "_blank": domain.blank,
             "_complex": domain.complex_dtypes,
             "_count": domain.count,
-            "_along": Along(op),
+            "_declared": op,
             "_domain": domain,
             "_float64": domain.dtype_or_none("float64"),
             "_guarded": partial(guarded, domain),
@@ -105,8 +106,7 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
     if op.reads:
         scope["_reading"] = call.variant("reading", reads=True, turn=False)
         scope["_reading_leaf"] = call.reading_leaf()
-    computed = written_out(kernel, arguments(op), "_out", "_kernel", scope)
-    return function_from(forward_source(op, form, computed, numbers), scope)
+    return function_from(text_of("forward_source", scope, op, form, kernel, numbers), scope)
 
 
 def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> Call:
@@ -117,6 +117,7 @@ def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> Call:
     compiled.negates = op.negation
     compiled.works = works(op)
     compiled.guards = multiplies(op)
+    compiled.of_uniform = of_uniform(op)
     if op.status == "missing":
         compiled.backward = compiled.guarded = missing(op, domain)
     elif op.rules:
@@ -140,23 +141,26 @@ def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
     def put(attribute: str, source: Callable[[], str]) -> None:
         holder = call if attribute == "step" else call.compiled
 
-        @cache
-        def compiled() -> Callable[..., Any]:
-            function = function_from(source(), scope)
-            function.__defaults__ = (call.domain.raw,)
-            setattr(holder, attribute, function)
-            return function
+        made: list[Callable[..., Any]] = []  # it may still be called where it was found before
 
-        setattr(holder, attribute, lambda *arguments: compiled()(*arguments))
+        def when_called(*arguments: Any) -> Any:
+            if not made:
+                function = function_from(source(), scope)
+                function.__defaults__ = (call.domain.raw,)
+                made.append(function)
+                setattr(holder, attribute, function)
+            return made[0](*arguments)
+
+        setattr(holder, attribute, when_called)
+
+    def backward(manner: Manner, own: Mapping[str, str]) -> str:
+        return text_of("backward_source", scope, op, manner, own)
 
     own = _pullbacks(op, call, scope)
-    # Backends know only raw arrays; under `create_graph` there are others.
-    called = {name: partial(_called, name, given) for name, given in own.items()}
-    guarded: Manner = "guarded" if multiplies(op) else "plain"
-    put("backward", lambda: backward_source(op, "plain", called))
-    put("guarded", lambda: backward_source(op, guarded, {}))
+    put("backward", lambda: backward("plain", own))
+    put("guarded", lambda: backward("guarded" if multiplies(op) else "plain", {}))
     if call.compiled.works is not None:
-        put("of_ones", lambda: backward_source(op, "ones", called))
+        put("of_ones", lambda: backward("ones", own))
     if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):
         put("step", lambda: _step_source(op, own, call, scope))
 
@@ -169,24 +173,8 @@ def _step_source(op: Op, own: Mapping[str, str], call: Call, scope: dict[str, An
     kinds = {rule.kind for rule in op.rules.values()}
     looks = call.domain.large is not None and bool(kinds & {"linear", "vjp"})
     scope["_Products"] = Products
-    pullbacks = {name: partial(_written, scope, name, given) for name, given in own.items()}
-    return step_source(op, pullbacks, looks)
-
-
-def _called(name: str, given: str, otherwise: list[str]) -> list[str]:
-    """Call a backend's function for the gradient with respect to an input."""
-    result = f"_{name}_grad"
-    return [
-        f"{result} = _pullback_{name}({given}) if xp is _raw else NotImplemented",
-        f"if {result} is NotImplemented:",
-        *indented(otherwise),
-    ]
-
-
-def _written(scope: dict[str, Any], name: str, given: str, otherwise: list[str]) -> list[str]:
-    """Write it out, or call it, only for raw arrays."""
-    function = f"_pullback_{name}"
-    return written_out(scope[function], given, f"_{name}_grad", function, scope, otherwise)
+    functions = {name: scope[f"_pullback_{name}"] for name in own}
+    return text_of("step_source", scope, op, own, functions, looks)
 
 
 def _shared(op: Op, name: str, saved_names: tuple[str, ...]) -> Shared:

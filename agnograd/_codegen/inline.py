@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import inspect
 import linecache
 import operator
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from agnograd._util.deferred import marked
+from agnograd._util.deferred import compiled_facts, facts_of
 
 # What may be in a function that is written out: nothing that has names, or a frame, of its own.
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.Return)
@@ -30,6 +29,7 @@ _EXPRESSIONS = (
 )
 NOT_IMPLEMENTED = "NotImplemented"
 _MOST = 120  # nodes of a syntax tree: some ten lines
+_CLOSING = 5  # lines after the last instruction
 _CONSTANTS = (bool, int, float, str, type(None))
 
 _OPERATORS: dict[Any, str] = {
@@ -52,43 +52,39 @@ def written_out(
     arguments: str,
     result: str,
     prefix: str,
-    scope: dict[str, Any],
+    names: list[str],
     otherwise: Sequence[str] = (),
 ) -> list[str]:
     """Return statements that do what a call does, or the call itself if that is all that can be.
 
     The call is ``result = prefix(arguments)``, on names and constants. What the function's own
-    variables are called, and what it finds in its module, begins with ``prefix``; the scope is
-    given the latter. ``otherwise`` gives the result where it returns ``NotImplemented``.
+    variables are called, and what it finds in its module, begins with ``prefix``; the latter are
+    added to ``names``. ``otherwise`` gives the result where it returns ``NotImplemented``.
     """
     if function in _OPERATORS:
         return [f"{result} = {_OPERATORS[function].format(*arguments.split(', '))}"]
-    called: Any = ast.parse(f"{result} = {prefix}({arguments})").body[0]
+    call = f"{result} = {prefix}({arguments})"
     try:
         statements = _statements(function)
+        called: Any = ast.parse(call).body[0]
         renamed = _Renamed(function, prefix, _bound(function, called.value))
         body = [renamed.visit(each) for each in statements]
         giving = _giving(body, result, ast.parse("\n".join(otherwise)).body, renamed.found)
-        lines = [ast.unparse(ast.fix_missing_locations(each)) for each in giving]
+        lines = [ast.unparse(each) for each in giving]
     except _NotWritableError:
-        lines = [ast.unparse(called)]
+        lines = [call]
         if otherwise:
             lines += [f"if {result} is NotImplemented:", *(f"    {each}" for each in otherwise)]
         return lines
-    scope |= renamed.found
+    names += renamed.found
     return [line for each in lines for line in each.splitlines()]
 
 
-def _statements(function: Callable[..., Any]) -> list[ast.stmt]:
+def _statements(function: Any) -> list[ast.stmt]:
     """Return the syntax trees of what a short, plain function does, if its source is known."""
-    if type(function) is not FunctionType or function not in marked:
-        raise _NotWritableError
-    code = function.__code__
-    functions = _functions("".join(linecache.getlines(code.co_filename)))
-    definition = functions.get((code.co_name, code.co_firstlineno))
+    definition = _definition(function) if facts_of(function) is not None else None
     if definition is None or not _is_source(definition, function):
         raise _NotWritableError
-    definition = deepcopy(definition)  # what is written out is changed on the way
     documented = ast.get_docstring(definition, clean=False) is not None
     body = definition.body[documented:]
     nodes = [node for each in body for node in ast.walk(each)]
@@ -97,25 +93,21 @@ def _statements(function: Callable[..., Any]) -> list[ast.stmt]:
     return body
 
 
-@lru_cache(16)
-def _functions(source: str) -> dict[tuple[str, int], ast.FunctionDef]:
-    """Return the functions of a module, by name and first line.
+def _definition(function: FunctionType) -> ast.FunctionDef | None:
+    """Return the syntax tree of a function, of whose module only its own lines are parsed.
 
-    A module is parsed once: ``inspect.getsource`` looks through all modules for each function.
+    ``inspect.getsource`` looks through all modules for each function.
     """
-    found: dict[tuple[str, int], ast.FunctionDef] = {}
-    try:
-        blocks: list[Any] = [ast.parse(source)]
-    except SyntaxError:
-        return found
-    while blocks:
-        block = blocks.pop()
-        if isinstance(block, ast.FunctionDef):
-            first = min([block.lineno, *(each.lineno for each in block.decorator_list)])
-            found[block.name, first] = block
-        for part in ("body", "orelse", "finalbody", "handlers"):
-            blocks += getattr(block, part, ())
-    return found
+    code = function.__code__
+    first, last = code.co_firstlineno - 1, max(line or 0 for *_, line in code.co_lines())
+    lines = linecache.getlines(code.co_filename)[first:]
+    outside = "if 1:\n" if lines and lines[0][:1].isspace() else ""
+    for count in range(last - first, min(last - first + _CLOSING, len(lines)) + 1):
+        with contextlib.suppress(SyntaxError):  # brackets may be closed on a later line
+            block: Any = ast.parse(outside + "".join(lines[:count])).body[0]
+            block = block.body[0] if outside else block
+            return block if isinstance(block, ast.FunctionDef) else None
+    return None
 
 
 def _is_source(definition: ast.FunctionDef, function: FunctionType) -> bool:
@@ -127,10 +119,7 @@ def _is_source(definition: ast.FunctionDef, function: FunctionType) -> bool:
     module = ast.Module([*imports, definition], [])
     constants = compile(module, "", "exec", dont_inherit=True).co_consts
     code = next(each for each in constants if isinstance(each, CodeType))
-    return bool(_facts(code) == _facts(function.__code__))
-
-
-_facts = operator.attrgetter("co_code", "co_consts", "co_names", "co_varnames", "co_freevars")
+    return bool(compiled_facts(code) == compiled_facts(function.__code__))
 
 
 def _bound(function: Callable[..., Any], call: ast.Call) -> dict[str, ast.expr]:
@@ -188,7 +177,8 @@ def _giving(
             if otherwise and isinstance(each.value, ast.Name) and each.value.id == NOT_IMPLEMENTED:
                 yield from otherwise
                 return
-            yield ast.Assign([ast.Name(result, ast.Store())], each.value or ast.Constant(None))
+            target = ast.Name(result, ast.Store())
+            yield ast.Assign([target], each.value or ast.Constant(None), lineno=0)
             if otherwise and not _is_value(each.value, found):
                 missing = ast.parse(f"{result} is {NOT_IMPLEMENTED}", mode="eval").body
                 yield ast.If(missing, list(otherwise), [])

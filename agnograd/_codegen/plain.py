@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from agnograd._codegen.forward import OPERANDS, STRUCTURE, Form
 from agnograd._codegen.functions import missing
 from agnograd._codegen.products import guarded
-from agnograd._codegen.tangents import Along
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
 from agnograd._hooks.state import current_mode
@@ -91,7 +90,7 @@ def _apply(
         saved = [_saved(op, each, values, out, edges) for each in saved_values(op)]
         node = [next_rank(), None, made, *saved, *edges]
         if state is not None and state.watches:
-            node = state.recorded(node, out, Along(op), inputs, options)
+            node = state.recorded(node, out, op, inputs, options)
         result = domain.Variable._make(out, node) if one else domain.wrap_outputs(out, node)
     if op.view is None or ("key" in op.options and type(out) not in domain.viewable_types):
         return result  # also one element, of a library that makes a scalar of it

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from agnograd._engine.blocks import RESTORING, Negative
-from agnograd._graph.calls import Call, Plan
+from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, domain_at, next_rank
 from agnograd._ops.rule_helpers import is_python_scalar
 
@@ -25,18 +25,49 @@ def lean(
         x2 = Negative(x1)
     else:
         return op, x1, x2
-    return op.variant("lean", hooks=RESTORING, step=None), x1, x2
+    return op.variant("lean", hooks=_RESTORING, step=None), x1, x2
 
 
 def _is_negative(node: Edge | None, x: Any) -> bool:
     """Return whether a node made the negative of this very array.
 
     It keeps a weak reference to the array, which is not written to as long as it has one
-    (``Domain.write``).
+    (``agnograd._arrays.views.write``).
     """
     if node is None or type(node[OP]) is not Call or not node[OP].compiled.negates:
         return False
     return node[FIRST] is not None and bool(node[FIRST]() is x)
+
+
+class Negative:
+    """Stands for the negative of an array among the values that a node saved."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    @staticmethod
+    def restore(saved: Sequence[Any]) -> list[Any]:
+        """Restore what a node saved, as the plugins do that packed it."""
+        return [-v.array if type(v) is Negative else v for v in saved]
+
+    @staticmethod
+    def of_packed(g: Any, node: Node) -> Pairs:
+        """Return the gradients of a product whose node stands for ``-x * x``, by one product."""
+        op = node[OP]
+        (x2, x1), (edge1, edge2) = node[FIRST : FIRST + 2], node[op.first :]
+        # What only the gradient of an input without a node needs is None.
+        array, edge, other = (x2, edge1, edge2)
+        if x2 is None or type(x2) is Negative:
+            array, edge, other = (x1, edge2, edge1)
+        if g.dtype in op.domain.complex_dtypes:
+            array = op.domain.library.conj(array)
+        product = g * array
+        return (edge, product), (other, None if other is None else -product)
+
+
+_RESTORING: Any = Negative
 
 
 def behind_mask(node: Edge) -> Node:

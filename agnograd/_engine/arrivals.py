@@ -61,7 +61,6 @@ class Arrivals:
         elif not self.in_place:
             self.gradients[rank] = total + g
         else:
-            self.owned.add(rank)
             # As Domain.is_large, without a call: a graph may have many such sums of small arrays.
             if (
                 domain is not None
@@ -70,9 +69,15 @@ class Arrivals:
                 and domain.count(total) >= domain.large
             ):
                 self.special = True
+                number = domain.backend.uniform(total)
+                if number is not None and (other := domain.backend.uniform(g)) is not None:
+                    self.gradients[rank] = domain.raw.broadcast_to(number + other, g.shape)
+                    return
                 if getrefcount(total) == _ALONE and domain.backend.alone(total):
+                    self.owned.add(rank)
                     total += g
                     return
+            self.owned.add(rank)
             self.gradients[rank] = total + g
 
     def mask(self, node: Node) -> None:

@@ -6,14 +6,13 @@ block of elements can go through the rules of a stretch of such ops in the proce
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._engine.arrivals import Arrivals
 from agnograd._engine.pending import Pending
-from agnograd._graph.calls import Backward, Call, Pairs, note
+from agnograd._graph.calls import Backward, Call, note
 from agnograd._graph.nodes import FIRST, OP, RANK, WATCH, Edge, Leaf, Node, edges_of, forget
 
 if TYPE_CHECKING:
@@ -36,16 +35,19 @@ def in_blocks(arrivals: Arrivals, start: Node, g: Any, keep: bool) -> bool:
     whole = None if start[RANK] <= arrivals.tried else backend.flat(g)
     if whole is None:
         return False
-    steps, ends = _stretch(start, g.shape, arrivals)
+    number, leading = backend.uniform(whole), _step_of(start, g.shape)
+    if leading is None or (number is not None and leading.passes_number_on()):
+        return False
+    steps, ends = _stretch(leading, g.shape, arrivals)
     working = sum(step.works for step in steps)
     adds = any(end[RANK] in arrivals.gradients for end in ends)
-    if working == 0 or (working == 1 and not adds):  # no array of intermediate results is spared
-        if steps:
-            arrivals.tried = steps[-1].node[RANK]
+    numbers = number is not None and not any(step.places for step in steps)
+    if numbers or working == 0 or (working == 1 and not adds):  # no array of results is spared
+        arrivals.tried = steps[-1].node[RANK]
         return False
     totals = [_Total(end, g, domain, arrivals) for end in ends]
     # The gradient of a sum, which most programs end with: a product with it changes nothing.
-    ones = backend.uniform(whole) == 1 and g.dtype not in domain.complex_dtypes
+    ones = number == 1 and g.dtype not in domain.complex_dtypes
     block = backend.block * max(1, 5 - len(steps))  # few steps have few arrays for the cache
     if ones and len(steps) == 1:  # or none
         block *= 4
@@ -75,6 +77,13 @@ class _Step(NamedTuple):
     works: bool
     backward: Backward
     of_ones: Backward
+
+    def passes_number_on(self) -> bool:
+        """Return whether one number for all elements stays so on its only way, as with constants.
+
+        Of more ways, others may need arrays: these are made in blocks.
+        """
+        return not self.places and sum(edge is not None for edge in edges_of(self.node)) == 1
 
     def run(self, arrived: dict[int, Any], owned: set[int], part: slice, ones: Any) -> None:
         """Take the cotangent of a block from what has arrived, and add what its rules make.
@@ -108,8 +117,13 @@ class _Step(NamedTuple):
 def _step_of(node: Node, shape: tuple[int, ...]) -> _Step | None:
     """Return the step of a node, or None if it cannot be one."""
     op = node[OP]
-    if type(op) is not Call or op.compiled.works is None or op.hooks not in (None, RESTORING):
+    if type(op) is not Call or op.compiled.works is None:
         return None
+    backward, of_ones = op.compiled.backward, op.compiled.of_ones
+    if op.hooks is not None:  # the node keeps something in place of its arrays
+        backward = of_ones = op.hooks.of_packed  # type: ignore[assignment]
+        if backward is None:
+            return None
     flat, places, arrays = node.copy(), [], op.domain.viewable_types
     for place in range(FIRST, op.first):
         value = node[place]
@@ -122,26 +136,25 @@ def _step_of(node: Node, shape: tuple[int, ...]) -> _Step | None:
             return None
     used = zip(op.compiled.works, edges_of(node), strict=True)
     works = any(works for works, edge in used if edge is not None)
-    if op.hooks is RESTORING:
-        return _Step(node, flat, places, works, of_negative, of_negative)
-    return _Step(node, flat, places, works, op.compiled.backward, op.compiled.of_ones)
+    return _Step(node, flat, places, works, backward, of_ones)
 
 
 def _stretch(
-    start: Node, shape: tuple[int, ...], arrivals: Arrivals
+    leading: _Step, shape: tuple[int, ...], arrivals: Arrivals
 ) -> tuple[list[_Step], list[Edge]]:
-    """Return the steps of the stretch that begins at a node, newest first, and what it ends at.
+    """Return the steps of the stretch that begins with one, newest first, and what it ends at.
 
     All consumers of a step are steps: a node that another one may yet send a gradient to is an end.
     """
+    start = leading.node
     queue, masked = arrivals.queue, arrivals.masked
     steps, ends, reached, seen = [], [], [start], {start[RANK]}
     newest = queue[0][RANK] if queue else inf  # of the nodes that run before the older ones
     while reached:
         node: Any = heappop(reached)
         plain = node[WATCH] is None and node[RANK] not in masked
-        passes = node is start or (plain and node[RANK] < newest)
-        step = _step_of(node, shape) if passes else None
+        passes = plain and node[RANK] < newest
+        step = leading if node is start else _step_of(node, shape) if passes else None
         if step is None:
             ends.append(node)
             if type(node) is not Leaf:
@@ -198,34 +211,3 @@ class _Total:
             self.arrivals.own(self.end, self.total)
         if self.domain.count(self.g) <= _HELD:
             self.domain.held = self.total
-
-
-class Negative:
-    """Stands for the negative of an array among the values that a node saved."""
-
-    __slots__ = ("array",)
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    @staticmethod
-    def restore(saved: Sequence[Any]) -> list[Any]:
-        """Restore what a node saved, as the plugins do that packed it."""
-        return [-v.array if type(v) is Negative else v for v in saved]
-
-
-RESTORING: Any = Negative
-
-
-def of_negative(g: Any, node: Node) -> Pairs:
-    """Return the gradients of a product whose node stands for ``-x * x``, by one product."""
-    op = node[OP]
-    (x2, x1), (edge1, edge2) = node[FIRST : FIRST + 2], node[op.first :]
-    # What only the gradient of an input without a node needs is None.
-    array, edge, other = (x2, edge1, edge2)
-    if x2 is None or type(x2) is Negative:
-        array, edge, other = (x1, edge2, edge1)
-    if g.dtype in op.domain.complex_dtypes:
-        array = op.domain.library.conj(array)
-    product = g * array
-    return (edge, product), (other, None if other is None else -product)

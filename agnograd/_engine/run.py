@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import ExitStack
 from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from agnograd._engine.arrivals import Arrivals, completed, leaves_out, of_masked
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from agnograd._hooks.active import ActiveHooks
 
 Callback = Callable[[Any], Any]
+_RANK = itemgetter(RANK)
 
 
 def run_pass(
@@ -80,7 +82,7 @@ def run_pass(
         this.ask(mode, create_graph, retain_graph, retain_grads)
     this.shows = shows
     if targets is not None:
-        this.aim([node for node, _ in seeds], list(targets), beyond)
+        this.aim(seeds, list(targets), beyond)
     if callbacks or (this.hooks is not None and this.hooks.has("gradient_ready")):
         this.callbacks = callbacks or this.callbacks
         this.awaited = last_uses([node for node, _ in seeds], this.path)
@@ -138,14 +140,14 @@ class Pass:
             self.observers = self.hooks
             self.arrivals.special = True
 
-    def aim(self, starts: Sequence[Edge], targets: Sequence[Edge], beyond: bool) -> None:
+    def aim(self, seeds: Sequence[tuple[Edge, Any]], targets: Sequence[Edge], beyond: bool) -> None:
         """Ask only for the gradients of some nodes: see ``run_pass``."""
-        self.targets = {node[RANK] for node in targets}
-        only_leaves = all(isinstance(node, Leaf) for node in targets)
+        self.targets = set(map(_RANK, targets))  # no comprehension, which is a call in small passes
+        only_leaves = set(map(type, targets)) <= {Leaf}
         self.noticing = self.retain_grads or not only_leaves
         # Most often there are no other leaves in the process, and all ways end at those.
         if not only_leaves or len(self.targets) < leaves_alive():
-            self.path = on_path(starts, targets)
+            self.path = on_path([node for node, _ in seeds], targets)
         self.ends = frozenset() if beyond else self.targets
         if self.noticing or self.path is not None:
             self.plain = False
@@ -197,7 +199,7 @@ class Pass:
         masked = node[RANK] in arrivals.masked
         if observers is not None and not masked:  # a step between the hooks of plugins
             pairs = observers.backward(partial(op.compiled.backward, g, node), node, g)
-        elif observers is not None or isinstance(g, Pending) or op.domain.is_large(g):
+        elif observers is not None or isinstance(g, Pending) or (masked and op.domain.is_large(g)):
             return self.visit(node, g)
         elif masked:
             guards = op.compiled.guards
@@ -206,6 +208,8 @@ class Pass:
                 arrivals.mask(node)
                 if guards or op.compiled.works is None:  # what is not finite may come up
                     pairs = of_masked(op, node, g, zeros)
+        elif op.compiled.of_uniform is not None and op.domain.is_large(g):
+            pairs = self.of_large(node, node, g)
         if pairs is None:
             return op.step(g, node, arrivals.gradients, arrivals, self.retain_graph)  # type: ignore[no-any-return]
         if not self.retain_graph:
@@ -308,9 +312,9 @@ class Pass:
         op: Call = node[OP]
         arrivals = self.arrivals
         compiled, zeros = op.compiled, arrivals.zeros(node, g)
-        plain = self.plain and self.observers is None and compiled.works and zeros is False
-        if plain and op.domain.is_large(g) and in_blocks(arrivals, node, g, self.retain_graph):
-            return ()
+        usual = compiled.of_uniform is not None and zeros is False and self.observers is None
+        if usual and op.domain.is_large(g) and (pairs := self.of_large(node, taken, g)) is not None:
+            return pairs
         if op.hooks is not None:
             node = [*node[:FIRST], *op.hooks.restore(node[FIRST : op.first]), *node[op.first :]]
             taken = [*node[: op.first], *taken[op.first :]]
@@ -343,6 +347,14 @@ class Pass:
             return compute()
         with op.domain.backend.quiet():
             return compute()
+
+    def of_large(self, node: Node, taken: Node, g: Any) -> Pairs | None:
+        """Return the gradients that a large cotangent gives block by block, or as one number."""
+        compiled = node[OP].compiled
+        plain = self.plain and compiled.works
+        if plain and in_blocks(self.arrivals, node, g, self.retain_graph):
+            return ()
+        return compiled.of_uniform(g, taken)  # type: ignore[no-any-return]
 
 
 def replaced(hook: Callable[[Any], Any], g: Any, domain: Any, create_graph: bool) -> Any:

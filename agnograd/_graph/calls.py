@@ -35,6 +35,9 @@ class Compiled:
     guarded: Backward
     of_ones: Backward
     guards = False  # whether guarded differs from backward
+    # As backward, of a cotangent that is one number for all elements: so are its gradients. None,
+    # or what it returns, says that they are not.
+    of_uniform: Callable[[Any, Node], Pairs | None] | None = None
     # Of an element-wise op, for each input: whether its rule computes anything.
     works: tuple[bool, ...] | None = None
     # How gradients are added to what is there: that of the only input, or those of several.

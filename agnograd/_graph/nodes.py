@@ -77,19 +77,14 @@ class Leaf(list[Any]):
     accumulated: dict[int, Callable[[Any], Any]] | None
 
     @classmethod
-    def of(cls, variable: Variable) -> Leaf:
-        """Return a leaf for a Variable: in half of the time that an ``__init__`` takes."""
+    def of(cls, variable: Variable, argument: bool = False) -> Leaf:
+        """Return a leaf for a Variable, in half of the time that an ``__init__`` takes."""
         leaf = cls((next(ranks), None, UNWATCHED))
         leaf.grad = leaf.accumulated = leaf.facts = None
         leaf.domain, leaf.alive = variable._domain, Leaf.EACH
         leaf.variable = weakref.ref(variable)
-        return leaf
-
-    @classmethod
-    def of_argument(cls, variable: Variable) -> Leaf:
-        """Return a leaf for an argument of a function that is being differentiated."""
-        leaf = cls.of(variable)
-        leaf.argument = True
+        if argument:
+            leaf.argument = True
         return leaf
 
 

@@ -101,6 +101,8 @@ class ActiveHooks:
     between its hooks.
     """
 
+    of_packed = None  # what plugins packed has to be restored before a rule sees it
+
     def __init__(self, plugins: Mapping[str, object], specs: type[HookSpecs] = HookSpecs) -> None:
         self.plugins = dict(plugins)
         manager = pluggy.PluginManager("agnograd")

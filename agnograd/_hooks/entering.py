@@ -206,7 +206,7 @@ def recording_since(
     mode = current_mode()
     outer = mode.kept if mode is not None else None
     if outer is None:
-        return entered(recording=True, tape=tape, inside=inside)
+        return _INSIDE if inside and not tape else entered(recording=True, tape=tape, inside=inside)
     ranks = frozenset(node[RANK] for node in also if node is not None)
 
     def kept(*nodes: Node | None) -> tuple[Node | None, ...]:
@@ -216,6 +216,9 @@ def recording_since(
         )
 
     return entered(recording=True, kept=kept, tape=tape, inside=inside)
+
+
+_INSIDE = entered(recording=True, inside=True)
 
 
 def is_inside() -> bool:

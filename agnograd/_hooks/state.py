@@ -104,8 +104,7 @@ class Mode:
     def recorded(self, node: Node, out: Any, *call: Any) -> Any:
         """Tell those who watch of a node, and of its raw result; return what stands for the result.
 
-        ``call``, for ops of op sets, is what pushes tangents through one, the raw inputs, and the
-        options by name.
+        ``call``, for ops of op sets, is the op, its raw inputs, and its options by name.
         """
         known = node if self.tape is None else self.tape(node, out, *call)
         if known is not node:

@@ -75,6 +75,11 @@ class Rule(NamedTuple):
     names: tuple[str, ...]
     reason: str = ""
 
+    @property
+    def multiplies(self) -> bool:
+        """Whether a cotangent is multiplied with a derivative."""
+        return self.kind == "elementwise" and callable(self.function)
+
 
 class Op(NamedTuple):
     """One function of a namespace: its signature, and its derivative rules by input.

@@ -1,4 +1,4 @@
-"""What a node of an op saves: the values that its rules name."""
+"""What is known of an op by its rules: what a node saves, and what its gradients take."""
 
 from __future__ import annotations
 
@@ -65,3 +65,21 @@ def _expression(op: Op, value: str) -> tuple[str, int | str | None]:
 
 def _fact(array: str, what: str) -> str:
     return f"_device({array})" if what == "device" else f"{array}.{what}"
+
+
+def multiplies(op: Op) -> bool:
+    """Return whether a cotangent is multiplied with a derivative."""
+    return any(rule.multiplies for rule in op.rules.values())
+
+
+def works(op: Op) -> tuple[bool, ...] | None:
+    """Return whether the rule of each input computes anything; None for ops of other kinds.
+
+    Only ops count whose rules can be applied to a part of the elements as to all of them.
+    """
+    rules = op.rules.values()
+    facts = {name.rpartition("_")[2] for rule in rules for name in rule.names}
+    special = op.accumulate or op.overwrite or op.masks or op.sequence or op.outputs != "one"
+    if special or facts & {"shape", "device"} or {rule.kind for rule in rules} != {"elementwise"}:
+        return None
+    return tuple(op.rules[name].function != 1 for name in op.differentiable)

@@ -249,7 +249,11 @@ class Backend:
         return None
 
     def uniform(self, x: Any) -> Any:
-        """Return the scalar that all elements of a ``flat`` array equal, if its layout says so."""
+        """Return the scalar that all elements of a large array equal, if its layout says so.
+
+        It may be a 0-d array on the same device, which must not be waited for. A cotangent of such
+        a layout goes on as one number through ops that saved only numbers.
+        """
         return None
 
     def has_zeros(self, x: Any) -> bool | None:

@@ -173,7 +173,7 @@ class Exported(Run):
         variables = [Variable(x, requires_grad=False) for x in inputs]
         for each in variables:
             if each._domain.is_inexact(each.dtype):  # integers have no gradient
-                each._node = Leaf.of_argument(each)
+                each._node = Leaf.of(each, argument=True)
         with recording_since(start):
             outputs = self._results(variables)
         if any(older([out._node for out in outputs], start)):

@@ -34,7 +34,9 @@ from agnograd._graph.nodes import (
 )
 from agnograd._graph.paths import reachable
 from agnograd._hooks.state import REFERENCE, Recorder, current_mode, is_grad_enabled
-from agnograd._transforms.trace import Function, Pushforward, Trace, keeping
+from agnograd._ops.op import Op
+from agnograd._transforms.runs import keeping
+from agnograd._transforms.trace import Function, Pushforward, Trace
 from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ class Duals(NoOp):
         for x, tangent in zip(trace.inputs, given, strict=True):
             if x._node is not None:
                 self.arguments.put(x._node, Tangent(tangent._raw))
+        self.along: dict[int, Along] = {}
         self.needs_graph = self.over = False
 
     def watched(self) -> NoOp:
@@ -95,7 +98,7 @@ class Duals(NoOp):
         self,
         node: Node,
         out: Any,
-        along: Along | None = None,
+        op: Op | None = None,
         inputs: Sequence[Any] = (),
         options: Mapping[str, Any] | None = None,
     ) -> Any:
@@ -123,7 +126,7 @@ class Duals(NoOp):
         if type(out) is InPlace:
             out = out.array  # which the result will be like
         try:
-            found = self._pushed(node, out, given, along, inputs, options or {})
+            found = self._pushed(node, out, given, op, inputs, options or {})
         except Exception:
             return node  # the error comes up where the tangent is needed
         if isinstance(out, tuple | list):
@@ -150,14 +153,15 @@ class Duals(NoOp):
         node: Node,
         out: Any,
         given: Tangents,
-        along: Along | None,
+        op: Op | None,
         inputs: Sequence[Any],
         options: Mapping[str, Any],
     ) -> Tangents:
         """Return the tangent of each result of an op."""
         if not any(given):
             return [None for _ in out] if isinstance(out, tuple | list) else [None]
-        if along is not None:
+        if op is not None:
+            along = self.along.get(id(op)) or self.along.setdefault(id(op), Along(op))
             with node[OP].domain.backend.quiet():
                 found = along(node, out, given, inputs, options)
             if found is not None:

@@ -6,18 +6,25 @@ import functools
 from typing import Any
 
 from agnograd._arrays.variable import Variable
+from agnograd._engine.ends import seed_of
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
-from agnograd._transforms.duals import run_with_tangents
-from agnograd._transforms.jacobian import jacobian
-from agnograd._transforms.trace import ArgNums, Function, Trace, as_outputs, outputs_of
+from agnograd._transforms.jacobian import blocks
+from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, as_outputs, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
+from agnograd._util.deferred import later
 from agnograd._util.trees import flatten, map_leaves, unflatten
 from agnograd.errors import GradientError, NoGradientError
 
 
 def _scalar(value: Any, what: str) -> Variable:
-    if not (isinstance(value, Variable) or is_python_scalar(value) or is_array(value)):
+    """Return a Variable of its own for what a function returned; it has to be a real number."""
+    if isinstance(value, Variable):
+        domain, raw = value._domain, value._raw
+        dtype = raw.dtype
+        if raw.shape == () and dtype in domain.inexact_dtypes and not domain.is_complex(dtype):
+            return domain.Variable._make(raw, value._node)
+    elif not (is_python_scalar(value) or is_array(value)):
         raise NoGradientError(
             f"{what} needs a function that returns a real 0-d array, not an object of type "
             f"{type(value).__qualname__}: return one array, such as a sum, or use ag.jacobian "
@@ -76,23 +83,27 @@ def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> 
     >>> float(value), float(gradient)
     (8.0, 12.0)
     """
-    return _value_and_grad("value_and_grad", f, argnums, has_aux)
+    return _gradient_of("value_and_grad", f, argnums, has_aux, with_value=True)
 
 
-def _value_and_grad(what: str, f: Function, argnums: ArgNums, has_aux: bool) -> Function:
+def _gradient_of(
+    what: str, f: Function, argnums: ArgNums, has_aux: bool = False, with_value: bool = False
+) -> Function:
     callable_in(f"ag.{what}", f, f"ag.{what}(f)(x), where f(x) returns a real 0-d array")
     positions, with_aux = argnums_in(f"ag.{what}", argnums), flag_in(f"ag.{what}: has_aux", has_aux)
 
     @functools.wraps(f)
-    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
         trace = Trace(f, args, kwargs, positions)
         value, aux = pair_from(f"ag.{what}", trace.result) if with_aux else (trace.result, None)
         scalar = _scalar(value, f"ag.{what}")
         gradients = trace.arranged(trace.pull([scalar], [None], retain=False))
         gradient = gradients[0] if isinstance(positions, int) else gradients
-        return trace.out((scalar, aux) if with_aux else scalar), gradient
+        if with_value:
+            return trace.out((scalar, aux) if with_aux else scalar), gradient
+        return (gradient, trace.out(aux)) if with_aux else gradient
 
-    return value_and_gradient
+    return differentiated
 
 
 def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
@@ -112,17 +123,6 @@ def grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> Function:
     12.0
     """
     return _gradient_of("grad", f, argnums, has_aux)
-
-
-def _gradient_of(what: str, f: Function, argnums: ArgNums, has_aux: bool = False) -> Function:
-    both = _value_and_grad(what, f, argnums, has_aux)
-
-    @functools.wraps(f)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, g = both(*args, **kwargs)
-        return (g, value[1]) if has_aux else g
-
-    return gradient
 
 
 def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
@@ -172,6 +172,58 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
     return trace.out(trace.result), pullback
 
 
+def linearize(f: Function, *args: Any) -> tuple[Any, Function]:
+    """Return the value of ``f`` at ``args``, and the pushforward of tangents.
+
+    ``f`` runs once. What every push needs is recorded then, and is used again, so that a push costs
+    about as much as a pass. For one tangent ``jvp`` is cheaper.
+
+    Parameters
+    ----------
+    f : callable
+        As for ``vjp``.
+    *args
+        Arrays or pytrees of arrays.
+
+    Returns
+    -------
+    value : array or pytree
+        ``f(*args)``.
+    push : callable
+        Takes tangents with the structure, shapes and dtypes of ``args``, and returns the tangent of
+        the value, as ``jvp`` does. You can call it many times. It is linear, and differentiable: if
+        you pass Variables you get Variables, even if ``args`` are raw.
+
+    Raises
+    ------
+    NoGradientError, UnsupportedArrayError
+        As for ``vjp``.
+    GradientError
+        When you call the pushforward, if the tangents do not fit the arguments.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> value, push = ag.linearize(lambda x, y: x * y, 2.0, 5.0)
+    >>> float(push(1.0, 0.0)), float(push(0.0, 1.0))
+    (5.0, 2.0)
+    """
+    callable_in("ag.linearize", f, "ag.linearize(f, x), with the arguments of f after it")
+    trace = Trace(f, args, {}, tuple(range(len(args))), True)
+    structure = flatten(args)[1]
+    outputs, tree = outputs_of(trace.result, "ag.linearize")
+    value, pushforward = trace.out(trace.result), Pushforward(trace, outputs)
+    trace.result = None  # what it was computed from is not needed again
+
+    def push(*tangents: Any) -> Any:
+        leaves = _leaves_like(tangents, structure, "tangents", "arguments")
+        given = [seed_of(*pair, "a tangent") for pair in zip(trace.inputs, leaves, strict=True)]
+        as_variables = any(isinstance(leaf, Variable) for leaf in leaves)
+        return unflatten(tree, pushforward(given, as_variables))
+
+    return value, push
+
+
 def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     """Return the value of ``f`` at ``args``, and its derivative along ``tangents``.
 
@@ -212,7 +264,8 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     callable_in("ag.jvp", f, "ag.jvp(f, x, tangent), or ag.jvp(f, (x, y), (tangent, other))")
     args, tangents = tuple_in("ag.jvp", args, tangents, "tangents")
     leaves = _leaves_like(tangents, flatten(args)[1], "tangents", "arguments")
-    trace, push = run_with_tangents(f, args, leaves)
+    run = later("agnograd._transforms.duals", "run_with_tangents")  # few programs need it
+    trace, push = run(f, args, leaves)
     outputs, tree = outputs_of(trace.result, "ag.jvp")
     return trace.out(trace.result), unflatten(tree, push(outputs))
 
@@ -240,7 +293,9 @@ def hessian(f: Function, argnums: ArgNums = 0) -> Function:
     >>> float(ag.hessian(lambda x: x**3)(2.0))
     12.0
     """
-    return jacobian(_gradient_of("hessian", f, argnums), argnums)
+    # Symmetric: either direction takes as many passes, and those of a kind cost the same.
+    gradient, positions = _gradient_of("hessian", f, argnums), argnums_in("ag.hessian", argnums)
+    return blocks(gradient, positions, "auto", measures=False)
 
 
 def hvp(f: Function, args: Any, vectors: Any) -> Any:

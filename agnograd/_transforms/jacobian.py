@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Generator, Iterator
+from time import perf_counter
 from typing import Any, Literal
 
+from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
+from agnograd._hooks.entering import is_inside
 from agnograd._ops.rule_helpers import known_size
 from agnograd._transforms.moving import asarray
 from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, outputs_of
@@ -14,6 +18,14 @@ from agnograd._util.trees import unflatten
 from agnograd.errors import ArgumentError, NoGradientError
 
 Direction = Literal["forward", "reverse", "auto"]
+# One of both ways to all blocks: it pauses before its first pass, and after each.
+Way = Generator[list[Any], None, list[list[Any]]]
+
+# Costs are measured where even the better direction takes so many passes, and the other one at most
+# so many times as many. The other one is chosen only if it costs so many times less.
+_MANY, _CLEAR, _CHEAPER = 128, 8, 1.25
+_UNITS = 2**18  # elements of unit vectors that are made at once
+_clock = perf_counter
 
 
 def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Function:
@@ -26,8 +38,13 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
     argnums : int or sequence of int
         As for ``value_and_grad``.
     mode : {"auto", "forward", "reverse"}
-        "forward" pushes one tangent for each element of the arguments; "reverse" runs one pass for
-        each element of the results. The default, "auto", chooses whichever is less work.
+        "forward" pushes a tangent for each element of the arguments, and two if they are complex;
+        "reverse" runs a pass for each element of the results. The default, "auto", chooses the
+        direction of fewer passes. But if both take at least 128, and one at most 8 times as many as
+        the other, it measures how long a pass of either direction takes, and chooses the other one
+        if that takes at least 1.25 times less in all. The results of both differ by rounding, and
+        "forward" needs more memory: name a direction if that matters. Nothing is measured on lazy
+        or traced arrays, or inside a function that is itself being transformed.
 
     Returns
     -------
@@ -52,6 +69,14 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
     positions = argnums_in("ag.jacobian", argnums)
     if not isinstance(mode, str) or mode not in ("auto", "forward", "reverse"):
         raise ArgumentError(f"mode is {mode!r}; it must be 'auto', 'forward' or 'reverse'")
+    return blocks(f, positions, mode, measures=mode == "auto")
+
+
+def blocks(f: Function, positions: ArgNums, mode: Direction, measures: bool) -> Function:
+    """Return a function that computes all derivatives of results for arguments: see ``jacobian``.
+
+    ``measures`` says whether the direction may depend on what passes cost.
+    """
 
     @functools.wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
@@ -59,48 +84,93 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
         outputs, tree = outputs_of(trace.result, "ag.jacobian")
         if any(_is_complex(output) for output in outputs):
             raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
-        rows = [trace.arranged(row) for row in _rows(trace, outputs, mode)]
+        rows = [trace.arranged(row) for row in _rows(trace, outputs, mode, measures)]
         return unflatten(tree, [row[0] if isinstance(positions, int) else row for row in rows])
 
     return jacobian_of
 
 
-def _rows(trace: Trace, outputs: list[Variable], mode: Direction) -> list[list[Any]]:
+def _rows(
+    trace: Trace, outputs: list[Variable], mode: Direction, measures: bool
+) -> list[list[Any]]:
     """Return, for each output, its derivative for each input."""
-    if mode == "reverse" or (mode == "auto" and _size(trace.inputs) >= _size(outputs)):
-        return [_pulled(trace, output) for output in outputs]
+    forward, reverse = _by_pushes(trace, outputs), _by_pulls(trace, outputs)
+    if mode != "auto":
+        return _finished(forward if mode == "forward" else reverse)
+    pushes = sum(_size(x) * len(_directions(x)) for x in trace.inputs)
+    pulls = sum(map(_size, outputs))
+    (few, way), (many, other) = (pulls, reverse), (pushes, forward)
+    if pushes < pulls:
+        (few, way), (many, other) = (many, other), (few, way)
+    measures = measures and few >= _MANY and many <= _CLEAR * few and not is_inside()
+    if measures and all(map(_is_known, (*trace.inputs, *outputs))):
+        next(way)
+        next(other)
+        # Of two passes, since rules may be compiled at the first one.
+        cost = few * min(_seconds(way), _seconds(way))
+        if _CHEAPER * many * _seconds(other) < cost:
+            way, other = other, way
+        other.close()  # it holds what it recorded
+    return _finished(way)
+
+
+def _seconds(way: Way) -> float:
+    """Return how long the next pass takes."""
+    start = _clock()
+    for found in next(way):
+        domain = domain_of(found)
+        domain.backend.synchronize(found.data if isinstance(found, Variable) else found)
+    return _clock() - start
+
+
+def _finished(way: Way) -> list[list[Any]]:
+    """Run all passes that are left, and return the blocks."""
+    while True:
+        try:
+            next(way)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def _by_pulls(trace: Trace, outputs: list[Variable]) -> Way:
+    """Return the derivatives of each output for each input, by a pass for each element of it."""
+    yield []
+    rows = []
+    for output in outputs:
+        parts = []
+        for unit in _units(output):
+            parts.append(trace.pull([output], [unit], retain=True))
+            yield parts[-1]
+        columns = [[part[index] for part in parts] for index in range(len(trace.inputs))]
+        rows.append(
+            [_block(trace, *pair, 0, output) for pair in zip(columns, trace.inputs, strict=True)]
+        )
+    return rows
+
+
+def _by_pushes(trace: Trace, outputs: list[Variable]) -> Way:
+    """Return the derivatives of each output for each input, by a push for each element of that."""
     push = Pushforward(trace, outputs)
-    columns = [_pushed(trace, push, index, outputs) for index in range(len(trace.inputs))]
-    return [[column[place] for column in columns] for place in range(len(outputs))]
+    yield []
+    rows: list[list[Any]] = [[] for _ in outputs]
+    for index, x in enumerate(trace.inputs):
+        before, after = [None] * index, [None] * (len(trace.inputs) - index - 1)
+        totals: list[Any] = [0] * len(outputs)
+        for direction in _directions(x):
+            parts = []
+            for unit in _units(x):
+                along = x._domain.wrap(unit if direction == 1 else direction * unit)
+                parts.append(push([*before, along, *after]))
+                yield parts[-1]
+            for place, output in enumerate(outputs):
+                block = _block(trace, [part[place] for part in parts], x, -1, output)
+                totals[place] = block if direction == 1 else totals[place] + direction * block
+        for row, total in zip(rows, totals, strict=True):
+            row.append(total)
+    return rows
 
 
-def _pulled(trace: Trace, output: Variable) -> list[Any]:
-    """Return the derivative of one output for each input."""
-    parts = [trace.pull([output], [unit], retain=True) for unit in _units(output)]
-    return [
-        _block(trace, [part[index] for part in parts], 0, output, x)
-        for index, x in enumerate(trace.inputs)
-    ]
-
-
-def _pushed(trace: Trace, push: Pushforward, index: int, outputs: list[Variable]) -> list[Any]:
-    """Return the derivative of each output for one input."""
-    x, others = trace.inputs[index], len(trace.inputs) - index - 1
-
-    def along(direction: complex) -> list[Any]:
-        units = [x._domain.wrap(direction * unit) for unit in _units(x)]
-        parts = [push([*[None] * index, unit, *[None] * others]) for unit in units]
-        return [
-            _block(trace, [part[place] for part in parts], -1, output, x)
-            for place, output in enumerate(outputs)
-        ]
-
-    if not _is_complex(x):
-        return along(1)
-    return [one + 1j * other for one, other in zip(along(1), along(1j), strict=True)]
-
-
-def _block(trace: Trace, parts: list[Any], axis: int, output: Variable, x: Variable) -> Any:
+def _block(trace: Trace, parts: list[Any], x: Variable, axis: int, output: Variable) -> Any:
     """Return the derivative of an output for an input, of its parts for elements of one of them."""
     # Gradients lie with the inputs, and tangents with the outputs.
     home = x._domain if axis == 0 or not parts else output._domain
@@ -115,16 +185,39 @@ def _block(trace: Trace, parts: list[Any], axis: int, output: Variable, x: Varia
     return moved if trace.as_variables else moved.data
 
 
+def _is_known(x: Variable) -> bool:
+    """Return whether a value can be looked at: it is not lazy, and not traced."""
+    if x._domain.backend.capabilities.lazy:
+        return False
+    if 0 in x.shape:
+        return True
+    try:
+        x._domain.item(x._raw[(0,) * x.ndim])
+    except (TypeError, RuntimeError):  # of a tracer in jax.jit, of a tensor in torch.func.vmap
+        return False
+    return True
+
+
 def _is_complex(variable: Variable) -> bool:
     return variable._domain.is_complex(variable.dtype)
 
 
-def _size(variables: list[Variable]) -> int:
-    return sum(known_size(variable.shape) for variable in variables)
+def _directions(x: Variable) -> tuple[complex, ...]:
+    """Return along what an element changes: the real and the imaginary axis, if it has both."""
+    return (1, 1j) if _is_complex(x) else (1,)
 
 
-def _units(variable: Variable) -> list[Any]:
-    """Return the raw arrays of a shape that are one at one element and zero at all others."""
-    size, raw = known_size(variable.shape), variable._domain.raw
-    eye = raw.eye(size, dtype=variable.dtype, device=variable.device)
-    return [raw.reshape(eye[index, ...], variable.shape) for index in range(size)]
+def _size(variable: Variable) -> int:
+    return known_size(variable.shape)
+
+
+def _units(variable: Variable) -> Iterator[Any]:
+    """Yield the raw arrays of a shape that are one at one element and zero at all others."""
+    size, raw = _size(variable), variable._domain.raw
+    rows = max(1, _UNITS // max(size, 1))
+    for first in range(0, size, rows):
+        count = min(rows, size - first)
+        eye = raw.eye(count, size, k=first, dtype=variable.dtype, device=variable.device)
+        units = raw.reshape(eye, (count, *variable.shape))
+        for index in range(count):
+            yield units[index, ...]

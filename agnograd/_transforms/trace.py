@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any
 
 from agnograd._arrays.domains import domain_of
-from agnograd._arrays.variable import Variable
+from agnograd._arrays.variable import Variable, owners
 from agnograd._arrays.views import View
 from agnograd._codegen.products import behind_mask
-from agnograd._engine.ends import given_by, owned, seed_of, seeds_of
+from agnograd._engine.ends import given_by, owned, raw_seed, seed_of
 from agnograd._engine.run import run_pass
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._graph.paths import older, reachable
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
-from agnograd._hooks.state import Kept, Recorder, current_mode, is_grad_enabled
+from agnograd._hooks.state import Kept, Recorder, current_mode, is_grad_enabled, set_mode
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._transforms.runs import kept_now, restoring
+from agnograd._transforms.runs import keeping, kept_now, restoring
 from agnograd._transforms.sensitivity import irregular
-from agnograd._util.trees import flatten, leaves, map_leaves, unflatten
+from agnograd._util.trees import ONE, flatten, leaves, map_leaves, unflatten
 from agnograd.errors import ArgumentIndexError, NoGradientError, UnsupportedArrayError
 
 Function = Callable[..., Any]
 ArgNums = int | Sequence[int]
+
+
+_SAME = nullcontext()
 
 
 class Trace:
@@ -36,7 +39,6 @@ class Trace:
     Results are Variables if ``tangents``, which are given besides the arguments, have any.
     """
 
-    @restoring
     def __init__(
         self,
         f: Function,
@@ -46,46 +48,74 @@ class Trace:
         forward: bool | Callable[[Trace], Recorder] = False,
         tangents: Any = (),
     ) -> None:
-        asked = (argnums,) if isinstance(argnums, int) else argnums
-        for each in asked:
+        self._asked: list[int] = []
+        for each in (argnums,) if isinstance(argnums, int) else argnums:
             if not -len(args) <= each < len(args):
                 raise ArgumentIndexError(
                     f"argnums names argument {each}, but {len(args)} positional ones were given; "
                     "pass what is differentiated by position"
                 )
-        self._asked = [each % len(args) for each in asked]
+            self._asked.append(each % len(args))
         # Whether results are Variables. Under no_grad they are connected to nothing.
-        self.as_variables = is_inside() or any(
-            map(_has_variables, (*args, *kwargs.values(), *tangents))
-        )
+        self.as_variables = is_inside() or any(map(_has_variables, tangents))
         self.start = next_rank()
         self.inputs: list[Variable] = []
         self._trees: dict[int, Any] = {}
-        lifted = []
+        lifted: list[Any] = []
         for position, arg in enumerate(args):
             if position not in self._asked:
-                lifted.append(map_leaves(_constant, arg))
-                continue
-            if arg is None:
-                raise UnsupportedArrayError(
-                    f"argument {position} is None, which has no gradient: pass arrays, or name "
-                    "other arguments by argnums"
-                )
-            found, self._trees[position] = flatten(arg)
-            inputs = [_differentiated(leaf, position) for leaf in found]
-            lifted.append(unflatten(self._trees[position], inputs))
-            self.inputs += inputs
+                lifted.append(self._lifted(arg))
+            elif type(arg) in owners:  # most often: an array
+                variable = _differentiated(arg, position)
+                self._trees[position] = ONE
+                self.inputs.append(variable)
+                lifted.append(variable)
+            else:
+                lifted.append(self._inputs(arg, position))
+        options = kwargs and {name: self._lifted(value) for name, value in kwargs.items()}
         # As they are before the function runs, which may write to the inputs.
-        self.nodes: list[Edge] = [each._node for each in self.inputs if each._node is not None]
+        self.nodes: list[Edge] = []
+        for variable in self.inputs:  # for which a comprehension would be a call
+            if variable._node is not None:
+                self.nodes.append(variable._node)
         tape = forward(self) if callable(forward) else keeping if forward else None
-        with recording_since(self.start, tape, inside=True):
-            options = {name: map_leaves(_constant, value) for name, value in kwargs.items()}
-            self.result = f(*lifted, **options)
-            for leaf in leaves(self.result):
-                if isinstance(leaf, View):
-                    leaf.refresh()  # while it is recorded
+        self.result = self._run(f, lifted, options, tape)
 
-    @restoring
+    def _inputs(self, arg: Any, position: int) -> Any:
+        """Return an argument with Variables of its own, to be differentiated by."""
+        if arg is None:
+            raise UnsupportedArrayError(
+                f"argument {position} is None, which has no gradient: pass arrays, or name "
+                "other arguments by argnums"
+            )
+        found, tree = flatten(arg)
+        self._trees[position] = tree
+        self.as_variables = self.as_variables or any(isinstance(x, Variable) for x in found)
+        inputs = [_differentiated(leaf, position) for leaf in found]
+        self.inputs += inputs
+        return unflatten(tree, inputs)
+
+    def _lifted(self, arg: Any) -> Any:
+        """Return another argument with its arrays as Variables, constants if they were none."""
+        if type(arg) in owners:
+            return _constant(arg)
+        self.as_variables = self.as_variables or _has_variables(arg)
+        return map_leaves(_constant, arg)
+
+    def _run(
+        self, f: Function, args: Sequence[Any], kwargs: dict[str, Any], tape: Recorder | None
+    ) -> Any:
+        outer = current_mode()
+        try:
+            with recording_since(self.start, tape, inside=True):
+                result = f(*args, **kwargs)
+                for leaf in [result] if isinstance(result, Variable) else leaves(result):
+                    if isinstance(leaf, View):
+                        leaf.refresh()  # while it is recorded
+            return result
+        finally:
+            set_mode(outer)  # an interrupt may have kept the block from restoring it
+
     def pull(
         self, outputs: Sequence[Variable], cotangents: Sequence[Any], retain: bool
     ) -> list[Any]:
@@ -94,39 +124,48 @@ class Trace:
         A pullback outlives the run, and may be called with cotangents that are differentiated
         when the arguments were not: what they are, and whether ops are recorded, is asked now.
         """
-        given = [seed_of(*pair) for pair in zip(outputs, cotangents, strict=True)]
-        as_variables = self.as_variables or any(map(_has_variables, cotangents))
-        state: entered = enable_grad()
-        create_graph = False
-        if as_variables and is_grad_enabled():
+        as_variables, mode = self.as_variables, current_mode()
+        for each in cotangents:
+            if each is not None and not as_variables:
+                as_variables = _has_variables(each)
+        given, create_graph = list(map(raw_seed, outputs, cotangents)), False
+        # Most often ops are recorded outside, and a pass needs no state of its own.
+        recording = mode is None or mode.recording
+        state: AbstractContextManager[Any] = _SAME if recording else enable_grad()
+        if as_variables and recording:
+            variables = list(map(seed_of, outputs, cotangents))
             create_graph = self._depends_on_outside(outputs)
-            if not create_graph and any(g._node is not None for g in given):
+            if not create_graph and any(g._node is not None for g in variables):
                 create_graph, state = True, _apart_from(outputs)
-        pairs = list(zip(outputs, given, strict=True))
-        seeds = seeds_of([pair for pair in pairs if pair[0]._node is not None], create_graph)
-        with state:
-            found = run_pass(
-                seeds,
-                starts=pairs,
-                targets=self.nodes,
-                create_graph=create_graph,
-                retain_graph=retain or create_graph,
-            )
-        given_out = given_by(seeds)
-        gradients = [
-            _owned(found.of(node), x, given_out, x._raw)
-            for x, node in zip(self.inputs, self.nodes, strict=True)
-        ]
-        return [g if as_variables else g._raw for g in gradients]
+            given = variables if create_graph else given
+        pairs, seeds = list(zip(outputs, given, strict=True)), []
+        for output, g in pairs:
+            if output._node is not None:
+                seeds.append((output._node, g))
+        try:
+            with state:
+                found = run_pass(
+                    seeds,
+                    starts=pairs,
+                    targets=self.nodes,
+                    create_graph=create_graph,
+                    retain_graph=retain or create_graph,
+                )
+        finally:
+            set_mode(mode)  # an interrupt may have kept the block from restoring it
+        given_out, gradients = given_by(seeds), []
+        for x, node in zip(self.inputs, self.nodes, strict=True):
+            gradient = _owned(found.get(node[RANK], (node, None))[1], x, given_out, x._raw)
+            gradients.append(gradient if as_variables else gradient._raw)
+        return gradients
 
     def arranged(self, values: Iterable[Any]) -> tuple[Any, ...]:
         """Return values of all inputs in the structure of each argument that is asked for."""
-        left = iter(values)
-        found = {
-            position: unflatten(tree, islice(left, tree.num_leaves))
-            for position, tree in self._trees.items()
-        }
-        return tuple(found[position] for position in self._asked)
+        left, found = iter(values), {}
+        for position, tree in self._trees.items():
+            one = tree is ONE
+            found[position] = next(left) if one else unflatten(tree, islice(left, tree.num_leaves))
+        return tuple(map(found.__getitem__, self._asked))
 
     def out(self, value: Any) -> Any:
         """Return results as the caller gave the arguments: raw arrays or Variables."""
@@ -150,13 +189,12 @@ class Trace:
         return any(older([variable._node for variable in variables], self.start))
 
 
-def keeping(node: Edge, *_: Any) -> Edge:
-    """Keep a node as it is: what a recorder does where a graph is needed."""
-    return node
-
-
 def _has_variables(tree: Any) -> bool:
     return tree is not None and any(isinstance(leaf, Variable) for leaf in leaves(tree))
+
+
+def _is_tracked(tangent: Variable | None) -> bool:
+    return tangent is not None and tangent._node is not None
 
 
 def _apart_from(outputs: Iterable[Variable]) -> entered:
@@ -186,61 +224,76 @@ class Pushforward:
 
     @restoring
     def __init__(self, trace: Trace, outputs: Sequence[Variable]) -> None:
-        self.trace, self.outputs = trace, outputs
-        # Whether tangents are Variables, connected to all that they depend on.
-        self.connects = trace.as_variables and is_grad_enabled()
-        self.start = next_rank()
+        self.trace = trace
+        # Whether tangents depend on what was tracked before the run, as its results do.
+        depends = trace.as_variables and is_grad_enabled()
+        self.connects = depends and trace._depends_on_outside(outputs)
+        self.start = start = next_rank()
+        # What was recorded before is a constant, if nobody differentiates tangents with respect to
+        # it. Then all that is recorded leads to the probes, and no push has to search it.
+        self.alone = entered(recording=True, kept=partial(_newer, start))
+        self.domains = dict.fromkeys(each._domain for each in (*trace.inputs, *outputs))
+        self.lazy = any(domain.backend.capabilities.lazy for domain in self.domains)
         self.probes = [_probe(output) for output in outputs]
         seeds = [
             (output._node, probe)
             for output, probe in zip(outputs, self.probes, strict=True)
             if output._node is not None and probe._node is not None
         ]
-        with entered(hooks=False):  # of nobody's interest: only its graph is used
-            found = self._run(seeds, trace.nodes, create_graph=True, shows=False)
+        state = recording_since(start) if self.connects else self.alone
+        with entered(hooks=False), state:  # of nobody's interest: only its graph is used
+            found = self._run(seeds, targets=trace.nodes, create_graph=True, shows=False)
         self.gradients = [found.of(node) for node in trace.nodes]
+        self.outputs = [output.detach() for output in outputs]  # their graph is not needed again
 
-    def __call__(self, tangents: Sequence[Variable | None]) -> list[Any]:
+    def __call__(
+        self, tangents: Sequence[Variable | None], as_variables: bool = False
+    ) -> list[Any]:
         """Return the tangents of the outputs; None stands for zeros.
 
+        They are Variables if they are asked for as such, or if the arguments of the run had any.
         What a tangent of 0 leaves out is guarded, as behind a mask, only if there is NaN among the
         results, or if nobody can know yet.
         """
-        lazy = any(output._domain.backend.capabilities.lazy for output in self.outputs)
-        found = self._pushed(tangents, guarded=lazy)
-        if not lazy and any(map(_may_be_nan, found)):
-            found = self._pushed(tangents, guarded=True)
-        return list(self.trace.out(found))
+        as_variables = as_variables or self.trace.as_variables
+        tracked = as_variables and is_grad_enabled() and any(map(_is_tracked, tangents))
+        found = self._pushed(tangents, tracked, guarded=self.lazy)
+        if not self.lazy and any(map(_may_be_nan, found)):
+            found = self._pushed(tangents, tracked, guarded=True)
+        if not as_variables:
+            return [each.data for each in found]
+        return list(self.trace.out(found)) if self.connects and not tracked else found
 
-    def _pushed(self, tangents: Sequence[Variable | None], guarded: bool) -> list[Variable]:
+    @restoring
+    def _pushed(
+        self, tangents: Sequence[Variable | None], tracked: bool, guarded: bool
+    ) -> list[Variable]:
+        create_graph = tracked or (self.connects and is_grad_enabled())
+        ends = [probe._node for probe in self.probes]
+        state, targets = self.alone, None
+        if self.connects:
+            state, targets = recording_since(self.start), [end for end in ends if end is not None]
+        elif tracked:
+            state = _apart_from(gradient for gradient in self.gradients if gradient is not None)
         seeds = [
-            (behind_mask(g._node) if guarded else g._node, t if self.connects else t._raw)
+            (behind_mask(g._node) if guarded else g._node, t if create_graph else t._raw)
             for g, t in zip(self.gradients, tangents, strict=True)
             if g is not None and t is not None and g._node is not None
         ]
-        ends = [probe._node for probe in self.probes]
-        found = self._run(seeds, [end for end in ends if end is not None], self.connects)
+        with state:
+            found = self._run(seeds, targets=targets, create_graph=create_graph)
         given = {id(each._raw): each._raw for each in tangents if each is not None}
         return [
             _owned(None if end is None else found.of(end), output, given)
             for end, output in zip(ends, self.outputs, strict=True)
         ]
 
-    @restoring
-    def _run(
-        self, seeds: Any, targets: Sequence[Edge], create_graph: bool, shows: bool = True
-    ) -> ByNode[Any]:
-        """Run a pass; what was recorded before is a constant, if nobody differentiates tangents."""
-        state = recording_since(self.start)
-        if not self.connects:
-            state = entered(recording=True, kept=partial(_newer, self.start))
-        domains = dict.fromkeys(each._domain for each in (*self.trace.inputs, *self.outputs))
-        with ExitStack() as stack, state:
-            for domain in domains:  # what rules compute of the probes may be infinite
+    def _run(self, seeds: Any, **asked: Any) -> ByNode[Any]:
+        """Run a pass in which what rules compute, of the probes or with zeros, may be infinite."""
+        with ExitStack() as stack:
+            for domain in self.domains:
                 stack.enter_context(domain.backend.quiet())
-            return run_pass(
-                seeds, targets=targets, create_graph=create_graph, retain_graph=True, shows=shows
-            )
+            return run_pass(seeds, retain_graph=True, **asked)
 
 
 def _newer(start: int, *nodes: Edge | None) -> tuple[Edge | None, ...]:
@@ -252,7 +305,8 @@ def _probe(output: Variable) -> Variable:
     if not output._domain.is_inexact(output.dtype):
         return output.detach()
     probe: Variable = output._domain.wrap(irregular(output._raw, output._domain))
-    probe._node = Leaf.of(probe)
+    probe._node = leaf = Leaf.of(probe)
+    leaf.alive = None  # no pass but a push leads to it, so that none has to tell it apart
     return probe
 
 
@@ -268,41 +322,56 @@ def _may_be_nan(tangent: Variable) -> bool:
 
 def _owned(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = None) -> Variable:
     """Return the gradient or the tangent of a Variable as users get it; None counts as zeros."""
+    domain = of._domain
     if value is None:
-        value = of._domain.raw.zeros_like(of._domain.backend.array(of._raw))
-    return owned(value, of._domain, given, laid_out_as)
+        value = domain.raw.zeros_like(domain.backend.array(of._raw))
+    return owned(value, domain, given, laid_out_as if domain.lays_out else None)
 
 
 def _differentiated(leaf: Any, position: int) -> Variable:
     """Return a Variable of its own for an input: its gradient is only that of this place."""
-    domain = domain_of(leaf)
-    data = leaf._raw if isinstance(leaf, Variable) else domain.to_raw(leaf)
+    kind = type(leaf)
+    domain = owners.get(kind) or domain_of(leaf)
+    if kind in domain.ready_types:  # most often
+        data = leaf
+    else:
+        data = leaf._raw if isinstance(leaf, Variable) else domain.to_raw(leaf)
     if data.dtype not in domain.inexact_dtypes:
         raise UnsupportedArrayError(
             f"argument {position} has dtype {data.dtype}, and no gradient: differentiate with "
             "respect to floating-point or complex arrays in native byte order (see argnums), or "
             "convert it first"
         )
-    variable: Variable = domain.Variable._make(data, None)
     if isinstance(leaf, Variable) and leaf._node is not None and is_grad_enabled():
         mode = current_mode()
         forward = mode is not None and mode.tape is not None
         with entered(tape=keeping) if forward else nullcontext():  # passes end at this node
             variable = domain.convert(leaf, leaf.dtype, copy=False)
+    else:
+        variable = next(domain.blank)
+        # Some libraries compute with scalars in less time than with arrays of no axes.
+        variable._raw = data if data.shape else domain.backend.scalar(data)
+        variable._node = None
     if variable._node is None:  # or a manager takes it for a constant
-        variable._node = Leaf.of_argument(variable)
+        variable._node = Leaf.of(variable, argument=True)
     return variable
 
 
 def _constant(leaf: Any) -> Any:
     """Return an array among the other arguments as a Variable; all else as it is."""
-    if is_python_scalar(leaf) or isinstance(leaf, Variable | str | list | tuple):
-        return leaf
-    try:
-        domain = domain_of(leaf)
-    except UnsupportedArrayError:
-        return leaf
-    return domain.wrap(domain.to_raw(leaf))
+    kind = type(leaf)
+    domain = owners.get(kind)
+    if domain is None:
+        if is_python_scalar(leaf) or isinstance(leaf, Variable | str | list | tuple):
+            return leaf
+        try:
+            domain = domain_of(leaf)
+        except UnsupportedArrayError:
+            return leaf
+    variable = next(domain.blank)
+    variable._raw = leaf if kind in domain.ready_types else domain.to_raw(leaf)
+    variable._node = None
+    return variable
 
 
 def outputs_of(result: Any, what: str) -> tuple[list[Variable], Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _imp
+import builtins
 import contextlib
 import importlib
 import os
@@ -10,9 +11,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from operator import attrgetter
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 from weakref import WeakSet
+
+from agnograd._util.kept import kept
 
 
 class Deferred:
@@ -86,7 +90,7 @@ _ANY_NAME = "_any_name"
 @cache
 def _code(source: str) -> tuple[CodeType, CodeType, int]:
     """Compile a text; all functions whose text is the same but for their name share the code."""
-    module = compile(source, "<agnograd>", "exec")
+    module = kept(source, lambda: compile(source, "<agnograd>", "exec"))
     codes = (each for each in module.co_consts if isinstance(each, CodeType))
     code = next(each for each in codes if each.co_name == _ANY_NAME)  # and not that of a default
     return module, code, _code.cache_info().currsize
@@ -211,6 +215,29 @@ def inline(function: F) -> F:
 
 
 marked: WeakSet[Any] = WeakSet()
+CONSTANTS = (bool, int, float, complex, str, type(None), type(...))
+compiled_facts = attrgetter("co_code", "co_consts", "co_names", "co_varnames", "co_freevars")
+_parameters = attrgetter("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_flags")
+
+
+def facts_of(function: Any) -> tuple[Any, ...] | None:
+    """Return all that decides how a marked function is written out; None if it is called.
+
+    That is what it was compiled to, its defaults, and which of its names its module knows.
+    """
+    if type(function) is not FunctionType or function not in marked:
+        return None
+    code, modules = function.__code__, (function.__globals__, vars(builtins))
+    constants = [each for c in code.co_consts for each in (c if type(c) is tuple else (c,))]
+    if code.co_freevars or "__signature__" in vars(function):
+        return None
+    if any(type(each) not in CONSTANTS for each in constants):  # it has functions in it, say
+        return None
+    options = function.__kwdefaults__ or {}
+    defaults = [*(function.__defaults__ or ()), *options.values()]
+    shown = [repr(each) if isinstance(each, CONSTANTS) else ... for each in defaults]
+    names = [name for name in code.co_names if any(name in each for each in modules)]
+    return *compiled_facts(code), *_parameters(code), shown, [*options], names
 
 
 F = TypeVar("F", bound=Callable[..., Any])

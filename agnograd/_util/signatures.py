@@ -94,9 +94,12 @@ def positional_only(function: FunctionType) -> tuple[str, ...]:
 def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of a function's parameters; of a plain one without making a signature."""
     code = getattr(function, "__code__", None)
-    if code is None or vars(function) or code.co_flags & _VARIADIC:
+    if code is None or vars(function):
         return tuple(inspect.signature(function).parameters)
-    return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-
-
-_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+    count = code.co_argcount + code.co_kwonlyargcount
+    names, variadic = [*code.co_varnames[:count]], iter(code.co_varnames[count:])
+    if code.co_flags & inspect.CO_VARARGS:
+        names.insert(code.co_argcount, next(variadic))
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        names.append(next(variadic))
+    return tuple(names)

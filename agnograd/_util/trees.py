@@ -24,10 +24,10 @@ class _One:
         return "PyTreeSpec(*)"
 
     def __reduce__(self) -> str:
-        return "_ONE"  # a copy is the same object
+        return "ONE"  # a copy is the same object
 
 
-_ONE = _One()
+ONE = _One()
 _NUMBERS = frozenset({bool, int, float, complex})
 
 
@@ -43,15 +43,15 @@ def _is_leaf(tree: Any) -> bool:
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """Return the leaves of a pytree and its structure."""
-    if _is_leaf(tree):
-        return [tree], _ONE
+    if hasattr(type(tree), "__dlpack__") or type(tree) in _NUMBERS:  # as `_is_leaf`, no call
+        return [tree], ONE
     found, structure = _optree().tree_flatten(tree)
-    return found, _ONE if structure.is_leaf() else structure
+    return found, ONE if structure.is_leaf() else structure
 
 
 def unflatten(structure: Any, leaves: Iterable[Any]) -> Any:
     """Return a pytree of the given structure."""
-    if structure is _ONE:
+    if structure is ONE:
         (leaf,) = leaves
         return leaf
     return _optree().tree_unflatten(structure, leaves)

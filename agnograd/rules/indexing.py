@@ -92,10 +92,7 @@ def _along(indices: Any, shape: Shape, axis: int, xp: Any) -> tuple[Any, ...]:
 
 
 def _written_value(g: Any, key: Any, value_shape: Shape, xp: Any) -> Any:
-    if math.prod(value_shape) == 1 and _is_mask(key, xp) and key.shape == g.shape:
-        part = xp.where(key, g, xp.zeros_like(g))  # of a size that is known before it is computed
-    else:
-        part = xp.__getitem__(g, key)
+    part = _selected(g, key, value_shape, xp)
     if not (is_basic(key) or _is_mask(key, xp)):
         part = _last_writes(part, g, key, xp)
     if part.shape == value_shape:
@@ -103,6 +100,28 @@ def _written_value(g: Any, key: Any, value_shape: Shape, xp: Any) -> Any:
     # The value may have more leading axes, of length one, than the place that it is written to.
     extra = max(len(value_shape) - part.ndim, 0)
     return xp.reshape(sum_to(part, value_shape[extra:], xp), value_shape)
+
+
+def _selected(g: Any, key: Any, shape: Shape, xp: Any) -> Any:
+    """Return ``g[key]``, or what it sums to for a value of this shape that was put there.
+
+    How many elements a mask selects may be unknown before it is computed, or traced. What was put
+    there says how many they are, unless it was one value for all of them, whose part is a sum.
+    """
+    if not _is_mask(key, xp):
+        return xp.__getitem__(g, key)
+    size, rest = math.prod(key.shape), g.shape[key.ndim :]
+    rows, mask = xp.reshape(g, (size, *rest)), xp.reshape(xp.asarray(key), (size,))
+    count = shape[-1 - len(rest)] if len(shape) > len(rest) else 1
+    if count == 1:
+        every = xp.reshape(mask, (size, *(1 for _ in rest)))
+        return xp.sum(xp.where(every, rows, xp.zeros_like(rows)), axis=0, keepdims=True)
+    part = xp.__getitem__(rows, mask)
+    if part.shape[0] == part.shape[0]:  # NaN is what is not known
+        return part
+    selected = xp.cumulative_sum(xp.astype(mask, xp.int64))
+    numbers = xp.arange(1, count + 1, device=device_of(g))
+    return xp.take(rows, xp.searchsorted(selected, numbers), axis=0)
 
 
 def _is_mask(key: Any, xp: Any) -> bool:
@@ -207,7 +226,7 @@ ops.linear(
 )
 ops.linear(
     "scatter_add(values, key, /, *, shape)",
-    values=lambda g, key, xp: xp.__getitem__(g, key),
+    values=lambda g, key, values_shape, xp: _selected(g, key, values_shape, xp),
     forward=_scatter_add,
 )
 ops.linear(

@@ -20,6 +20,8 @@ def _matmul_x1(g: Any, x1_shape: Shape, x2: Any, xp: Any) -> Any:
     if x2.ndim == 1:  # each row of x1 meets the same vector
         return g[..., None] * conjugate_if_complex(x2, xp)
     if len(x1_shape) == 1:
+        if g.ndim == 1:
+            return xp.matmul(conjugate_if_complex(x2, xp), g)
         return xp.matmul(g[..., None, :], adjoint(x2, xp))[..., 0, :]
     return xp.matmul(g, adjoint(x2, xp))
 
@@ -28,7 +30,7 @@ def _matmul_x2(g: Any, x1: Any, x2_shape: Shape, xp: Any) -> Any:
     if x1.ndim == 1:
         outer = conjugate_if_complex(x1, xp)
         return outer * g[..., None] if len(x2_shape) == 1 else outer[:, None] * g[..., None, :]
-    if len(x2_shape) == 1:
+    if len(x2_shape) == 1 and g.ndim > 1:
         return xp.matmul(adjoint(x1, xp), g[..., None])[..., 0]
     return xp.matmul(adjoint(x1, xp), g)
 

@@ -126,7 +126,8 @@ def set_at_mask(x: Any, mask: Any, value: Any) -> Any:
     mask = da.asarray(mask)
     rest = x.ndim - mask.ndim
     if getattr(value, "ndim", 0) > rest:
-        value = at_mask(mask, da.asarray(value), x.shape)
+        values = da.asarray(value)  # which may have more leading axes, of length one
+        value = at_mask(mask, values.reshape(values.shape[-1 - rest :]), x.shape)
     return da.where(mask.reshape(*mask.shape, *[1] * rest), value, x).astype(x.dtype)
 
 

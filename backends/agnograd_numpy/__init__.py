@@ -26,7 +26,7 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     modules = ("numpy",)
-    large = 2**17
+    large = 2**15
 
     @cached_property
     def _np(self) -> Any:
@@ -94,6 +94,10 @@ class NumpyBackend(Backend):
                 "pass m.filled(value), and leave elements out by np.where(m.mask, 0.0, x), say"
             )
         return np.asarray(value) if isinstance(value, np.ma.MaskedArray) else value
+
+    def device(self, array: Any) -> str:
+        """Return the only one."""
+        return "cpu"
 
     def scalar(self, array: Any) -> Any:
         """Return a 0-d array as NumPy's scalar."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from agnograd.extend import inline
+from agnograd_numpy import _library
 
 __all__ = ["KERNELS", "filled", "matmul"]
 
@@ -17,6 +18,9 @@ __all__ = ["KERNELS", "filled", "matmul"]
 _ndarray, _empty, _matmul, _number = np.ndarray, np.empty, np.matmul, np.float64
 _add: Any = np.add.reduce
 _ONE, _ZERO = np.float64(1), np.float64(0)
+
+_FLOATS, _COMPLEX = (frozenset(np.dtype(each) for each in codes) for codes in ("efdg", "FDG"))
+_NUMBERS = frozenset({int, float, type(None)})
 
 # Dtypes whose mean is the sum divided by the number of elements.
 _SUMMED = frozenset(np.dtype(each) for each in "fdFD")
@@ -63,6 +67,37 @@ def matmul(x1: Any, x2: Any, /) -> Any:
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     """Reshape by the array's method."""
     return x.reshape(shape) if copy is None else np.reshape(x, shape, copy=copy)
+
+
+@inline
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """Convert by the array's method: array-api-compat's function is long to import."""
+    if device is None or device == "cpu":
+        return x.astype(dtype, copy=copy)
+    return np.astype(np.asarray(x), dtype, copy=copy, device=device)  # which says what is wrong
+
+
+@inline
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
+    """Limit floating-point numbers by numbers; all else is left to array-api-compat."""
+    if x.dtype in _FLOATS and type(min) in _NUMBERS and type(max) in _NUMBERS:
+        return np.clip(x, min, max)
+    return _library.clip(x, min, max)
+
+
+@inline
+def sign(x: Any, /) -> Any:
+    """Return the sign of real numbers; that of complex ones is left to array-api-compat."""
+    return _library.sign(x) if x.dtype in _COMPLEX else np.sign(x)
+
+
+def _limits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that says what numbers a dtype has, also of arrays."""
+
+    def limits(type: Any, /) -> Any:
+        return function(type.dtype if isinstance(type, np.ndarray | np.generic) else type)
+
+    return limits
 
 
 @inline
@@ -129,8 +164,6 @@ def solve_adjoint(x1: Any, x2: Any, /) -> Any:
     Rounding may make an adjoint singular though the matrix was not: the other matrices of a batch
     have their gradients.
     """
-    from agnograd_numpy import _library
-
     x1 = np.conj(x1.mT) if x1.dtype.kind == "c" else x1.mT
     try:
         return _library.linalg.solve(x1, x2)
@@ -152,8 +185,6 @@ def _transform(name: str) -> Callable[..., Any]:
     """Return a transform over several axes, which need not be named where ``s`` is given."""
 
     def transform(x: Any, /, *, s: Any = None, axes: Any = None, norm: Any = "backward") -> Any:
-        from agnograd_numpy import _library
-
         if s is not None and axes is None:
             axes = range(-len(s), 0)  # NumPy no longer wants to choose them, as the standard does
         return getattr(_library.fft, name)(x, s=s, axes=axes, norm=norm)
@@ -164,7 +195,11 @@ def _transform(name: str) -> Callable[..., Any]:
 KERNELS: dict[str, Callable[..., Any]] = {
     "all": _reduction(np.logical_and),
     "any": _reduction(np.logical_or),
+    "astype": astype,
     "broadcast_to": broadcast_to,
+    "clip": clip,
+    "finfo": _limits(np.finfo),
+    "iinfo": _limits(np.iinfo),
     # array-api-compat reads the lower triangle for the upper factor, too, and takes vectors of
     # length 2 for its cross product, and matrices for its outer one.
     "linalg.cholesky": np.linalg.cholesky,
@@ -183,6 +218,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "ones_like": ones_like,
     "permute_dims": lambda x, /, axes: x.transpose(axes),
     "reshape": reshape,
+    "sign": sign,
     "sum": total,
     "zeros": np.zeros,
     "zeros_like": zeros_like,

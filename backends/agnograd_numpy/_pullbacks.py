@@ -24,9 +24,6 @@ _divide, _multiply, _vdot = np.divide, np.multiply, np.vdot
 # Up to how many elements products of vectors take less time than two reductions.
 _FEW = 2**13
 
-# Arrays, since NumPy makes one of a Python scalar each time.
-_ONE32, _ONE64 = np.ones((), _float32), np.ones((), _float64)
-
 
 # Between what norms lie of whose squares none that counts under- or overflows.
 _NORMS = {_float32: (1e-15, 1e18), _float64: (1e-140, 1e140)}
@@ -39,16 +36,16 @@ def _tanh(g: Any, x: Any) -> Any:
         return NotImplemented
     if x.dtype is not _float64 and x.dtype is not _float32:
         return NotImplemented
-    double = x.dtype is _float64
+    # Up to where the square does not overflow. Beyond, derivatives are hardly normal numbers.
+    most = 354 if x.dtype is _float64 else 44
     # The sum of the squares of few elements is known sooner than their extremes.
-    if (x.size > _FEW or not _vdot(x, x) < (500_000 if double else 7_700)) and not (
-        _least(x, None) > (-710 if double else -88) and _most(x, None) < (710 if double else 88)
+    if (x.size > _FEW or not _vdot(x, x) < most * most) and not (
+        _least(x, None) > -most and _most(x, None) < most
     ):
         return NotImplemented  # it would overflow
     product = _cosh(x)
-    _divide(_ONE64 if double else _ONE32, product, product)
     _multiply(product, product, product)
-    _multiply(g, product, product)
+    _divide(g, product, product)
     return product
 
 

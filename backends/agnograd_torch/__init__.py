@@ -150,8 +150,12 @@ class TorchBackend(Backend):
         return x.view(-1) if x.is_contiguous() else None
 
     def uniform(self, x: Any) -> Any:
-        """Return the one element of a tensor without strides."""
-        return None if any(x.stride()) else x[(0,) * x.ndim]
+        """Return the one element of a tensor whose strides are 0."""
+        import torch
+
+        if x.layout is not torch.strided or any(x.stride()):
+            return None
+        return x[(0,) * x.ndim]
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from agnograd.extend import device_of, is_python_scalar
@@ -19,7 +20,7 @@ def floats(xp: Any, *values: Any) -> list[Any]:
     default one.
     """
     arrays = [value for value in values if not is_python_scalar(value)]
-    inexact = [value for value in arrays if xp.isdtype(value.dtype, _INEXACT)]
+    inexact = [value for value in arrays if _is_inexact(xp, value.dtype)]
     if len(inexact) == len(values):
         return inexact
     dtype = (xp.abs(inexact[0]) if inexact else xp.asarray(1.0)).dtype
@@ -29,8 +30,13 @@ def floats(xp: Any, *values: Any) -> list[Any]:
         if is_python_scalar(value):
             made.append(xp.asarray(value, dtype=dtype, device=device))
         else:
-            made.append(value if xp.isdtype(value.dtype, _INEXACT) else xp.astype(value, dtype))
+            made.append(value if _is_inexact(xp, value.dtype) else xp.astype(value, dtype))
     return made
+
+
+@cache
+def _is_inexact(xp: Any, dtype: Any) -> bool:
+    return bool(xp.isdtype(dtype, _INEXACT))
 
 
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -98,7 +99,12 @@ def by_formula(name: str, formula: Callable[..., Any]) -> Callable[..., Any]:
 def is_half(x: Any, xp: Any) -> bool:
     """Return whether x is an array of half precision, whose sums and powers formulas need wider."""
     dtype = getattr(x, "dtype", None)
-    return dtype is not None and xp.isdtype(dtype, "real floating") and xp.finfo(dtype).bits == 16
+    return dtype is not None and _is_half(xp, dtype)
+
+
+@cache
+def _is_half(xp: Any, dtype: Any) -> bool:
+    return bool(xp.isdtype(dtype, "real floating")) and xp.finfo(dtype).bits == 16
 
 
 def _cast(out: Any, dtype: Any, xp: Any) -> Any:

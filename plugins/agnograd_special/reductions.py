@@ -110,13 +110,18 @@ def _log_sum_exp_x(g: Any, x: Any, out: Any, axis: Axis, xp: Any) -> Any:
     """Return the softmax, times g.
 
     The logarithm of the sum itself is rounded: where it is large, its difference to x has no right
-    digit. Of log_softmax all derivatives keep their digits.
+    digit. Where the softmax is differentiated, it is taken of log_softmax, of which all derivatives
+    keep their digits.
     """
     if 0 in x.shape:
         return xp.zeros_like(x)
     x = _without_infinities(x, keep_axes(out, x.shape, axis, xp), xp)
     x = xp.astype(x, _wide(x, axis, xp), copy=False)
-    shares = xp.exp(xp.special.log_softmax(x, axis=reduced_axes(axis, x.ndim)))
+    axes = reduced_axes(axis, x.ndim)
+    if is_tracked(x):
+        shares = xp.exp(xp.special.log_softmax(x, axis=axes))
+    else:
+        shares = xp.special.softmax(x, axis=axes)
     return keep_axes(g, shares.shape, axis, xp) * shares
 
 

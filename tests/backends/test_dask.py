@@ -51,9 +51,10 @@ def test_a_pass_computes_nothing(xp):
     value, gradients = ag.value_and_grad(function, argnums=(0, 1))(x, w)
     second = ag.grad(lambda w: xp.sum(ag.grad(lambda w: loss(xp, x, w, rows))(w) ** 2))(w)
     _, tangent = ag.jvp(lambda w: loss(xp, x, w, rows), w, w)
+    pushed = ag.linearize(lambda w: loss(xp, x, w, rows), w)[1](w)
     v = ag.Variable(w)
     loss(xp, x, v, rows).backward()
-    for each in (value, *gradients, second, tangent, v.grad.data):
+    for each in (value, *gradients, second, tangent, pushed, v.grad.data):
         assert isinstance(each, da.Array)
     with pytest.raises(AssertionError, match="something was computed"):
         value.compute()

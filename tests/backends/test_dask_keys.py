@@ -11,6 +11,7 @@ dask = pytest.importorskip("dask", reason="Dask: pip install 'agnograd[dask]'")
 
 SOME, TABLE = np.asarray([0, 2, 1]), np.asarray([[0, 1], [1, -1]])
 ONE, PAIRS = np.asarray(1), np.asarray([[True, False, True], [False, True, True]])
+COUNT = int(PAIRS.sum())
 KEYS = {
     "x[None, i]": (None, ONE),
     "x[::-2, i]": (slice(None, None, -2), ONE),
@@ -102,21 +103,32 @@ def test_nothing_is_computed(key):
             ag.grad(lambda x: xp.sum(x[lazy(key)] ** 2))(chunked)
 
 
-def test_numbers_are_written_at_masks_of_the_first_axes(xp):
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (1, 4), (COUNT, 4), (1, COUNT, 4)])
+def test_what_is_written_at_masks_of_the_first_axes_has_a_gradient(xp, shape):
+    """How many rows a mask selects is not known, but how many were written there is."""
     x, chunked = arrays()
-    mask, row = da.from_array(PAIRS, chunks=1), np.arange(4.0)
+    mask, value = da.from_array(PAIRS, chunks=1), np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
 
-    def write(x, value):
-        y = x * 1.0
+    def write(xp, x, mask, value):
+        y = xp.asarray(x) * 1.0
         y[mask] = value
         return y
 
-    for value in (np.asarray(7.0), row):
-        expected = x.copy()
-        expected[PAIRS] = value
-        np.testing.assert_array_equal(write(xp.asarray(chunked), value).data.compute(), expected)
-    found = ag.grad(lambda x: xp.sum(write(x, 7.0)))(chunked)
-    np.testing.assert_array_equal(found.compute(), np.where(PAIRS[..., None], 0.0, np.ones(4)))
+    expected = x.copy()
+    expected[PAIRS] = value
+    lazy = chunked, mask, da.from_array(value)
+    np.testing.assert_array_equal(write(xp, *lazy).data.compute(), expected)
+
+    def derivatives(xp, x, mask, value):
+        def loss(x, value):
+            return xp.sum(write(xp, x, mask, value) ** 3)
+
+        return *ag.grad(loss, (0, 1))(x, value), *ag.hvp(loss, (x, value), (x, value))
+
+    known = derivatives(ag.namespace("numpy"), x, PAIRS, value)
+    for found, right in zip(derivatives(xp, *lazy), known, strict=True):
+        assert found.shape == right.shape
+        np.testing.assert_array_equal(found.compute(), right)
 
 
 @pytest.mark.parametrize("key", [PAIRS, (0, np.ones((3, 4), dtype=bool)), (SOME, PAIRS[0])])
@@ -129,28 +141,3 @@ def test_masks_of_unknown_size_say_what_to_write_instead(xp, key):
     if len(parts) > 1:
         with pytest.raises(UnsupportedArrayError, match=r"xp.where\(mask, value, x\) in place"):
             (xp.asarray(chunked) * 1.0)[masked] = np.zeros(3)
-
-
-def test_arrays_written_at_masks_have_no_gradient_and_say_so(xp):
-    x, chunked = arrays()
-    mask = da.from_array(x > 20.5)
-
-    def write(value):
-        y = xp.asarray(chunked) * 1.0
-        y[mask] = value
-        return y
-
-    value = np.asarray([5.0, 6.0, 7.0])
-    expected = x.copy()
-    expected[x > 20.5] = value
-    np.testing.assert_array_equal(write(da.from_array(value)).data.compute(), expected)
-    with pytest.raises(UnsupportedArrayError, match="in place of"):
-        ag.grad(lambda value: xp.sum(write(value)))(da.from_array(value))
-
-
-def test_indices_out_of_bounds_are_an_error_at_once(xp):
-    _, chunked = arrays()
-    with pytest.raises(IndexError, match="index 3 is out of bounds for an axis of length 2"):
-        xp.asarray(chunked)[[0, 3], [0, 0]]
-    with pytest.raises(IndexError, match="4 indices for an array of 3 axes"):
-        xp.asarray(chunked)[TABLE, 0, 0, 0]

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+import warnings
 from operator import attrgetter
 
 import array_api_compat.numpy as compat
@@ -15,10 +16,12 @@ from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import Deferred
 from agnograd_numpy import NumpyBackend, _library, _triangular
 
-# NumPy's own take what the standard says, and array-api-compat calls them.
-CREATION = {
+# NumPy's own take what the standard says, and array-api-compat calls them, or does the same.
+OWN = {
     *("arange", "asarray", "empty", "empty_like", "eye", "full", "full_like", "linspace"),
     *("ones", "ones_like", "zeros", "zeros_like"),
+    *("ceil", "cumulative_prod", "cumulative_sum", "floor", "nonzero", "std", "tensordot"),
+    *("trunc", "var"),
 }
 
 
@@ -29,7 +32,7 @@ def test_each_function_is_the_one_of_array_api_compat():
         own = getattr(_library, name)
         if isinstance(own, Deferred):
             assert own.loaded() is getattr(compat, name) is not getattr(np, name, None)
-        elif name in CREATION:
+        elif name in OWN:
             assert own is getattr(np, name)
         else:
             assert own is getattr(compat, name), name
@@ -59,11 +62,71 @@ def test_an_ordinary_program_does_not_import_what_it_does_not_use():
 
 def test_deferred_functions_are_called_directly_once_they_are_there():
     xp = ag.namespace("numpy")
-    xp.tensordot(xp.ones(2), xp.ones(2), axes=1)
-    assert xp.tensordot.__globals__["_kernel"] is compat.tensordot
+    xp.sort(xp.ones(2))
+    assert xp.sort.__globals__["_kernel"] is compat.sort
 
 
 KERNELS = NumpyBackend().kernels()
+
+
+def seen(function, *args, **options):
+    """Return what can be compared of what a function gives, or that it raises an error."""
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+            out = function(*args, **options)
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        return "an error"
+    return type(out), getattr(out, "dtype", None), repr(out)
+
+
+NUMBERS = [-2.5, -0.0, 0.3, 2.5, np.inf, np.nan]
+ARRAYS = [
+    *(np.asarray(NUMBERS, dtype=dtype) for dtype in ("float16", "float32", "float64", ">f8")),
+    *(np.float32(0.7), np.asarray(-0.3), np.ones((0, 2)), np.asarray([[3, -4], [0, 1]])),
+    *(np.asarray([1 + 1j, 0, -2j, np.inf]), np.complex64(1j), np.uint8([0, 200]), np.asarray(True)),
+]
+BOUNDS = [
+    (0.0, 1.0),
+    (None, 1),
+    (0, None),
+    (None, None),
+    (1.0, 0.0),
+    (np.nan, 1.0),
+    (-1e300, 1e300),
+]
+OTHERS = [(True, 2), (np.float64(0.1), None), (np.zeros((2, 1)), np.ones(1)), ([0.5], 2)]
+
+
+@pytest.mark.parametrize("x", ARRAYS, ids=repr)
+def test_kernels_give_what_array_api_compat_gives(x):
+    for bounds in BOUNDS + OTHERS:
+        assert seen(KERNELS["clip"], x, *bounds) == seen(compat.clip, x, *bounds), bounds
+    assert seen(KERNELS["sign"], x) == seen(compat.sign, x)
+    for options in ({}, {"copy": False}, {"device": "cpu"}, {"device": "gpu"}):
+        wanted = seen(compat.astype, x, np.float32, **options)
+        assert seen(KERNELS["astype"], x, np.float32, **options) == wanted
+    assert (KERNELS["astype"](x, x.dtype, copy=False) is x) == (type(x) is np.ndarray)
+    for name in ("finfo", "iinfo"):
+        for given in (x, x.dtype, x.dtype.type):
+            assert seen(KERNELS[name], given) == seen(getattr(compat, name), given)
+
+
+@pytest.mark.parametrize("name", ["cumulative_prod", "cumulative_sum", "std", "var", "floor"])
+def test_numpys_own_functions_give_what_array_api_compat_gives(name):
+    options = [{}]
+    if name in ("std", "var"):
+        options += [{"axis": 0}, {"correction": 1}, {"axis": -1, "keepdims": True}, {"axis": 4}]
+    elif name != "floor":
+        options = [
+            {"axis": 0},
+            {"axis": -1, "include_initial": True},
+            {"dtype": np.float32},
+            {"axis": 4},
+        ]
+    for x in (each for each in ARRAYS if each.shape):
+        for each in options:
+            wanted = seen(getattr(compat, name), x, **each)
+            assert seen(getattr(_library, name), x, **each) == wanted, (x, each)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])

@@ -6,7 +6,14 @@ import pytest
 import agnograd as ag
 from agnograd._plugins.backends import backend_named
 from agnograd.errors import LostGradientError
-from tests.helpers.large import ELEMENTWISE, case_of, gradients, in_blocks_of_one, op_by_op
+from tests.helpers.large import (
+    ELEMENTWISE,
+    OF_NUMBERS,
+    case_of,
+    gradients,
+    in_blocks_of_one,
+    op_by_op,
+)
 
 torch = pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
 
@@ -54,6 +61,17 @@ def test_every_element_wise_op_in_blocks(xp, name, summed, monkeypatch):
             torch.testing.assert_close(found, g, rtol=1e-12, atol=1e-12, equal_nan=True)
 
 
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_every_op_with_a_rule_that_names_no_array_computes_with_numbers(xp, name, monkeypatch):
+    domain = xp.asarray(0.0)._domain
+    cases = [case_of(sample, domain) for sample in ELEMENTWISE[name]]
+    expected = [op_by_op(domain, gradients, case, True, True) for case in cases]
+    monkeypatch.setattr(domain, "large", 1)
+    for case, each in zip(cases, expected, strict=True):
+        for found, g in zip(gradients(case, True, True), each, strict=True):
+            torch.testing.assert_close(found, g, rtol=1e-12, atol=1e-12, equal_nan=True)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("size", [100, 3 * 10**5])
 def test_a_large_cotangent_goes_in_blocks_and_the_array_is_kept_alone(xp, size, threads):
@@ -76,6 +94,21 @@ def test_a_large_cotangent_goes_in_blocks_and_the_array_is_kept_alone(xp, size, 
     assert len(kept) == (2 if size == 100 else 1)
     assert cosines[-1] == min(size, block)
     assert sum(cosines) == size
+
+
+def test_a_fan_out_by_numbers_computes_with_numbers(xp):
+    x = ag.Variable(torch.linspace(-2, 2, 3 * 10**5, dtype=torch.float32))
+    loss = sum(xp.sum(x * (i + 0.5) - x) + xp.sum(x / 4.0) for i in range(20))
+    with torch.profiler.profile(record_shapes=True) as profile:
+        loss.backward()
+    shapes = [
+        each.input_shapes
+        for each in profile.events()
+        if each.key in ("aten::mul", "aten::neg", "aten::add", "aten::add_")
+    ]
+    assert len(shapes) >= 80
+    assert all(shape == [] for each in shapes for shape in each)
+    torch.testing.assert_close(x.grad.data, torch.full_like(x.data, 185.0))
 
 
 def test_tensors_that_are_not_contiguous_go_op_by_op(xp):

@@ -8,11 +8,13 @@ import pytest
 import agnograd as ag
 from agnograd._codegen.deferring import compile_op
 from agnograd._engine import blocks
+from agnograd._engine.run import Pass
 from agnograd._graph.nodes import OP
 from agnograd.errors import FreedGraphError
 from agnograd.extend import OpSet, hookimpl
 from tests.helpers.large import (
     ELEMENTWISE,
+    carried_as_numbers,
     case_of,
     drawn,
     gradients,
@@ -37,6 +39,26 @@ def runs(monkeypatch):
 
     monkeypatch.setattr(blocks._Step, "run", run)
     return found
+
+
+@pytest.fixture
+def carried(monkeypatch):
+    return carried_as_numbers(monkeypatch)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(2**15, ["sin", "sin"]), (2**15 - 1, [])])
+def test_arrays_of_a_quarter_of_a_mebibyte_go_in_blocks(size, expected, runs):
+    x = ag.Variable(np.linspace(0.0, 1.0, size))
+    xp.sum(xp.sin(xp.sin(x))).backward()
+    assert runs == expected
+
+
+def test_a_large_gradient_takes_the_step_of_a_product_of_matrices(monkeypatch):
+    visits, visit = [], Pass.visit
+    monkeypatch.setattr(Pass, "visit", lambda *args: visits.append(1) or visit(*args))
+    x, matrix = ag.Variable(np.ones((400, 400))), np.eye(400)
+    xp.sum((x @ matrix @ matrix) * 2.0).backward()
+    assert not visits
 
 
 def over(x, many):
@@ -70,7 +92,7 @@ def test_gradients_are_those_of_small_parts(program, order, dtype, runs):
     assert whole.dtype == x.dtype
     runs.clear()
     parts = [
-        ag.grad(f)(x[:, columns], [c[:, columns] for c in many])
+        op_by_op(DOMAIN, ag.grad(f), x[:, columns], [c[:, columns] for c in many])
         for columns in (slice(0, 100), slice(100, 200), slice(200, 400), slice(400, None))
     ]
     assert len(parts[0]) == 500
@@ -79,14 +101,14 @@ def test_gradients_are_those_of_small_parts(program, order, dtype, runs):
 
 @pytest.mark.parametrize("summed", [False, True], ids=["multiplied", "summed"])
 @pytest.mark.parametrize("name", [name for name, samples in ELEMENTWISE.items() if samples])
-def test_every_element_wise_op(name, summed, runs, monkeypatch):
+def test_every_element_wise_op(name, summed, runs, carried, monkeypatch):
     cases = [case_of(sample, DOMAIN) for sample in ELEMENTWISE[name]]
     expected = [op_by_op(DOMAIN, gradients, case, summed) for case in cases]
     in_blocks_of_one(DOMAIN, monkeypatch)
     for case, each in zip(cases, expected, strict=True):
         for found, g in zip(gradients(case, summed), each, strict=True):
             np.testing.assert_allclose(found, g, rtol=1e-12, atol=1e-12)
-    assert name in runs or len(cases[0].op.arrays) > 2
+    assert name in runs or name in carried or len(cases[0].op.arrays) > 2
 
 
 UNARY = (xp.sin, xp.tanh, xp.negative, lambda x: 0.5 * x, lambda x: -x * x, xp.square)
@@ -152,14 +174,19 @@ def test_the_gradient_of_a_sum_is_multiplied_with_nothing_real(dtype, monkeypatc
     x, c = ag.Variable(drawn(0, dtype)), drawn(1, dtype)
     products = [x * c for _ in range(3)]
     total = sum(xp.sum(product) for product in products)
-    compiled, multiplied = products[0]._node[OP].compiled, []
-    backward = compiled.backward
+    op, multiplied = products[0]._node[OP], []
 
-    def multiplies(*arguments):
-        multiplied.append(1)
-        return backward(*arguments)
+    def counted(holder, name):
+        function = getattr(holder, name)
 
-    monkeypatch.setattr(compiled, "backward", multiplies)
+        def multiplies(*arguments):
+            multiplied.append(1)
+            return function(*arguments)
+
+        monkeypatch.setattr(holder, name, multiplies)
+
+    counted(op.compiled, "backward")
+    counted(op, "step")  # of what is not made in blocks
     xp.real(total).backward()
     np.testing.assert_allclose(x.grad.data, 3.0 * c.conj(), rtol=1e-6)
     # What arrives first is no sum, and not made in blocks.

@@ -11,6 +11,7 @@ import pytest
 
 import agnograd as ag
 from agnograd._codegen.inline import written_out
+from agnograd._codegen.texts import found_by
 from agnograd.extend import inline
 
 FACTOR = 3
@@ -136,8 +137,9 @@ short = inline(lambda x, y: x - y)
 
 def run(function, arguments, **values):
     """Return the lines that a call becomes, and what they give."""
-    scope = {"_kernel": function}
-    lines = written_out(function, arguments, "_out", "_kernel", scope)
+    scope, names = {"_kernel": function}, []
+    lines = written_out(function, arguments, "_out", "_kernel", names)
+    scope |= found_by(names, scope)
     source = "\n".join(f"    {line}" for line in lines)
     exec(f"def call({', '.join(values)}):\n{source}\n    return _out", scope)
     return lines, scope["call"](**values)
@@ -212,8 +214,9 @@ def test_what_cannot_be_written_out_is_called(function):
     ],
 )
 def test_what_is_not_implemented_is_found_otherwise(function, x, y, expected):
-    scope = {"_kernel": function}
-    lines = written_out(function, "x, y", "_out", "_kernel", scope, ["_out = 'otherwise'"])
+    scope, names = {"_kernel": function}, []
+    lines = written_out(function, "x, y", "_out", "_kernel", names, ["_out = 'otherwise'"])
+    scope |= found_by(names, scope)
     source = "\n".join(f"    {line}" for line in lines)
     exec(f"def call(x, y):\n{source}\n    return _out", scope)
     assert scope["call"](x, y) == expected

@@ -123,6 +123,7 @@ PROGRAMS = {
     "grad": (lambda: ag.grad(total)(X), False),
     "jvp": (lambda: ag.jvp(total, X, X)[1], False),
     "vjp": (lambda: ag.vjp(total, X)[1](1.0)[0], False),
+    "linearize": (lambda: ag.linearize(total, X)[1](X), False),
     "jacobian": (lambda: ag.jacobian(lambda x: x * x, mode="forward")(X), False),
     "checkpoint": (lambda: ag.grad(ag.checkpoint(total))(X), False),
     "second order": (lambda: ag.grad(lambda x: ag.jvp(total, x, X)[1])(X), False),

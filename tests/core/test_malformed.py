@@ -72,6 +72,12 @@ CALLS = {
     "vjp": (lambda bad: ag.vjp(bad, X), NO_FUNCTION),
     "vjp at": (lambda bad: ag.vjp(f, bad), (NOTHING, THING, "a", 5)),
     "vjp, pullback": (lambda bad: ag.vjp(lambda x: x * x, X)[1](bad), NO_FUNCTION[:-1]),
+    "linearize": (lambda bad: ag.linearize(bad, X), NO_FUNCTION),
+    "linearize at": (lambda bad: ag.linearize(f, bad), (NOTHING, THING, "a", 5)),
+    "linearize, push": (
+        lambda bad: ag.linearize(f, X)[1](bad),
+        (NOTHING, THING, "a", 5, [1, "a"], {}),
+    ),
     "jvp": (lambda bad: ag.jvp(bad, X, X), NO_FUNCTION),
     "jvp, tangents": (lambda bad: ag.jvp(f, X, bad), (NOTHING, THING, "a", 5, [1, "a"], {})),
     "jvp, tangents of several": (lambda bad: ag.jvp(f, (X,), bad), NO_FUNCTION),

@@ -170,6 +170,7 @@ def test_integers_and_booleans_have_no_gradient(xp, steps):
         lambda: ag.value_and_grad(lambda x: (f(x), x), has_aux=True)(x),
         lambda: ag.vjp(f, x),
         lambda: ag.jvp(f, x, x),
+        lambda: ag.linearize(f, x),
         lambda: ag.jacobian(f)(x),
         lambda: ag.jacobian(f, mode="forward")(x),
         lambda: ag.jacobian(f, mode="reverse")(x),
@@ -403,13 +404,19 @@ f = lambda x, y: xp.sum(x * y * 2.0)
 assert ag.grad(f, argnums=(0, 1))(x, x)[1].tolist() == [2.0, 2.0, 2.0]
 assert ag.grad(lambda t: f(t["x"], t["y"]))({"x": x, "y": x})["y"].tolist() == [2.0, 2.0, 2.0]
 assert ag.vjp(lambda x: x * 2.0, x)[1](x)[0].tolist() == [2.0, 2.0, 2.0]
-assert ag.jacobian(lambda x: x * x, mode="reverse")(x)[1, 1] == 2.0
+for mode in ("forward", "reverse", "auto"):
+    assert ag.jacobian(lambda x: x * x, mode=mode)(x)[1, 1] == 2.0
+assert ag.linearize(lambda x: x * 2.0, x)[1](x).tolist() == [2.0, 2.0, 2.0]
 v = ag.Variable(x)
 assert ag.autodiff.grad(f(v, v), [v])[0].tolist() == [4.0, 4.0, 4.0]
 f(v, 1.0).backward(inputs=[v])
 assert searched == []
 w = ag.Variable(x)
 outside = w * w
+_, push = ag.linearize(lambda x: x * outside, x)
+assert searched.pop() == 1  # when it was recorded
+assert push(x).tolist() == push(x + 0.0).tolist() == [1.0, 1.0, 1.0]
+assert searched == []
 assert ag.grad(lambda x: f(x, outside))(x).tolist() == [2.0, 2.0, 2.0]
 assert searched == [1]
 xp.sum(outside).backward()  # which the other pass did not free

@@ -3,14 +3,17 @@
 import numpy as np
 
 import agnograd as ag
-from agnograd._codegen.backward import works
+from agnograd._codegen import uniform
+from agnograd._ops.saved import works
 from agnograd._plugins.op_sets import registered
 from agnograd.testing._samples import all_samples
 from agnograd.testing.conformance._trial import Trial
 
 __all__ = [
     "ELEMENTWISE",
+    "OF_NUMBERS",
     "SHAPE",
+    "carried_as_numbers",
     "case_of",
     "drawn",
     "gradients",
@@ -26,6 +29,14 @@ ELEMENTWISE = {
     for name, (op, _) in registered().items()
     if works(op) is not None and not op.composed
 }
+
+# Element-wise ops with samples that have a rule which names no array, or only one of the two.
+OF_NUMBERS = [
+    name
+    for name, (op, _) in registered().items()
+    if ELEMENTWISE.get(name)
+    and any(len({*rule.names} & {"out", *op.arrays}) < len(op.arrays) for rule in op.rules.values())
+]
 
 
 def drawn(seed, dtype="float64", order="C"):
@@ -52,15 +63,16 @@ def case_of(sample, domain):
     return case
 
 
-def gradients(case, summed=False):
+def gradients(case, summed=False, numbers=False):
     """Return the gradients of a case after two products, so that ops are in a row.
 
     Of a sum the cotangent is one number for all elements, which are ones; else there is another
-    product behind the case.
+    product behind the case. With ``numbers`` the products are with numbers alone.
     """
     leaves = [ag.Variable(x) for x in case.inputs]
-    out = case.result(*(leaf * 1.0 * 1.0 for leaf in leaves))
-    xp = out._domain.library
+    xp = leaves[0]._domain.library
+    factors = [1.0 if numbers else xp.ones_like(leaf.data) for leaf in leaves]
+    out = case.result(*(x * 1.0 * c for x, c in zip(leaves, factors, strict=True)))
     g = xp.ones_like(out.data)
     if summed:
         g = xp.broadcast_to(xp.ones((), dtype=out.dtype), out.shape)
@@ -70,7 +82,11 @@ def gradients(case, summed=False):
 
 
 def op_by_op(domain, function, *args):
-    """Return what a function returns where no array is large."""
+    """Return what a function returns where no array is large.
+
+    Before that it is called as it is: what is compiled keeps what a large array is.
+    """
+    function(*args)
     domain.large, large = None, domain.large
     try:
         return function(*args)
@@ -82,3 +98,15 @@ def in_blocks_of_one(domain, monkeypatch):
     """Let every array be large, and blocks of one element."""
     monkeypatch.setattr(domain, "large", 1)
     monkeypatch.setattr(type(domain.backend), "block", 1)
+
+
+def carried_as_numbers(monkeypatch):
+    """Return a list that gets the names of the ops whose gradients are one number."""
+    found, spread = [], uniform._spread
+
+    def record(op, *given):
+        found.append(op.name)
+        return spread(op, *given)
+
+    monkeypatch.setattr(uniform, "_spread", record)
+    return found

@@ -473,3 +473,17 @@ def test_the_loss_of_what_is_nearly_certain_has_a_gradient(xp):
     slope, logs = slopes_of_softmax(host(x), 0)
     np.testing.assert_allclose(host(ag.grad(loss)(x)), -logs[0], rtol=1e-13)
     np.testing.assert_allclose(host(ag.hessian(loss)(x)), slope, rtol=1e-13)
+
+
+def test_the_gradient_of_gelu_takes_one_error_function(monkeypatch):
+    xp = ag.namespace("numpy")
+    special, computed = xp.asarray(0.0)._domain.raw.special, []
+    erfc = special.erfc
+    monkeypatch.setattr(special, "erfc", lambda x: computed.append(x) or erfc(x))
+    x = np.asarray([-np.inf, -50.0, -1e-3, 0.0, 1e-40, 2.0, 50.0, np.inf, np.nan])
+    with np.errstate(invalid="ignore"):
+        found = ag.grad(lambda x: xp.sum(xp.nn.gelu(x)))(x)
+    assert len(computed) == 1
+    at_zero = 0.5 - 2e-3 / np.sqrt(2.0 * np.pi)
+    expected = [0.0, 0.0, at_zero, 0.5, 0.5, 1.0852318, 1.0, 1.0, np.nan]
+    np.testing.assert_allclose(found, expected, rtol=1e-7)

@@ -46,6 +46,9 @@ def multiply(x1, x2, /):
             else:
                 _match = _mismatch(_out, x1, x2)
         elif _type(x2) in _SCALARS or _kind in _SCALARS:
+            if _type(_out) is _Number and (_state is None or not _state.attends):
+                _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
+                return _result
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
@@ -56,7 +59,7 @@ def multiply(x1, x2, /):
         else:
             _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _result._node = _state.recorded(_result._node, _out, _along, (x1, x2, ), {})
+            _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
     return _result
@@ -107,6 +110,9 @@ def multiply(x1, x2, /):
             else:
                 _match = _mismatch(_out, x1, x2)
         elif _type(x2) in _SCALARS or _kind in _SCALARS:
+            if _type(_out) is _Number and (_state is None or not _state.attends):
+                _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
+                return _result
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
@@ -117,7 +123,7 @@ def multiply(x1, x2, /):
         else:
             _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _result._node = _state.recorded(_result._node, _out, _along, (x1, x2, ), {})
+            _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
     return _result
