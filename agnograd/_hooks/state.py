@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 Kept = Callable[..., tuple[Any, ...]]
 
 
-# What is notified of every node, and says whether others are notified, too.
-Recorder = Callable[[Any], bool]
+# What is notified of every node, and of its call (see ``Mode.recorded``). It returns the node, of
+# which others are notified, too, or what stands in its place: one node, or one for each of several
+# results. If it returns None, the node stays, and nobody else is notified.
+Recorder = Callable[..., Any]
 
 
 class Mode:
@@ -99,12 +101,17 @@ class Mode:
             nodes = self.kept(*nodes)
         return op, out, nodes
 
-    def recorded(self, node: Node, out: Any) -> None:
-        """Tell those who watch of a node, and of its raw result."""
-        if self.tape is not None and not self.tape(node):
-            return
+    def recorded(self, node: Node, out: Any, *call: Any) -> Any:
+        """Tell those who watch of a node, and of its raw result; return what stands for the result.
+
+        ``call``, for ops of op sets, is the op, its raw inputs, and its options by name.
+        """
+        known = node if self.tape is None else self.tape(node, out, *call)
+        if known is not node:
+            return node if known is None else known
         if self.hooks is not None and self.hooks.has("save_value"):
             self.hooks.save(node)
+        return node
 
 
 # Whether this process computes in the simple way that the fast one is held against: see

@@ -88,10 +88,9 @@ def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     return f(*args, **kwargs)
 
 
-def _forgotten(node: Node) -> bool:
+def _forgotten(node: Node, *_: Any) -> None:
     """Free what a node has just saved; nobody else needs to be notified."""
     forget(node)
-    return False
 
 
 def _same(uses: list[tuple[Any, Any]], others: list[tuple[Any, Any]]) -> bool:
@@ -123,7 +122,7 @@ class Checkpoint(Run):
             node = self._node(inputs, edges, tracked[0]._domain)
             state = current_mode()
             if state is not None and state.watches:
-                state.recorded(node, tuple(out._raw for out in tracked))
+                node = state.recorded(node, tuple(out._raw for out in tracked))
             for index, out in enumerate(tracked):
                 end = Output(node, index, self.facts, out._domain) if len(tracked) > 1 else node
                 outputs[self.tracked[index]] = out._domain.Variable._make(out._raw, end)

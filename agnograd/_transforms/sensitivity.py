@@ -55,7 +55,7 @@ def sensitivity(f: Callable[[], Any]) -> float | None:
         return None
     start = next_rank()
     # No recorder outside is notified: nobody differentiates these nodes again.
-    with recording_since(start, tape=lambda node: False):
+    with recording_since(start, tape=lambda *_: None):
         out = f()
         if not isinstance(out, Variable) or out._node is None:
             return None
