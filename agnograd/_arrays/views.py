@@ -20,7 +20,7 @@ from weakref import getweakrefcount
 
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import WATCH, Edge, Leaf, Watch, watch
-from agnograd._hooks.state import current_mode, is_grad_enabled, set_mode
+from agnograd._hooks.state import Recorder, current_mode, is_grad_enabled, set_mode
 from agnograd._util.deferred import later
 from agnograd._util.signatures import parameters_of
 from agnograd.errors import GradientError
@@ -140,7 +140,7 @@ def _taken_as_before(view: View) -> Variable:
         recording=view._recorded,
         hooks=False,
         kept=None if mode is None or mode.kept is None else lambda *nodes: nodes,
-        tape=tape if getattr(tape, "pushes", False) else lambda node, *_: node,
+        tape=tape if tape is not None and tape.pushes else Recorder(),
     )
 
 

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agnograd._graph.calls import Call
-    from agnograd._graph.nodes import Node
+    from agnograd._graph.nodes import Edge, Node
     from agnograd._hooks.active import ActiveHooks
 
 Kept = Callable[..., tuple[Any, ...]]
 
 
-# What is notified of every node, and of its call (see ``Mode.recorded``). It returns the node, of
-# which others are notified, too, or what stands in its place: one node, or one for each of several
-# results. If it returns None, the node stays, and nobody else is notified.
-Recorder = Callable[..., Any]
+class Recorder:
+    """What is notified of every node; this one keeps each as it is, for who needs the graph."""
+
+    pushes = False  # whether tangents go along, also through views that are taken again
+
+    def __call__(self, node: Node, out: Any, *call: Any) -> Any:
+        """Take note of a node, and of its call: see ``Mode.recorded``.
+
+        Return the node, of which others are notified, too, or what stands in its place: one node,
+        or one for each of several results. If it is None, the node stays, and no other is notified.
+        """
+        return node
+
+    def commits(self, leaves: Iterable[Edge]) -> None:
+        """Take note that gradients are about to be added to those that leaves hold."""
 
 
 class Mode:

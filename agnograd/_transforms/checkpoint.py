@@ -25,7 +25,7 @@ from agnograd._graph.nodes import (
 )
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import entered, recording_since
-from agnograd._hooks.state import current_mode, is_grad_enabled
+from agnograd._hooks.state import Recorder, current_mode, is_grad_enabled
 from agnograd._transforms.purity import fingerprint, variables_of
 from agnograd._transforms.runs import Run, kept_now, restoring
 from agnograd._util.checks import callable_in
@@ -88,9 +88,11 @@ def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     return f(*args, **kwargs)
 
 
-def _forgotten(node: Node, *_: Any) -> None:
-    """Free what a node has just saved; nobody else needs to be notified."""
-    forget(node)
+class _Forgetting(Recorder):
+    """Frees what a node has just saved; nobody else needs to be notified."""
+
+    def __call__(self, node: Node, out: Any, *call: Any) -> None:
+        forget(node)
 
 
 def _same(uses: list[tuple[Any, Any]], others: list[tuple[Any, Any]]) -> bool:
@@ -137,7 +139,7 @@ class Checkpoint(Run):
             return [each._domain.Variable._make(each._raw, each._node) for each in inputs]
 
         try:
-            with entered(recording=True, tape=_forgotten):
+            with entered(recording=True, tape=_Forgetting()):
                 return self(plain())
         except FreedGraphError:
             with entered(recording=True):

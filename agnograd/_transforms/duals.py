@@ -7,14 +7,15 @@ from it: what other transformations run, whose passes need their own graph, and 
 compute. In the end, one push takes the tangents through that.
 
 A pass inside the function may want to go through a ``Dual``. It cannot: the function is run
-again, and all of it is recorded.
+again, and all of it is recorded. So no gradient is added to leaves outside before that is decided:
+the first pass that would do so also makes the function run again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import InPlace
@@ -35,7 +36,6 @@ from agnograd._graph.nodes import (
 from agnograd._graph.paths import reachable
 from agnograd._hooks.state import REFERENCE, Recorder, current_mode, is_grad_enabled
 from agnograd._ops.op import Op
-from agnograd._transforms.runs import keeping
 from agnograd._transforms.trace import Function, Pushforward, Trace
 from agnograd.errors import GradientError
 
@@ -61,10 +61,10 @@ class _GraphNeededError(BaseException):
     """A pass inside the function needs what is not kept. No ``except Exception`` stops it."""
 
 
-class Duals(NoOp):
+class Duals(NoOp, Recorder):
     """The recorder of one run whose values have tangents."""
 
-    pushes = True  # also through a view that is taken again
+    pushes = True
 
     def __init__(self, trace: Trace, given: Sequence[Variable]) -> None:
         # Without results, whose nodes refer to this. While the function runs, tangents are raw.
@@ -91,8 +91,16 @@ class Duals(NoOp):
                 "a value that was computed inside ag.jvp has no graph afterwards: let the "
                 "function return what is needed, or use ag.vjp"
             )
+        self._run_again()
+
+    def commits(self, leaves: Iterable[Edge]) -> None:
+        """Add no gradients to what was there before: a run that comes later would do it again."""
+        if not self.over and any(leaf[RANK] > self.start for leaf in leaves):
+            self._run_again()
+
+    def _run_again(self) -> NoReturn:
         self.needs_graph = True
-        raise _GraphNeededError
+        raise _GraphNeededError("ag.jvp kept no graph for this pass, and calls the function again")
 
     def __call__(
         self,
@@ -228,7 +236,7 @@ class Duals(NoOp):
 
 
 def run_with_tangents(
-    f: Function, args: tuple[Any, ...], leaves: Sequence[Any]
+    f: Function, args: tuple[Any, ...], leaves: Sequence[Any], keeps_graph: bool = False
 ) -> tuple[Trace, Callable[[Sequence[Variable]], list[Any]]]:
     """Run a function with tangents of its arguments; return what gives those of its outputs."""
     given: list[Variable] = []
@@ -237,24 +245,19 @@ def run_with_tangents(
     def recorder(trace: Trace) -> Recorder:
         nonlocal duals
         given[:] = [seed_of(*pair, "a tangent") for pair in zip(trace.inputs, leaves, strict=True)]
-        again, duals = duals is not None, None
         connects = trace.as_variables and is_grad_enabled()  # to what was there before the run
-        if again or connects or REFERENCE:
-            return keeping
-        duals = Duals(trace, given)
-        return duals
-
-    def run() -> Trace:
-        return Trace(f, args, {}, tuple(range(len(args))), recorder, leaves)
+        if not (keeps_graph or connects or REFERENCE):
+            duals = Duals(trace, given)
+        return duals or Recorder()
 
     try:
-        trace = run()
+        trace = Trace(f, args, {}, tuple(range(len(args))), recorder, leaves)
     except (Exception, _GraphNeededError):
         if duals is None or not duals.needs_graph:
             raise
-    if duals is not None and duals.needs_graph:
+    if duals is None:
+        return trace, lambda outputs: Pushforward(trace, outputs)(given)
+    if duals.needs_graph:
         duals.over = True
-        trace = run()
-    if duals is not None:
-        return trace, duals.tangents
-    return trace, lambda outputs: Pushforward(trace, outputs)(given)
+        return run_with_tangents(f, args, leaves, keeps_graph=True)
+    return trace, duals.tangents

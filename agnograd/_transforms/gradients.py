@@ -228,7 +228,10 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     """Return the value of ``f`` at ``args``, and its derivative along ``tangents``.
 
     A tangent goes along with each value, and no graph is kept. If ``f`` itself runs a backward pass
-    through values that depend on ``args``, it is called a second time, and all of it is recorded.
+    through values that depend on ``args``, or one that adds to the ``grad`` of arrays outside, it
+    is stopped there and called again, and all of it is recorded. No gradient is added twice, but
+    all else that ``f`` does before this pass happens twice, such as draws of random numbers. Use
+    ``grad`` or ``vjp`` in ``f`` to avoid this, or ``linearize``, which calls ``f`` only once.
 
     Parameters
     ----------

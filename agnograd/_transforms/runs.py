@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
-from agnograd._graph.nodes import Edge
 from agnograd._hooks.state import Kept, current_mode, set_mode
 from agnograd._plugins.backends import is_array
 from agnograd._util.trees import flatten, unflatten
@@ -35,11 +34,6 @@ def kept_now() -> Kept | None:
     """Return what drops the nodes that a gradient manager, or a pullback, takes for constants."""
     mode = current_mode()
     return None if mode is None else mode.kept
-
-
-def keeping(node: Edge, *_: Any) -> Edge:
-    """Keep a node as it is: what a recorder does where a graph is needed."""
-    return node
 
 
 def first_array(values: Sequence[Any]) -> Any:

@@ -19,7 +19,7 @@ from agnograd._graph.paths import older, reachable
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
 from agnograd._hooks.state import Kept, Recorder, current_mode, is_grad_enabled, set_mode
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._transforms.runs import keeping, kept_now, restoring
+from agnograd._transforms.runs import kept_now, restoring
 from agnograd._transforms.sensitivity import irregular
 from agnograd._util.trees import ONE, flatten, leaves, map_leaves, unflatten
 from agnograd.errors import ArgumentIndexError, NoGradientError, UnsupportedArrayError
@@ -78,7 +78,7 @@ class Trace:
         for variable in self.inputs:  # for which a comprehension would be a call
             if variable._node is not None:
                 self.nodes.append(variable._node)
-        tape = forward(self) if callable(forward) else keeping if forward else None
+        tape = forward(self) if callable(forward) else Recorder() if forward else None
         self.result = self._run(f, lifted, options, tape)
 
     def _inputs(self, arg: Any, position: int) -> Any:
@@ -345,7 +345,7 @@ def _differentiated(leaf: Any, position: int) -> Variable:
     if isinstance(leaf, Variable) and leaf._node is not None and is_grad_enabled():
         mode = current_mode()
         forward = mode is not None and mode.tape is not None
-        with entered(tape=keeping) if forward else nullcontext():  # passes end at this node
+        with entered(tape=Recorder()) if forward else _SAME:  # passes end at this node
             variable = domain.convert(leaf, leaf.dtype, copy=False)
     else:
         variable = next(domain.blank)

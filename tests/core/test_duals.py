@@ -231,6 +231,29 @@ def test_a_pass_to_what_was_there_before_makes_the_function_run_again(xp):
     assert count == 2
 
 
+def test_gradients_outside_are_added_once(xp):
+    w, v, manager = leaf(xp, [2.0, 3.0]), leaf(xp, [4.0]), ag.GradManager()
+
+    def f(x):
+        y = xp.sin(x)
+        xp.sum(w * w).backward()
+        with manager:
+            manager.attach(v)
+            manager.backward(xp.sum(v * v))
+        before = w.grad.detach()
+        xp.sum(y * w).backward(inputs=[w])
+        return x * w.grad * before
+
+    x, t = raw(xp, [1.0, 2.0]), raw(xp, [1.0, 10.0])
+    tangent, count = runs_of(f, x, t)
+    at, of = np.asarray(x), np.asarray([2.0, 3.0])
+    expected = 2 * of * (2 * of + np.sin(at)) * np.asarray(t)
+    np.testing.assert_allclose(tangent, expected, rtol=1e-14)
+    np.testing.assert_allclose(host(w.grad), 2 * of + np.sin(at), rtol=1e-14)
+    assert host(v.grad) == [8.0]
+    assert count == 2
+
+
 def test_it_runs_again_whatever_the_function_catches(xp):
     def f(x):
         y = xp.sin(x)
