@@ -67,8 +67,10 @@ class Duals(NoOp, Recorder):
     pushes = True
 
     def __init__(self, trace: Trace, given: Sequence[Variable]) -> None:
-        # Without results, whose nodes refer to this. While the function runs, tangents are raw.
+        # Without results, and arguments that are written to: their nodes refer to this. While the
+        # function runs, tangents are raw.
         self.trace, self.as_variables = copy(trace), trace.as_variables
+        self.trace.inputs = [x.detach() for x in trace.inputs]
         self.trace.as_variables = False
         self.start = next_rank()  # the arguments are older
         self.arguments = ByNode[Tangent]()

@@ -9,7 +9,7 @@ import pytest
 
 import agnograd as ag
 from agnograd._hooks.state import REFERENCE
-from agnograd._transforms.duals import Dual
+from agnograd._transforms.duals import Dual, Duals
 from agnograd._transforms.trace import Pushforward, Trace, outputs_of
 from agnograd.errors import GradientError, RuleError
 from agnograd.extend import OpSet
@@ -128,6 +128,20 @@ def test_a_long_loop_takes_the_memory_of_a_loop_of_values_with_their_tangents():
     with ag.no_grad():
         alone = peak_of(run, ag.Variable(x))
     assert peak_of(ag.jvp, run, x, x) < 2.5 * alone
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS.keys())
+def test_nothing_is_left_for_the_garbage_collector(step):
+    x = np.linspace(0.5, 1.0, 50)
+    run = loop(step, 2)
+    ag.jvp(run, x, x)
+    gc.collect()
+    gc.disable()
+    try:
+        ag.jvp(run, x, x)
+        assert not any(type(each) in (Dual, Duals) for each in gc.get_objects())
+    finally:
+        gc.enable()
 
 
 # -- what is recorded all the same ----------------------------------------------------------------
