@@ -67,6 +67,9 @@ def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
     places: list[Any] = []
     sums: list[Variable] = []
     awaited: list[Leaf] = []
+    mode = current_mode()
+    if mode is not None and mode.tape is not None:
+        mode.tape.commits(node for node, _ in found.values())
     with _commits:  # and no `acquire`: a signal could come between that and a `try`
         for node, g in found.values():
             place: Any

@@ -37,6 +37,7 @@ class Trace:
     """One run of a function: its differentiated inputs, its result, and the ways between them.
 
     In ``forward`` mode, passes inside the function free nothing: pushes go through the same nodes.
+    It may also be a function that is given this trace before the run, and returns its recorder.
     Results are Variables if ``tangents``, which are given besides the arguments, have any.
     """
 
@@ -46,7 +47,7 @@ class Trace:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         argnums: ArgNums,
-        forward: bool = False,
+        forward: bool | Callable[[Trace], Recorder] = False,
         tangents: Any = (),
     ) -> None:
         self._asked: list[int] = []
@@ -79,7 +80,8 @@ class Trace:
         for variable in self.inputs:  # for which a comprehension would be a call
             if variable._node is not None:
                 self.nodes.append(variable._node)
-        self.result = self._run(f, lifted, options, (lambda node: True) if forward else None)
+        tape = forward(self) if callable(forward) else Recorder() if forward else None
+        self.result = self._run(f, lifted, options, tape)
 
     def _inputs(self, arg: Any, position: int) -> Any:
         """Return an argument with Variables of its own, to be differentiated by."""
@@ -373,7 +375,10 @@ def _differentiated(leaf: Any, position: int) -> Variable:
             "convert it first"
         )
     if isinstance(leaf, Variable) and leaf._node is not None and is_grad_enabled():
-        variable = domain.convert(leaf, leaf.dtype, copy=False)
+        mode = current_mode()
+        forward = mode is not None and mode.tape is not None
+        with entered(tape=Recorder()) if forward else _SAME:  # passes end at this node
+            variable = domain.convert(leaf, leaf.dtype, copy=False)
     else:
         variable = next(domain.blank)
         # Some libraries compute with scalars in less time than with arrays of no axes.
