@@ -341,10 +341,10 @@ class Pass:
             return of_masked(op, taken, g, zeros)
         rules = compiled.backward if zeros is False else compiled.guarded
         if self.create_graph or self.level is not None:
-            values = node[FIRST : op.first]
-            if self.create_graph or self.connects:
+            values, home = node[FIRST : op.first], self.level or op.domain
+            if self.level is None or self.connects:
                 values = op.domain.connected(node, values)
-            xp = op.domain.namespace if self.level is None else self.level.raw
+            xp = home.namespace if self.create_graph else home.raw
             compute = partial(rules, g, [*node[:FIRST], *values, *taken[op.first :]], xp)
         elif compiled.accumulate is not None and self.observers is None:
             compute = partial(arrivals.accumulate, op, g, taken)

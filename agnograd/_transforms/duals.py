@@ -36,7 +36,8 @@ from agnograd._graph.nodes import (
 from agnograd._graph.paths import reachable
 from agnograd._hooks.state import REFERENCE, Recorder, current_mode, is_grad_enabled
 from agnograd._ops.op import Op
-from agnograd._transforms.trace import Function, Pushforward, Trace
+from agnograd._transforms.pushforward import Pushforward
+from agnograd._transforms.trace import Function, Trace
 from agnograd.errors import GradientError
 
 if TYPE_CHECKING:

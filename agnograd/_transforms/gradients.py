@@ -10,7 +10,8 @@ from agnograd._engine.ends import seed_of
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.jacobian import blocks
-from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, as_outputs, outputs_of
+from agnograd._transforms.pushforward import Pushforward
+from agnograd._transforms.trace import ArgNums, Function, Trace, as_outputs, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
 from agnograd._util.deferred import later
 from agnograd._util.trees import flatten, map_leaves, unflatten

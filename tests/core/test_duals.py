@@ -10,7 +10,8 @@ import pytest
 import agnograd as ag
 from agnograd._hooks.state import REFERENCE
 from agnograd._transforms.duals import Dual, Duals
-from agnograd._transforms.trace import Pushforward, Trace, outputs_of
+from agnograd._transforms.pushforward import Pushforward
+from agnograd._transforms.trace import Trace, outputs_of
 from agnograd.errors import GradientError, RuleError
 from agnograd.extend import OpSet
 from agnograd.testing import record_events
