@@ -14,6 +14,7 @@ from agnograd._arrays.levels import derived
 from agnograd._arrays.namespace import filling, within
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
+from agnograd._graph.nodes import raw_gradient
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backend import Backend, Capabilities
@@ -21,6 +22,7 @@ from agnograd._plugins.backends import add_backend
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
+    from agnograd._graph.calls import Call
 
 
 class Interpreted:
@@ -71,6 +73,16 @@ class Interpreted:
     def device(self) -> Any:
         """The device of the payload."""
         return self._backend.below.device(getattr(self.payload, "_raw", self.payload))
+
+    @property
+    def _raw(self) -> Any:
+        """What hooks see of the array."""
+        return self.payload
+
+    @property
+    def _node(self) -> Any:
+        """The node that made the payload, if a gradient is recorded there."""
+        return getattr(self.payload, "_node", None)
 
     @property
     def mT(self) -> Any:  # noqa: N802 - the standard's name
@@ -231,6 +243,43 @@ class Interpretation(Backend):
 
     def own(self, array: Any) -> Any:
         return array
+
+    def observed(
+        self,
+        forward: Callable[..., tuple[Call, Any]],
+        op: Call,
+        kernel: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        inputs: tuple[Any, ...],
+        parameters: dict[str, Any],
+    ) -> tuple[Call, Any]:
+        """Compute an op between the hooks of plugins, which see what its arrays stand for.
+
+        Where that is recorded below, they see it there.
+        """
+        if any(isinstance(self.payload(each), Variable) for each in inputs):
+            return op, kernel(*arguments)
+        out: list[Any] = []
+
+        def compute() -> Any:
+            out.append(kernel(*arguments))
+            several = isinstance(out[0], tuple | list)
+            return tuple(map(raw_gradient, out[0])) if several else raw_gradient(out[0])
+
+        op, _ = forward(
+            self.call(op, inputs), compute, (), (*map(raw_gradient, inputs),), parameters
+        )
+        return op, out[0]
+
+    def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
+        """Return how hooks see an op on these inputs."""
+        return op
+
+    def mark(self) -> Any:
+        return self.below.mark()
+
+    def synchronize(self, array: Any = None) -> None:
+        self.below.backend.synchronize(raw_gradient(array))
 
     def quiet(self) -> Any:
         return self.below.backend.quiet()

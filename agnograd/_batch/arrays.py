@@ -19,6 +19,7 @@ from agnograd.errors import BatchingError, BatchingWarning
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
+    from agnograd._graph.calls import Call
 
 _HERE = nullcontext()
 
@@ -83,12 +84,17 @@ class Batches(Interpretation):
                 "members as an argument with in_axes=None"
             )
         payload = super().concrete(array)
-        below = self.below.backend
+        below: Any = self.below.backend
         return (
             below.concrete(payload)
             if type(payload) is getattr(below, "array_class", None)
             else payload
         )
+
+    def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
+        """Return an op's call with the number of members, as hooks see it."""
+        runs = [each.run for each in inputs if type(each) is self.array_class and each.run]
+        return op.batched(runs[0].size) if runs else op
 
     # -- rules as functions of arrays --------------------------------------------------------------
 

@@ -186,7 +186,7 @@ class _Given:
         axes = axes_of("ag.vmap: out_axes", out_axes, result)
         inside = is_inside() or any(isinstance(leaf, Variable) for leaf in self.leaves)
         given = {id(getattr(leaf, "_raw", leaf)) for leaf in self.leaves}
-        out = []
+        out: list[Any] = []
         for leaf, axis in zip(found, axes, strict=True):
             if leaf is None:
                 out.append(None)

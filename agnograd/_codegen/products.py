@@ -93,7 +93,7 @@ def guarded(domain: Domain, g: Any, partial: Any, xp: Any) -> Any:
         return g * xp.where(g == 0, 0.0, partial)
     idle = xp.logical_and(g == 0, xp.logical_not(xp.isfinite(partial)))
     product = g * xp.where(idle, 0.0, partial)
-    node = product._node
+    node = product._node  # of an array of a level above it is that of what it stands for
     if node is not None:
         plan = node[OP].plan._replace(masks=lambda _: True)
         node[OP] = node[OP].variant("masking", plan=plan, step=None)

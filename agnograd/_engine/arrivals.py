@@ -95,8 +95,8 @@ class Arrivals:
         if node[RANK] not in self.masked:
             return False
         op = node[OP]
-        raw = g if self.in_place else raw_gradient(g)
-        zeros = op.domain.backend.has_zeros(raw) if op.compiled.guards else None
+        known = op.compiled.guards and type(raw := raw_gradient(g)) in op.domain.plain_types
+        zeros = op.domain.backend.has_zeros(raw) if known else None
         if zeros is False:
             self.masked.remove(node[RANK])
         return zeros

@@ -59,6 +59,8 @@ def run_pass(
     callbacks: ByNode[Callback] | None = None,
     beyond: bool = True,
     shows: bool = True,
+    level: Domain | None = None,
+    connects: bool = False,
 ) -> ByNode[Any]:
     """Carry cotangents from the outputs of a graph back to where it starts; return gradients.
 
@@ -70,15 +72,19 @@ def run_pass(
     with the gradient of its target as soon as that is final, and may replace it. Without
     ``beyond``, the pass is a part of another one: no gradient goes on from one target to another,
     and no hook on a target is called. Without ``shows``, no hook on a value is called.
+
+    ``level`` is the domain that stands on those of the nodes in which rules compute, if the
+    cotangents belong to it. What is saved is the same for all its values; if the pass ``connects``,
+    it is connected to the graph.
     """
     mode = current_mode()
-    this, arrivals = Pass(), Arrivals(not create_graph)
-    this.arrivals = arrivals
+    this, arrivals = Pass(), Arrivals(not create_graph and level is None)
+    this.arrivals, this.level, this.connects = arrivals, level, connects
     for node, g in seeds:
         arrivals.add(node, g)
         if g.shape and domain_at(node).is_large(g):
             arrivals.special = True
-    if mode is not None or create_graph or retain_graph or retain_grads:
+    if mode is not None or create_graph or retain_graph or retain_grads or level is not None:
         this.ask(mode, create_graph, retain_graph, retain_grads)
     this.shows = shows
     if targets is not None:
@@ -120,7 +126,8 @@ class Pass:
     awaited: dict[int, int] | None = None
     hooks: ActiveHooks | None = None  # the active plugins
     observers: ActiveHooks | None = None  # the same, if they look at rules
-    create_graph = retain_graph = retain_grads = False
+    create_graph = retain_graph = retain_grads = connects = False
+    level: Domain | None = None
     noticing = False  # whether gradients in the middle of the graph are asked for
     # Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     plain = shows = True
@@ -131,7 +138,7 @@ class Pass:
         """Say what is asked in a state: see ``run_pass``."""
         self.create_graph, self.retain_graph = create_graph, retain_graph
         self.retain_grads = self.noticing = retain_grads
-        self.plain = not (create_graph or retain_grads)
+        self.plain = not (create_graph or retain_grads) and self.level is None
         if mode is None:
             return
         if mode.tape is not None:  # forward mode outside of this pass needs the values
@@ -290,7 +297,7 @@ class Pass:
         watch = node[WATCH] if self.shows and not ends else None
         if watch is not None:
             for hook in tuple(watch.hooks.values()):
-                g = replaced(hook, g, domain_at(node), self.create_graph)
+                g = replaced(hook, g, self.level or domain_at(node), self.create_graph)
         callback = self.callbacks.of(node)
         if callback is not None:
             g = callback(g)
@@ -329,13 +336,15 @@ class Pass:
                 return arrivals.overwrite(op, node, taken, g, owned)
         if isinstance(g, Parts):
             g = completed(node, g, self.create_graph)
-        if zeros and not self.create_graph and self.observers is None:
+        if zeros and arrivals.in_place and self.observers is None:
             return of_masked(op, taken, g, zeros)
         rules = compiled.backward if zeros is False else compiled.guarded
-        if self.create_graph:
-            values = op.domain.connected(node, node[FIRST : op.first])
-            recorded = [*node[:FIRST], *values, *taken[op.first :]]
-            compute = partial(rules, g, recorded, op.domain.namespace)
+        if self.create_graph or self.level is not None:
+            values = node[FIRST : op.first]
+            if self.create_graph or self.connects:
+                values = op.domain.connected(node, values)
+            xp = op.domain.namespace if self.level is None else self.level.raw
+            compute = partial(rules, g, [*node[:FIRST], *values, *taken[op.first :]], xp)
         elif compiled.accumulate is not None and self.observers is None:
             compute = partial(arrivals.accumulate, op, g, taken)
         else:

@@ -32,7 +32,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         kept: Kept | None = None,
         tape: Recorder | None = None,
         inside: bool = False,
-        level: Domain | None | Literal[False] = False,
+        level: Domain | Literal[False] | None = False,
     ) -> None:
         self._domain = level
         self._recording = recording

@@ -8,11 +8,13 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_of
+from agnograd._arrays.levels import derived, highest
 from agnograd._arrays.variable import Variable, owners
 from agnograd._arrays.views import View
 from agnograd._codegen.products import behind_mask
-from agnograd._engine.ends import given_by, owned, raw_seed, seed_of
+from agnograd._engine.ends import check_fits, given_by, owned, raw_seed, seed_of
 from agnograd._engine.run import run_pass
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._graph.paths import older, reachable
@@ -122,6 +124,10 @@ class Trace:
         A pullback outlives the run, and may be called with cotangents that are differentiated
         when the arguments were not: what they are, and whether ops are recorded, is asked now.
         """
+        for output in outputs[:1] if derived else ():
+            level = highest(output._domain, cotangents)
+            if level.level > max(each._domain.level for each in outputs):
+                return self._pulled_at(level, outputs, cotangents)
         as_variables, mode = self.as_variables, current_mode()
         for each in cotangents:
             if each is not None and not as_variables:
@@ -155,6 +161,29 @@ class Trace:
         for x, node in zip(self.inputs, self.nodes, strict=True):
             gradient = _owned(found.get(node[RANK], (node, None))[1], x, given_out, x._raw)
             gradients.append(gradient if as_variables else gradient._raw)
+        return gradients
+
+    def _pulled_at(
+        self, level: Domain, outputs: Sequence[Variable], cotangents: Sequence[Any]
+    ) -> list[Any]:
+        """Return the gradients where cotangents are of a level above the run: Variables of it."""
+        seeds = []
+        for output, cotangent in zip(outputs, cotangents, strict=True):
+            g = level.to_raw(raw_seed(output, None) if cotangent is None else cotangent)
+            check_fits(g, output._raw)
+            if output._node is not None:
+                seeds.append((output._node, g))
+        connects = is_grad_enabled() and self._depends_on_outside(outputs)
+        with enable_grad() if connects else entered():
+            found = run_pass(
+                seeds, targets=self.nodes, retain_graph=True, level=level, connects=connects
+            )
+        gradients = []
+        for x, node in zip(self.inputs, self.nodes, strict=True):
+            g = found.get(node[RANK], (node, None))[1]
+            if g is None:
+                g = level.backend.lift(x._domain.raw.zeros_like(x._domain.backend.array(x._raw)))
+            gradients.append(level.Variable._make(level.to_raw(g), None))
         return gradients
 
     def arranged(self, values: Iterable[Any]) -> tuple[Any, ...]:
