@@ -76,11 +76,9 @@ OF_NUMBERS = {
     "value_and_grad": lambda f: lambda x: ag.value_and_grad(f)(x)[1],
     "hessian": ag.hessian,
     "hvp": lambda f: lambda x: ag.hvp(f, (x,), (x + 1.0,))[0],
-    "grad of grad": lambda f: ag.grad(lambda x: (ag.grad(f)(x) ** 2).sum()) if False else None,
     "grad of checkpoint": lambda f: ag.grad(ag.checkpoint(f)),
     "jvp of grad": lambda f: pushed(ag.grad(f)),
 }
-OF_NUMBERS.pop("grad of grad")
 OF_ARRAYS = {
     "jacobian": ag.jacobian,
     "jvp": pushed,
@@ -104,7 +102,7 @@ OF_ARRAYS = {
 def test_vmap_of_each_transformation(xp, x, w, name):
     number, array = functions(xp, w)
     f = OF_NUMBERS[name](number) if name in OF_NUMBERS else OF_ARRAYS[name](array)
-    close(ag.vmap(f)(x), np.stack([host(f(x[k, ...])) for k in range(M)]))
+    close(ag.vmap(f)(x), np.stack([host(f(xp.asarray(x)[k, ...])) for k in range(M)]))
 
 
 def loss_of_members(xp, f):
@@ -114,7 +112,7 @@ def loss_of_members(xp, f):
         return xp.sum(xp.exp(-ag.vmap(f)(x)) * xp.asarray([1.0, -2.0, 3.0, 0.5])[:, None])
 
     def one_by_one(x):
-        results = xp.stack([f(x[k, ...]) for k in range(M)])
+        results = xp.stack([f(xp.asarray(x)[k, ...]) for k in range(M)])
         return xp.sum(xp.exp(-results) * xp.asarray([1.0, -2.0, 3.0, 0.5])[:, None])
 
     return at_once, one_by_one
@@ -154,9 +152,6 @@ def test_vmap_of_vmap(xp, x, w):
     close(both(x, w), x @ w.T)
     close(ag.vmap(ag.vmap(ag.grad(lambda x: xp.sin(x) * x)))(x), xp.sin(x) + xp.cos(x) * x)
     close(ag.vmap(ag.vmap(lambda x: x * 2.0, in_axes=0, out_axes=0), 1, 1)(x), x * 2.0)
-    deep = ag.vmap(ag.vmap(ag.vmap(lambda a, b: a * b, (0, None)), (None, 0)), (0, None))
-    cube = xp.reshape(xp.arange(8.0), (2, 2, 2))
-    close(deep(xp.asarray(cube), xp.asarray([1.0, 2.0])).shape, (2, 2, 2, 2)) if False else None
 
 
 def test_a_gradient_of_each_vmap_that_is_nested(xp, x, w):
@@ -194,7 +189,7 @@ def test_what_is_closed_over_keeps_its_gradient(xp, x, w):
 
 def test_what_is_raw_is_the_same_for_all_members(xp, x, w):
     close(ag.vmap(lambda x: x @ w + 1.0)(x), host(x) @ host(w) + 1.0)
-    close(ag.vmap(lambda x: w @ x)(x), host(x) @ host(w).T)
+    close(ag.vmap(lambda x: xp.matmul(w, x))(x), host(x) @ host(w).T)
 
 
 def test_a_pullback_from_outside_is_called_within(xp, x, w):
@@ -204,14 +199,6 @@ def test_a_pullback_from_outside_is_called_within(xp, x, w):
     close(found, np.stack([host(pullback(x[k, ...])[0]) for k in range(M)]))
     _, push = ag.linearize(array, x[0, ...])
     close(ag.vmap(push)(x), np.stack([host(push(x[k, ...])) for k in range(M)]))
-
-
-def test_a_wrapped_function(xp, x):
-    namespace = xp.empty(0)._domain.raw if False else None
-    assert namespace is None
-    wrapped = ag.wrap(lambda x: x * x + 1.0) if hasattr(ag, "wrap") else None
-    if wrapped is not None:
-        close(ag.vmap(wrapped)(x), host(x) ** 2 + 1.0)
 
 
 def test_without_gradients(xp, x, w):
