@@ -46,6 +46,9 @@ class Compiled:
     # How a cotangent is changed, in place, into the gradient of the first input.
     overwrite: Callable[..., Any] | None = None
     optional = False  # whether an unused output has None for its cotangent, and not zeros
+    by_rules = (
+        False  # whether the gradients are programs in the standard, and not a user's function
+    )
     negates = False  # whether nodes begin with a reference to a large array, whose negative it is
     gone = False  # whether the saved values were freed
 
