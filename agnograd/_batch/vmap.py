@@ -16,7 +16,7 @@ from agnograd._ops.batching import in_full
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import default_name
 from agnograd._util.checks import callable_in, positive_in
-from agnograd._util.trees import axes_of, flatten_with_none, unflatten
+from agnograd._util.trees import axes_of, flatten_with_none, map_leaves, unflatten
 from agnograd.errors import ArgumentError, BatchingError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def vmap(
     @functools.wraps(f)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         given = _Given(args, in_axes)
-        size = given.size
+        size, kwargs = given.size, kwargs and map_leaves(_constant, kwargs)
         if chunk_size is None or size <= chunk_size:
             return given.run(f, kwargs, out_axes, 0, size)
         parts = [
@@ -163,8 +163,7 @@ class _Given:
 
     def _lifted(self, leaf: Any, axis: int | None, run: Members, start: int, stop: int) -> Any:
         if axis is None:
-            known = isinstance(leaf, Variable) or is_python_scalar(leaf) or owner_of(leaf) is None
-            return leaf if known else domain_of(leaf).Variable._make(leaf, None)
+            return _constant(leaf)
         payload = self._payload(leaf)
         xp = self.below.namespace if isinstance(payload, Variable) else self.below.raw
         if axis:
@@ -234,6 +233,12 @@ class _Given:
                 "included"
             )
         return payload if axis % rank == 0 else xp.moveaxis(payload, 0, axis % rank)
+
+
+def _constant(leaf: Any) -> Any:
+    """Return what is the same for all members, a raw array as a Variable."""
+    known = isinstance(leaf, Variable) or is_python_scalar(leaf) or owner_of(leaf) is None
+    return leaf if known else domain_of(leaf).Variable._make(leaf, None)
 
 
 def _below(leaves: Sequence[Any]) -> Domain:

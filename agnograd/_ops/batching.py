@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from inspect import BoundArguments
 from itertools import takewhile
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -21,6 +21,22 @@ from agnograd.errors import BatchingError
 # What computes an op: from the namespace, the number of members, the names of the inputs that are
 # mapped, and the payloads, bound to the op's parameters.
 BatchingRule = Callable[[Any, int, Set[str], BoundArguments], Any]
+
+
+# How an op is computed for many members: by its rule, by its program on the members, or by a loop
+# over them; one without array inputs is the same for all.
+Batching = Literal["rule", "program", "loop", "none"]
+
+
+def batching(op: Op) -> Batching:
+    """Return how an op is computed for many members at once."""
+    if not op.arrays:
+        return "none"
+    if op.composed:
+        return "program"
+    if batching_rule(op) is not None:
+        return "rule"
+    return "loop" if op.forward is None else "program"
 
 
 def batching_rule(op: Op) -> BatchingRule | None:
