@@ -224,6 +224,7 @@ CASES = [
             (array(2, 3), {"keepdims": True}),
         )
     ),
+    *(Sample(name, array(), axis=0) for name in ("sum", "prod", "max", "min", "all", "any")),
     Sample("sum", integers(2, 3, dtype="int8")),
     Sample("cumulative_sum", array(0)),
     Sample("cumulative_prod", array(2, 3), axis=-2, include_initial=True),
