@@ -25,7 +25,7 @@ Outcome = dict[str, Any]  # NumPy's arrays, by what they are
 
 
 def batched(trial: Trial) -> None:
-    """vmap of the op gives what single calls give, whichever inputs are mapped."""
+    """What ``vmap`` of the op gives is what single calls give, whichever inputs are mapped."""
     calls = _Calls(trial)
     for mapped in _choices(len(calls.first)):
         names = sorted({calls.names[place] for place in mapped})
