@@ -15,7 +15,7 @@ from agnograd._hooks.state import current_mode, set_mode
 from agnograd._ops.batching import in_full
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import default_name
-from agnograd._util.checks import callable_in
+from agnograd._util.checks import callable_in, positive_in
 from agnograd._util.trees import axes_of, flatten_with_none, map_leaves, unflatten
 from agnograd.errors import ArgumentError, BatchingError
 
@@ -83,8 +83,8 @@ def vmap(
     [[2.0, 4.0], [6.0, 8.0]]
     """
     callable_in("ag.vmap", f, "ag.vmap(lambda x: xp.sum(x)), say")
-    if chunk_size is not None and (type(chunk_size) is not int or chunk_size < 1):
-        raise ArgumentError(f"ag.vmap: chunk_size is {chunk_size!r}; it must be a positive integer")
+    if chunk_size is not None:
+        positive_in("ag.vmap: chunk_size", chunk_size)
 
     @functools.wraps(f)
     def mapped(*args: Any, **kwargs: Any) -> Any:

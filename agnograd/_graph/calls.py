@@ -158,6 +158,7 @@ class Call:
         call.saves(Plan(self.plan.names[:1], self.plan.sources[:1], whole=self))
         call.share()
         raw, own = self.domain.raw, call.compiled
+        own.by_rules = True
         own.backward = lambda g, node, xp=raw: whole.backward(g, in_full(node), xp)
         own.guarded = lambda g, node, xp=raw: whole.guarded(g, in_full(node), xp)
         own.add = lambda g, node, into: whole.add(g, in_full(node), into)  # type: ignore[misc]

@@ -134,16 +134,14 @@ def _batch(
 ) -> Any:
     """Convolve all members at once with what they share; two of each, pair by pair."""
     if len(mapped) == 2 or not size:
-        pair = (
-            each if name in mapped else in_full(xp, size, each)
-            for name, each in (("in1", in1), ("in2", in2))
-        )
-        return _by_pairs(xp, *pair, mode, method, (size,))
+        in1 = in1 if "in1" in mapped else in_full(xp, size, in1)
+        in2 = in2 if "in2" in mapped else in_full(xp, size, in2)
+        return _by_pairs(xp, in1, in2, mode, method, (size,))
     # What is shared has length 1 along the axis of members.
-    in1, in2 = (
-        each if name in mapped else xp.expand_dims(each, axis=0)
-        for name, each in (("in1", in1), ("in2", in2))
-    )
+    if "in1" in mapped:
+        in2 = xp.expand_dims(in2, axis=0)
+    else:
+        in1 = xp.expand_dims(in1, axis=0)
     if mode == "full" or (mode == "same" and "in1" in mapped):
         return xp.signal.convolve(in1, in2, mode=mode, method=method)
     long, short = (in1, in2) if "in1" in mapped else (in2, in1)
