@@ -1,4 +1,4 @@
-"""vmap around, within, and between all other transformations: each member by itself is the measure."""
+"""Vmap around, within and between other transformations: single members are the measure."""
 
 import threading
 
