@@ -42,10 +42,10 @@ class ArgumentIndexError(ArgumentError, IndexError):
 
 
 class BatchingError(AgnogradError, TypeError):
-    """A function under ``vmap`` needs to know one member from another.
+    """A value that differs between the members of ``vmap`` was used as if it were one value.
 
-    There an array is many at once: a Python branch or number, and a shape that depends on values,
-    would be different for each. Use ``xp.where`` in place of ``if``, and sizes that are known.
+    The shape of an array, the way that a branch takes or the number of steps of a loop would be
+    another one for each member. The message says what to use instead.
     """
 
 

@@ -5,6 +5,14 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.conversions import is_plain_numpy
 from agnograd._arrays.domains import operand
 from agnograd._arrays.variable import is_tracked
+from agnograd._ops.batching import (
+    behind,
+    in_full,
+    in_one_row,
+    in_stacks,
+    unequal_shapes,
+    with_rank,
+)
 from agnograd._ops.fitting import sum_to
 from agnograd._ops.op import Op, Rule, itself
 from agnograd._ops.op_set import OpSet
@@ -60,11 +68,15 @@ __all__ = [
     "array",
     "as_ufunc",
     "backend_of",
+    "behind",
     "conjugate_if_complex",
     "device_of",
     "divide_or_zero",
     "every_element",
     "hookimpl",
+    "in_full",
+    "in_one_row",
+    "in_stacks",
     "inline",
     "inverse_permutation",
     "is_basic",
@@ -83,7 +95,9 @@ __all__ = [
     "reshaped_strides",
     "sensitivity",
     "sum_to",
+    "unequal_shapes",
     "with_keywords",
+    "with_rank",
     "without_newaxis",
 ]
 

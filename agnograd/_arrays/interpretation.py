@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from functools import partial
 from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
-from agnograd._arrays.interpreted import Border, Interpreted, Run
+from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, root_of
 from agnograd._arrays.levels import derived
-from agnograd._arrays.namespace import filling, within
+from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
+from agnograd._graph.nodes import raw_gradient
 from agnograd._hooks.entering import entered
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backend import Backend, Capabilities
 from agnograd._plugins.backends import add_backend
 from agnograd._util.trees import flatten, unflatten
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
+    from agnograd._graph.calls import Call
 
 _HERE = nullcontext()
 
@@ -82,7 +82,7 @@ class Interpretation(Backend):
         body = {"__slots__": (), "_backend": self, "__module__": "agnograd"}
         self.array_class = type(self.array_class.__name__, (self.array_class,), body)
         self._entered_below = entered(level=below if below.level else None)
-        self._module = _Functions(self, "")
+        self._module = Functions(self, "")
         self._add_operators()
 
     @classmethod
@@ -209,8 +209,8 @@ class Interpretation(Backend):
             tracked = value._node is not None
             return self.array_class(value if tracked else value._raw)
         domain: Domain | None = owners.get(type(value))
-        if domain is None and isinstance(value, _root(self.below).array_types):
-            domain = _root(self.below)
+        if domain is None and isinstance(value, root_of(self.below).array_types):
+            domain = root_of(self.below)
             value = domain.backend.array(value)
         if domain is None or domain.level > self.below.level:
             return NotImplemented
@@ -223,9 +223,10 @@ class Interpretation(Backend):
     def wrapped(self, out: Any, run: Run | None) -> Any:
         """Return payloads, also those in lists and tuples, as arrays of a run."""
 
-        def array(payload: Any) -> Any:
-            is_array = hasattr(payload, "shape") and not is_python_scalar(payload)
-            return self.array_class(payload, run) if is_array else payload
+        kinds = (Variable, *self.below.array_types)
+
+        def array(value: Any) -> Any:
+            return self.array_class(value, run) if isinstance(value, kinds) else value
 
         return _replaced(array, out)
 
@@ -258,11 +259,42 @@ class Interpretation(Backend):
     def own(self, array: Any) -> Any:
         return array
 
+    def observed(
+        self,
+        forward: Callable[..., tuple[Call, Any]],
+        op: Call,
+        kernel: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        inputs: tuple[Any, ...],
+        parameters: dict[str, Any],
+    ) -> tuple[Call, Any]:
+        """Compute an op between the hooks of plugins, which see what its arrays stand for.
+
+        Where that is recorded below, they see it there.
+        """
+        if any(isinstance(self.payload(each), Variable) for each in inputs):
+            return op, kernel(*arguments)
+        out: list[Any] = []
+
+        def compute() -> Any:
+            out.append(kernel(*arguments))
+            several = isinstance(out[0], tuple | list)
+            return tuple(map(raw_gradient, out[0])) if several else raw_gradient(out[0])
+
+        op, _ = forward(
+            self.call(op, inputs), compute, (), (*map(raw_gradient, inputs),), parameters
+        )
+        return op, out[0]
+
+    def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
+        """Return how hooks see an op on these inputs."""
+        return op
+
     def mark(self) -> Any:
         return self.below.mark()
 
-    def synchronize(self, array: Any) -> None:
-        self.below.backend.synchronize(self.payload(array))
+    def synchronize(self, array: Any = None) -> None:
+        self.below.backend.synchronize(raw_gradient(array))
 
     def quiet(self) -> Any:
         return self.below.backend.quiet()
@@ -282,10 +314,10 @@ class Interpretation(Backend):
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         found = self.concrete(array)
-        return _root(self.below).backend.to_host(found, dtype=dtype, copy=copy)
+        return root_of(self.below).backend.to_host(found, dtype=dtype, copy=copy)
 
     def item(self, array: Any) -> Any:
-        return _root(self.below).item(self.concrete(array))
+        return root_of(self.below).item(self.concrete(array))
 
     def _add_operators(self) -> None:
         """Give the class of arrays Python's operators, each of which is an op."""
@@ -310,62 +342,3 @@ def _replaced(function: Callable[[Any], Any], value: Any) -> Any:
     if isinstance(value, slice):
         return slice(*[function(bound) for bound in (value.start, value.stop, value.step)])
     return function(value)
-
-
-def _root(domain: Domain) -> Domain:
-    """Return the domain of a library that others stand on."""
-    while isinstance(domain.backend, Interpretation):
-        domain = domain.backend.below
-    return domain
-
-
-class _Functions(ModuleType):
-    """A library's namespace as an interpretation has it: functions that compute with its arrays."""
-
-    def __init__(self, backend: Interpretation, part: str) -> None:
-        super().__init__(f"{backend.name}.{part}" if part else backend.name)
-        self.__dict__.update(_backend=backend, _part=part)
-
-    def __getattr__(self, name: str) -> Any:
-        backend, part = self.__dict__["_backend"], self.__dict__["_part"]
-        full = f"{part}.{name}" if part else name
-        below = within(backend.below.library, full)
-        if isinstance(below, ModuleType):
-            return _Functions(backend, full)
-        if full == "asarray":
-            return partial(_asarray, backend)
-        if below is not None and (
-            not callable(below) or isinstance(below, type) or name[:2] == "__"
-        ):
-            return below
-        domain = built.get(backend.name)
-        found = None if domain is None else within(domain.raw, full)
-        if found is None:
-            raise AttributeError(f"{self.__name__} has no {name!r}")
-        return found
-
-    def __dir__(self) -> list[str]:
-        backend, part = self.__dict__["_backend"], self.__dict__["_part"]
-        return dir(within(backend.below.library, part))
-
-
-def _asarray(
-    backend: Interpretation,
-    obj: Any,
-    /,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    copy: bool | None = None,
-) -> Any:
-    """Return an array of the interpretation: its arrays never change, and need no copy."""
-    if type(obj) is not backend.array_class:
-        raw = obj.data if isinstance(obj, Variable) else obj
-        if is_python_scalar(raw) or isinstance(raw, list | tuple) or backend.below.level == 0:
-            raw = backend.below.library.asarray(raw, dtype=dtype, device=device, copy=copy)
-        return backend.lift(raw)
-    if dtype is not None and dtype != obj.dtype:
-        obj = backend.function("astype")(obj, dtype)
-    if device is not None and device != obj.device:
-        obj = backend.function("to_device")(obj, device)
-    return obj

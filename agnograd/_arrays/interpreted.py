@@ -1,15 +1,17 @@
-"""Arrays of interpretations, the runs that they belong to, and how they come and go."""
+"""What an interpretation has: arrays, runs, functions, and a border that arguments cross."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from agnograd._arrays.domains import domain_named, owner_of
 from agnograd._arrays.levels import highest
-from agnograd._arrays.variable import Variable
+from agnograd._arrays.namespace import within
+from agnograd._arrays.variable import Variable, built
 from agnograd._hooks.entering import entered, is_inside
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -116,6 +118,11 @@ class Interpreted:
         return self._backend.below.device(getattr(self.payload, "_raw", self.payload))
 
     @property
+    def _raw(self) -> Any:
+        """What hooks see of the array."""
+        return self.payload
+
+    @property
     def _node(self) -> Any:
         """The node that made the payload, if a gradient is recorded there."""
         return getattr(self.payload, "_node", None)
@@ -171,6 +178,65 @@ class Interpreted:
         return f"<array of {self._backend.name}, shape {self.shape}, dtype {self.dtype}>"
 
 
+def root_of(domain: Domain) -> Domain:
+    """Return the domain of a library that others stand on."""
+    while domain.level:
+        domain = domain.backend.below  # type: ignore[attr-defined]
+    return domain
+
+
+class Functions(ModuleType):
+    """A library's namespace as an interpretation has it: functions that compute with its arrays."""
+
+    def __init__(self, backend: Interpretation, part: str) -> None:
+        super().__init__(f"{backend.name}.{part}" if part else backend.name)
+        self.__dict__.update(_backend=backend, _part=part)
+
+    def __getattr__(self, name: str) -> Any:
+        backend, part = self.__dict__["_backend"], self.__dict__["_part"]
+        full = f"{part}.{name}" if part else name
+        below = within(backend.below.library, full)
+        if isinstance(below, ModuleType):
+            return Functions(backend, full)
+        if full == "asarray":
+            return partial(_asarray, backend)
+        if below is not None and (
+            not callable(below) or isinstance(below, type) or name[:2] == "__"
+        ):
+            return below
+        domain = built.get(backend.name)
+        found = None if domain is None or below is None else within(domain.raw, full)
+        if found is None:
+            raise AttributeError(f"{self.__name__} has no {name!r}")
+        return found
+
+    def __dir__(self) -> list[str]:
+        backend, part = self.__dict__["_backend"], self.__dict__["_part"]
+        return dir(within(backend.below.library, part))
+
+
+def _asarray(
+    backend: Interpretation,
+    obj: Any,
+    /,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+) -> Any:
+    """Return an array of the interpretation: its arrays never change, and need no copy."""
+    if type(obj) is not backend.array_class:
+        raw = obj.data if isinstance(obj, Variable) else obj
+        if is_python_scalar(raw) or isinstance(raw, list | tuple) or backend.below.level == 0:
+            raw = backend.below.library.asarray(raw, dtype=dtype, device=device, copy=copy)
+        return backend.lift(raw)
+    if dtype is not None and dtype != obj.dtype:
+        obj = backend.function("astype")(obj, dtype)
+    if device is not None and device != obj.device:
+        obj = backend.function("to_device")(obj, device)
+    return obj
+
+
 class Border:
     """What arguments and results cross that come from one domain, and go back to it.
 
@@ -186,7 +252,7 @@ class Border:
         self.below = _below(leaves)
         self.domain = interpretation.domain(self.below)
         self._inside = is_inside() or any(isinstance(leaf, Variable) for leaf in leaves)
-        self._given = {id(getattr(leaf, "_raw", leaf)) for leaf in leaves}
+        self._given = {id(leaf._raw if isinstance(leaf, Variable) else leaf) for leaf in leaves}
 
     def payload(self, leaf: Any) -> Any:
         """Return an argument as functions of the domain below take it."""

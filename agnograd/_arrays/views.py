@@ -21,9 +21,9 @@ from weakref import getweakrefcount
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import WATCH, Edge, Leaf, Watch, watch
 from agnograd._hooks.state import current_mode, is_grad_enabled, set_mode
-from agnograd._util.deferred import later
+from agnograd._util.deferred import become, later
 from agnograd._util.signatures import parameters_of
-from agnograd.errors import GradientError
+from agnograd.errors import GradientError, MixedBackendsError
 
 if TYPE_CHECKING:
     from agnograd._ops.op import Op
@@ -248,10 +248,24 @@ def _commit(variable: Variable, new: Variable, recorded: bool) -> None:
         else:
             steps += _let_watch(old, new._node)
     storage: Storage | None = getattr(variable, "_storage", None)
+    if new._domain is not variable._domain:
+        _check_moves_up(variable, new, storage)
+        steps.append((become, variable, new._domain.Variable))
     if storage is not None:
         steps.append((setattr, storage, "writes", storage.writes + 1))
     # Python looks for signals between its own instructions, and this is one of them.
     list(starmap(call, steps))
+
+
+def _check_moves_up(variable: Variable, new: Variable, storage: Storage | None) -> None:
+    """Refuse a write of a value of a level above into an array that others know as it is."""
+    if type(variable._node) is Leaf or storage is not None:
+        what = "a leaf" if type(variable._node) is Leaf else "an array that has views"
+        raise MixedBackendsError(
+            f"a value on {new._domain.backend.name!r} is written to {what} on "
+            f"{variable._domain.backend.name!r}: write to a copy that is made in the function, as "
+            "by xp.asarray(x, copy=True)"
+        )
 
 
 def _let_watch(old: Edge | None, new: Edge | None) -> list[tuple[Any, ...]]:

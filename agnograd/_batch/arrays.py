@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Set
 from contextlib import nullcontext
 from inspect import Parameter
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.interpretation import Interpretation
 from agnograd._arrays.interpreted import Interpreted, Run
@@ -16,6 +16,9 @@ from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd.errors import BatchingError, BatchingWarning
+
+if TYPE_CHECKING:
+    from agnograd._graph.calls import Call
 
 _HERE = nullcontext()
 
@@ -77,6 +80,11 @@ class Batches(Interpretation):
                 "members as an argument with in_axes=None"
             )
         return super().concrete(array)
+
+    def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
+        """Return an op's call with the number of members, as hooks see it."""
+        runs = [each.run for each in inputs if type(each) is self.array_class and each.run]
+        return op.batched(runs[0].size) if runs else op
 
     # -- rules as functions of arrays --------------------------------------------------------------
 

@@ -336,7 +336,7 @@ class Pass:
                 return arrivals.overwrite(op, node, taken, g, owned)
         if isinstance(g, Parts):
             g = completed(node, g, self.create_graph)
-        if zeros and not self.create_graph and self.observers is None:
+        if zeros and arrivals.in_place and self.observers is None:
             return of_masked(op, taken, g, zeros)
         rules = compiled.backward if zeros is False else compiled.guarded
         if self.create_graph or self.level is not None:

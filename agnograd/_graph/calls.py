@@ -83,6 +83,8 @@ class Call:
     location : str or None
         ``file:line in function`` of the user's code that called the op. It is looked up if a hook
         reads it during the forward call, and kept for the backward pass; otherwise it is None.
+    batch_size : int or None
+        Under ``vmap``, how many members the op computes, along the first axis of its arrays.
     backend : Backend
         The backend that the op runs on. If the call moves arrays, the backend of its results.
     """
@@ -90,6 +92,7 @@ class Call:
     # Most often one stands for all calls of an op. What a pass asks every node for is here, and the
     # rest one attribute further.
     __slots__ = (
+        "batch_size",
         "compiled",
         "domain",
         "first",  # where a node's edges begin
@@ -113,6 +116,7 @@ class Call:
         self.hooks: ActiveHooks | None = None
         self.reads, self.turn, self.location_sought = False, True, False
         self.found_location: str | None = None
+        self.batch_size: int | None = None
         self.saves(Plan())
 
     def saves(self, plan: Plan) -> None:
@@ -132,6 +136,7 @@ class Call:
         call.reads, call.turn = False, True
         call.freed = call.hooks = call.found_location = None
         call.parameters, call.location_sought = parameters, True
+        call.batch_size = self.batch_size
         return call
 
     def when_freed(self) -> tuple[Any, ...]:
@@ -161,6 +166,10 @@ class Call:
         if self.step is None and not self.reads:
             return self
         return self.variant("watched", reads=False, turn=True, step=None)
+
+    def batched(self, size: int) -> Call:
+        """Return what stands for calls of so many members, where hooks look at them."""
+        return self.variant(f"{size} members", batch_size=size)
 
     def variant(self, name: str, **other: Any) -> Call:
         """Return a call with other attributes, one for all; one that is in one node becomes it."""

@@ -181,8 +181,13 @@ def is_variable(x: object) -> bool:
 
 
 def raw_gradient(g: Any) -> Any:
-    """Return a gradient as hooks see it, a raw array; under ``create_graph`` it is a Variable."""
-    return g._raw if is_variable(g) else g
+    """Return a gradient as hooks see it, a raw array.
+
+    Under ``create_graph`` it is a Variable; an array of a level above stands for one from below.
+    """
+    while hasattr(type(g), "_raw"):
+        g = g._raw
+    return g
 
 
 def on_device(node: Edge, g: Any) -> AbstractContextManager[Any]:

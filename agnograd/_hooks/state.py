@@ -98,6 +98,10 @@ class Mode:
         """
         if self.observers is None:
             out = kernel(*arguments)
+        elif op.domain.level:
+            backend: Any = op.domain.backend  # an interpretation
+            call = (op, kernel, arguments, inputs, parameters)
+            op, out = backend.observed(self.observers.forward, *call)
         else:
             op, out = self.observers.forward(op, kernel, arguments, inputs, parameters)
         if self.kept is not None and self.recording:

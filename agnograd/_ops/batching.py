@@ -6,7 +6,8 @@ the members lie; that of any other input is the same for all members. All result
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+import math
+from collections.abc import Callable, Sequence, Set
 from inspect import BoundArguments
 from itertools import takewhile
 from operator import attrgetter
@@ -15,6 +16,7 @@ from typing import Any
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._util.signatures import parameters_of
+from agnograd.errors import BatchingError
 
 # What computes an op: from the namespace, the number of members, the names of the inputs that are
 # mapped, and the payloads, bound to the op's parameters.
@@ -34,8 +36,7 @@ def batching_rule(op: Op) -> BatchingRule | None:
         kind = "elementwise"
     if kind is None:
         return None
-    make = _along_axes if kind == "axis" else _aligned
-    return make(op)
+    return _along_axes(op) if kind == "axis" else _aligned(op, of_matrices=kind == "last")
 
 
 def _declared(rule: Callable[..., Any]) -> BatchingRule:
@@ -49,14 +50,17 @@ def _declared(rule: Callable[..., Any]) -> BatchingRule:
     return compute
 
 
-def _aligned(op: Op) -> BatchingRule:
+def _aligned(op: Op, of_matrices: bool) -> BatchingRule:
     """Return the rule of an op that broadcasts its inputs, or stacks of matrices in them."""
     function = attrgetter(op.name)
 
     def compute(xp: Any, size: int, mapped: Set[str], bound: BoundArguments) -> Any:
         given = bound.arguments
         arrays = {name: given[name] for name in op.arrays if _is_array(given.get(name))}
-        rank = max(len(each.shape) - (name in mapped) for name, each in arrays.items())
+        ranks = [len(each.shape) - (name in mapped) for name, each in arrays.items()]
+        if of_matrices and min(ranks) < 2:  # the members would stand for rows
+            raise ValueError(f"{op.name} takes matrices, or stacks of them, not arrays of one axis")
+        rank = max(ranks)
         for name in arrays.keys() & mapped:
             given[name] = with_rank(xp, arrays[name], rank)
         return function(xp)(*bound.args, **bound.kwargs)
@@ -80,18 +84,48 @@ def in_full(xp: Any, size: int, payload: Any) -> Any:
     return xp.broadcast_to(xp.expand_dims(payload, axis=0), (size, *payload.shape))
 
 
+def in_one_row(xp: Any, payload: Any) -> Any:
+    """Return a mapped payload whose members have all their elements along one axis."""
+    size, *shape = payload.shape
+    return payload if len(shape) == 1 else xp.reshape(payload, (size, math.prod(shape)))
+
+
+def in_stacks(xp: Any, mapped: Set[str], cores: Sequence[int], **payloads: Any) -> list[Any]:
+    """Return payloads whose members are stacks of one rank: they broadcast against each other.
+
+    ``cores`` says of each how many of its last axes are no part of the stack. What is the same for
+    all members gets a first axis of length 1.
+    """
+    found = [
+        payload if name in mapped else xp.expand_dims(payload, axis=0)
+        for name, payload in payloads.items()
+    ]
+    rank = max(len(each.shape) - 1 - core for each, core in zip(found, cores, strict=True))
+    return [with_rank(xp, each, rank + core) for each, core in zip(found, cores, strict=True)]
+
+
+def unequal_shapes(op: str, instead: str) -> BatchingError:
+    """Return the error of an op whose result would have another shape for each member."""
+    return BatchingError(
+        f"{op}: the shape of the result would depend on values, which differ between the members "
+        f"of a batch; {instead}"
+    )
+
+
 def _along_axes(op: Op) -> BatchingRule:
     """Return the rule of an op that works along an axis, or several: None stands for all."""
     function, axis_name = attrgetter(op.name), "axes" if "axes" in op.parameters else "axis"
     first = op.arrays[0]
+    default = op.signature.parameters[axis_name].default
 
     def compute(xp: Any, size: int, mapped: Set[str], bound: BoundArguments) -> Any:
         given = bound.arguments
         payload = given[first]
-        axis = given.get(axis_name)
+        axis = given.get(axis_name, default)
         if axis is None and len(payload.shape) == 1:  # a member is one number
-            given[first], axis = xp.expand_dims(payload, axis=1), (0,)
-            given.pop("keepdims", None)
+            given[first] = xp.expand_dims(payload, axis=1)
+            given[axis_name] = (1,)
+            return xp.reshape(function(xp)(*bound.args, **bound.kwargs), payload.shape)
         given[axis_name] = behind(axis, len(given[first].shape) - 1)
         return function(xp)(*bound.args, **bound.kwargs)
 

@@ -1,9 +1,16 @@
 """Creation functions: linear in the values that they fill in, otherwise constants."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Sequence, Set
+from typing import Any, NoReturn
 
-from agnograd.extend import OpSet, device_of, is_python_scalar
+from agnograd.extend import (
+    OpSet,
+    device_of,
+    in_one_row,
+    is_python_scalar,
+    unequal_shapes,
+    with_rank,
+)
 
 __all__ = ["ops"]
 
@@ -61,37 +68,124 @@ def _meshgrid_vjp(
     return gradients
 
 
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def _arange_batch(
+    start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, device: Any = None
+) -> NoReturn:
+    raise unequal_shapes(
+        "arange", "use start + step * xp.arange(count), or xp.linspace with a number of elements"
+    )
+
+
+def _full_batch(
+    xp: Any, size: int, shape: Any, fill_value: Any, dtype: Any = None, device: Any = None
+) -> Any:
+    shape = (shape,) if isinstance(shape, int) else shape
+    value = xp.asarray(fill_value, dtype=dtype, device=device)
+    return _copy(xp, xp.broadcast_to(with_rank(xp, value, len(shape)), (size, *shape)))
+
+
+def _full_like_batch(
+    xp: Any,
+    size: int,
+    mapped: Set[str],
+    x: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    device: Any = None,
+) -> Any:
+    if "fill_value" not in mapped:
+        return xp.full_like(x, fill_value, dtype=dtype, device=device)
+    shape = x.shape[1:] if "x" in mapped else x.shape
+    dtype = x.dtype if dtype is None else dtype
+    device = device_of(x) if device is None else device
+    return _full_batch(xp, size, shape, fill_value, dtype, device)
+
+
+def _copy(xp: Any, x: Any) -> Any:
+    return xp.asarray(x, copy=True)  # what is broadcast may be read-only
+
+
+def _linspace_batch(
+    xp: Any,
+    mapped: Set[str],
+    start: Any,
+    stop: Any,
+    num: int,
+    dtype: Any = None,
+    device: Any = None,
+    endpoint: bool = True,
+) -> Any:
+    bounds, ends = [], []
+    for name, bound, value in (("start", start, 0), ("stop", stop, 1)):
+        bounds.append(xp.expand_dims(bound, axis=1) if name in mapped else bound)
+        ends.append(value if is_python_scalar(bound) else xp.full((), value, dtype=bound.dtype))
+    weight = xp.linspace(*ends, num, device=device, endpoint=endpoint)
+    found = bounds[0] * (1 - weight) + bounds[1] * weight
+    if dtype is None or dtype == found.dtype:
+        return found
+    return xp.astype(xp.floor(found) if xp.isdtype(dtype, "integral") else found, dtype)
+
+
+def _meshgrid_batch(xp: Any, size: int, *arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
+    arrays = tuple(in_one_row(xp, each) for each in arrays)
+    axes = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        axes[:2] = 1, 0
+    shape = [arrays[axis].shape[1] for axis in axes]
+    grids = []
+    for each, axis in zip(arrays, axes, strict=True):
+        along = tuple(length if i == axis else 1 for i, length in enumerate(shape))
+        grids.append(_copy(xp, xp.broadcast_to(xp.reshape(each, (size, *along)), (size, *shape))))
+    return tuple(grids)
+
+
 ops.linear(
     "arange(start, /, stop=None, step=1, *, dtype=None, device=None)",
     start=lambda g, stop, step, xp: xp.sum(g) if stop is not None else _zero(g, xp),
     stop=lambda g, xp: _zero(g, xp),
     step=lambda g, xp: xp.sum(g * _ramp(g, xp)),
+    batch=_arange_batch,
 )
 ops.linear(
     "full(shape, fill_value, *, dtype=None, device=None)",
     fill_value=lambda g, xp: xp.sum(g),
     forward=_full,
+    batch=_full_batch,
 )
 ops.linear(
     "full_like(x, /, fill_value, *, dtype=None, device=None)",
     fill_value=lambda g, xp: xp.sum(g),
     forward=_full_like,
+    batch=_full_like_batch,
 )
 ops.linear(
     "linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True)",
     start=lambda g, num, endpoint, xp: xp.sum(g * (1 - _linspace_weight(g, num, endpoint, xp))),
     stop=lambda g, num, endpoint, xp: xp.sum(g * _linspace_weight(g, num, endpoint, xp)),
+    batch=_linspace_batch,
 )
-ops.linear('meshgrid(*arrays, indexing="xy")', arrays=_meshgrid_vjp, outputs="several")
-ops.linear("tril(x, /, *, k=0)", x=lambda g, k, xp: xp.tril(g, k=k), masks=True)
-ops.linear("triu(x, /, *, k=0)", x=lambda g, k, xp: xp.triu(g, k=k), masks=True)
+ops.linear(
+    'meshgrid(*arrays, indexing="xy")',
+    arrays=_meshgrid_vjp,
+    outputs="several",
+    batch=_meshgrid_batch,
+)
+ops.linear("tril(x, /, *, k=0)", x=lambda g, k, xp: xp.tril(g, k=k), masks=True, batch="last")
+ops.linear("triu(x, /, *, k=0)", x=lambda g, k, xp: xp.triu(g, k=k), masks=True, batch="last")
+ops.constant(
+    "empty_like(x, /, *, dtype=None, device=None)",
+    "ones_like(x, /, *, dtype=None, device=None)",
+    "zeros_like(x, /, *, dtype=None, device=None)",
+    outputs="one",
+    batch="elementwise",
+)
 ops.constant(
     "empty(shape, *, dtype=None, device=None)",
-    "empty_like(x, /, *, dtype=None, device=None)",
     "ones(shape, *, dtype=None, device=None)",
-    "ones_like(x, /, *, dtype=None, device=None)",
     "zeros(shape, *, dtype=None, device=None)",
-    "zeros_like(x, /, *, dtype=None, device=None)",
     outputs="one",
 )
 ops.constant(

@@ -220,10 +220,12 @@ def _of_singular_vectors(u: Any, s: Any, v: Any, gu: Any, gv: Any, xp: Any) -> A
     return full
 
 
-ops.vjp("linalg.cholesky(x, /, *, upper=False)", x=_cholesky_vjp)
-ops.vjp("linalg.eig(x, /)", x=_eig_vjp, outputs="optional")
-ops.vjp("linalg.eigh(x, /)", x=_eigh_vjp, outputs="optional")
-ops.vjp("linalg.eigh_upper(x, /)", x=_eigh_vjp, outputs="optional", forward=_eigh_upper)
-ops.vjp("linalg.eigvals(x, /)", x=_eigvals_vjp)
-ops.vjp('linalg.qr(x, /, *, mode="reduced")', x=_qr_vjp, outputs="several")
-ops.vjp("linalg.svd(x, /, *, full_matrices=True)", x=_svd_vjp, outputs="optional")
+ops.vjp("linalg.cholesky(x, /, *, upper=False)", x=_cholesky_vjp, batch="last")
+ops.vjp("linalg.eig(x, /)", x=_eig_vjp, outputs="optional", batch="last")
+ops.vjp("linalg.eigh(x, /)", x=_eigh_vjp, outputs="optional", batch="last")
+ops.vjp(
+    "linalg.eigh_upper(x, /)", x=_eigh_vjp, outputs="optional", forward=_eigh_upper, batch="last"
+)
+ops.vjp("linalg.eigvals(x, /)", x=_eigvals_vjp, batch="last")
+ops.vjp('linalg.qr(x, /, *, mode="reduced")', x=_qr_vjp, outputs="several", batch="last")
+ops.vjp("linalg.svd(x, /, *, full_matrices=True)", x=_svd_vjp, outputs="optional", batch="last")

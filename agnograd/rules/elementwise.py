@@ -226,7 +226,7 @@ ops.elementwise("atanh(x, /)", x=_atanh_x)
 
 # Absolute value, sign, extremes
 ops.elementwise("abs(x, /)", x=_direction)
-ops.vjp("sign(x, /)", x=_sign_vjp)
+ops.vjp("sign(x, /)", x=_sign_vjp, batch="elementwise")
 ops.elementwise(
     "copysign(x1, x2, /)",
     x1=lambda x1, x2, out, xp: xp.sign(x1) * xp.copysign(xp.ones_like(out), x2),
@@ -266,7 +266,13 @@ def _clip_max(g: Any, x: Any, min: Any, max: Any, xp: Any) -> Any:
     return xp.where(above, g, 0.0)
 
 
-ops.vjp("clip(x, /, min=None, max=None)", x=_clip_x, min=_clip_min, max=_clip_max)
+ops.vjp(
+    "clip(x, /, min=None, max=None)",
+    x=_clip_x,
+    min=_clip_min,
+    max=_clip_max,
+    batch="elementwise",
+)
 
 # Steps: their derivative is 0
 ops.elementwise("ceil(x, /)", x=0)
@@ -294,8 +300,8 @@ def _part_strides(x_strides: tuple[int, ...], x_dtype: Any, xp: Any) -> tuple[in
 
 
 # Complex arrays: linear over the real numbers
-ops.linear("conj(x, /)", x=lambda g, xp: xp.conj(g))
-ops.linear("real(x, /)", x=itself("g"), view=_put_real, strides=_part_strides)
+ops.linear("conj(x, /)", x=lambda g, xp: xp.conj(g), batch="elementwise")
+ops.linear("real(x, /)", x=itself("g"), view=_put_real, strides=_part_strides, batch="elementwise")
 ops.linear(
     "imag(x, /)",
     x=lambda g, x_dtype, xp: (
@@ -303,6 +309,7 @@ ops.linear(
     ),
     view=_put_imag,
     strides=_part_strides,
+    batch="elementwise",
 )
 
 ops.constant(
@@ -327,4 +334,5 @@ ops.constant(
     "not_equal(x1, x2, /)",
     "signbit(x, /)",
     outputs="one",
+    batch="elementwise",
 )

@@ -9,7 +9,7 @@ in, the half of the spectrum that is conjugate to the other.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agnograd.extend import device_of
+from agnograd.extend import behind, device_of
 from agnograd.rules._extensions import fft as ops
 
 __all__ = ["ops"]
@@ -173,17 +173,33 @@ _ONE_AXIS: dict[str, Callable[..., Any]] = {
 }
 _SEVERAL_AXES = {"fftn": _fftn, "ifftn": _ifftn, "irfftn": _irfftn, "rfftn": _rfftn}
 
+
+def _batch(name: str) -> Callable[..., Any]:
+    """Return what transforms several axes of each member: the last ones, if only ``s`` is given."""
+
+    def compute(xp: Any, x: Any, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+        rank = len(x.shape) - 1
+        over = behind(_axes(axes, s, rank), rank)
+        return getattr(xp.fft, name)(x, s=s, axes=over, norm=norm)
+
+    return compute
+
+
 for _name, _rule in _ONE_AXIS.items():
-    ops.linear(f'fft.{_name}(x, /, *, n=None, axis=-1, norm="backward")', x=_rule)
+    ops.linear(f'fft.{_name}(x, /, *, n=None, axis=-1, norm="backward")', x=_rule, batch="axis")
 for _name, _rule in _SEVERAL_AXES.items():
-    ops.linear(f'fft.{_name}(x, /, *, s=None, axes=None, norm="backward")', x=_rule)
+    ops.linear(
+        f'fft.{_name}(x, /, *, s=None, axes=None, norm="backward")', x=_rule, batch=_batch(_name)
+    )
 ops.linear(
     "fft.fftshift(x, /, *, axes=None)",
     x=lambda g, axes, xp: xp.fft.ifftshift(g, axes=axes),
+    batch="axis",
 )
 ops.linear(
     "fft.ifftshift(x, /, *, axes=None)",
     x=lambda g, axes, xp: xp.fft.fftshift(g, axes=axes),
+    batch="axis",
 )
 ops.constant(
     "fft.fftfreq(n, /, *, d=1.0, dtype=None, device=None)",

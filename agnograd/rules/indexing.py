@@ -2,9 +2,20 @@
 
 import math
 import operator
+from collections.abc import Set
 from typing import Any
 
-from agnograd.extend import OpSet, device_of, is_basic, is_mask, sum_to, without_newaxis
+from agnograd.extend import (
+    OpSet,
+    behind,
+    device_of,
+    in_full,
+    in_one_row,
+    is_basic,
+    is_mask,
+    sum_to,
+    without_newaxis,
+)
 from agnograd.rules import keys
 from agnograd.rules.statistical import sum_dtype
 
@@ -229,11 +240,63 @@ ops.linear(
     forward=_scatter_add,
     batch=keys.add,
 )
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def _take_batch(
+    xp: Any, size: int, mapped: Set[str], x: Any, indices: Any, axis: int | None = None
+) -> Any:
+    rank = len(x.shape) - ("x" in mapped)
+    if axis is None or not rank:
+        x = in_one_row(xp, x) if "x" in mapped else xp.reshape(x, (-1,))
+        rank, axis = 1, 0
+    if "indices" not in mapped:
+        return xp.take(x, indices, axis=behind(axis, rank))
+    axis = behind(axis, rank) - 1
+    if "x" not in mapped:  # libraries take one axis of indices
+        out = xp.take(x, xp.reshape(indices, (-1,)), axis=axis)
+        out = xp.reshape(out, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
+        return xp.moveaxis(out, axis, 0)
+    shape = x.shape[1:]
+    rows = in_one_row(xp, indices)
+    rows = xp.reshape(rows, (size, *(1,) * axis, rows.shape[1], *(1,) * (rank - axis - 1)))
+    out = xp.take_along_axis(x, rows, axis=axis + 1)
+    return xp.reshape(out, (size, *shape[:axis], *indices.shape[1:], *shape[axis + 1 :]))
+
+
+def _take_along_axis_batch(xp: Any, mapped: Set[str], x: Any, indices: Any, axis: int = -1) -> Any:
+    x = x if "x" in mapped else xp.expand_dims(x, axis=0)
+    indices = indices if "indices" in mapped else xp.expand_dims(indices, axis=0)
+    return xp.take_along_axis(x, indices, axis=behind(axis, len(x.shape) - 1))
+
+
+def _scatter_add_axis_batch(
+    xp: Any, size: int, mapped: Set[str], values: Any, indices: Any, axis: int, shape: Shape
+) -> Any:
+    values = values if "values" in mapped else in_full(xp, size, values)
+    place = behind(axis, len(shape))
+    if "indices" not in mapped:
+        return xp.scatter_add_axis(values, indices, axis=place, shape=(size, *shape))
+    # The axes of all members, one after the other, are one axis.
+    count, rest = shape[place - 1], (*shape[: place - 1], *shape[place:])
+    offsets = count * xp.arange(size, device=device_of(values))
+    rows = xp.astype(in_one_row(xp, indices), offsets.dtype)
+    rows = xp.where(rows < 0, rows + count, rows) + offsets[:, None]
+    values = xp.reshape(values, (size, *shape[: place - 1], rows.shape[1], *shape[place:]))
+    values = xp.reshape(xp.moveaxis(values, place, 1), (size * rows.shape[1], *rest))
+    rows = xp.reshape(rows, (size * rows.shape[1],))
+    out = xp.scatter_add_axis(values, rows, axis=0, shape=(size * count, *rest))
+    return xp.moveaxis(xp.reshape(out, (size, count, *rest)), 1, place)
+
+
 ops.linear(
     "take(x, indices, /, *, axis=None)",
     x=_take_vjp,
     accumulate=_take_into,
     masks=True,
+    batch=_take_batch,
 )
 ops.linear(
     "scatter_add_axis(values, indices, /, *, axis, shape)",
@@ -241,6 +304,7 @@ ops.linear(
         xp.take(g, xp.reshape(indices, (-1,)), axis=axis), values_shape
     ),
     forward=_scatter_add_axis,
+    batch=_scatter_add_axis_batch,
 )
 ops.linear(
     "take_along_axis(x, indices, /, *, axis=-1)",
@@ -248,4 +312,5 @@ ops.linear(
         g, _along(indices, x_shape, axis, xp), shape=x_shape
     ),
     masks=True,
+    batch=_take_along_axis_batch,
 )

@@ -4,9 +4,19 @@ Formulas without a source of their own are those of Giles, "An extended collecti
 derivative results for forward and reverse mode algorithmic differentiation", Oxford NA-08/01, 2008.
 """
 
+from collections.abc import Set
 from typing import Any
 
-from agnograd.extend import adjoint, conjugate_if_complex, device_of, is_complex
+from agnograd.extend import (
+    adjoint,
+    conjugate_if_complex,
+    device_of,
+    in_full,
+    in_one_row,
+    in_stacks,
+    is_complex,
+    with_rank,
+)
 from agnograd.rules._extensions import linalg as ops
 from agnograd.rules.statistical import evened, products_of_others, scaled
 
@@ -183,10 +193,70 @@ def _pinv_vjp(g: Any, x: Any, out: Any, xp: Any) -> Any:
     return rows - x @ (out @ rows) + columns - (columns @ out) @ x - inverse @ g @ inverse
 
 
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def _cross_batch(xp: Any, mapped: Set[str], x1: Any, x2: Any, axis: int = -1) -> Any:
+    x1, x2 = in_stacks(xp, mapped, (0, 0), x1=x1, x2=x2)
+    return xp.linalg.cross(x1, x2, axis=axis + 1 if axis >= 0 else axis)
+
+
+def _outer_batch(xp: Any, mapped: Set[str], x1: Any, x2: Any) -> Any:
+    x1 = in_one_row(xp, x1) if "x1" in mapped else _vector(x1, xp)
+    x2 = in_one_row(xp, x2) if "x2" in mapped else _vector(x2, xp)
+    return x1[..., None] * x2[..., None, :]
+
+
+def _solved(solve: Any, xp: Any, mapped: Set[str], x1: Any, x2: Any, **options: Any) -> Any:
+    rank1, rank2 = len(x1.shape) - ("x1" in mapped), len(x2.shape) - ("x2" in mapped)
+    x2 = x2[..., None] if rank2 == 1 else x2
+    if "x1" in mapped or rank1 > 2 or rank2 > 2:
+        out = solve(*in_stacks(xp, mapped, (2, 2), x1=x1, x2=x2), **options)
+    else:  # one matrix for all, which is factored once: their columns stand side by side
+        size, rows, columns = x2.shape
+        side = xp.reshape(xp.permute_dims(x2, (1, 0, 2)), (rows, size * columns))
+        out = xp.reshape(solve(x1, side, **options), (rows, size, columns))
+        out = xp.permute_dims(out, (1, 0, 2))
+    return out[..., 0] if rank2 == 1 else out
+
+
+def _solve_batch(xp: Any, mapped: Set[str], x1: Any, x2: Any) -> Any:
+    return _solved(xp.linalg.solve, xp, mapped, x1, x2)
+
+
+def _solve_adjoint_batch(xp: Any, mapped: Set[str], x1: Any, x2: Any) -> Any:
+    return _solved(xp.linalg.solve_adjoint, xp, mapped, x1, x2)
+
+
+def _solve_triangle_batch(xp: Any, mapped: Set[str], x1: Any, x2: Any, lower: bool = True) -> Any:
+    return _solved(xp.linalg.solve_triangle, xp, mapped, x1, x2, lower=lower)
+
+
+def _with_rtol(xp: Any, size: int, mapped: Set[str], x: Any, rtol: Any) -> tuple[Any, Any]:
+    """Return matrices of all members, and a tolerance for each matrix, if any is given."""
+    x = x if "x" in mapped else in_full(xp, size, x)
+    if len(x.shape) < 3:
+        raise ValueError("a member must be a matrix, or a stack of them, not an array of one axis")
+    if "rtol" in mapped:
+        rtol = with_rank(xp, rtol, len(x.shape) - 3)
+    return x, rtol
+
+
+def _pinv_batch(xp: Any, size: int, mapped: Set[str], x: Any, rtol: Any = None) -> Any:
+    x, rtol = _with_rtol(xp, size, mapped, x, rtol)
+    return xp.linalg.pinv(x, rtol=rtol)
+
+
+def _matrix_rank_batch(xp: Any, size: int, mapped: Set[str], x: Any, rtol: Any = None) -> Any:
+    x, rtol = _with_rtol(xp, size, mapped, x, rtol)
+    return xp.linalg.matrix_rank(x, rtol=rtol)
+
+
 ops.multilinear(
     "linalg.cross(x1, x2, /, *, axis=-1)",
     x1=lambda g, x2, axis, xp: xp.linalg.cross(conjugate_if_complex(x2, xp), g, axis=axis),
     x2=lambda g, x1, axis, xp: xp.linalg.cross(g, conjugate_if_complex(x1, xp), axis=axis),
+    batch=_cross_batch,
 )
 ops.linear(
     "linalg.diagonal(x, /, *, offset=0)",
@@ -194,9 +264,10 @@ ops.linear(
     view=_refuse,
     strides=lambda x_strides: (*x_strides[:-2], x_strides[-2] + x_strides[-1]),
     masks=True,
+    batch="last",
 )
-ops.vjp("linalg.inv(x, /)", x=_inv_vjp)
-ops.vjp("linalg.matrix_power(x, n, /)", x=_power_vjp, options=("n",))
+ops.vjp("linalg.inv(x, /)", x=_inv_vjp, batch="last")
+ops.vjp("linalg.matrix_power(x, n, /)", x=_power_vjp, options=("n",), batch="last")
 ops.multilinear(
     "linalg.outer(x1, x2, /)",
     x1=lambda g, x1_shape, x2, xp: _shaped(
@@ -205,23 +276,28 @@ ops.multilinear(
     x2=lambda g, x1, x2_shape, xp: _shaped(
         conjugate_if_complex(_vector(x1, xp), xp) @ g, x2_shape, xp
     ),
+    batch=_outer_batch,
 )
-ops.vjp("linalg.solve(x1, x2, /)", x1=_solve_x1, x2=_solve_x2)
+ops.vjp("linalg.solve(x1, x2, /)", x1=_solve_x1, x2=_solve_x2, batch=_solve_batch)
 ops.vjp(
     "linalg.solve_adjoint(x1, x2, /)",
     x1=_adjoint_x1,
     x2=lambda g, x1, xp: xp.linalg.solve(x1, g),
     forward=_solve_adjoint,
+    batch=_solve_adjoint_batch,
 )
 ops.vjp(
     "linalg.solve_triangle(x1, x2, /, *, lower=True)",
     x1=_triangular_x1,
     x2=_triangular_x2,
     forward=_solve_triangle,
+    batch=_solve_triangle_batch,
 )
-ops.linear("linalg.trace(x, /, *, offset=0, dtype=None)", x=_trace_vjp, masks=True)
-ops.vjp("linalg.adjugate(x, /)", x=_adjugate_vjp, forward=_adjugate)
-ops.vjp("linalg.det(x, /)", x=_det_vjp)
-ops.vjp("linalg.slogdet(x, /)", x=_slogdet_vjp, outputs="several")
-ops.vjp("linalg.pinv(x, /, *, rtol=None)", x=_pinv_vjp, constants=("rtol",))
-ops.constant("linalg.matrix_rank(x, /, *, rtol=None)", constants=("rtol",))
+ops.linear("linalg.trace(x, /, *, offset=0, dtype=None)", x=_trace_vjp, masks=True, batch="last")
+ops.vjp("linalg.adjugate(x, /)", x=_adjugate_vjp, forward=_adjugate, batch="last")
+ops.vjp("linalg.det(x, /)", x=_det_vjp, batch="last")
+ops.vjp("linalg.slogdet(x, /)", x=_slogdet_vjp, outputs="several", batch="last")
+ops.vjp("linalg.pinv(x, /, *, rtol=None)", x=_pinv_vjp, constants=("rtol",), batch=_pinv_batch)
+ops.constant(
+    "linalg.matrix_rank(x, /, *, rtol=None)", constants=("rtol",), batch=_matrix_rank_batch
+)

@@ -4,10 +4,18 @@ The adjoint of X -> X B is G -> G B^H, and of X -> A X it is G -> A^H G (Giles, 
 collection of matrix derivative results", 2008, section 2.2.2).
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Sequence, Set
 from typing import Any
 
-from agnograd.extend import OpSet, adjoint, conjugate_if_complex, inverse_permutation
+from agnograd.extend import (
+    OpSet,
+    adjoint,
+    behind,
+    conjugate_if_complex,
+    in_stacks,
+    inverse_permutation,
+)
 
 __all__ = ["ops"]
 
@@ -66,23 +74,77 @@ def _tensordot_x2(g: Any, x1: Any, x2_shape: Shape, axes: Any, xp: Any) -> Any:
     return xp.permute_dims(result, inverse_permutation(ordered + free2))
 
 
+def _matmul_batch(xp: Any, mapped: Set[str], x1: Any, x2: Any) -> Any:
+    rank1, rank2 = len(x1.shape) - ("x1" in mapped), len(x2.shape) - ("x2" in mapped)
+    if not (rank1 and rank2):
+        raise ValueError("matmul takes vectors and matrices, not arrays without axes")
+    if "x2" not in mapped and rank2 <= 2:  # one matrix for all: one product with all rows
+        rows = x1 if rank1 == 1 else xp.reshape(x1, (math.prod(x1.shape[:-1]), x1.shape[-1]))
+        return xp.reshape(xp.matmul(rows, x2), (*x1.shape[:-1], *x2.shape[1:]))
+    if "x1" not in mapped and rank1 <= 2 and rank2 == 1:
+        return xp.matmul(x2, xp.matrix_transpose(x1) if rank1 == 2 else x1)
+    x1 = x1[..., None, :] if rank1 == 1 else x1
+    x2 = x2[..., None] if rank2 == 1 else x2
+    out = xp.matmul(*in_stacks(xp, mapped, (2, 2), x1=x1, x2=x2))
+    out = out[..., 0, :] if rank1 == 1 else out
+    return out[..., 0] if rank2 == 1 else out
+
+
+def _tensordot_batch(xp: Any, mapped: Set[str], x1: Any, x2: Any, axes: Any = 2) -> Any:
+    rank1, rank2 = len(x1.shape) - ("x1" in mapped), len(x2.shape) - ("x2" in mapped)
+    used1, used2, free1, free2 = _free(axes, rank1, rank2)
+    if "x2" not in mapped:
+        return xp.tensordot(x1, x2, axes=(behind(used1, rank1), tuple(used2)))
+    if "x1" not in mapped:
+        out = xp.tensordot(x1, x2, axes=(tuple(used1), behind(used2, rank2)))
+        return xp.moveaxis(out, len(free1), 0)
+    size, *shape1 = x1.shape
+    shape2 = x2.shape[1:]
+    lengths, lengths2 = [shape1[i] for i in used1], [shape2[i] for i in used2]
+    if lengths != lengths2:
+        raise ValueError(f"tensordot: axes of lengths {lengths} do not fit those of {lengths2}")
+    kept1, kept2 = [shape1[i] for i in free1], [shape2[i] for i in free2]
+    count = math.prod(lengths)
+    x1 = xp.permute_dims(x1, (0, *behind(free1 + used1, rank1)))
+    x2 = xp.permute_dims(x2, (0, *behind(used2 + free2, rank2)))
+    x1 = xp.reshape(x1, (size, math.prod(kept1), count))
+    x2 = xp.reshape(x2, (size, count, math.prod(kept2)))
+    return xp.reshape(xp.matmul(x1, x2), (size, *kept1, *kept2))
+
+
+def _vecdot_batch(xp: Any, mapped: Set[str], x1: Any, x2: Any, axis: int = -1) -> Any:
+    vectors = {}
+    for name, x in (("x1", x1), ("x2", x2)):
+        place = behind(axis, len(x.shape) - 1) if name in mapped else axis
+        vectors[name] = x if axis == -1 else xp.moveaxis(x, place, -1)
+    return xp.vecdot(*in_stacks(xp, mapped, (1, 1), **vectors))
+
+
 for _place in ("", "linalg."):
     ops.multilinear(
         f"{_place}matmul(x1, x2, /)",
         x1=_matmul_x1,
         x2=_matmul_x2,
         stacks={"x1": 1, "x2": 0},
+        batch=_matmul_batch,
     )
     ops.linear(
         f"{_place}matrix_transpose(x, /)",
         x=lambda g, xp: xp.matrix_transpose(g),
         view=lambda value, xp: xp.matrix_transpose(value),
         strides=lambda x_strides: (*x_strides[:-2], x_strides[-1], x_strides[-2]),
+        batch="last",
     )
-    ops.multilinear(f"{_place}tensordot(x1, x2, /, *, axes=2)", x1=_tensordot_x1, x2=_tensordot_x2)
+    ops.multilinear(
+        f"{_place}tensordot(x1, x2, /, *, axes=2)",
+        x1=_tensordot_x1,
+        x2=_tensordot_x2,
+        batch=_tensordot_batch,
+    )
     # vecdot conjugates x1, so that its gradient is conjugated, and that of x2 is not.
     ops.multilinear(
         f"{_place}vecdot(x1, x2, /, *, axis=-1)",
         x1=lambda g, x2, axis, xp: xp.expand_dims(conjugate_if_complex(g, xp), axis=axis) * x2,
         x2=lambda g, x1, axis, xp: xp.expand_dims(g, axis=axis) * x1,
+        batch=_vecdot_batch,
     )

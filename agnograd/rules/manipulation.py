@@ -1,16 +1,20 @@
 """Manipulation functions: all linear, by their transposes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from agnograd.extend import (
     OpSet,
+    behind,
     device_of,
+    in_one_row,
     inverse_permutation,
     itself,
     reduced_axes,
     reshaped_strides,
+    unequal_shapes,
+    with_rank,
 )
 
 __all__ = ["ops"]
@@ -117,26 +121,104 @@ def _refuse() -> None:
     )
 
 
-ops.linear("broadcast_arrays(*arrays)", arrays=itself("g"), outputs="several", view=_refuse)
-ops.linear("broadcast_to(x, /, shape)", x=itself("g"), view=_refuse, strides=_broadcast)
-ops.linear("concat(arrays, /, *, axis=0)", arrays=_split)
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def _broadcast_arrays_batch(xp: Any, *arrays: Any) -> Any:
+    rank = max(len(each.shape) for each in arrays) - 1
+    return xp.broadcast_arrays(*(with_rank(xp, each, rank) for each in arrays))
+
+
+def _broadcast_to_batch(xp: Any, size: int, x: Any, shape: int | Shape) -> Any:
+    shape = (shape,) if isinstance(shape, int) else shape
+    return xp.broadcast_to(with_rank(xp, x, len(shape)), (size, *shape))
+
+
+def _concat_batch(xp: Any, arrays: Sequence[Any], axis: int | None = 0) -> Any:
+    if axis is None:
+        arrays, axis = [in_one_row(xp, each) for each in arrays], 0
+    return xp.concat(arrays, axis=behind(axis, len(arrays[0].shape) - 1))
+
+
+def _expand_dims_batch(xp: Any, x: Any, axis: int | Sequence[int]) -> Any:
+    added = 1 if isinstance(axis, int) else len(axis)
+    return xp.expand_dims(x, axis=behind(axis, len(x.shape) - 1 + added))
+
+
+def _moveaxis_batch(xp: Any, x: Any, source: Any, destination: Any) -> Any:
+    rank = len(x.shape) - 1
+    return xp.moveaxis(x, behind(source, rank), behind(destination, rank))
+
+
+def _permute_dims_batch(xp: Any, x: Any, axes: int | Sequence[int]) -> Any:
+    axes = (axes,) if isinstance(axes, int) else tuple(axes)
+    return xp.permute_dims(x, (0, *behind(axes, len(x.shape) - 1)))
+
+
+def _repeat_batch(xp: Any, mapped: Set[str], x: Any, repeats: Any, axis: int | None = None) -> Any:
+    if "repeats" in mapped:
+        raise unequal_shapes("repeat", "repeat the elements of all members equally often")
+    if axis is None:
+        x, axis = in_one_row(xp, x), 0
+    return xp.repeat(x, repeats, axis=behind(axis, len(x.shape) - 1))
+
+
+def _reshape_batch(
+    xp: Any, size: int, x: Any, shape: int | Sequence[int], copy: bool | None = None
+) -> Any:
+    shape = [shape] if isinstance(shape, int) else [*shape]
+    if -1 in shape:  # of no members, libraries could not tell
+        known = math.prod(length for length in shape if length != -1)
+        shape[shape.index(-1)] = math.prod(x.shape[1:]) // known if known else -1
+    return xp.reshape(x, (size, *shape), copy=copy)
+
+
+def _roll_batch(xp: Any, x: Any, shift: Any, axis: Any = None) -> Any:
+    if axis is None:
+        return xp.reshape(xp.roll(in_one_row(xp, x), shift, axis=1), x.shape)
+    return xp.roll(x, shift, axis=behind(axis, len(x.shape) - 1))
+
+
+def _tile_batch(xp: Any, x: Any, repetitions: Sequence[int]) -> Any:
+    x = with_rank(xp, x, len(repetitions))
+    return xp.tile(x, (*(1,) * (len(x.shape) - len(repetitions)), *repetitions))
+
+
+ops.linear(
+    "broadcast_arrays(*arrays)",
+    arrays=itself("g"),
+    outputs="several",
+    view=_refuse,
+    batch=_broadcast_arrays_batch,
+)
+ops.linear(
+    "broadcast_to(x, /, shape)",
+    x=itself("g"),
+    view=_refuse,
+    strides=_broadcast,
+    batch=_broadcast_to_batch,
+)
+ops.linear("concat(arrays, /, *, axis=0)", arrays=_split, batch=_concat_batch)
 ops.linear(
     "expand_dims(x, /, axis)",
     x=lambda g, x_shape, xp: xp.reshape(g, x_shape),
     view=lambda base, value, xp: xp.reshape(value, base.shape),
     strides=_with_axis,
+    batch=_expand_dims_batch,
 )
 ops.linear(
     "flip(x, /, *, axis=None)",
     x=lambda g, axis, xp: xp.flip(g, axis=axis),
     view=lambda value, axis, xp: xp.flip(value, axis=axis),
     strides=_turned,
+    batch="axis",
 )
 ops.linear(
     "moveaxis(x, source, destination, /)",
     x=lambda g, source, destination, xp: xp.moveaxis(g, destination, source),
     view=lambda value, source, destination, xp: xp.moveaxis(value, destination, source),
     strides=_moved,
+    batch=_moveaxis_batch,
     options=("source", "destination"),
 )
 ops.linear(
@@ -144,44 +226,52 @@ ops.linear(
     x=lambda g, axes, xp: xp.permute_dims(g, inverse_permutation(axes)),
     view=lambda value, axes, xp: xp.permute_dims(value, inverse_permutation(axes)),
     strides=lambda x_strides, axes: tuple(x_strides[axis] for axis in axes),
+    batch=_permute_dims_batch,
 )
 ops.linear(
     "repeat(x, repeats, /, *, axis=None)",
     x=_repeat_vjp,
     masks=lambda repeats: not isinstance(repeats, int),  # some may be 0
+    batch=_repeat_batch,
 )
 ops.linear(
     "reshape(x, /, shape, *, copy=None)",
     x=lambda g, x_shape, xp: xp.reshape(g, x_shape),
     view=lambda base, value, xp: xp.reshape(value, base.shape),
     strides=lambda x_shape, x_strides, out_shape: reshaped_strides(x_shape, x_strides, out_shape),
+    batch=_reshape_batch,
 )
 ops.linear(
     "roll(x, /, shift, *, axis=None)",
     x=lambda g, shift, axis, xp: xp.roll(g, _negated(shift), axis=axis),
+    batch=_roll_batch,
 )
 ops.linear(
     "squeeze(x, /, axis)",
     x=lambda g, x_shape, xp: xp.reshape(g, x_shape),
     view=lambda base, value, xp: xp.reshape(value, base.shape),
     strides=lambda x_strides, axis: _without(x_strides, axis),
+    batch="axis",
 )
 ops.linear(
     "stack(arrays, /, *, axis=0)",
     arrays=lambda g, axis, xp: xp.unstack(g, axis=axis),
+    batch=lambda xp, arrays, axis=0: xp.stack(arrays, axis=behind(axis, len(arrays[0].shape))),
 )
-ops.linear("tile(x, repetitions, /)", x=_tile_vjp, options=("repetitions",))
+ops.linear("tile(x, repetitions, /)", x=_tile_vjp, options=("repetitions",), batch=_tile_batch)
 ops.linear(
     "unstack(x, /, *, axis=0)",
     x=_unstack_vjp,
     outputs="several",
     view=_put_slice,
     strides=lambda x_strides, axis: _without(x_strides, axis),
+    batch="axis",
 )
 ops.linear(
     "to_device(x, device, /, *, stream=None)",
     x=lambda g, x_device, xp: xp.to_device(g, x_device),
     forward=_to_device,
     options=("device",),
+    batch="elementwise",
 )
 ops.constant("broadcast_shapes(*shapes)")

@@ -99,5 +99,9 @@ def _spectral_norm_vjp(g: Any, x: Any, ord: Any, xp: Any) -> Any:
     return xp.where(zero, 0.0, gradient)
 
 
-ops.vjp("linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)", x=_vector_norm_vjp)
-ops.vjp('linalg.matrix_norm(x, /, *, keepdims=False, ord="fro")', x=_matrix_norm_vjp)
+ops.vjp(
+    "linalg.vector_norm(x, /, *, axis=None, keepdims=False, ord=2)",
+    x=_vector_norm_vjp,
+    batch="axis",
+)
+ops.vjp('linalg.matrix_norm(x, /, *, keepdims=False, ord="fro")', x=_matrix_norm_vjp, batch="last")

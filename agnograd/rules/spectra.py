@@ -6,9 +6,10 @@ are divided differences of old and new values: smooth, unlike those of single ve
 """
 
 import math
+from collections.abc import Set
 from typing import Any
 
-from agnograd.extend import adjoint, device_of, is_complex, is_tracked
+from agnograd.extend import adjoint, device_of, in_stacks, is_complex, is_tracked
 from agnograd.rules._extensions import spectra as ops
 
 __all__ = ["ops"]
@@ -208,14 +209,46 @@ def _svdvals_vjp(g: Any, x: Any, xp: Any) -> Any:
     return xp.linalg.with_singular_values(x, g * xp.sign(s), u, vh, turns=is_tracked(x))
 
 
-ops.vjp("linalg.eigvalsh(x, /)", x=_eigvalsh_vjp)
-ops.vjp("linalg.svdvals(x, /)", x=_svdvals_vjp)
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def _with_eigenvalues_batch(
+    xp: Any, mapped: Set[str], x: Any, values: Any, vectors: Any = None, turns: bool = True
+) -> Any:
+    arrays = {"x": x, "values": values, "vectors": vectors}
+    return _with_values(xp.linalg.with_eigenvalues, xp, mapped, arrays, turns)
+
+
+def _with_singular_values_batch(
+    xp: Any,
+    mapped: Set[str],
+    x: Any,
+    values: Any,
+    u: Any = None,
+    vh: Any = None,
+    turns: bool = True,
+) -> Any:
+    arrays = {"x": x, "values": values, "u": u, "vh": vh}
+    return _with_values(xp.linalg.with_singular_values, xp, mapped, arrays, turns)
+
+
+def _with_values(
+    compute: Any, xp: Any, mapped: Set[str], arrays: dict[str, Any], turns: bool
+) -> Any:
+    given = {name: each for name, each in arrays.items() if each is not None}
+    cores = [1 if name == "values" else 2 for name in given]
+    return compute(*in_stacks(xp, mapped, cores, **given), turns=turns)
+
+
+ops.vjp("linalg.eigvalsh(x, /)", x=_eigvalsh_vjp, batch="last")
+ops.vjp("linalg.svdvals(x, /)", x=_svdvals_vjp, batch="last")
 ops.vjp(
     "linalg.with_eigenvalues(x, values, /, vectors=None, *, turns=True)",
     constants=("vectors",),
     x=_with_eigenvalues_x,
     values=_with_eigenvalues_values,
     forward=_with_eigenvalues,
+    batch=_with_eigenvalues_batch,
 )
 ops.vjp(
     "linalg.with_singular_values(x, values, /, u=None, vh=None, *, turns=True)",
@@ -223,4 +256,5 @@ ops.vjp(
     x=_with_singular_values_x,
     values=_with_singular_values_values,
     forward=_with_singular_values,
+    batch=_with_singular_values_batch,
 )

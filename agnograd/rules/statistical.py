@@ -1,11 +1,12 @@
 """Statistical functions: reductions and cumulative ones."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agnograd.extend import (
     OpSet,
+    behind,
     conjugate_if_complex,
     device_of,
     inverse_permutation,
@@ -13,6 +14,7 @@ from agnograd.extend import (
     is_tracked,
     keep_axes,
     reduced_axes,
+    with_rank,
 )
 
 __all__ = ["direction", "evened", "ops", "products_of_others", "scaled", "sum_dtype", "wide"]
@@ -288,18 +290,44 @@ def _partial_products(xp: Any, x: Any, /) -> Any:
     return scaled(xp.cumulative_prod(x, axis=-1), xp.cumulative_sum(powers, axis=-1), xp)
 
 
-ops.linear("sum(x, /, *, axis=None, dtype=None, keepdims=False)", x=_sum_vjp)
-ops.linear("mean(x, /, *, axis=None, keepdims=False)", x=_mean_vjp)
-ops.vjp("prod(x, /, *, axis=None, dtype=None, keepdims=False)", x=_prod_vjp)
-ops.vjp("max(x, /, *, axis=None, keepdims=False)", x=_extreme_vjp)
-ops.vjp("min(x, /, *, axis=None, keepdims=False)", x=_extreme_vjp)
-ops.vjp("var(x, /, *, axis=None, correction=0.0, keepdims=False)", x=_var_vjp)
-ops.vjp("std(x, /, *, axis=None, correction=0.0, keepdims=False)", x=_std_vjp)
+def _cumulative_batch(name: str) -> Callable[..., Any]:
+    def compute(
+        xp: Any, x: Any, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    ) -> Any:
+        x = with_rank(xp, x, 1)
+        rank = len(x.shape) - 1
+        if axis is None and rank > 1:
+            raise ValueError(f"{name}: give the axis of an array that has several")
+        axis = behind(0 if axis is None else axis, rank)
+        return getattr(xp, name)(x, axis=axis, dtype=dtype, include_initial=include_initial)
+
+    return compute
+
+
 ops.linear(
-    "cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False)", x=_cumulative_sum_vjp
+    "sum(x, /, *, axis=None, dtype=None, keepdims=False)",
+    x=_sum_vjp,
+    batch="axis",
+)
+ops.linear("mean(x, /, *, axis=None, keepdims=False)", x=_mean_vjp, batch="axis")
+ops.vjp("prod(x, /, *, axis=None, dtype=None, keepdims=False)", x=_prod_vjp, batch="axis")
+ops.vjp("max(x, /, *, axis=None, keepdims=False)", x=_extreme_vjp, batch="axis")
+ops.vjp("min(x, /, *, axis=None, keepdims=False)", x=_extreme_vjp, batch="axis")
+ops.vjp("var(x, /, *, axis=None, correction=0.0, keepdims=False)", x=_var_vjp, batch="axis")
+ops.vjp("std(x, /, *, axis=None, correction=0.0, keepdims=False)", x=_std_vjp, batch="axis")
+ops.linear(
+    "cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False)",
+    x=_cumulative_sum_vjp,
+    batch=_cumulative_batch("cumulative_sum"),
 )
 ops.vjp(
     "cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False)",
     x=_cumulative_prod_vjp,
+    batch=_cumulative_batch("cumulative_prod"),
 )
-ops.vjp("partial_products(x, /)", x=_of_partial_products, forward=_partial_products)
+ops.vjp(
+    "partial_products(x, /)",
+    x=_of_partial_products,
+    forward=_partial_products,
+    batch=lambda xp, x: xp.partial_products(x),
+)

@@ -1,8 +1,9 @@
 """Utility functions, and those of data types: a cast is linear, all else is about dtypes."""
 
+from collections.abc import Set
 from typing import Any
 
-from agnograd.extend import OpSet, device_of, itself
+from agnograd.extend import OpSet, behind, device_of, in_full, is_python_scalar, itself, with_rank
 
 __all__ = ["data_type", "utility"]
 
@@ -57,6 +58,31 @@ def _diff(backend: Any, x: Any, /, n: int = 1, **options: Any) -> Any:
     return backend.namespace().diff(x, n=n, **options)
 
 
+def _diff_batch(
+    xp: Any,
+    size: int,
+    mapped: Set[str],
+    x: Any,
+    n: int = 1,
+    axis: int = -1,
+    prepend: Any = None,
+    append: Any = None,
+) -> Any:
+    x = x if "x" in mapped else in_full(xp, size, x)
+    axis = behind(axis, len(x.shape) - 1)
+    ends = {}
+    for name, end in (("prepend", prepend), ("append", append)):
+        if end is None:
+            continue
+        if not is_python_scalar(end):
+            end = end if name in mapped else in_full(xp, size, end)
+            if len(end.shape) == 1:  # one number each, as NumPy has it
+                end = with_rank(xp, end, len(x.shape) - 1)
+                end = xp.broadcast_to(end, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+        ends[name] = end
+    return xp.diff(x, n=n, axis=axis, **ends)
+
+
 # The standard's n is keyword-only; NumPy's users give it by position.
 utility.linear(
     "diff(x, /, n=1, *, axis=-1, prepend=None, append=None)",
@@ -64,16 +90,21 @@ utility.linear(
     x=_x,
     prepend=_prepend,
     append=_append,
+    batch=_diff_batch,
 )
 utility.constant(
     "all(x, /, *, axis=None, keepdims=False)",
     "any(x, /, *, axis=None, keepdims=False)",
+    batch="axis",
 )
 
 data_type = OpSet("data_type", samples="agnograd.rules.samples.data_type")
 
 data_type.linear(
-    "astype(x, dtype, /, *, copy=True, device=None)", x=itself("g"), options=("dtype",)
+    "astype(x, dtype, /, *, copy=True, device=None)",
+    x=itself("g"),
+    options=("dtype",),
+    batch="elementwise",
 )
 data_type.constant("can_cast(from_, to, /)", options=("to",))
 data_type.constant(

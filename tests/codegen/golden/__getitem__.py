@@ -8,6 +8,10 @@ def __getitem__(x, key, /):
     x = x._raw
     if _type(key) is not int:
         key = _raw_key(key)
+        if _derived and (_at := _above(_domain, '__getitem__', key)) is not None:
+            if _x_node is not None:
+                x = _Variable._make(x, _x_node)
+            return _at(x, key)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.

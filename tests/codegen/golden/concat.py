@@ -3,6 +3,8 @@
 def concat(arrays, /, *, axis=0):
     # A Variable gives its raw array, and the node that made it. Anything else is checked.
     arrays, _edges = _unwrap_each(_call, 'arrays', arrays)
+    if _edges is None:  # an array is of a level above
+        return _above(_domain, 'concat', arrays)(arrays, axis=axis)
     if _type(axis) not in _OPTIONS:
         axis = _option(_call, 'axis', axis)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is

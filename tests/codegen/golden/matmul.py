@@ -8,6 +8,8 @@ def matmul(x1, x2, /):
     elif _type(x1) in _plain:
         _x1_node = None
     else:
+        if _derived and (_at := _above(_domain, 'matmul', x1)) is not None:
+            return _at(x1, x2)
         x1, _x1_node = _unwrap(_call, 'x1', x1, x2)
     if _type(x2) is _Variable:
         _x2_node = x2._node
@@ -15,6 +17,10 @@ def matmul(x1, x2, /):
     elif _type(x2) in _plain:
         _x2_node = None
     else:
+        if _derived and (_at := _above(_domain, 'matmul', x2)) is not None:
+            if _x1_node is not None:
+                x1 = _Variable._make(x1, _x1_node)
+            return _at(x1, x2)
         x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
@@ -62,6 +68,10 @@ def matmul(x1, x2, /):
     else:
         if not _is_operand(_call, x2):
             return NotImplemented
+        if _derived and (_at := _above(_domain, 'matmul', x2)) is not None:
+            if _x1_node is not None:
+                x1 = _Variable._make(x1, _x1_node)
+            return _at(x1, x2)
         x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,

@@ -8,6 +8,8 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     elif _type(x) in _plain:
         _x_node = None
     else:
+        if _derived and (_at := _above(_domain, 'sum', x)) is not None:
+            return _at(x, axis=axis, dtype=dtype, keepdims=keepdims)
         x, _x_node = _unwrap(_call, 'x', x)
     if _type(axis) not in _OPTIONS:
         axis = _option(_call, 'axis', axis)

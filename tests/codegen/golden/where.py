@@ -5,6 +5,8 @@ def where(condition, x1, x2, /):
     if _type(condition) is _Variable:
         condition = condition._raw
     elif _type(condition) not in _plain:
+        if _derived and (_at := _above(_domain, 'where', condition)) is not None:
+            return _at(condition, x1, x2)
         condition, _ = _unwrap(_call, 'condition', condition)
     if _type(x1) is _Variable:
         _x1_node = x1._node
@@ -12,6 +14,8 @@ def where(condition, x1, x2, /):
     elif _type(x1) in _plain:
         _x1_node = None
     else:
+        if _derived and (_at := _above(_domain, 'where', x1)) is not None:
+            return _at(condition, x1, x2)
         x1, _x1_node = _unwrap(_call, 'x1', x1)
     if _type(x2) is _Variable:
         _x2_node = x2._node
@@ -19,6 +23,10 @@ def where(condition, x1, x2, /):
     elif _type(x2) in _plain:
         _x2_node = None
     else:
+        if _derived and (_at := _above(_domain, 'where', x2)) is not None:
+            if _x1_node is not None:
+                x1 = _Variable._make(x1, _x1_node)
+            return _at(condition, x1, x2)
         x2, _x2_node = _unwrap(_call, 'x2', x2)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
