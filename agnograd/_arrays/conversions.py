@@ -42,12 +42,10 @@ def add_conversions(domain: Domain, module: str) -> None:
         A Variable of this backend comes back as it is, still connected, unless a copy, another
         dtype or another device is asked for. Variables inside nested lists stay connected.
         """
-        if derived or domain.level:
-            at = above(domain, "asarray", obj) or entered_above(domain, "asarray")
-            if at is not None:
-                return at(obj, dtype=dtype, device=device, copy=copy)  # type: ignore[no-any-return]
-            if domain.level and (lifted := domain.backend.lift(obj)) is not NotImplemented:
-                obj = domain.Variable._make(lifted, None)
+        if derived and (at := _asarray_above(domain, obj)) is not None:
+            return at(obj, dtype=dtype, device=device, copy=copy)  # type: ignore[no-any-return]
+        if domain.level and (lifted := domain.backend.lift(obj)) is not NotImplemented:
+            obj = domain.Variable._make(lifted, None)
         if isinstance(obj, Variable):
             if obj._domain is not domain:
                 raise domain.mixed("asarray: a Variable is given", obj._domain.backend)
@@ -71,6 +69,10 @@ def add_conversions(domain: Domain, module: str) -> None:
     for function in (astype, asarray, from_dlpack):
         function.__module__, function.__qualname__ = module, function.__name__
         setattr(domain.namespace, function.__name__, function)
+
+
+def _asarray_above(domain: Domain, obj: Any) -> Callable[..., Any] | None:
+    return above(domain, "asarray", obj) or entered_above(domain, "asarray")
 
 
 def _converted(x: Variable, domain: Domain, dtype: Any, device: Any, copy: bool | None) -> Variable:

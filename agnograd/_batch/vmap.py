@@ -111,8 +111,8 @@ class _Given:
             shape = getattr(leaf, "shape", None)
             if shape is None:
                 raise ArgumentError(
-                    f"ag.vmap: {leaf!r} has no axis {axis}: it is no array. Give in_axes=None for "
-                    "what is the same for all members"
+                    f"ag.vmap: {leaf!r} is not an array, and has no axis {axis}: give in_axes=None "
+                    "for what is the same for all members"
                 )
             rank = len(shape)
             if not -rank <= axis < rank:

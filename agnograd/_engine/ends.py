@@ -201,19 +201,19 @@ def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any
             ) from error
     else:
         raw = domain.to_raw(cotangent)
-    check_fits(raw, value, what)
+    if raw.shape != value.shape or (raw.dtype is not value.dtype and raw.dtype != value.dtype):
+        raise misfit(raw, value, what)
     if type(raw) is domain.number_type or raw.shape:
         return raw
     return domain.backend.scalar(raw)
 
 
-def check_fits(raw: Any, value: Any, what: str = "a cotangent") -> None:
-    """Raise if a cotangent, or a tangent, has not the shape and dtype of its value."""
-    if raw.shape != value.shape or (raw.dtype is not value.dtype and raw.dtype != value.dtype):
-        raise GradientError(
-            f"{what} of shape {raw.shape} and dtype {raw.dtype} does not fit a value of shape "
-            f"{value.shape} and dtype {value.dtype}; it must have the value's"
-        )
+def misfit(raw: Any, value: Any, what: str = "a cotangent") -> GradientError:
+    """Return the error of a cotangent, or a tangent, whose shape or dtype is not its value's."""
+    return GradientError(
+        f"{what} of shape {raw.shape} and dtype {raw.dtype} does not fit a value of shape "
+        f"{value.shape} and dtype {value.dtype}; it must have the value's"
+    )
 
 
 def _implied(output: Variable) -> Any:

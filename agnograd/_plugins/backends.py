@@ -35,7 +35,7 @@ def backend_named(name: str) -> Backend:
 
 
 def add_backend(backend: Backend) -> None:
-    """Let a backend be found by its name that is no plugin, but stands on another one."""
+    """Let a backend that stands on another one be found by its name."""
     _loaded[backend.name] = backend
 
 

@@ -14,7 +14,7 @@ from agnograd._arrays.levels import derived, highest
 from agnograd._arrays.variable import Variable, owners
 from agnograd._arrays.views import View
 from agnograd._codegen.products import behind_mask
-from agnograd._engine.ends import check_fits, given_by, owned, raw_seed, seed_of
+from agnograd._engine.ends import given_by, misfit, owned, raw_seed, seed_of
 from agnograd._engine.run import run_pass
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._graph.paths import older, reachable
@@ -170,7 +170,8 @@ class Trace:
         seeds = []
         for output, cotangent in zip(outputs, cotangents, strict=True):
             g = level.to_raw(raw_seed(output, None) if cotangent is None else cotangent)
-            check_fits(g, output._raw)
+            if g.shape != output.shape or g.dtype != output.dtype:
+                raise misfit(g, output)
             if output._node is not None:
                 seeds.append((output._node, g))
         connects = is_grad_enabled() and self._depends_on_outside(outputs)

@@ -16,7 +16,7 @@ from agnograd.extend import (
     sum_to,
     without_newaxis,
 )
-from agnograd.rules import keys
+from agnograd.rules._keys import add, read, write
 from agnograd.rules.statistical import sum_dtype
 
 __all__ = ["ops"]
@@ -222,7 +222,7 @@ ops.linear(
     strides=_of_part,
     masks=_leaves_out,
     reads=True,
-    batch=keys.read,
+    batch=read,
 )
 ops.linear(
     "__setitem__(x, key, value, /)",
@@ -232,13 +232,13 @@ ops.linear(
     overwrite=_zero,
     masks=_leaves_out,
     casts=True,  # to the dtype of x
-    batch=keys.write,
+    batch=write,
 )
 ops.linear(
     "scatter_add(values, key, /, *, shape)",
     values=lambda g, key, values_shape, xp: _selected(g, key, values_shape, xp),
     forward=_scatter_add,
-    batch=keys.add,
+    batch=add,
 )
 
 
