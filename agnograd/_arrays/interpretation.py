@@ -63,7 +63,7 @@ class Interpretation(Backend):
     >>> Naming.interpret(ag.grad(lambda x: xp.sum(xp.exp(x))), xp.ones(2).data, run=names).tolist()
     [2.718281828459045, 2.718281828459045]
     >>> names.found
-    ['exp', 'sum', 'broadcast_to', 'multiply']
+    ['exp', 'sum', 'multiply']
     """
 
     title: str = ""
@@ -222,7 +222,6 @@ class Interpretation(Backend):
 
     def wrapped(self, out: Any, run: Run | None) -> Any:
         """Return payloads, also those in lists and tuples, as arrays of a run."""
-
         kinds = (Variable, *self.below.array_types)
 
         def array(value: Any) -> Any:
