@@ -127,7 +127,7 @@ class Interpretation(Backend):
 
         Raises
         ------
-        MixedBackendsError
+        MixedBackendsError, UnsupportedArrayError
             If arguments are arrays of two libraries.
         """
         leaves, tree = flatten((args, kwargs))

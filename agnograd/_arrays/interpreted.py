@@ -258,6 +258,8 @@ class Border:
         """Return an argument as functions of the domain below take it."""
         if not isinstance(leaf, Variable):
             return self.below.to_raw(leaf)
+        if root_of(leaf._domain) is not root_of(self.below):
+            raise self.below.mixed("an argument is a Variable", leaf._domain.backend)
         return self.below.to_raw(leaf.data) if leaf._node is None else leaf
 
     def functions(self, payload: Any) -> Any:
