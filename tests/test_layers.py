@@ -36,11 +36,11 @@ BUDGETS = {
     "_ops": 915,
     "_plugins": 1660,
     "_graph": 680,
-    "_hooks": 915,
+    "_hooks": 935,
     "_engine": 1330,
-    "_codegen": 1575,
+    "_codegen": 1765,
     "_arrays": 2470,
-    "_transforms": 2975,
+    "_transforms": 3260,
     "_cli": 430,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
@@ -127,7 +127,7 @@ def test_layers_keep_to_their_budgets(layer):
     crumbs = [name for name, n in sizes.items() if n < 40 and name != "__init__.py"]
     assert not crumbs, f"too small for a file of their own: {', '.join(crumbs)}"
     assert max(sizes.values()) <= 400, listed
-    assert len(sizes) - 1 <= 14, listed
+    assert len(sizes) - 1 <= 15, listed
 
 
 def test_what_tells_how_a_gradient_is_computed_can_be_read_in_an_afternoon():

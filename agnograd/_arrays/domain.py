@@ -158,12 +158,18 @@ class Domain:
             return _rebuilt(out, [self.wrap(each) for each in out])
         return out
 
-    def wrap_outputs(self, out: Any, node: Node) -> Any:
-        """Return the results of an op that has several, each connected to its node."""
+    def wrap_outputs(self, out: Any, node: Any) -> Any:
+        """Return the results of an op that has several, each connected to its node.
+
+        In forward mode, each may have a node of its own already.
+        """
         siblings = [(each.shape, each.dtype) for each in out]
         make, inexact = self.Variable._make, self.inexact_dtypes
+        nodes = node if type(node) is tuple else None
         results = [
-            make(each, Output(node, i, siblings, self) if each.dtype in inexact else None)
+            make(each, nodes[i] if nodes else Output(node, i, siblings, self))
+            if each.dtype in inexact
+            else make(each, None)
             for i, each in enumerate(out)
         ]
         return _rebuilt(out, results)

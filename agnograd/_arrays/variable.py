@@ -227,7 +227,7 @@ class Variable(Methods):
     @property
     def is_leaf(self) -> bool:
         """Whether no recorded op made this array."""
-        return self._node is None or isinstance(self._node, Leaf)
+        return self._node is None or type(self._node) is Leaf
 
     @property
     def grad(self) -> Variable | None:
@@ -255,7 +255,7 @@ class Variable(Methods):
             )
 
     def _own_leaf(self) -> Leaf | None:
-        return self._node if isinstance(self._node, Leaf) else getattr(self, "_leaf", None)
+        return self._node if type(self._node) is Leaf else getattr(self, "_leaf", None)
 
     def backward(
         self,
@@ -342,7 +342,7 @@ class Variable(Methods):
             If this is not a leaf that requires a gradient.
         """
         leaf = self._tracked("register_post_accumulate_grad_hook", fn)
-        if not isinstance(leaf, Leaf):
+        if type(leaf) is not Leaf:
             raise NoGradientError(
                 "register_post_accumulate_grad_hook is for leaves; use register_hook for the "
                 "gradient of a value in the middle of a graph"

@@ -20,7 +20,7 @@ from weakref import getweakrefcount
 
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import WATCH, Edge, Leaf, Watch, watch
-from agnograd._hooks.state import current_mode, is_grad_enabled, set_mode
+from agnograd._hooks.state import Recorder, current_mode, is_grad_enabled, set_mode
 from agnograd._util.deferred import become, later
 from agnograd._util.signatures import parameters_of
 from agnograd.errors import GradientError, MixedBackendsError
@@ -131,14 +131,16 @@ def _taken_as_before(view: View) -> Variable:
     """Take a view of its base once more, after a write.
 
     It is recorded if it was the first time, whatever the state is where it is used next: it shows
-    what was written then.
+    what was written then. Only tangents go along with it as with other values.
     """
+    mode = current_mode()
+    tape = None if mode is None else mode.tape
     return _entered(
         partial(_taken, view, view._base),
         recording=view._recorded,
         hooks=False,
-        kept=lambda *nodes: nodes,
-        tape=lambda node: True,
+        kept=None if mode is None or mode.kept is None else lambda *nodes: nodes,
+        tape=tape if tape is not None and tape.pushes else Recorder(),
     )
 
 

@@ -53,7 +53,7 @@ def {name}{signature}:
     if not ({constant}) and (_state is None or _state.recording):  ? recorded
         {node}
         if _state is not None and _state.watches:
-            _state.recorded({place}, _out)
+            {place} = _state.recorded({place}, _out, _declared, {inputs}, {options})
         _result = _wrap_outputs(_out, _node)  ? not one
     else:  ? recorded
         {untracked}

@@ -83,6 +83,7 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
             "_blank": domain.blank,
             "_complex": domain.complex_dtypes,
             "_count": domain.count,
+            "_declared": op,
             "_domain": domain,
             "_float64": domain.dtype_or_none("float64"),
             "_guarded": partial(guarded, domain),

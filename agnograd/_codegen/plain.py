@@ -78,12 +78,12 @@ def _apply(
     if form in ("reflected", "ufunc") and type(values["x1"]) is complex:
         values["x2"] = domain.backend.array(values["x2"])  # which would answer as Python does
     options = {name: values[name] for name in op.options}
+    arrays = [values[name] for name in op.arrays if name != op.sequence]
+    inputs = (*arrays, *(values[op.sequence] if op.sequence else ()))
     state, made = current_mode(), call
     if state is None or not state.looks:
         out = compute()
     else:
-        arrays = [values[name] for name in op.arrays if name != op.sequence]
-        inputs = (*arrays, *(values[op.sequence] if op.sequence else ()))
         made, out, nodes = state.compute(call, compute, (), inputs, options, tuple(edges))
         edges = [*nodes]
     if state is not None and not state.recording:
@@ -95,7 +95,7 @@ def _apply(
         saved = [_saved(op, each, values, out, edges) for each in saved_values(op)]
         node = [next_rank(), None, made, *saved, *edges]
         if state is not None and state.watches:
-            state.recorded(node, out)
+            node = state.recorded(node, out, op, inputs, options)
         result = domain.Variable._make(out, node) if one else domain.wrap_outputs(out, node)
     if op.view is None or ("key" in op.options and type(out) not in domain.viewable_types):
         return result  # also one element, of a library that makes a scalar of it

@@ -95,7 +95,8 @@ class Arrivals:
         if node[RANK] not in self.masked:
             return False
         op = node[OP]
-        known = op.compiled.guards and type(raw := raw_gradient(g)) in op.domain.plain_types
+        raw = g if self.in_place else raw_gradient(g)
+        known = op.compiled.guards and type(raw) in op.domain.plain_types
         zeros = op.domain.backend.has_zeros(raw) if known else None
         if zeros is False:
             self.masked.remove(node[RANK])

@@ -67,6 +67,9 @@ def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
     places: list[Any] = []
     sums: list[Variable] = []
     awaited: list[Leaf] = []
+    mode = current_mode()
+    if mode is not None and mode.tape is not None:
+        mode.tape.commits(node for node, _ in found.values())
     with _commits:  # and no `acquire`: a signal could come between that and a `try`
         for node, g in found.values():
             place: Any
@@ -176,10 +179,23 @@ def seeds_of(
 def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
     """Return the cotangent of an output, or a tangent, as a Variable, one by default."""
     domain = output._domain
+    if is_variable(cotangent) and cotangent._domain.level > domain.level:
+        return seed_at(cotangent._domain, output, cotangent, what)
     raw = raw_seed(output, cotangent, what)
     if isinstance(cotangent, domain.Variable):
         return cotangent
     return domain.Variable._make(raw, None)
+
+
+def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
+    """Return the cotangent of an output, or a tangent, as a Variable of a level above it."""
+    seed: Variable = cotangent
+    if not isinstance(cotangent, level.Variable):
+        raw = raw_seed(output, cotangent, what) if cotangent is None else cotangent
+        seed = level.Variable._make(level.to_raw(raw), None)
+    if seed.shape != output.shape or seed.dtype != output.dtype:
+        raise misfit(seed, output, what)
+    return seed
 
 
 def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any:

@@ -141,8 +141,7 @@ class Pass:
         self.plain = not (create_graph or retain_grads) and self.level is None
         if mode is None:
             return
-        if mode.tape is not None:  # forward mode outside of this pass needs the values
-            self.retain_graph = True
+        self.retain_graph |= mode.tape is not None  # forward mode outside needs the values
         self.hooks = mode.hooks
         if self.hooks is not None and self.hooks.observe_rules:
             self.observers = self.hooks
@@ -293,6 +292,8 @@ class Pass:
         """Show a gradient to those who asked; return it, or None if it ends here or at a leaf."""
         if type(g) is Parts:  # each is asked for where it came from
             return g
+        if not self.targets and not isinstance(node[OP], Call):
+            node[OP].ended(())
         ends, leaf = node[RANK] in self.ends, isinstance(node, Leaf)
         watch = node[WATCH] if self.shows and not ends else None
         if watch is not None:
@@ -340,10 +341,10 @@ class Pass:
             return of_masked(op, taken, g, zeros)
         rules = compiled.backward if zeros is False else compiled.guarded
         if self.create_graph or self.level is not None:
-            values = node[FIRST : op.first]
-            if self.create_graph or self.connects:
+            values, home = node[FIRST : op.first], self.level or op.domain
+            if self.level is None or self.connects:
                 values = op.domain.connected(node, values)
-            xp = op.domain.namespace if self.level is None else self.level.raw
+            xp = home.namespace if self.create_graph else home.raw
             compute = partial(rules, g, [*node[:FIRST], *values, *taken[op.first :]], xp)
         elif compiled.accumulate is not None and self.observers is None:
             compute = partial(arrivals.accumulate, op, g, taken)

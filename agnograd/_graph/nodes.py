@@ -40,15 +40,15 @@ RANK, WATCH, OP, FIRST = range(4)
 class NoOp:
     """What leaves and outputs have for an op; ``UNWATCHED`` is that of an unwatched leaf."""
 
-    name = "leaf"
-    reads = False
-    turn = True
-    step = domain = None
-    first = FIRST
+    name, first, step, domain = "leaf", FIRST, None, None
+    reads, turn = False, True
 
     def watched(self) -> NoOp:
         """Return what stands for it where someone watches."""
         return _NO_OP
+
+    def ended(self, targets: Sequence[Edge]) -> None:
+        """See that a pass, to these targets or to all leaves, ends here."""
 
 
 _NO_OP, UNWATCHED = NoOp(), NoOp()

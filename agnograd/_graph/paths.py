@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from agnograd._graph.nodes import OP, RANK, Edge, Leaf, edges_of
 
@@ -30,7 +30,7 @@ def older(nodes: Iterable[Edge | None], start: int) -> Iterator[Edge]:
     return reachable(nodes, start, before=True)
 
 
-def on_path(roots: Iterable[Edge], targets: Iterable[Edge]) -> set[int] | None:
+def on_path(roots: Iterable[Edge], targets: Sequence[Edge]) -> set[int] | None:
     """Return the ranks of the nodes from which a target can be reached, the targets' among them.
 
     It is None if that is so for all nodes that the roots depend on.
@@ -56,6 +56,7 @@ def on_path(roots: Iterable[Edge], targets: Iterable[Edge]) -> set[int] | None:
                 stack.append(edge)
         if ends and node[RANK] not in wanted:
             everything = False
+            node[OP].ended(targets)
     if everything:  # all ways end at targets
         return None
     path = wanted & reached.keys()

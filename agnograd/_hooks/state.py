@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -11,14 +11,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._graph.calls import Call
-    from agnograd._graph.nodes import Node
+    from agnograd._graph.nodes import Edge, Node
     from agnograd._hooks.active import ActiveHooks
 
 Kept = Callable[..., tuple[Any, ...]]
 
 
-# What is notified of every node, and says whether others are notified, too.
-Recorder = Callable[[Any], bool]
+class Recorder:
+    """What is notified of every node; this one keeps each as it is, for who needs the graph."""
+
+    pushes = False  # whether tangents go along, also through views that are taken again
+
+    def __call__(self, node: Node, out: Any, *call: Any) -> Any:
+        """Take note of a node, and of its call: see ``Mode.recorded``.
+
+        Return the node, of which others are notified, too, or what stands in its place: one node,
+        or one for each of several results. If it is None, the node stays, and no other is notified.
+        """
+        return node
+
+    def commits(self, leaves: Iterable[Edge]) -> None:
+        """Take note that gradients are about to be added to those that leaves hold."""
 
 
 class Mode:
@@ -108,12 +121,17 @@ class Mode:
             nodes = self.kept(*nodes)
         return op, out, nodes
 
-    def recorded(self, node: Node, out: Any) -> None:
-        """Tell those who watch of a node, and of its raw result."""
-        if self.tape is not None and not self.tape(node):
-            return
+    def recorded(self, node: Node, out: Any, *call: Any) -> Any:
+        """Tell those who watch of a node, and of its raw result; return what stands for the result.
+
+        ``call``, for ops of op sets, is the op, its raw inputs, and its options by name.
+        """
+        known = node if self.tape is None else self.tape(node, out, *call)
+        if known is not node:
+            return node if known is None else known
         if self.hooks is not None and self.hooks.has("save_value"):
             self.hooks.save(node)
+        return node
 
 
 # Whether this process computes in the simple way that the fast one is held against: see

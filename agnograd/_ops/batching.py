@@ -93,8 +93,8 @@ def in_one_row(xp: Any, payload: Any) -> Any:
 def in_stacks(xp: Any, mapped: Set[str], cores: Sequence[int], **payloads: Any) -> list[Any]:
     """Return payloads whose members are stacks of one rank: they broadcast against each other.
 
-    ``cores`` says of each how many of its last axes do not belong to the stack. What is the same for
-    all members gets a first axis of length 1.
+    ``cores`` says of each how many of its last axes do not belong to the stack. What is the same
+    for all members gets a first axis of length 1.
     """
     found = [
         payload if name in mapped else xp.expand_dims(payload, axis=0)

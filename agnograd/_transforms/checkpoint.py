@@ -25,7 +25,7 @@ from agnograd._graph.nodes import (
 )
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import entered, recording_since
-from agnograd._hooks.state import current_mode, is_grad_enabled
+from agnograd._hooks.state import Recorder, current_mode, is_grad_enabled
 from agnograd._transforms.purity import fingerprint, variables_of
 from agnograd._transforms.runs import Prepared, kept_now, restoring
 from agnograd._util.checks import callable_in
@@ -88,10 +88,11 @@ def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     return f(*args, **kwargs)
 
 
-def _forgotten(node: Node) -> bool:
-    """Free what a node has just saved; nobody else needs to be notified."""
-    forget(node)
-    return False
+class _Forgetting(Recorder):
+    """Frees what a node has just saved; nobody else needs to be notified."""
+
+    def __call__(self, node: Node, out: Any, *call: Any) -> None:
+        forget(node)
 
 
 def _same(uses: list[tuple[Any, Any]], others: list[tuple[Any, Any]]) -> bool:
@@ -123,7 +124,7 @@ class Checkpoint(Prepared):
             node = self._node(inputs, edges, tracked[0]._domain)
             state = current_mode()
             if state is not None and state.watches:
-                state.recorded(node, tuple(out._raw for out in tracked))
+                node = state.recorded(node, tuple(out._raw for out in tracked))
             for index, out in enumerate(tracked):
                 end = Output(node, index, self.facts, out._domain) if len(tracked) > 1 else node
                 outputs[self.tracked[index]] = out._domain.Variable._make(out._raw, end)
@@ -138,7 +139,7 @@ class Checkpoint(Prepared):
             return [each._domain.Variable._make(each._raw, each._node) for each in inputs]
 
         try:
-            with entered(recording=True, tape=_forgotten):
+            with entered(recording=True, tape=_Forgetting()):
                 return self(plain())
         except FreedGraphError:
             with entered(recording=True):

@@ -152,7 +152,7 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     kept = () if knows else attributes_since(held, function, inputs)
     node = _recorded(function, call, domain, inputs, edges, out, kept)
     if state is not None and state.watches:
-        state.recorded(node, out)
+        node = state.recorded(node, out)
     if outputs is out:
         return there.wrap_outputs(out, node)
     return there.Variable._make(out, node if there.is_inexact(out.dtype) else None)

@@ -10,8 +10,10 @@ from agnograd._engine.ends import seed_of
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.jacobian import blocks
-from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, as_outputs, outputs_of
+from agnograd._transforms.pushforward import Pushforward
+from agnograd._transforms.trace import ArgNums, Function, Trace, as_outputs, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
+from agnograd._util.deferred import later
 from agnograd._util.trees import flatten, map_leaves, unflatten
 from agnograd.errors import GradientError, NoGradientError
 
@@ -226,6 +228,12 @@ def linearize(f: Function, *args: Any) -> tuple[Any, Function]:
 def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     """Return the value of ``f`` at ``args``, and its derivative along ``tangents``.
 
+    A tangent goes along with each value, and no graph is kept. If ``f`` itself runs a backward pass
+    through values that depend on ``args``, or one that adds to the ``grad`` of arrays outside, it
+    is stopped there and called again, and all of it is recorded. No gradient is added twice, but
+    all else that ``f`` does before this pass happens twice, such as draws of random numbers. Use
+    ``grad`` or ``vjp`` in ``f`` to avoid this, or ``linearize``, which calls ``f`` only once.
+
     Parameters
     ----------
     f : callable
@@ -259,11 +267,11 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     """
     callable_in("ag.jvp", f, "ag.jvp(f, x, tangent), or ag.jvp(f, (x, y), (tangent, other))")
     args, tangents = tuple_in("ag.jvp", args, tangents, "tangents")
-    trace = Trace(f, args, {}, tuple(range(len(args))), True, tangents)
     leaves = _leaves_like(tangents, flatten(args)[1], "tangents", "arguments")
-    given = [seed_of(x, leaf, "a tangent") for x, leaf in zip(trace.inputs, leaves, strict=True)]
+    run = later("agnograd._transforms.duals", "run_with_tangents")  # few programs need it
+    trace, push = run(f, args, leaves)
     outputs, tree = outputs_of(trace.result, "ag.jvp")
-    return trace.out(trace.result), unflatten(tree, Pushforward(trace, outputs)(given))
+    return trace.out(trace.result), unflatten(tree, push(outputs))
 
 
 def hessian(f: Function, argnums: ArgNums = 0) -> Function:

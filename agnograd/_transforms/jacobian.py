@@ -12,7 +12,8 @@ from agnograd._arrays.variable import Variable
 from agnograd._hooks.entering import is_inside
 from agnograd._ops.rule_helpers import known_size
 from agnograd._transforms.moving import asarray
-from agnograd._transforms.trace import ArgNums, Function, Pushforward, Trace, outputs_of
+from agnograd._transforms.pushforward import Pushforward
+from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in
 from agnograd._util.trees import unflatten
 from agnograd.errors import ArgumentError, NoGradientError

@@ -8,15 +8,22 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._engine.run import run_pass
-from agnograd._graph.nodes import next_rank
+from agnograd._graph.nodes import Node, next_rank
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import recording_since
-from agnograd._hooks.state import is_grad_enabled
+from agnograd._hooks.state import Recorder, is_grad_enabled
 from agnograd._ops.rule_helpers import known_size
 from agnograd._transforms.numeric import inner
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
+
+
+class _Alone(Recorder):
+    """Keeps nodes without notifying others: nobody differentiates them again."""
+
+    def __call__(self, node: Node, out: Any, *call: Any) -> None:
+        return None
 
 
 def sensitivity(f: Callable[[], Any]) -> float | None:
@@ -54,8 +61,7 @@ def sensitivity(f: Callable[[], Any]) -> float | None:
     if not is_grad_enabled():
         return None
     start = next_rank()
-    # No recorder outside is notified: nobody differentiates these nodes again.
-    with recording_since(start, tape=lambda node: False):
+    with recording_since(start, tape=_Alone()):
         out = f()
         if not isinstance(out, Variable) or out._node is None:
             return None

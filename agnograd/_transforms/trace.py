@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -13,16 +13,14 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import derived, highest
 from agnograd._arrays.variable import Variable, owners
 from agnograd._arrays.views import View
-from agnograd._codegen.products import behind_mask
-from agnograd._engine.ends import given_by, misfit, owned, raw_seed, seed_of
+from agnograd._engine.ends import given_by, owned, raw_seed, seed_at, seed_of
 from agnograd._engine.run import run_pass
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._graph.paths import older, reachable
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
 from agnograd._hooks.state import Kept, Recorder, current_mode, is_grad_enabled, set_mode
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._transforms.runs import kept_now, restoring
-from agnograd._transforms.sensitivity import irregular
+from agnograd._transforms.runs import kept_now
 from agnograd._util.trees import ONE, flatten, leaves, map_leaves, unflatten
 from agnograd.errors import ArgumentIndexError, NoGradientError, UnsupportedArrayError
 
@@ -37,6 +35,7 @@ class Trace:
     """One run of a function: its differentiated inputs, its result, and the ways between them.
 
     In ``forward`` mode, passes inside the function free nothing: pushes go through the same nodes.
+    It may also be a function that is given this trace before the run, and returns its recorder.
     Results are Variables if ``tangents``, which are given besides the arguments, have any.
     """
 
@@ -46,7 +45,7 @@ class Trace:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         argnums: ArgNums,
-        forward: bool = False,
+        forward: bool | Callable[[Trace], Recorder] = False,
         tangents: Any = (),
     ) -> None:
         self._asked: list[int] = []
@@ -79,7 +78,8 @@ class Trace:
         for variable in self.inputs:  # for which a comprehension would be a call
             if variable._node is not None:
                 self.nodes.append(variable._node)
-        self.result = self._run(f, lifted, options, (lambda node: True) if forward else None)
+        tape = forward(self) if callable(forward) else Recorder() if forward else None
+        self.result = self._run(f, lifted, options, tape)
 
     def _inputs(self, arg: Any, position: int) -> Any:
         """Return an argument with Variables of its own, to be differentiated by."""
@@ -140,7 +140,7 @@ class Trace:
             variables = list(map(seed_of, outputs, cotangents))
             create_graph = self._depends_on_outside(outputs)
             if not create_graph and any(g._node is not None for g in variables):
-                create_graph, state = True, _apart_from(outputs)
+                create_graph, state = True, apart_from(outputs)
             given = variables if create_graph else given
         pairs, seeds = list(zip(outputs, given, strict=True)), []
         for output, g in pairs:
@@ -159,33 +159,22 @@ class Trace:
             set_mode(mode)  # an interrupt may have kept the block from restoring it
         given_out, gradients = given_by(seeds), []
         for x, node in zip(self.inputs, self.nodes, strict=True):
-            gradient = _owned(found.get(node[RANK], (node, None))[1], x, given_out, x._raw)
+            gradient = result_of(found.get(node[RANK], (node, None))[1], x, given_out, x._raw)
             gradients.append(gradient if as_variables else gradient._raw)
         return gradients
 
     def _pulled_at(
         self, level: Domain, outputs: Sequence[Variable], cotangents: Sequence[Any]
-    ) -> list[Any]:
+    ) -> list[Variable]:
         """Return the gradients where cotangents are of a level above the run: Variables of it."""
-        seeds = []
-        for output, cotangent in zip(outputs, cotangents, strict=True):
-            g = level.to_raw(raw_seed(output, None) if cotangent is None else cotangent)
-            if g.shape != output.shape or g.dtype != output.dtype:
-                raise misfit(g, output)
-            if output._node is not None:
-                seeds.append((output._node, g))
+        given = [seed_at(level, *pair) for pair in zip(outputs, cotangents, strict=True)]
+        pairs = [(out._node, g) for out, g in zip(outputs, given, strict=True) if out._node]
         connects = is_grad_enabled() and self._depends_on_outside(outputs)
-        with enable_grad() if connects else entered():
-            found = run_pass(
-                seeds, targets=self.nodes, retain_graph=True, level=level, connects=connects
-            )
-        gradients = []
-        for x, node in zip(self.inputs, self.nodes, strict=True):
-            g = found.get(node[RANK], (node, None))[1]
-            if g is None:
-                g = level.backend.lift(x._domain.raw.zeros_like(x._domain.backend.array(x._raw)))
-            gradients.append(level.Variable._make(level.to_raw(g), None))
-        return gradients
+        found = pass_at(level, pairs, self.nodes, connects)
+        return [
+            at_level(level, found.of(node), x)
+            for x, node in zip(self.inputs, self.nodes, strict=True)
+        ]
 
     def arranged(self, values: Iterable[Any]) -> tuple[Any, ...]:
         """Return values of all inputs in the structure of each argument that is asked for."""
@@ -221,11 +210,7 @@ def _has_variables(tree: Any) -> bool:
     return tree is not None and any(isinstance(leaf, Variable) for leaf in leaves(tree))
 
 
-def _is_tracked(tangent: Variable | None) -> bool:
-    return tangent is not None and tangent._node is not None
-
-
-def _apart_from(outputs: Iterable[Variable]) -> entered:
+def apart_from(outputs: Iterable[Variable]) -> entered:
     """Return a state that records, and for which all that a run recorded is a constant.
 
     Then a pass through what a pullback returned ends at its cotangents: it does not go on into the
@@ -242,113 +227,31 @@ def _others(own: Set[int], outer: Kept | None, *nodes: Edge | None) -> tuple[Edg
     )
 
 
-class Pushforward:
-    """What takes tangents of a run's inputs to those of its outputs: its pullback, transposed.
-
-    A pullback is linear in the cotangents. So it is recorded for some of them, and another pass
-    transposes it: one set of rules serves both directions (Townsend, "A new trick for calculating
-    Jacobian vector products", 2017).
-    """
-
-    @restoring
-    def __init__(self, trace: Trace, outputs: Sequence[Variable]) -> None:
-        self.trace = trace
-        # Whether tangents depend on what was tracked before the run, as its results do.
-        depends = trace.as_variables and is_grad_enabled()
-        self.connects = depends and trace._depends_on_outside(outputs)
-        self.start = start = next_rank()
-        # What was recorded before is a constant, if nobody differentiates tangents with respect to
-        # it. Then all that is recorded leads to the probes, and no push has to search it.
-        self.alone = entered(recording=True, kept=partial(_newer, start))
-        self.domains = dict.fromkeys(each._domain for each in (*trace.inputs, *outputs))
-        self.lazy = any(domain.backend.capabilities.lazy for domain in self.domains)
-        self.probes = [_probe(output) for output in outputs]
-        seeds = [
-            (output._node, probe)
-            for output, probe in zip(outputs, self.probes, strict=True)
-            if output._node is not None and probe._node is not None
-        ]
-        state = recording_since(start) if self.connects else self.alone
-        with entered(hooks=False), state:  # of nobody's interest: only its graph is used
-            found = self._run(seeds, targets=trace.nodes, create_graph=True, shows=False)
-        self.gradients = [found.of(node) for node in trace.nodes]
-        self.outputs = [output.detach() for output in outputs]  # their graph is not needed again
-
-    def __call__(
-        self, tangents: Sequence[Variable | None], as_variables: bool = False
-    ) -> list[Any]:
-        """Return the tangents of the outputs; None stands for zeros.
-
-        They are Variables if they are asked for as such, or if the arguments of the run had any.
-        What a tangent of 0 leaves out is guarded, as behind a mask, only if there is NaN among the
-        results, or if nobody can know yet.
-        """
-        as_variables = as_variables or self.trace.as_variables
-        tracked = as_variables and is_grad_enabled() and any(map(_is_tracked, tangents))
-        found = self._pushed(tangents, tracked, guarded=self.lazy)
-        if not self.lazy and any(map(_may_be_nan, found)):
-            found = self._pushed(tangents, tracked, guarded=True)
-        if not as_variables:
-            return [each.data for each in found]
-        return list(self.trace.out(found)) if self.connects and not tracked else found
-
-    @restoring
-    def _pushed(
-        self, tangents: Sequence[Variable | None], tracked: bool, guarded: bool
-    ) -> list[Variable]:
-        create_graph = tracked or (self.connects and is_grad_enabled())
-        ends = [probe._node for probe in self.probes]
-        state, targets = self.alone, None
-        if self.connects:
-            state, targets = recording_since(self.start), [end for end in ends if end is not None]
-        elif tracked:
-            state = _apart_from(gradient for gradient in self.gradients if gradient is not None)
-        seeds = [
-            (behind_mask(g._node) if guarded else g._node, t if create_graph else t._raw)
-            for g, t in zip(self.gradients, tangents, strict=True)
-            if g is not None and t is not None and g._node is not None
-        ]
-        with state:
-            found = self._run(seeds, targets=targets, create_graph=create_graph)
-        given = {id(each._raw): each._raw for each in tangents if each is not None}
-        return [
-            _owned(None if end is None else found.of(end), output, given)
-            for end, output in zip(ends, self.outputs, strict=True)
-        ]
-
-    def _run(self, seeds: Any, **asked: Any) -> ByNode[Any]:
-        """Run a pass in which what rules compute, of the probes or with zeros, may be infinite."""
-        with ExitStack() as stack:
-            for domain in self.domains:
-                stack.enter_context(domain.backend.quiet())
-            return run_pass(seeds, retain_graph=True, **asked)
+def pass_at(
+    level: Domain, pairs: Sequence[tuple[Edge, Variable]], targets: Sequence[Edge], connects: bool
+) -> ByNode[Any]:
+    """Run a pass of cotangents of a level above the graph; what it computes is of that level."""
+    tracked = is_grad_enabled() and any(g._node is not None for _, g in pairs)
+    seeds = [(node, g if tracked else g._raw) for node, g in pairs]
+    with enable_grad() if tracked or connects else _SAME:
+        return run_pass(
+            seeds,
+            targets=targets,
+            create_graph=tracked,
+            retain_graph=True,
+            level=level,
+            connects=connects,
+        )
 
 
-def _newer(start: int, *nodes: Edge | None) -> tuple[Edge | None, ...]:
-    return tuple(None if node is None or node[RANK] > start else node for node in nodes)
+def at_level(level: Domain, value: Any, of: Variable) -> Variable:
+    """Return what a pass of a level found for a Variable from below; None counts as zeros."""
+    if value is None:
+        value = of._domain.raw.zeros_like(of._domain.backend.array(of._raw))
+    return value if isinstance(value, Variable) else level.Variable._make(level.to_raw(value), None)
 
 
-def _probe(output: Variable) -> Variable:
-    """Return a cotangent: irregular values, since rules may treat zeros, and only zeros, apart."""
-    if not output._domain.is_inexact(output.dtype):
-        return output.detach()
-    probe: Variable = output._domain.wrap(irregular(output._raw, output._domain))
-    probe._node = leaf = Leaf.of(probe)
-    leaf.alive = None  # no pass but a push leads to it, so that none has to tell it apart
-    return probe
-
-
-def _may_be_nan(tangent: Variable) -> bool:
-    """Return whether there is NaN in an array, or nobody can know yet, since it is traced."""
-    domain, raw = tangent._domain, tangent._raw
-    try:
-        inexact = domain.is_inexact(tangent.dtype)
-        return inexact and bool(domain.item(domain.raw.any(domain.raw.isnan(raw))))
-    except TypeError:  # of a tracer in jax.jit
-        return True
-
-
-def _owned(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = None) -> Variable:
+def result_of(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = None) -> Variable:
     """Return the gradient or the tangent of a Variable as users get it; None counts as zeros."""
     domain = of._domain
     if value is None:
@@ -373,7 +276,10 @@ def _differentiated(leaf: Any, position: int) -> Variable:
             "convert it first"
         )
     if isinstance(leaf, Variable) and leaf._node is not None and is_grad_enabled():
-        variable = domain.convert(leaf, leaf.dtype, copy=False)
+        mode = current_mode()
+        forward = mode is not None and mode.tape is not None
+        with entered(tape=Recorder()) if forward else _SAME:  # passes end at this node
+            variable = domain.convert(leaf, leaf.dtype, copy=False)
     else:
         variable = next(domain.blank)
         # Some libraries compute with scalars in less time than with arrays of no axes.

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from agnograd.errors import BatchingError
 from agnograd.extend import device_of, is_mask
 
+__all__ = ["add", "read", "write"]
+
 Shape = tuple[int, ...]
 
 

@@ -17,6 +17,7 @@ from agnograd.extend import hookimpl
 xp = ag.namespace("numpy")
 
 ARRAY = np.linspace(0.1, 0.9, 10)
+MATRIX = 0.9 * np.eye(10)
 N = 200
 
 
@@ -73,6 +74,29 @@ def test_python_calls_of_an_op_forward_and_backward(step, forward, backward):
     assert calls_per_step(lambda n: lambda: chain(step, n)) == forward + 1
     seed = np.ones(10)
     assert calls_per_step(lambda n: partial(chain(step, n)[1].backward, seed)) == backward
+
+
+@pytest.mark.parametrize(
+    ("step", "most"),
+    [
+        (lambda x, y: y * 0.9, 20),
+        (lambda x, y: y + y, 21),
+        (lambda x, y: xp.sin(y), 20),
+        (lambda x, y: xp.matmul(MATRIX, y), 24),
+    ],
+    ids=["y * 0.9", "y + y", "sin", "matmul"],
+)
+def test_python_calls_of_an_op_in_forward_mode(step, most):
+    def repeated(n, x):
+        y = x
+        for _ in range(n):
+            y = step(x, y)
+        return y
+
+    def pushed(n):
+        return lambda: ag.jvp(partial(repeated, n), ARRAY, ARRAY)
+
+    assert calls_per_step(pushed) <= most
 
 
 def test_python_calls_of_an_op_before_a_mask():
@@ -315,7 +339,7 @@ def test_what_a_program_that_runs_once_imports_and_compiles(tmp_path):
     assert functions == again == none == hessian == 0 < compiled
     # What an earlier process compiled is not compiled again. The text is the stub of the package.
     modules, functions, texts, gradient, compiled, again, none, hessian, more = map(int, second)
-    assert (modules, texts) <= (75, 1)
+    assert (modules, texts) <= (77, 1)
     assert gradient <= 34
     assert functions == compiled == again == none == hessian == more == 0
 

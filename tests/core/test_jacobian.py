@@ -7,7 +7,8 @@ import pytest
 
 import agnograd as ag
 from agnograd._transforms import jacobian
-from agnograd._transforms.trace import Pushforward, Trace
+from agnograd._transforms.pushforward import Pushforward
+from agnograd._transforms.trace import Trace
 
 
 @pytest.fixture

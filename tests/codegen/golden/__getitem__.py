@@ -41,7 +41,7 @@ def __getitem__(x, key, /):
                 _op = _reading
         _result._node = [_next(_ranks), None, _op, key, x.shape, x.dtype, _x_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (x, ), {'key': key})
     else:
         _result._node = None
     return _view(_result, _base, {'key': key}) if _type(_out) in _viewable else _result

@@ -57,7 +57,7 @@ def add(x1, x2, /):
             _match = _mismatch(_out, x1, x2)
         _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
     return _result
@@ -117,7 +117,7 @@ def add(x1, x2, /):
             _match = _mismatch(_out, x1, x2)
         _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
     return _result
@@ -177,7 +177,7 @@ def add(x2, x1, /):
             _match = _mismatch(_out, x1, x2)
         _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
     return _result
@@ -252,7 +252,7 @@ def add(x1, x2, /):
             _match = _mismatch(_out, x1, x2)
         _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
     return _result

@@ -25,7 +25,7 @@ def concat(arrays, /, *, axis=0):
     if not (not any(_edges)) and (_state is None or _state.recording):
         _result._node = [_next(_ranks), None, _op, [_each.shape for _each in arrays], axis, [_each.dtype for _each in arrays], *_edges]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (*arrays, ), {'axis': axis})
     else:
         _result._node = None
     return _result

@@ -48,7 +48,7 @@ def matmul(x1, x2, /):
         else:
             _result._node = [_next(_ranks), None, _op, x1.shape, x2, x1.dtype, x1, x2.shape, x2.dtype, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
     return _result
@@ -99,7 +99,7 @@ def matmul(x1, x2, /):
         else:
             _result._node = [_next(_ranks), None, _op, x1.shape, x2, x1.dtype, x1, x2.shape, x2.dtype, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
     return _result

@@ -66,7 +66,7 @@ def multiply(x1, x2, /):
         else:
             _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
     return _result
@@ -135,7 +135,7 @@ def multiply(x1, x2, /):
         else:
             _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
     return _result

@@ -31,7 +31,7 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     if not (_x_node is None or _out.dtype not in _inexact) and (_state is None or _state.recording):
         _result._node = [_next(_ranks), None, _op, x.shape, axis, x.dtype, _x_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (x, ), {'axis': axis, 'dtype': dtype, 'keepdims': keepdims})
     else:
         _result._node = None
     return _result

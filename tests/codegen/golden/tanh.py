@@ -29,7 +29,7 @@ def tanh(x, /):
     if not (_x_node is None) and (_state is None or _state.recording):
         _result._node = [_next(_ranks), None, _op, x, _x_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (x, ), {})
     else:
         _result._node = None
     return _result

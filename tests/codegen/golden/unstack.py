@@ -31,7 +31,7 @@ def unstack(x, /, *, axis=0):
     if not (_x_node is None) and (_state is None or _state.recording):
         _node = [_next(_ranks), None, _op, x.shape, x.dtype, _device(x), axis, _x_node]
         if _state is not None and _state.watches:
-            _state.recorded(_node, _out)
+            _node = _state.recorded(_node, _out, _declared, (x, ), {'axis': axis})
         _result = _wrap_outputs(_out, _node)
     else:
         _result = _wrap(_out)

@@ -51,7 +51,7 @@ def where(condition, x1, x2, /):
         else:
             _result._node = [_next(_ranks), None, _op, condition, x1.shape, x1.dtype, x2.shape, x2.dtype, _x1_node, _x2_node]
         if _state is not None and _state.watches:
-            _state.recorded(_result._node, _out)
+            _result._node = _state.recorded(_result._node, _out, _declared, (condition, x1, x2, ), {})
     else:
         _result._node = None
     return _result

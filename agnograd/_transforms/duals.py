@@ -1,0 +1,266 @@
+"""Forward mode that keeps no graph: a tangent goes along with each value.
+
+While the function runs, each op that is recorded pushes tangents at once. Then a ``Dual`` stands
+for it: the tangent of its result, without what it was computed from. An op pushes only if all that
+it depends on has a tangent or is a constant. All else stays recorded, and so does what is computed
+from it: what other transformations run, whose passes need their own graph, and what other threads
+compute. In the end, one push takes the tangents through that.
+
+A pass inside the function may want to go through a ``Dual``. It cannot: the function is run
+again, and all of it is recorded. So no gradient is added to leaves outside before that is decided:
+the first pass that would do so also makes the function run again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from agnograd._arrays.variable import Variable
+from agnograd._arrays.views import InPlace
+from agnograd._codegen.tangents import Along, Tangent, Tangents
+from agnograd._engine.ends import owned, seed_of
+from agnograd._graph.nodes import (
+    OP,
+    RANK,
+    ByNode,
+    Edge,
+    Leaf,
+    Node,
+    NoOp,
+    domain_at,
+    maker_of,
+    next_rank,
+)
+from agnograd._graph.paths import reachable
+from agnograd._hooks.state import REFERENCE, Recorder, current_mode, is_grad_enabled
+from agnograd._ops.op import Op
+from agnograd._transforms.pushforward import Pushforward
+from agnograd._transforms.trace import Function, Trace
+from agnograd.errors import GradientError
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+
+
+class Dual(Leaf):
+    """What stands for an op that ran: the tangent of its result. Its op is the run's ``Duals``."""
+
+    __slots__ = ("tangent",)
+    tangent: Tangent | None
+    # As of a leaf that no Variable belongs to: nobody sets these.
+    grad = accumulated = facts = None
+    variable = staticmethod(lambda: None)  # type: ignore[assignment]
+
+
+class _Outside(list[Any]):
+    """The node of what depends only on what was there before the run, and has no tangent."""
+
+
+class _GraphNeededError(BaseException):
+    """A pass inside the function needs what is not kept. No ``except Exception`` stops it."""
+
+
+class Duals(NoOp, Recorder):
+    """The recorder of one run whose values have tangents."""
+
+    pushes = True
+
+    def __init__(self, trace: Trace, given: Sequence[Variable]) -> None:
+        # Without results, and arguments that are written to: their nodes refer to this. While the
+        # function runs, tangents are raw.
+        self.trace, self.as_variables = copy(trace), trace.as_variables
+        self.trace.inputs = [x.detach() for x in trace.inputs]
+        self.trace.as_variables = False
+        self.start = next_rank()  # the arguments are older
+        self.arguments = ByNode[Tangent]()
+        for x, tangent in zip(trace.inputs, given, strict=True):
+            if x._node is not None:
+                self.arguments.put(x._node, Tangent(tangent._raw))
+        self.along: dict[int, Along] = {}
+        self.needs_graph = self.over = False
+
+    def watched(self) -> NoOp:
+        """Return what stands for it where someone watches: a pass that gets there is refused."""
+        return self
+
+    def ended(self, targets: Sequence[Edge]) -> None:
+        """Refuse a pass to all leaves, or to what duals may have been computed from."""
+        if targets and not any(type(t) is Dual or t[RANK] > self.start for t in targets):
+            return
+        if self.over:
+            raise GradientError(
+                "a value that was computed inside ag.jvp has no graph afterwards: let the "
+                "function return what is needed, or use ag.vjp"
+            )
+        self._run_again()
+
+    def commits(self, leaves: Iterable[Edge]) -> None:
+        """Add no gradients to what was there before: a run that comes later would do it again."""
+        if not self.over and any(leaf[RANK] > self.start for leaf in leaves):
+            self._run_again()
+
+    def _run_again(self) -> NoReturn:
+        self.needs_graph = True
+        raise _GraphNeededError("ag.jvp kept no graph for this pass, and calls the function again")
+
+    def __call__(
+        self,
+        node: Node,
+        out: Any,
+        op: Op | None = None,
+        inputs: Sequence[Any] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Push tangents through an op that ran; return what stands for its results.
+
+        That is its node, recorded as it is, if they cannot be pushed here.
+        """
+        mode, call = current_mode(), node[OP]
+        if mode is None or mode.hooks is not None or mode.kept is not None:
+            return node  # plugins, and gradient managers, look at nodes
+        depends, given = False, []
+        for edge in node[call.first :]:
+            tangent = None
+            if type(edge) is Dual and edge[OP] is self:  # most often
+                depends, tangent = True, edge.tangent
+            elif edge is None:
+                pass
+            elif self.knows(edge):
+                depends, tangent = True, self.of(edge)
+            elif edge[RANK] < self.start and type(maker_of(edge)) is not _Outside:
+                return node
+            given.append(tangent)
+        if not depends:
+            return _Outside(node)
+        if type(out) is InPlace:
+            out = out.array  # which the result will be like
+        try:
+            found = self._pushed(node, out, given, op, inputs, options or {})
+        except Exception:
+            return node  # the error comes up where the tangent is needed
+        if isinstance(out, tuple | list):
+            return tuple([self._dual(tangent, call.domain) for tangent in found])
+        return self._dual(found[0], call.domain)
+
+    def knows(self, edge: Edge) -> bool:
+        """Return whether a value is an argument, or an op's whose tangents were pushed."""
+        return edge[OP] is self if type(edge) is Dual else edge[RANK] in self.arguments
+
+    def of(self, edge: Edge) -> Tangent | None:
+        """Return the tangent of such a value."""
+        return edge.tangent if type(edge) is Dual else self.arguments.of(edge)
+
+    def _dual(self, tangent: Tangent | None, domain: Domain) -> Dual:
+        dual = Dual((next_rank(), None, self))
+        dual.domain, dual.alive, dual.tangent = domain, Leaf.EACH, tangent
+        return dual
+
+    # -- one op ------------------------------------------------------------------------------------
+
+    def _pushed(
+        self,
+        node: Node,
+        out: Any,
+        given: Tangents,
+        op: Op | None,
+        inputs: Sequence[Any],
+        options: Mapping[str, Any],
+    ) -> Tangents:
+        """Return the tangent of each result of an op."""
+        if not any(given):
+            return [None for _ in out] if isinstance(out, tuple | list) else [None]
+        if op is not None:
+            along = self.along.get(id(op)) or self.along.setdefault(id(op), Along(op))
+            with node[OP].domain.backend.quiet():
+                found = along(node, out, given, inputs, options)
+            if found is not None:
+                return found
+        return self._transposed(node, out, given)
+
+    def _transposed(self, node: Node, out: Any, given: Tangents) -> Tangents:
+        """Push tangents through one node by its rules, whatever the op is."""
+        call, ends = node[OP], ByNode[Any]()
+        edges: list[Edge | None] = []
+        for edge, tangent in zip(node[call.first :], given, strict=True):
+            edges.append(None if tangent is None else edge)
+            if tangent is not None:
+                ends.put(edge, tangent.raw)
+        taken = [*node[: call.first], *edges]
+        if isinstance(out, tuple | list):
+            found = self._through(ends, [*call.domain.wrap_outputs(out, taken)])
+        else:
+            found = self._through(ends, [call.domain.Variable._make(out, taken)])
+        return [Tangent(each) for each in found]
+
+    def _through(self, ends: ByNode[Any], outputs: Sequence[Variable]) -> list[Any]:
+        """Push raw tangents of nodes through what was recorded; return those of the outputs."""
+        trace, given = copy(self.trace), []
+        trace.nodes = [node for node, _ in ends.values()]
+        for node, raw in ends.values():
+            given.append(None if raw is None else domain_at(node).Variable._make(raw, None))
+        return Pushforward(trace, outputs)(given)
+
+    # -- the results -------------------------------------------------------------------------------
+
+    def tangents(self, outputs: Sequence[Variable]) -> list[Any]:
+        """Return the tangents of what the function returned."""
+        self.over = True
+        found: list[Any] = [None] * len(outputs)
+        waiting, ends = [], ByNode[Any]()
+        for place, output in enumerate(outputs):
+            node = output._node
+            if node is None:
+                continue
+            if self.knows(node):
+                found[place] = self._raw(node)
+            else:
+                waiting.append(place)
+        for node in reachable([outputs[place]._node for place in waiting], self.trace.start):
+            if self.knows(node):
+                ends.put(node, self._raw(node))
+        if ends:
+            pushed = self._through(ends, [outputs[place] for place in waiting])
+            for place, raw in zip(waiting, pushed, strict=True):
+                found[place] = raw
+        given = {id(tangent.raw): tangent.raw for _, tangent in self.arguments.values()}
+        results = []
+        for output, raw in zip(outputs, found, strict=True):
+            domain = output._domain
+            if raw is None:
+                raw = domain.raw.zeros_like(domain.backend.array(output._raw))
+            results.append(owned(raw, domain, given))
+        return results if self.as_variables else [each.data for each in results]
+
+    def _raw(self, node: Edge) -> Any:
+        tangent = self.of(node)
+        return None if tangent is None else tangent.raw
+
+
+def run_with_tangents(
+    f: Function, args: tuple[Any, ...], leaves: Sequence[Any], keeps_graph: bool = False
+) -> tuple[Trace, Callable[[Sequence[Variable]], list[Any]]]:
+    """Run a function with tangents of its arguments; return what gives those of its outputs."""
+    given: list[Variable] = []
+    duals: Duals | None = None
+
+    def recorder(trace: Trace) -> Recorder:
+        nonlocal duals
+        given[:] = [seed_of(*pair, "a tangent") for pair in zip(trace.inputs, leaves, strict=True)]
+        connects = trace.as_variables and is_grad_enabled()  # to what was there before the run
+        if not (keeps_graph or connects or REFERENCE):
+            duals = Duals(trace, given)
+        return duals or Recorder()
+
+    try:
+        trace = Trace(f, args, {}, tuple(range(len(args))), recorder, leaves)
+    except (Exception, _GraphNeededError):
+        if duals is None or not duals.needs_graph:
+            raise
+    if duals is None:
+        return trace, lambda outputs: Pushforward(trace, outputs)(given)
+    if duals.needs_graph:
+        duals.over = True
+        return run_with_tangents(f, args, leaves, keeps_graph=True)
+    return trace, duals.tangents
