@@ -20,6 +20,7 @@ LAYERS = (
     ("_engine",),
     ("_codegen",),
     ("_arrays",),
+    ("_batch",),
     ("_transforms",),
     ("autodiff", "bridge"),
     ("testing",),
@@ -39,7 +40,8 @@ BUDGETS = {
     "_hooks": 935,
     "_engine": 1330,
     "_codegen": 1765,
-    "_arrays": 2470,
+    "_arrays": 3230,
+    "_batch": 520,
     "_transforms": 3260,
     "_cli": 430,
 }

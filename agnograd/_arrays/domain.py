@@ -34,7 +34,7 @@ _NAMES = (*DTYPES, "float16", "bfloat16")
 
 
 class Domain:
-    """One backend's types, namespaces and conversions: see "Four words" in ``docs/house.md``."""
+    """One backend's types, namespaces and conversions: see "Five words" in ``docs/house.md``."""
 
     library: Any  # the library's own namespace
     raw: Any  # the namespace of raw arrays: the library's functions, and those that op sets add
