@@ -83,7 +83,7 @@ def vmap(
     @functools.wraps(f)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         given = _Given(args, in_axes)
-        size, kwargs = given.size, kwargs and map_leaves(_constant, kwargs)
+        size, kwargs = given.size, kwargs and map_leaves(given.constant, kwargs)
         if chunk_size is None or size <= chunk_size:
             return given.run(f, kwargs, out_axes, 0, size)
         parts = [
@@ -93,6 +93,18 @@ def vmap(
         return _joined(parts, out_axes)
 
     return mapped
+
+
+def at_once(f: Callable[[Any], list[Any]], units: Any) -> list[Any]:
+    """Return what a function of one array gives for each of some, these along the first axis."""
+    border, run = Border(Batches, [units]), Members(units.shape[0])
+    results = []
+    for each in border.call(run, f, [border.array(units, run)], {}):
+        payload = each._raw.payload
+        if each._raw.run is None:
+            payload = in_full(border.functions(payload), run.size, payload)
+        results.append(payload)
+    return results
 
 
 class _Given:
@@ -148,7 +160,7 @@ class _Given:
         return self._out(result, out_axes, members)
 
     def constant(self, leaf: Any) -> Any:
-        """Return what is the same for all members; an array as a Variable that may be written to."""
+        """Return what is the same for all members; arrays as Variables that may be written to."""
         if is_python_scalar(leaf) or owner_of(leaf) is None:
             return leaf
         domain = self.border.domain
