@@ -325,7 +325,7 @@ class Domain:
             known = self.raw.ones(like.shape, dtype=dtype, device=self.device(like))
             # Libraries with scalars have no devices to tell apart, and no traces to leak from.
             if like.shape == () and self.scalar_types:
-                self._one[dtype] = known
+                self._one[dtype] = known = self.backend.scalar(known)
         return known
 
     def copy(self, data: Any) -> Any:
