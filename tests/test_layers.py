@@ -33,16 +33,16 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
-    "_util": 730,
-    "_ops": 1105,
-    "_plugins": 1660,
+    "_util": 775,
+    "_ops": 1120,
+    "_plugins": 1675,
     "_graph": 680,
-    "_hooks": 935,
+    "_hooks": 975,
     "_engine": 1330,
-    "_codegen": 1765,
-    "_arrays": 3230,
-    "_batch": 520,
-    "_transforms": 3260,
+    "_codegen": 1790,
+    "_arrays": 3285,
+    "_batch": 570,
+    "_transforms": 3565,
     "_cli": 430,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

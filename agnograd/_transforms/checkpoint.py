@@ -20,7 +20,6 @@ from agnograd._graph.nodes import (
     Output,
     edges_of,
     forget,
-    is_variable,
     next_rank,
 )
 from agnograd._graph.paths import older
@@ -28,7 +27,7 @@ from agnograd._hooks.entering import entered, recording_since
 from agnograd._hooks.state import Recorder, current_mode, is_grad_enabled
 from agnograd._transforms.purity import fingerprint, variables_of
 from agnograd._transforms.runs import Prepared, kept_now, restoring
-from agnograd._util.checks import callable_in
+from agnograd._util.checks import callable_in, is_variable
 from agnograd._util.trees import unflatten
 from agnograd.errors import FreedGraphError, RuleError
 

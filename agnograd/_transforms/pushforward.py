@@ -16,9 +16,10 @@ from agnograd._engine.run import run_pass
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank, raw_gradient
 from agnograd._hooks.entering import entered, recording_since
 from agnograd._hooks.state import is_grad_enabled
+from agnograd._transforms.passes import at_level, pass_at
 from agnograd._transforms.runs import restoring
 from agnograd._transforms.sensitivity import irregular
-from agnograd._transforms.trace import Trace, apart_from, at_level, pass_at, result_of
+from agnograd._transforms.trace import Trace, apart_from, result_of
 
 
 class Pushforward:
