@@ -89,7 +89,7 @@ def vmap(
     @functools.wraps(f)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         given = _Given(args, in_axes)
-        size, kwargs = given.size, kwargs and map_leaves(_constant, kwargs)
+        size, kwargs = given.size, kwargs and map_leaves(given.constant, kwargs)
         if chunk_size is None or size <= chunk_size:
             return given.run(f, kwargs, out_axes, 0, size)
         parts = [
@@ -161,9 +161,16 @@ class _Given:
             members.ended = True
             set_mode(outer)  # an interrupt may have kept the block from restoring it
 
+    def constant(self, leaf: Any) -> Any:
+        """Return what is the same for all members; an array as a Variable that may be written to."""
+        if is_python_scalar(leaf) or owner_of(leaf) is None:
+            return leaf
+        array = self.domain.backend.lift(leaf)
+        return leaf if array is NotImplemented else self.domain.Variable._make(array, None)
+
     def _lifted(self, leaf: Any, axis: int | None, run: Members, start: int, stop: int) -> Any:
         if axis is None:
-            return _constant(leaf)
+            return self.constant(leaf)
         payload = self._payload(leaf)
         xp = self.below.namespace if isinstance(payload, Variable) else self.below.raw
         if axis:
@@ -233,12 +240,6 @@ class _Given:
                 "included"
             )
         return payload if axis % rank == 0 else xp.moveaxis(payload, 0, axis % rank)
-
-
-def _constant(leaf: Any) -> Any:
-    """Return what is the same for all members, a raw array as a Variable."""
-    known = isinstance(leaf, Variable) or is_python_scalar(leaf) or owner_of(leaf) is None
-    return leaf if known else domain_of(leaf).Variable._make(leaf, None)
 
 
 def _below(leaves: Sequence[Any]) -> Domain:

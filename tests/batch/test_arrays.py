@@ -151,6 +151,25 @@ def test_a_write_to_what_is_closed_over_is_of_all_members(xp, x):
     np.testing.assert_array_equal(host(outside), 0.0)
 
 
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_write_to_an_argument_that_is_the_same_for_all_stays_within(xp, x, tracked):
+    w = leaf(xp, [1.0, 2.0, 3.0])
+    given = w if tracked else w.data
+
+    def f(x, w):
+        w[0] = x[1]
+        w *= 2.0
+        return w * x
+
+    found = ag.vmap(f, in_axes=(0, None))(x, given)
+    expected = 2.0 * host(x) * np.stack([[each[1], 2.0, 3.0] for each in host(x)])
+    close(found, expected)
+    np.testing.assert_array_equal(host(w), [1.0, 2.0, 3.0])
+    if tracked:
+        xp.sum(found).backward()
+        close(w.grad, 2.0 * host(x).sum(axis=0) * np.asarray([0.0, 1.0, 1.0]))
+
+
 # -- indices that differ between members -----------------------------------------------------------
 
 
