@@ -162,7 +162,7 @@ class _Given:
             set_mode(outer)  # an interrupt may have kept the block from restoring it
 
     def constant(self, leaf: Any) -> Any:
-        """Return what is the same for all members; an array as a Variable that may be written to."""
+        """Return what is the same for all members, an array as a Variable of its own."""
         if is_python_scalar(leaf) or owner_of(leaf) is None:
             return leaf
         array = self.domain.backend.lift(leaf)
