@@ -8,6 +8,7 @@ __all__ = [
     "BatchingWarning",
     "FreedGraphError",
     "GradientError",
+    "InterpretationError",
     "LostGradientError",
     "LostGradientWarning",
     "MissingRuleError",
@@ -63,6 +64,13 @@ class GradientError(AgnogradError, ValueError):
     """A gradient that you passed in does not fit the array that it belongs to.
 
     A cotangent, a tangent, or an array assigned to ``grad`` must have that array's shape and dtype.
+    """
+
+
+class InterpretationError(AgnogradError, RuntimeError):
+    """An array of an interpretation is used outside the run of the function that made it.
+
+    Return it from the function; then it is an array like those that you gave.
     """
 
 

@@ -37,6 +37,8 @@ from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from agnograd._arrays.domains import as_ufunc, backend_of, operands
+    from agnograd._arrays.interpretation import Interpretation
+    from agnograd._arrays.interpreted import Interpreted, Run
     from agnograd._arrays.strides import every_element, is_in_rows
     from agnograd._arrays.views import replace
     from agnograd._graph.calls import Call
@@ -55,6 +57,8 @@ __all__ = [
     "Capabilities",
     "Deferred",
     "Flat",
+    "Interpretation",
+    "Interpreted",
     "Lock",
     "Op",
     "OpSet",
@@ -62,6 +66,7 @@ __all__ = [
     "Protocol",
     "Record",
     "Rule",
+    "Run",
     "Sample",
     "Uncopied",
     "adjoint",
@@ -106,6 +111,8 @@ __all__ = [
 _LATER = {
     "Call": "agnograd._graph.calls",
     **dict.fromkeys(("as_ufunc", "backend_of", "operands"), "agnograd._arrays.domains"),
+    "Interpretation": "agnograd._arrays.interpretation",
+    **dict.fromkeys(("Interpreted", "Run"), "agnograd._arrays.interpreted"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
     "Protocol": "agnograd._plugins.protocols",
     "replace": "agnograd._arrays.views",

@@ -51,7 +51,17 @@ napoleon_preprocess_types = True
 napoleon_type_aliases = {
     word: f":term:`{word}`"
     for word in (
-        *("array", "callable", "device", "dtype", "handle", "iterable", "mapping", "mark"),
+        *(
+            "array",
+            "callable",
+            "device",
+            "domain",
+            "dtype",
+            "handle",
+            "iterable",
+            "mapping",
+            "mark",
+        ),
         *("namespace", "nested list", "pytree", "scalar", "sequence"),
     )
 }

@@ -20,6 +20,7 @@ LAYERS = (
     ("_engine",),
     ("_codegen",),
     ("_arrays",),
+    ("_batch",),
     ("_transforms",),
     ("autodiff", "bridge"),
     ("testing",),
@@ -33,13 +34,14 @@ NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
     "_util": 730,
-    "_ops": 915,
+    "_ops": 1105,
     "_plugins": 1660,
     "_graph": 680,
     "_hooks": 935,
     "_engine": 1330,
     "_codegen": 1765,
-    "_arrays": 2470,
+    "_arrays": 3230,
+    "_batch": 520,
     "_transforms": 3260,
     "_cli": 430,
 }

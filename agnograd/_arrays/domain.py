@@ -34,7 +34,7 @@ _NAMES = (*DTYPES, "float16", "bfloat16")
 
 
 class Domain:
-    """One backend's types, namespaces and conversions: see "Four words" in ``docs/house.md``."""
+    """One backend's types, namespaces and conversions: see "Five words" in ``docs/house.md``."""
 
     library: Any  # the library's own namespace
     raw: Any  # the namespace of raw arrays: the library's functions, and those that op sets add
@@ -325,7 +325,7 @@ class Domain:
             known = self.raw.ones(like.shape, dtype=dtype, device=self.device(like))
             # Libraries with scalars have no devices to tell apart, and no traces to leak from.
             if like.shape == () and self.scalar_types:
-                self._one[dtype] = known
+                self._one[dtype] = known = self.backend.scalar(known)
         return known
 
     def copy(self, data: Any) -> Any:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from operator import attrgetter
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
+from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, root_of
 from agnograd._arrays.levels import derived
-from agnograd._arrays.namespace import filling, within
+from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
 from agnograd._graph.nodes import OP, raw_gradient
+from agnograd._hooks.entering import entered
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backend import Backend, Capabilities
 from agnograd._plugins.backends import add_backend
+from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
@@ -26,182 +27,177 @@ if TYPE_CHECKING:
     from agnograd._graph.calls import Backward, Call, Pairs
     from agnograd._graph.nodes import Node
 
-
-class Interpreted:
-    """An array of an interpretation: it stands for its ``payload``, an array from below.
-
-    The payload is a raw array of the domain below, or a Variable where a gradient is recorded
-    there. ``run`` is what the interpretation keeps for one run of a program; None if the array is
-    the same in every run, as one that came from outside is.
-
-    Parameters
-    ----------
-    payload : array or Variable
-        An array of the domain below, or of one that is further below.
-    run : object, optional
-        What the array belongs to.
-    """
-
-    __slots__ = ("__weakref__", "payload", "run")
-    __hash__ = None  # type: ignore[assignment]
-    __array_ufunc__ = None  # NumPy's arrays leave operators to these
-    _backend: ClassVar[Interpretation]
-
-    def __init__(self, payload: Any, run: Any = None) -> None:
-        self.payload, self.run = payload, run
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of each axis, as the program sees it."""
-        shape: tuple[int, ...] = self.payload.shape
-        return shape
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the payload."""
-        return self.payload.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    @property
-    def device(self) -> Any:
-        """The device of the payload."""
-        return self._backend.below.device(getattr(self.payload, "_raw", self.payload))
-
-    @property
-    def _raw(self) -> Any:
-        """What hooks see of the array."""
-        return self.payload
-
-    @property
-    def _node(self) -> Any:
-        """The node that made the payload, if a gradient is recorded there."""
-        return getattr(self.payload, "_node", None)
-
-    @property
-    def mT(self) -> Any:  # noqa: N802 - the standard's name
-        """The array with its last two axes exchanged."""
-        return self._backend.function("matrix_transpose")(self)
-
-    T = mT
-
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """Return the array on another device."""
-        return self._backend.function("to_device")(self, device, stream=stream)
-
-    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
-        """Return the raw functions of the interpretation."""
-        return self._backend.namespace()
-
-    def __bool__(self) -> bool:
-        return bool(self._backend.concrete(self))
-
-    def __int__(self) -> int:
-        return int(self._backend.concrete(self))
-
-    def __index__(self) -> int:
-        return self._backend.concrete(self).__index__()  # type: ignore[no-any-return]
-
-    def __float__(self) -> float:
-        return float(self._backend.concrete(self))
-
-    def __complex__(self) -> complex:
-        return complex(self._backend.concrete(self))
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return self._backend.to_host(self, dtype=dtype, copy=copy)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self._backend.concrete(self).__dlpack__(**options)
-
-    def __dlpack_device__(self) -> Any:
-        return self._backend.concrete(self).__dlpack_device__()
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a 0-d array")
-        return self.shape[0]
-
-    def __iter__(self) -> Any:
-        return iter([self[index] for index in range(len(self))])  # type: ignore[index]
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"an array of {self._backend.name} is of one run; it cannot be pickled")
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self
-
-    def __repr__(self) -> str:
-        return f"<array of {self._backend.name}, shape {self.shape}, dtype {self.dtype}>"
+_HERE = nullcontext()
 
 
 class Interpretation(Backend):
-    """A backend that stands on a domain, and computes something else of a program.
+    """A backend that stands on another one, and computes something else of a program.
 
-    Each array holds a payload of the domain below. A subclass says in ``rule`` what an op makes of
-    arrays. There is one object for a domain: ``of`` returns it.
+    Each of its arrays holds a payload, an array from below. A subclass says in ``compute`` what an
+    op does with payloads, or in ``rule`` what it does with arrays. ``interpret`` runs a function.
+    Interpretations can stand on each other, and each class has one object for whatever it stands
+    on.
 
     Attributes
     ----------
-    below : domain
-        What it stands on: ``below.raw`` has its functions on raw arrays, ``below.namespace`` those
-        on Variables.
+    title : str
+        What messages call it, by default the name of the class.
     array_class : type
         The class of its arrays, derived from ``Interpreted``.
+    below : domain
+        What it stands on: ``below.raw`` has the ops on raw arrays, and ``below.namespace`` those
+        on Variables, which are recorded.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> from agnograd.extend import Interpretation, Run
+    >>> class Names(Run):
+    ...     def __init__(self):
+    ...         self.found = []
+    >>> class Naming(Interpretation):
+    ...     def compute(self, op, xp, run, args, kwargs):
+    ...         if run is not None:
+    ...             run.found.append(op.name)
+    ...         return super().compute(op, xp, run, args, kwargs)
+    >>> xp = ag.namespace("numpy")
+    >>> names = Names()
+    >>> Naming.interpret(ag.grad(lambda x: xp.sum(xp.exp(x))), xp.ones(2).data, run=names).tolist()
+    [2.718281828459045, 2.718281828459045]
+    >>> names.found
+    ['exp', 'sum', 'multiply']
     """
 
+    title: str = ""
     array_class: type[Interpreted] = Interpreted
     modules = ()
+    _domains: ClassVar[dict[tuple[type, Domain], Domain]] = {}
 
     def __init__(self, below: Domain) -> None:
         self.below = below
         self.level = below.level + 1
-        self.name = f"{type(self).__name__.lower()}({below.backend.name})"
+        self.title = self.title or type(self).__name__
+        self.name = f"{self.title}({below.backend.name})"
+        while self.name in built:  # by another class of this title
+            self.name += "'"
         self.capabilities: Capabilities = below.backend.capabilities._replace(immutable=True)
         body = {"__slots__": (), "_backend": self, "__module__": "agnograd"}
         self.array_class = type(self.array_class.__name__, (self.array_class,), body)
-        self._module = _Functions(self, "")
+        self._entered_below = entered(level=below if below.level else None)
+        self._module = Functions(self, "")
         self._add_operators()
 
     @classmethod
     def domain(cls, below: Domain) -> Domain:
         """Return the domain of this interpretation over another one, built on first use."""
-        name = f"{cls.__name__.lower()}({below.backend.name})"
+        known = cls._domains.get((cls, below))
+        if known is not None:
+            return known
         with filling:
-            if name not in built:
+            if (cls, below) not in cls._domains:
                 backend = cls(below)
                 add_backend(backend)
-                domain = domain_named(name)
+                domain = domain_named(backend.name)
                 owners[backend.array_class] = domain
                 for kind in (backend.array_class, domain.Variable, domain.View):
                     derived[kind] = domain
-        return built[name]
+                cls._domains[cls, below] = domain
+        return cls._domains[cls, below]
+
+    @classmethod
+    def interpret(cls, f: Callable[..., Any], /, *args: Any, run: Run, **kwargs: Any) -> Any:
+        """Call a function in this interpretation.
+
+        Its arguments become Variables whose arrays belong to ``run``. What it closes over is the
+        same in every run, and keeps its gradient.
+
+        Parameters
+        ----------
+        f : callable
+            A function of arrays, or of pytrees of them.
+        *args, **kwargs
+            What it is called with.
+        run : Run
+            A new one for each call.
+
+        Returns
+        -------
+        pytree
+            What ``f`` returns, as arrays from below: raw arrays if all arguments are raw, and
+            Variables that are connected if one of them is a Variable, or if what ``f`` closes over
+            is tracked.
+
+        Raises
+        ------
+        MixedBackendsError, UnsupportedArrayError
+            If arguments are arrays of two libraries.
+        """
+        leaves, tree = flatten((args, kwargs))
+        border = Border(cls, leaves)
+        args, kwargs = unflatten(tree, [border.into(leaf, run) for leaf in leaves])
+        found, tree = flatten(border.call(run, f, args, kwargs))
+        return unflatten(tree, [border.out(leaf) for leaf in found])
 
     # -- what a subclass says ----------------------------------------------------------------------
 
     def rule(self, op: Op) -> Callable[..., Any] | None:
-        """Return what computes an op, or None: then its program does, of ops in this backend.
+        """Return what computes an op on arrays, or None: then its program does, of other ops.
 
-        It is given the op's arguments: arrays of this backend, raw arrays and Variables from below,
-        and Python scalars. It returns arrays of this backend.
+        It is called once for each op, and what it returns for each call: with the arguments of the
+        op, which are arrays of this interpretation, arrays from below and Python scalars. It
+        returns arrays of this interpretation. By default it leaves payloads to ``compute``.
         """
-        raise NotImplementedError(f"{type(self).__name__} must override rule()")
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            payloads: list[Any] = []
+            run: Run | None = None
+
+            def payload(value: Any) -> Any:
+                nonlocal run
+                if type(value) is self.array_class:
+                    run = run if value.run is None else value.run.meet(run)
+                    value = value.payload
+                payloads.append(value)
+                return value
+
+            args = _replaced(payload, args)
+            kwargs = {name: _replaced(payload, value) for name, value in kwargs.items()}
+            xp = self.functions(*payloads)
+            with self._entered_below if xp is self.below.namespace else _HERE:
+                return self.wrapped(self.compute(op, xp, run, args, kwargs), run)
+
+        return function
+
+    def compute(
+        self, op: Op, xp: Any, run: Run | None, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Return what an op gives for payloads, by default what the same op gives below.
+
+        Parameters
+        ----------
+        op : Op
+            The op; ``op.name``, ``op.chapter`` and the kinds of ``op.rules`` say what it does.
+        xp : namespace
+            The ops below: on raw arrays, or on Variables if a payload is one.
+        run : Run or None
+            The run that the arguments belong to; None if all of them are the same in every run.
+        args, kwargs
+            The arguments of the op, with payloads in place of arrays.
+        """
+        return attrgetter(op.name)(xp)(*args, **kwargs)
 
     def concrete(self, array: Any) -> Any:
-        """Return a raw array from below whose value Python may look at, or raise an error."""
+        """Return a raw array of the library, whose values Python may look at.
+
+        ``bool(x)``, ``float(x)``, ``np.asarray(x)`` and the like call it; it may raise an error
+        that says what to use in their place.
+        """
+        if array.run is not None:
+            array.run.meet()
         payload = array.payload
-        return payload.data if isinstance(payload, Variable) else payload
+        raw = payload.data if isinstance(payload, Variable) else payload
+        below = derived.get(type(raw))
+        return raw if below is None else below.backend.concrete(raw)  # type: ignore[attr-defined]
 
     # -- payloads ----------------------------------------------------------------------------------
 
@@ -215,8 +211,8 @@ class Interpretation(Backend):
             tracked = value._node is not None
             return self.array_class(value if tracked else value._raw)
         domain: Domain | None = owners.get(type(value))
-        if domain is None and isinstance(value, _root(self.below).array_types):
-            domain = _root(self.below)
+        if domain is None and isinstance(value, root_of(self.below).array_types):
+            domain = root_of(self.below)
             value = domain.backend.array(value)
         if domain is None or domain.level > self.below.level:
             return NotImplemented
@@ -225,6 +221,15 @@ class Interpretation(Backend):
     def payload(self, value: Any) -> Any:
         """Return the payload of an array, and anything else from below as it is."""
         return value.payload if type(value) is self.array_class else value
+
+    def wrapped(self, out: Any, run: Run | None) -> Any:
+        """Return payloads, also those in lists and tuples, as arrays of a run."""
+        kinds = (Variable, *self.below.array_types)
+
+        def array(value: Any) -> Any:
+            return self.array_class(value, run) if isinstance(value, kinds) else value
+
+        return _replaced(array, out)
 
     def functions(self, *payloads: Any) -> Any:
         """Return the namespace below that computes with payloads: one of Variables if any is."""
@@ -347,10 +352,10 @@ class Interpretation(Backend):
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         found = self.concrete(array)
-        return _root(self.below).backend.to_host(found, dtype=dtype, copy=copy)
+        return root_of(self.below).backend.to_host(found, dtype=dtype, copy=copy)
 
     def item(self, array: Any) -> Any:
-        return _root(self.below).item(self.concrete(array))
+        return root_of(self.below).item(self.concrete(array))
 
     def _add_operators(self) -> None:
         """Give the class of arrays Python's operators, each of which is an op."""
@@ -367,60 +372,11 @@ class Interpretation(Backend):
                 setattr(self.array_class, f"__r{short}__", deferred(name, reflected=True))
 
 
-def _root(domain: Domain) -> Domain:
-    """Return the domain of a library that others stand on."""
-    while isinstance(domain.backend, Interpretation):
-        domain = domain.backend.below
-    return domain
-
-
-class _Functions(ModuleType):
-    """A library's namespace as an interpretation has it: functions that compute with its arrays."""
-
-    def __init__(self, backend: Interpretation, part: str) -> None:
-        super().__init__(f"{backend.name}.{part}" if part else backend.name)
-        self.__dict__.update(_backend=backend, _part=part)
-
-    def __getattr__(self, name: str) -> Any:
-        backend, part = self.__dict__["_backend"], self.__dict__["_part"]
-        full = f"{part}.{name}" if part else name
-        below = within(backend.below.library, full)
-        if isinstance(below, ModuleType):
-            return _Functions(backend, full)
-        if full == "asarray":
-            return partial(_asarray, backend)
-        if below is not None and (
-            not callable(below) or isinstance(below, type) or name[:2] == "__"
-        ):
-            return below
-        domain = built.get(backend.name)
-        found = None if domain is None else within(domain.raw, full)
-        if found is None:
-            raise AttributeError(f"{self.__name__} has no {name!r}")
-        return found
-
-    def __dir__(self) -> list[str]:
-        backend, part = self.__dict__["_backend"], self.__dict__["_part"]
-        return dir(within(backend.below.library, part))
-
-
-def _asarray(
-    backend: Interpretation,
-    obj: Any,
-    /,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    copy: bool | None = None,
-) -> Any:
-    """Return an array of the interpretation: its arrays never change, and need no copy."""
-    if type(obj) is not backend.array_class:
-        raw = obj.data if isinstance(obj, Variable) else obj
-        if is_python_scalar(raw) or isinstance(raw, list | tuple) or backend.below.level == 0:
-            raw = backend.below.library.asarray(raw, dtype=dtype, device=device, copy=copy)
-        return backend.lift(raw)
-    if dtype is not None and dtype != obj.dtype:
-        obj = backend.function("astype")(obj, dtype)
-    if device is not None and device != obj.device:
-        obj = backend.function("to_device")(obj, device)
-    return obj
+def _replaced(function: Callable[[Any], Any], value: Any) -> Any:
+    """Return a value with what a function returns in place of each part of lists and slices."""
+    if isinstance(value, tuple | list):
+        parts = [_replaced(function, each) for each in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, slice):
+        return slice(*[function(bound) for bound in (value.start, value.stop, value.step)])
+    return function(value)

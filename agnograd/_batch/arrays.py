@@ -9,28 +9,27 @@ from inspect import Parameter
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agnograd._arrays.interpretation import Interpretation, Interpreted
+from agnograd._arrays.interpretation import Interpretation
+from agnograd._arrays.interpreted import Interpreted, Run
 from agnograd._arrays.variable import Variable
-from agnograd._hooks.entering import entered
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd.errors import BatchingError, BatchingWarning
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
     from agnograd._graph.calls import Call
 
 _HERE = nullcontext()
 
 
-class Members:
-    """One run of a function by ``vmap``: how many members there are, and whether it has ended."""
+class Members(Run):
+    """One run of a function by ``vmap``: how many members there are."""
 
-    __slots__ = ("ended", "size")
+    error = BatchingError
 
     def __init__(self, size: int) -> None:
-        self.size, self.ended = size, False
+        self.size = size
 
 
 class Batched(Interpreted):
@@ -56,11 +55,8 @@ class Batched(Interpreted):
 class Batches(Interpretation):
     """A backend over another one whose arrays are of many members."""
 
+    title = "vmap"
     array_class = Batched
-
-    def __init__(self, below: Domain) -> None:
-        super().__init__(below)
-        self._below = entered(level=below if below.level else None)
 
     def rule(self, op: Op) -> Callable[..., Any] | None:
         """Return an op's batching rule as a function of arrays; None if its program is run."""
@@ -77,19 +73,13 @@ class Batches(Interpretation):
 
     def concrete(self, array: Any) -> Any:
         if array.run is not None:
-            _check(array.run)
+            array.run.meet()
             raise BatchingError(
                 "in vmap an array is many at once: no Python branch, loop or number can depend on "
                 "its values; use xp.where in place of `if`, and give what is the same for all "
                 "members as an argument with in_axes=None"
             )
-        payload = super().concrete(array)
-        below: Any = self.below.backend
-        return (
-            below.concrete(payload)
-            if type(payload) is getattr(below, "array_class", None)
-            else payload
-        )
+        return super().concrete(array)
 
     def each_member(
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
@@ -97,14 +87,14 @@ class Batches(Interpretation):
         run: Members | None = None
         for each in arrays:
             if type(each) is self.array_class and each.run is not None:
-                run = _same(run, each.run)
+                run = each.run.meet(run)
         if run is None:
             return super().each_member(f, arrays)
         payloads = [self.payload(each) for each in arrays]
         xp = self.functions(*payloads)
         mapped = [getattr(each, "run", None) is not None for each in arrays]
         rows = []
-        with self._below:
+        with self._entered_below:
             for index in range(max(run.size, 1)):
                 members = [
                     taken(xp, payload, index, run.size) if own else payload
@@ -137,7 +127,7 @@ class Batches(Interpretation):
                 return array(function(self.functions(x))(x))
             payload, run = x.payload, x.run
             if run is not None and run.ended:
-                _check(run)
+                run.meet()
             if isinstance(payload, Variable):
                 return array(function(self.below.namespace)(payload), run)
             return array(raw(payload), run)
@@ -157,7 +147,7 @@ class Batches(Interpretation):
                     p1, p2 = x1.payload, x2.payload
                     if run is None or len(p1.shape) == len(p2.shape):
                         if run is not None and run.ended:
-                            _check(run)
+                            run.meet()
                         if isinstance(p1, Variable) or isinstance(p2, Variable):
                             return array(function(self.below.namespace)(p1, p2), run)
                         return array(raw(p1, p2), run)
@@ -165,7 +155,7 @@ class Batches(Interpretation):
                 x = x1 if one else x2
                 payload, run = self.payload(x), getattr(x, "run", None)
                 if run is not None and run.ended:
-                    _check(run)
+                    run.meet()
                 computed = function(self.functions(payload))
                 return array(computed(payload, x2) if one else computed(x1, payload), run)
             return slow(x1, x2)
@@ -180,7 +170,7 @@ class Batches(Interpretation):
             bound = Bound(names, args, kwargs)
             run, mapped, xp = self._unwrapped(op, bound.arguments)
             # What is recorded is recorded below, and what rules make there is of that level.
-            with self._below if xp is self.below.namespace else _HERE:
+            with self._entered_below if xp is self.below.namespace else _HERE:
                 if run is None:
                     out = same(xp)(*bound.args, **bound.kwargs)
                 else:
@@ -198,15 +188,6 @@ class Batches(Interpretation):
 
         return function
 
-    def wrapped(self, out: Any, run: Members | None) -> Any:
-        """Return what is computed of payloads with every array in it as an array of members."""
-        if isinstance(out, tuple | list):
-            found = [self.wrapped(each, run) for each in out]
-            return type(out)(*found) if hasattr(out, "_fields") else type(out)(found)
-        if is_python_scalar(out) or out is None or not hasattr(out, "shape"):
-            return out
-        return self.array_class(out, run)
-
     def _unwrapped(self, op: Op, given: dict[str, Any]) -> tuple[Members | None, Set[str], Any]:
         """Replace arrays by payloads; return the run, the inputs that are mapped, functions."""
         run: Members | None = None
@@ -216,7 +197,7 @@ class Batches(Interpretation):
                 if type(each) is self.array_class:
                     payloads.append(each.payload)
                     if each.run is not None:
-                        run = _same(run, each.run)
+                        run = each.run.meet(run)
                         mapped.add(name)
                 else:
                     payloads.append(each)
@@ -254,27 +235,6 @@ def _arrays_in(value: Any) -> Iterator[Any]:
             yield from _arrays_in(each)
     elif value is not None and not isinstance(value, bool | int | float | complex | slice | str):
         yield value
-
-
-def _check(run: Members) -> None:
-    """Raise if a run has ended, and so an array has left it."""
-    if run.ended:
-        raise BatchingError(
-            "an array of vmap is used after its function returned: it was kept somewhere, as in a "
-            "list or an attribute. Return it from the function; then it has the mapped axis"
-        )
-
-
-def _same(one: Members | None, other: Members) -> Members:
-    """Return the run that two arrays belong to; raise if there are two."""
-    _check(other)
-    if one is not None and one is not other:
-        raise BatchingError(
-            "an array of one vmap met an array of another one that is not around it: it was kept "
-            "somewhere, as in a list or an attribute. Return it from its function, or give it as "
-            "an argument"
-        )
-    return other
 
 
 # -- arguments, bound as signatures bind them, in a tenth of the time ------------------------------

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agnograd._arrays.domains import domain_named, domain_of, owner_of
-from agnograd._arrays.levels import highest
+from agnograd._arrays.domains import domain_of, owner_of
+from agnograd._arrays.interpreted import Border
 from agnograd._arrays.variable import Variable
 from agnograd._batch.arrays import Batched, Batches, Members
-from agnograd._hooks.entering import entered, is_inside
-from agnograd._hooks.state import current_mode, set_mode
 from agnograd._ops.batching import in_full
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._plugins.backends import default_name
 from agnograd._util.checks import callable_in, positive_in
 from agnograd._util.trees import axes_of, flatten_with_none, map_leaves, unflatten
 from agnograd.errors import ArgumentError, BatchingError
-
-if TYPE_CHECKING:
-    from agnograd._arrays.domain import Domain
 
 Axes = Any
 
@@ -101,6 +95,18 @@ def vmap(
     return mapped
 
 
+def at_once(f: Callable[[Any], list[Any]], units: Any) -> list[Any]:
+    """Return what a function of one array gives for each of some, these along the first axis."""
+    border, run = Border(Batches, [units]), Members(units.shape[0])
+    results = []
+    for each in border.call(run, f, [border.array(units, run)], {}):
+        payload = each._raw.payload
+        if each._raw.run is None:
+            payload = in_full(border.functions(payload), run.size, payload)
+        results.append(payload)
+    return results
+
+
 class _Given:
     """The arguments of a call: their arrays, and the axis of the members of each."""
 
@@ -141,9 +147,7 @@ class _Given:
             )
             raise ArgumentError(f"ag.vmap: arrays have different numbers of members: {found}")
         self.size = next(iter(sizes.values()))
-        self.below = _below(self.leaves)
-        self.domain: Domain = Batches.domain(self.below)
-        self._array: type[Batched] = self.domain.backend.array_types()[0]
+        self.border = Border(Batches, self.leaves)
 
     def run(self, f: Any, kwargs: Any, out_axes: Axes, start: int, stop: int) -> Any:
         """Call the function for some of the members; return its results with their axes."""
@@ -152,64 +156,41 @@ class _Given:
             self._lifted(leaf, axis, members, start, stop)
             for leaf, axis in zip(self.leaves, self.axes, strict=True)
         ]
-        outer = current_mode()
-        try:
-            with entered(inside=True, level=self.domain):
-                result = f(*unflatten(self.tree, lifted), **kwargs)
-            return self._out(result, out_axes, members)
-        finally:
-            members.ended = True
-            set_mode(outer)  # an interrupt may have kept the block from restoring it
+        result = self.border.call(members, f, unflatten(self.tree, lifted), kwargs)
+        return self._out(result, out_axes, members)
 
     def constant(self, leaf: Any) -> Any:
-        """Return what is the same for all members, an array as a Variable of its own."""
+        """Return what is the same for all members; arrays as Variables that may be written to."""
         if is_python_scalar(leaf) or owner_of(leaf) is None:
             return leaf
-        array = self.domain.backend.lift(leaf)
-        return leaf if array is NotImplemented else self.domain.Variable._make(array, None)
+        domain = self.border.domain
+        array = domain.backend.lift(leaf)
+        return leaf if array is NotImplemented else domain.Variable._make(array, None)
 
     def _lifted(self, leaf: Any, axis: int | None, run: Members, start: int, stop: int) -> Any:
         if axis is None:
             return self.constant(leaf)
-        payload = self._payload(leaf)
-        xp = self.below.namespace if isinstance(payload, Variable) else self.below.raw
+        border = self.border
+        payload = border.payload(leaf)
+        xp = border.functions(payload)
         if axis:
             payload = xp.moveaxis(payload, axis, 0)
         if stop - start < self.size:
             payload = payload[start:stop, ...]
-        return self.domain.Variable._make(self._array(payload, run), None)
-
-    def _payload(self, leaf: Any) -> Any:
-        """Return an argument as functions of the domain below take it."""
-        if not isinstance(leaf, Variable):
-            return self.below.to_raw(leaf)
-        if leaf._node is None:
-            return self.below.to_raw(leaf.data)
-        return leaf
+        return border.array(payload, run)
 
     def _out(self, result: Any, out_axes: Axes, run: Members) -> Any:
         found, tree = flatten_with_none(result)
         axes = axes_of("ag.vmap: out_axes", out_axes, result)
-        inside = is_inside() or any(isinstance(leaf, Variable) for leaf in self.leaves)
-        given = {id(getattr(leaf, "_raw", leaf)) for leaf in self.leaves}
-        out: list[Any] = []
-        for leaf, axis in zip(found, axes, strict=True):
-            if leaf is None:
-                out.append(None)
-                continue
-            value = self._left(leaf, axis, run)
-            if isinstance(value, Variable):
-                keeps = inside or value._node is not None
-                out.append(value if keeps else value.data)
-            else:
-                if id(value) in given:  # a member as it was given: nothing else may share memory
-                    value = self.below.copy(value)
-                out.append(self.below.Variable._make(value, None) if inside else value)
+        out = [
+            None if leaf is None else self.border.handed(self._left(leaf, axis, run))
+            for leaf, axis in zip(found, axes, strict=True)
+        ]
         return unflatten(tree, out)
 
     def _left(self, leaf: Any, axis: int | None, run: Members) -> Any:
         """Return a result with an axis for the members, in the domain below."""
-        domain = self.domain
+        border, domain = self.border, self.border.domain
         array = leaf._raw if isinstance(leaf, domain.Variable) else leaf
         if not isinstance(array, Batched):
             array = domain.backend.lift(leaf)
@@ -221,8 +202,8 @@ class _Given:
                     )
                 array = domain.library.asarray(leaf)
         payload = array.payload
-        xp = self.below.namespace if isinstance(payload, Variable) else self.below.raw
-        if isinstance(payload, Variable) and payload._domain is not self.below:
+        xp = border.functions(payload)
+        if isinstance(payload, Variable) and payload._domain is not border.below:
             payload = xp.asarray(payload)
         if array.run is None:
             if axis is None:
@@ -240,18 +221,6 @@ class _Given:
                 "included"
             )
         return payload if axis % rank == 0 else xp.moveaxis(payload, 0, axis % rank)
-
-
-def _below(leaves: Sequence[Any]) -> Domain:
-    """Return what the arrays are computed with: the highest domain of theirs, or that entered."""
-    mode, found = current_mode(), None
-    if mode is not None and mode.level is not None:
-        found = mode.level
-    for leaf in leaves:
-        domain = None if is_python_scalar(leaf) else owner_of(leaf)
-        if domain is not None and (found is None or domain.level > found.level):
-            found = domain
-    return domain_named(default_name()) if found is None else highest(found, leaves)
 
 
 def _joined(parts: Sequence[Any], out_axes: Axes) -> Any:

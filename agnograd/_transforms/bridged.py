@@ -17,7 +17,7 @@ from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.function import Function
 from agnograd._transforms.moving import asarray
-from agnograd._transforms.runs import Run, first_array
+from agnograd._transforms.runs import Prepared, first_array
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import LostGradientError, RuleError
 
@@ -74,7 +74,7 @@ class Adopted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function on its library's arrays, and record the call as one op."""
-        run = Run(self.f, args, kwargs, is_array)
+        run = Prepared(self.f, args, kwargs, is_array)
         arrays = run.take()
         moved = [asarray(x, backend=self.library) for x in arrays]
         raw = [x.data for x in moved]
@@ -126,7 +126,7 @@ def _hand_over(bridge: Bridge, parameter: Any, leaf: Variable) -> None:
     leaf.grad = None
 
 
-class Exported(Run):
+class Exported(Prepared):
     """One call of a function of Variables, as another library sees it; a ``Program``.
 
     ``f`` gets its raw arrays as Variables on ``backend``. ``results``, if given, takes what ``f``

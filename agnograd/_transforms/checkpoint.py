@@ -27,7 +27,7 @@ from agnograd._graph.paths import older
 from agnograd._hooks.entering import entered, recording_since
 from agnograd._hooks.state import Recorder, current_mode, is_grad_enabled
 from agnograd._transforms.purity import fingerprint, variables_of
-from agnograd._transforms.runs import Run, kept_now, restoring
+from agnograd._transforms.runs import Prepared, kept_now, restoring
 from agnograd._util.checks import callable_in
 from agnograd._util.trees import unflatten
 from agnograd.errors import FreedGraphError, RuleError
@@ -111,7 +111,7 @@ def _same(uses: list[tuple[Any, Any]], others: list[tuple[Any, Any]]) -> bool:
     )
 
 
-class Checkpoint(Run):
+class Checkpoint(Prepared):
     """A function and its arguments, to be run twice; a node keeps the Variables among them."""
 
     def recorded(self) -> Any:

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
-from agnograd._batch.vmap import vmap
 from agnograd._graph.calls import Call
 from agnograd._graph.nodes import FIRST, OP, edges_of
 from agnograd._graph.paths import reachable
@@ -21,6 +20,7 @@ from agnograd._transforms.moving import asarray
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, positive_in
+from agnograd._util.deferred import later
 from agnograd._util.trees import unflatten
 from agnograd.errors import ArgumentError, NoGradientError
 
@@ -33,6 +33,7 @@ Way = Generator[list[Any], None, list[list[Any]]]
 _MANY, _CLEAR, _CHEAPER = 128, 8, 1.25
 _UNITS = 2**18  # elements of unit vectors that are made at once
 _TOGETHER = 2**18  # elements of an array of all passes that are computed at once
+_FEW = 16  # passes that take less time than to make the first level
 _clock = perf_counter
 
 
@@ -150,7 +151,8 @@ def _together(trace: Trace, outputs: list[Variable]) -> int:
                 # An array that is not tracked is the same for all passes.
                 if source == "out" or (isinstance(source, int) and edges[source] is not None):
                     largest = max(largest, prod(getattr(value, "shape", ())))
-    return max(1, _TOGETHER // max(largest, 1))
+    chunk = max(1, _TOGETHER // max(largest, 1))
+    return chunk if sum(map(_size, outputs)) > _FEW < sum(map(_size, trace.inputs)) else 1
 
 
 def _seconds(way: Way, chunk: int) -> float:
@@ -223,7 +225,7 @@ def _pushed(push: Pushforward, index: int, x: Variable, direction: complex, unit
 def _at_once(way: Callable[[Any], list[Any]], units: Any) -> list[Any]:
     """Return what a pass, or a push, gives for each of some units, these along the first axis."""
     if units.shape[0] > 1:
-        return vmap(way)(units)  # type: ignore[no-any-return]
+        return later("agnograd._batch.vmap", "at_once")(way, units)  # type: ignore[no-any-return]
     return [_with_axis(each) for each in way(units[0, ...])]
 
 

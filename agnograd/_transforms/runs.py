@@ -44,7 +44,7 @@ def first_array(values: Sequence[Any]) -> Any:
     return next(filter(is_array, values), None)
 
 
-class Run:
+class Prepared:
     """A function and its arguments, of which those at ``places`` are replaced when it runs."""
 
     def __init__(

@@ -12,7 +12,7 @@ from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.moving import carried
 from agnograd._transforms.numeric import pulled, pushed
-from agnograd._transforms.runs import TAKEN, Run
+from agnograd._transforms.runs import TAKEN, Prepared
 from agnograd._util.trees import flatten, paths, unflatten
 from agnograd.errors import MissingRuleError, RuleError, UnsupportedArrayError
 
@@ -47,7 +47,7 @@ def raw(values: Arrays) -> list[Any]:
     return [x.data if isinstance(x, Variable) else x for x in values]
 
 
-class WrappedCall(Run):
+class WrappedCall(Prepared):
     """One call: how its arrays belong to its arguments and results, none of which it keeps."""
 
     kwargs: dict[str, Any]

@@ -1,3 +1,3 @@
-"""A hook, ops, a backend and a protocol for agnograd, which finds them by their entry points."""
+"""A hook, ops, a backend, a protocol and an interpretation for agnograd, by a third party."""
 
 __all__: list[str] = []

@@ -1,0 +1,326 @@
+"""What an interpretation has: arrays, runs, functions, and a border that arguments cross."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+
+from agnograd._arrays.domains import domain_named, owner_of
+from agnograd._arrays.levels import highest
+from agnograd._arrays.namespace import within
+from agnograd._arrays.variable import Variable, built
+from agnograd._hooks.entering import entered, is_inside
+from agnograd._hooks.state import current_mode, set_mode
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._plugins.backends import default_name
+from agnograd.errors import AgnogradError, InterpretationError
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+    from agnograd._arrays.interpretation import Interpretation
+
+
+class Run:
+    """One run of a function in an interpretation: what the arrays of this run have in common.
+
+    Derive a class from it that keeps what your interpretation finds out.
+
+    Attributes
+    ----------
+    function : callable or None
+        The function that runs.
+    ended : bool
+        Whether it has returned. From then on the arrays of the run cannot be used.
+    """
+
+    function: Callable[..., Any] | None = None
+    ended: bool = False
+    error: ClassVar[type[AgnogradError]] = InterpretationError
+
+    def meet(self, other: Run | None = None) -> Run:
+        """Return this run for arrays of this run and another one.
+
+        Raises
+        ------
+        InterpretationError
+            If the function has returned, or if the other run is not this one. The error names the
+            function.
+        """
+        if self.ended:
+            raise self.error(
+                f"an array of {self._name()} is used after its function returned: it was kept "
+                "somewhere, as in a list or an attribute. Return it from the function"
+            )
+        if other is not None and other is not self:
+            raise self.error(
+                f"an array of {self._name()} met an array of {other._name()}, which does not run "
+                "around it: one of them was kept somewhere, as in a list or an attribute. Return "
+                "it from its function, or give it as an argument"
+            )
+        return self
+
+    def _name(self) -> str:
+        name = getattr(self.function, "__qualname__", "a function")
+        code = getattr(self.function, "__code__", None)
+        return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code else name
+
+
+class Interpreted:
+    """An array of an interpretation: it stands for its ``payload``, an array from below.
+
+    It has the attributes and operators of the standard, whose ops the interpretation computes. It
+    is never written to: a write makes a new array.
+
+    Parameters
+    ----------
+    payload : array or Variable
+        A raw array from below, or a Variable where a gradient is recorded there.
+    run : Run, optional
+        The run that the array belongs to. None stands for an array that is the same in every run:
+        one from outside that the function closes over, or one that is made of none.
+    """
+
+    __slots__ = ("__weakref__", "payload", "run")
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None  # NumPy's arrays leave operators to these
+    _backend: ClassVar[Interpretation]
+
+    def __init__(self, payload: Any, run: Run | None = None) -> None:
+        self.payload, self.run = payload, run
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each axis, as the program sees it."""
+        shape: tuple[int, ...] = self.payload.shape
+        return shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the payload."""
+        return self.payload.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def device(self) -> Any:
+        """The device of the payload."""
+        return self._backend.below.device(getattr(self.payload, "_raw", self.payload))
+
+    @property
+    def _raw(self) -> Any:
+        """What hooks see of the array."""
+        return self.payload
+
+    @property
+    def _node(self) -> Any:
+        """The node that made the payload, if a gradient is recorded there."""
+        return getattr(self.payload, "_node", None)
+
+    @property
+    def mT(self) -> Any:  # noqa: N802 - the standard's name
+        """The array with its last two axes exchanged."""
+        return self._backend.function("matrix_transpose")(self)
+
+    T = mT
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """Return the array on another device."""
+        return self._backend.function("to_device")(self, device, stream=stream)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        """Return the raw functions of the interpretation."""
+        return self._backend.namespace()
+
+    def __bool__(self) -> bool:
+        return bool(self._backend.concrete(self))
+
+    def __int__(self) -> int:
+        return int(self._backend.concrete(self))
+
+    def __index__(self) -> int:
+        return self._backend.concrete(self).__index__()  # type: ignore[no-any-return]
+
+    def __float__(self) -> float:
+        return float(self._backend.concrete(self))
+
+    def __complex__(self) -> complex:
+        return complex(self._backend.concrete(self))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._backend.to_host(self, dtype=dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._backend.concrete(self).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._backend.concrete(self).__dlpack_device__()
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d array")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return iter([self[index] for index in range(len(self))])  # type: ignore[index]
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"an array of {self._backend.name} is of one run; it cannot be pickled")
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<array of {self._backend.name}, shape {self.shape}, dtype {self.dtype}>"
+
+
+def root_of(domain: Domain) -> Domain:
+    """Return the domain of a library that others stand on."""
+    while domain.level:
+        domain = domain.backend.below  # type: ignore[attr-defined]
+    return domain
+
+
+class Functions(ModuleType):
+    """A library's namespace as an interpretation has it: functions that compute with its arrays."""
+
+    def __init__(self, backend: Interpretation, part: str) -> None:
+        super().__init__(f"{backend.name}.{part}" if part else backend.name)
+        self.__dict__.update(_backend=backend, _part=part)
+
+    def __getattr__(self, name: str) -> Any:
+        backend, part = self.__dict__["_backend"], self.__dict__["_part"]
+        full = f"{part}.{name}" if part else name
+        below = within(backend.below.library, full)
+        if isinstance(below, ModuleType):
+            return Functions(backend, full)
+        if full == "asarray":
+            return partial(_asarray, backend)
+        if below is not None and (
+            not callable(below) or isinstance(below, type) or name[:2] == "__"
+        ):
+            return below
+        domain = built.get(backend.name)
+        found = None if domain is None or below is None else within(domain.raw, full)
+        if found is None:
+            raise AttributeError(f"{self.__name__} has no {name!r}")
+        return found
+
+    def __dir__(self) -> list[str]:
+        backend, part = self.__dict__["_backend"], self.__dict__["_part"]
+        return dir(within(backend.below.library, part))
+
+
+def _asarray(
+    backend: Interpretation,
+    obj: Any,
+    /,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    copy: bool | None = None,
+) -> Any:
+    """Return an array of the interpretation: its arrays never change, and need no copy."""
+    if type(obj) is not backend.array_class:
+        raw = obj.data if isinstance(obj, Variable) else obj
+        if is_python_scalar(raw) or isinstance(raw, list | tuple) or backend.below.level == 0:
+            raw = backend.below.library.asarray(raw, dtype=dtype, device=device, copy=copy)
+        return backend.lift(raw)
+    if dtype is not None and dtype != obj.dtype:
+        obj = backend.function("astype")(obj, dtype)
+    if device is not None and device != obj.device:
+        obj = backend.function("to_device")(obj, device)
+    return obj
+
+
+class Border:
+    """What arguments and results cross that come from one domain, and go back to it.
+
+    Parameters
+    ----------
+    interpretation : type
+        The class of the interpretation, which stands on the domain of the arguments.
+    leaves : sequence
+        The leaves of the arguments.
+    """
+
+    def __init__(self, interpretation: type[Interpretation], leaves: Sequence[Any]) -> None:
+        self.below = _below(leaves)
+        self.domain = interpretation.domain(self.below)
+        self._inside = is_inside() or any(isinstance(leaf, Variable) for leaf in leaves)
+        self._given = {id(leaf._raw if isinstance(leaf, Variable) else leaf) for leaf in leaves}
+
+    def payload(self, leaf: Any) -> Any:
+        """Return an argument as functions of the domain below take it."""
+        if not isinstance(leaf, Variable):
+            return self.below.to_raw(leaf)
+        if root_of(leaf._domain) is not root_of(self.below):
+            raise self.below.mixed("an argument is a Variable", leaf._domain.backend)
+        return self.below.to_raw(leaf.data) if leaf._node is None else leaf
+
+    def functions(self, payload: Any) -> Any:
+        """Return the namespace below that computes with a payload."""
+        return self.below.namespace if isinstance(payload, Variable) else self.below.raw
+
+    def array(self, payload: Any, run: Run) -> Variable:
+        """Return a payload as the function gets it."""
+        array = self.domain.backend.array_class(payload, run)  # type: ignore[attr-defined]
+        return self.domain.Variable._make(array, None)
+
+    def into(self, leaf: Any, run: Run) -> Any:
+        """Return an argument as the function gets it; what is not an array stays as it is."""
+        if is_python_scalar(leaf) or owner_of(leaf) is None:
+            return leaf
+        return self.array(self.payload(leaf), run)
+
+    def call(self, run: Run, f: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+        """Call a function on this side, where what it makes is of the interpretation."""
+        run.function = f
+        outer = current_mode()
+        try:
+            with entered(inside=True, level=self.domain):
+                return f(*args, **kwargs)
+        finally:
+            run.ended = True
+            set_mode(outer)  # an interrupt may have kept the block from restoring it
+
+    def out(self, leaf: Any) -> Any:
+        """Return a result as the caller gets it; what is not of the interpretation stays."""
+        array = leaf._raw if isinstance(leaf, self.domain.Variable) else leaf
+        if type(array) is not self.domain.backend.array_class:  # type: ignore[attr-defined]
+            return leaf
+        return self.handed(array.payload)
+
+    def handed(self, payload: Any) -> Any:
+        """Return a payload as the caller gets it: as a Variable, or raw as all arguments are."""
+        if isinstance(payload, Variable):
+            keeps = self._inside or payload._node is not None
+            return payload if keeps else payload.data
+        if id(payload) in self._given:  # an argument as it was given: nothing else may share memory
+            payload = self.below.copy(payload)
+        return self.below.Variable._make(payload, None) if self._inside else payload
+
+
+def _below(leaves: Sequence[Any]) -> Domain:
+    """Return what the arrays are computed with: the highest domain of theirs, or that entered."""
+    mode, found = current_mode(), None
+    if mode is not None and mode.level is not None:
+        found = mode.level
+    for leaf in leaves:
+        domain = None if is_python_scalar(leaf) else owner_of(leaf)
+        if domain is not None and (found is None or domain.level > found.level):
+            found = domain
+    return domain_named(default_name()) if found is None else highest(found, leaves)

@@ -1,0 +1,285 @@
+"""Interpretations: what an op does with payloads, and how arrays come in, out, and escape."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd.errors import InterpretationError, MixedBackendsError, UnsupportedArrayError
+from agnograd.extend import Interpretation, Run
+from agnograd.testing import record_events
+
+
+class Names(Run):
+    """The names of the ops that a run computed."""
+
+    def __init__(self):
+        self.found = []
+
+
+class Naming(Interpretation):
+    """Note each op that depends on an argument."""
+
+    title = "names"
+
+    def compute(self, op, xp, run, args, kwargs):
+        if run is not None:
+            run.found.append(op.name)
+        return super().compute(op, xp, run, args, kwargs)
+
+
+def named(f):
+    """Return a function that runs another one, and the names of its last run's ops."""
+
+    def function(*args, **kwargs):
+        run = Names()
+        function.found = run.found
+        return Naming.interpret(f, *args, run=run, **kwargs)
+
+    return function
+
+
+@pytest.fixture
+def x(xp):
+    return xp.asarray([[0.5, -1.25, 2.0], [1.5, 0.75, -0.25], [1.0, 3.0, -2.0]], dtype=xp.float64)
+
+
+def close(found, expected):
+    xp = ag.namespace(found)
+    assert found.shape == expected.shape
+    assert float(xp.max(xp.abs(ag.asarray(found) - expected)).item()) < 1e-12
+
+
+def written(x):
+    xp = ag.namespace(x)
+    y = xp.zeros((2, 2), dtype=x.dtype)
+    y[0, :] = x[0, :2]
+    row = y[1, :]
+    row[0] = x[1, 0] * x[2, 2]
+    y[y > 1.0] *= 2.0
+    return y * y
+
+
+PROGRAMS = {
+    "elementwise": lambda x: x.__array_namespace__().exp(x) * x,
+    "products": lambda x: x @ x.T @ x[0, :],
+    "views and writes": written,
+    "several results": lambda x: ag.namespace(x).linalg.eigh(x @ x.T)[0],
+    "lists of arrays": lambda x: ag.namespace(x).concat([x, x[1:, :] * 2.0]),
+    "an extension": lambda x: ag.namespace(x).nn.softmax(x),
+    "a program of ops": lambda x: ag.namespace(x).special.logsumexp(x, axis=0),
+    "nested lists": lambda x: ag.namespace(x).asarray([x[0, 0], x[1, 1] * 2.0]),
+    "facts": lambda x: ag.namespace(x).astype(x, ag.namespace(x).result_type(x, 1.0)) * 2.0,
+    "a mask": lambda x: x[x > 0.5] * 2.0,
+    "indices": lambda x: ag.namespace(x).take(x, ag.namespace(x).argmax(x, axis=0), axis=0) * 2.0,
+    "branches": lambda x: x * 2.0 if x[0, 0] > 0 and x[0, 1].item() < 0 else -x,
+    "no op": lambda x: x,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_are_those_of_the_program(x, name):
+    program = PROGRAMS[name]
+    found = named(program)(x.data)
+    assert type(found) is type(x.data)
+    close(found, program(x))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_inside_and_outside_are_those_of_the_program(x, name):
+    program = PROGRAMS[name]
+
+    def loss(f):
+        return lambda x: ag.namespace(x).sum(f(x) ** 2)
+
+    expected = ag.grad(loss(program))(x)
+    inside = named(ag.grad(loss(program)))
+    close(inside(x), expected)
+    assert "sum" in inside.found
+    close(ag.grad(loss(named(program)))(x), expected)
+    close(ag.grad(loss(named(named(program))))(x), expected)
+
+
+def test_derivatives_of_second_order_in_every_order(x):
+    def f(x):
+        return ag.namespace(x).sum(x**3 * x[::-1, :])
+
+    row = x[0, :]
+    expected = ag.hessian(lambda x: f(x[None, :] * x[:, None]))(row)
+
+    def g(x):
+        return f(x[None, :] * x[:, None])
+
+    for found in (named(ag.hessian(g)), ag.hessian(named(g)), ag.jacobian(named(ag.grad(g)))):
+        close(found(row), expected)
+    close(named(lambda x: ag.jvp(g, x, x)[1])(row), ag.jvp(g, row, row)[1])
+    close(named(ag.grad(ag.checkpoint(g)))(row), ag.grad(g)(row))
+
+
+def test_pytrees_come_in_and_out_and_other_objects_stay(xp, x):
+    def f(p, label, *, scale):
+        return {"out": (p["a"] * scale, None, label), "outside": p["n"]}
+
+    found = named(f)({"a": x.data, "n": 3}, "name", scale=2.0)
+    assert found["out"][1:] == (None, "name")
+    assert found["outside"] == 3
+    close(found["out"][0], x * 2.0)
+
+
+def test_raw_arguments_give_raw_results_that_share_no_memory(xp, x):
+    raw = x.data
+    found = named(lambda x: x)(raw)
+    assert type(found) is type(raw)
+    assert found is not raw
+    assert isinstance(named(lambda x: x)(x), ag.Variable)
+
+
+def test_what_a_function_closes_over_keeps_its_gradient(xp, x):
+    w = ag.Variable(x.data)
+    f = named(lambda x: xp.sum(x * w))
+    y = f(x.data)
+    assert isinstance(y, ag.Variable)
+    y.backward()
+    close(w.grad, x)
+    made = ag.grad(lambda w: named(lambda x: xp.sum(x * xp.exp(w)))(x.data))(x)
+    close(made, x * xp.exp(x))
+
+
+def test_what_a_function_makes_is_of_the_interpretation(xp, x):
+    def f(x):
+        y = xp.zeros((3, 3), dtype=xp.float64)
+        assert ag.namespace(y) is ag.namespace(x) is not xp
+        return y + x
+
+    g = named(f)
+    close(g(x.data), x)
+    assert g.found == ["add"]
+
+
+def test_it_composes_with_vmap(xp, x):
+    def f(x):
+        return xp.sum(xp.tanh(x) * x[::-1])
+
+    expected = xp.stack([ag.grad(f)(x[k, :]) for k in range(3)])
+    inside = named(ag.vmap(ag.grad(f)))
+    for found in (inside, ag.vmap(named(ag.grad(f))), ag.vmap(ag.grad(named(f)))):
+        close(found(x.data), expected)
+    assert inside.found.count("tanh") == 1
+
+
+def test_an_array_that_escapes_is_an_error_that_says_what_to_do():
+    kept = []
+
+    def leaky(x):
+        kept.append(x)
+        return x * 1.0
+
+    x = np.ones(3)
+    named(leaky)(x)
+    message = r"an array of .*leaky \(.*test_interpretation.py:\d+\) is used after its function "
+    (array,) = kept
+    uses = [
+        lambda: array + 1.0,
+        lambda: named(lambda y: y * array)(x),
+        lambda: ag.namespace("numpy").sum(array),
+        lambda: np.asarray(array),
+        lambda: bool(array[0]),
+    ]
+    for use in uses:
+        with pytest.raises(InterpretationError, match=message + r"returned: .* Return it from"):
+            use()
+    assert "shape (3,)" in repr(array)
+
+
+def test_an_array_of_a_run_that_is_not_around_is_an_error():
+    started, ready = threading.Event(), threading.Event()
+    kept = []
+
+    def first(x):
+        kept.append(x)
+        ready.set()
+        started.wait()
+        return x
+
+    def second(x):
+        return x * kept[0]
+
+    thread = threading.Thread(target=lambda: named(first)(np.ones(2)))
+    thread.start()
+    ready.wait()
+    try:
+        with pytest.raises(InterpretationError, match="met an array of") as error:
+            named(second)(np.ones(2))
+    finally:
+        started.set()
+        thread.join()
+    assert "first" in str(error.value)
+    assert "second" in str(error.value)
+
+
+def test_a_failure_leaves_the_level():
+    xp = ag.namespace("numpy")
+    with pytest.raises(ZeroDivisionError):
+        named(lambda x: 1 / 0)(np.ones(2))
+    assert ag.namespace(xp.zeros(2)) is xp
+
+
+def test_an_op_that_fails_says_what_it_says_everywhere():
+    xp = ag.namespace("numpy")
+    with pytest.raises(ValueError, match="mismatch"):
+        named(lambda x: xp.matmul(x, xp.ones(3)))(np.ones((2, 2)))
+
+
+def test_arrays_of_two_libraries_are_refused():
+    strict = ag.Variable(ag.namespace("strict").ones(2).data)
+    for other, error in ((strict, MixedBackendsError), (strict.data, UnsupportedArrayError)):
+        with pytest.raises(error, match=r"ag\.asarray\(x, backend='numpy'\)"):
+            named(lambda x, y: x)(np.ones(2), other)
+
+
+def test_each_class_has_one_domain_and_a_name_of_its_own():
+    numpy = ag.namespace("numpy").ones(2)._domain
+    assert Naming.domain(numpy) is Naming.domain(numpy)
+    other = type("Naming", (Interpretation,), {"title": "names"})
+    assert other.domain(numpy) is not Naming.domain(numpy)
+    assert other.domain(numpy).backend.name != Naming.domain(numpy).backend.name
+    assert type("Plain", (Interpretation,), {}).domain(numpy).backend.name == "Plain(numpy)"
+
+
+def test_a_rule_computes_with_arrays_and_none_is_the_program():
+    class Rounding(Interpretation):
+        """Round what exp gives; leave programs to their ops."""
+
+        def rule(self, op):
+            if op.name == "exp":
+                return lambda x: self.wrapped(np.round(np.exp(x.payload)), x.run)
+            return None if op.name == "nn.softmax" else super().rule(op)
+
+    xp = ag.namespace("numpy")
+    x = np.asarray([0.0, 1.0])
+    assert Rounding.interpret(xp.exp, x, run=Run()).tolist() == [1.0, 3.0]
+    found = Rounding.interpret(xp.nn.softmax, x, run=Run())
+    assert found.tolist() != xp.nn.softmax(x).data.tolist()
+    assert found.sum() == 1.0
+
+
+def test_hooks_see_the_ops():
+    xp = ag.namespace("numpy")
+    log = record_events([], lambda: named(ag.grad(lambda x: xp.sum(xp.sin(x))))(np.ones(2)))
+    seen = [event.op for event in log if event.hook == "forward_preprocess"]
+    assert seen[:2] == ["sin", "sum"]
+
+
+def test_every_scalar_conversion_gives_the_value():
+    def f(x):
+        assert math.isclose(float(x[0]), 1.5)
+        assert int(x[0]) == 1
+        assert complex(x[0]) == 1.5
+        assert x[0].item() == 1.5
+        assert np.asarray(x.detach()).tolist() == [1.5, 2.5]
+        assert [float(each) for each in x.detach()] == [1.5, 2.5]
+        return x
+
+    assert named(f)(np.asarray([1.5, 2.5])).tolist() == [1.5, 2.5]
