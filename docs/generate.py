@@ -61,8 +61,9 @@ infinite. Programs without such ops pay nothing for this. In others, the pass lo
 the cotangents, and where there are none it goes on as usual.
 
 In forward mode, elements whose tangent you give as 0 are left out in the same way: their tangents
-stay 0, even where a derivative is infinite. agnograd looks for them only if a result has NaN, or
-under `jax.jit` and in lazy libraries, where it cannot know.
+stay 0, even where a derivative is infinite. `ag.jvp` looks for them as it goes. `ag.linearize` and
+Jacobians look for them only if a result has NaN, or under `jax.jit` and in lazy libraries, where
+agnograd cannot know.
 
 It does not hold for ops that sum products: `matmul`, `tensordot`, `vecdot`, `outer`, `einsum`,
 convolutions, Fourier transforms, and linear algebra. Such an op multiplies a cotangent of 0 by the
