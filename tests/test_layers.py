@@ -34,7 +34,7 @@ NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
     "_util": 730,
-    "_ops": 915,
+    "_ops": 1105,
     "_plugins": 1660,
     "_graph": 680,
     "_hooks": 935,

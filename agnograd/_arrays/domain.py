@@ -187,7 +187,8 @@ class Domain:
         connected to nothing, whatever it was computed from.
         """
         mode, sources = current_mode(), node[OP].plan.sources
-        if mode is not None and mode.kept is not None and not any(mode.kept(node, *edges_of(node))):
+        kept = None if mode is None else mode.of(self.level).kept
+        if kept is not None and not any(kept(node, *edges_of(node))):
             return [
                 value
                 if source is None or value is None or is_python_scalar(value)
@@ -196,11 +197,11 @@ class Domain:
             ]
         pairs = zip(values, sources, strict=True)
         found = [self._connect(value, source, node) for value, source in pairs]
-        if mode is not None and mode.kept is not None:
+        if kept is not None:
             for value in found:
                 for each in value if isinstance(value, tuple | list) else (value,):
                     edge = getattr(each, "_node", None)
-                    if edge is not None and mode.kept(maker_of(edge)) == (None,):
+                    if edge is not None and kept(maker_of(edge)) == (None,):
                         each._node = None
         return found
 
@@ -324,7 +325,7 @@ class Domain:
             known = self.raw.ones(like.shape, dtype=dtype, device=self.device(like))
             # Libraries with scalars have no devices to tell apart, and no traces to leak from.
             if like.shape == () and self.scalar_types:
-                self._one[dtype] = known
+                self._one[dtype] = known = self.backend.scalar(known)
         return known
 
     def copy(self, data: Any) -> Any:

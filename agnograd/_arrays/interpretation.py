@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from operator import attrgetter
 from types import ModuleType
@@ -14,16 +14,18 @@ from agnograd._arrays.levels import derived
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
-from agnograd._graph.nodes import raw_gradient
+from agnograd._graph.nodes import OP, raw_gradient
 from agnograd._hooks.entering import entered
 from agnograd._ops.op import Op
 from agnograd._plugins.backend import Backend, Capabilities
 from agnograd._plugins.backends import add_backend
 from agnograd._util.trees import flatten, unflatten
+from agnograd.errors import GradientError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
-    from agnograd._graph.calls import Call
+    from agnograd._graph.calls import Backward, Call, Pairs
+    from agnograd._graph.nodes import Node
 
 _HERE = nullcontext()
 
@@ -284,6 +286,43 @@ class Interpretation(Backend):
             self.call(op, inputs), compute, (), (*map(raw_gradient, inputs),), parameters
         )
         return op, out[0]
+
+    def of_function(self, backward: Backward, g: Any, node: Node, xp: Any) -> Pairs:
+        """Return the gradients of a call that was recorded below, by a user's function.
+
+        ``g`` is the cotangent, a list if the call has several results. ``xp`` is the namespace of
+        Variables if what is computed is to be recorded, and otherwise None.
+        """
+        given = g if isinstance(g, list) else [g]
+        if any(isinstance(each, Variable) for each in given):
+            raise GradientError(
+                f"{node[OP].name} is a user's function that ran outside of {self.name}: its "
+                "gradient cannot be differentiated with respect to a cotangent from inside; call "
+                "the function inside, too"
+            )
+        edges: list[Any] = []
+
+        def pulled(*payloads: Any) -> list[Any]:
+            recorded = xp is not None or any(isinstance(each, Variable) for each in payloads)
+            below = node[OP].domain
+            values = [below.wrap(each) for each in payloads] if recorded else payloads
+            pairs = backward(
+                [*values] if isinstance(g, list) else values[0],
+                node,
+                below.namespace if recorded else None,
+            )
+            edges[:] = [edge for edge, _ in pairs]
+            return [part for _, part in pairs]
+
+        found = self.each_member(pulled, given)
+        return list(zip(edges, found, strict=True))
+
+    def each_member(
+        self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Call a function of arrays from below that cannot be interpreted; None stays None."""
+        found = f(*map(self.payload, arrays))
+        return tuple([None if each is None else self.lift(each) for each in found])
 
     def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
         """Return how hooks see an op on these inputs."""

@@ -157,6 +157,15 @@ class Interpreted:
     def __complex__(self) -> complex:
         return complex(self._backend.concrete(self))
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._backend.to_host(self, dtype=dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._backend.concrete(self).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._backend.concrete(self).__dlpack_device__()
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a 0-d array")

@@ -101,20 +101,22 @@ def _extensions(domain: Domain, part: str, ops: Mapping[str, Op]) -> Iterator[st
 
     They are the library's own, and those of which an op set says how an op is computed.
     """
-    within = f"{part}." if part else ""
+    before = f"{part}." if part else ""
     computed = dict.fromkeys(extensions(), True)
     for name, op in ops.items():
         extension = name.rpartition(".")[0]
         computed[extension] = computed.get(extension, False) or op.forward is not None
     shorts: dict[str, bool] = {}
     for name, is_computed in computed.items():
-        if name.startswith(within) and name != part:
-            short = name.removeprefix(within).partition(".")[0]
+        if name.startswith(before) and name != part:
+            short = name.removeprefix(before).partition(".")[0]
             shorts[short] = shorts.get(short, False) or is_computed
-    library = _of_library(domain, part)
+    backend: Any = domain.backend
+    # An interpretation has what there is below.
+    library = within(backend.below.raw, part) if domain.level else _of_library(domain, part)
     listed = dir(library)  # what is listed need not be imported yet
     for short, is_computed in shorts.items():
-        inner = within + short
+        inner = before + short
         if inner in ops:
             warnings.warn(
                 f"AGNOGRAD: an extension is called as the op {inner!r} of {ops[inner].chapter}, "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import nullcontext
 from inspect import Parameter
 from operator import attrgetter
@@ -80,6 +80,35 @@ class Batches(Interpretation):
                 "members as an argument with in_axes=None"
             )
         return super().concrete(array)
+
+    def each_member(
+        self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        run: Members | None = None
+        for each in arrays:
+            if type(each) is self.array_class and each.run is not None:
+                run = each.run.meet(run)
+        if run is None:
+            return super().each_member(f, arrays)
+        payloads = [self.payload(each) for each in arrays]
+        xp = self.functions(*payloads)
+        mapped = [getattr(each, "run", None) is not None for each in arrays]
+        rows = []
+        with self._entered_below:
+            for index in range(max(run.size, 1)):
+                members = [
+                    taken(xp, payload, index, run.size) if own else payload
+                    for payload, own in zip(payloads, mapped, strict=True)
+                ]
+                rows.append(f(*members))
+            found = []
+            for column in zip(*rows, strict=True):
+                if column[0] is None:
+                    found.append(None)
+                    continue
+                xp = self.functions(*column)
+                found.append(self.array_class(stacked(xp, column, run.size), run))
+        return tuple(found)
 
     def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
         """Return an op's call with the number of members, as hooks see it."""
@@ -269,24 +298,26 @@ def _member_by_member(op: Op) -> BatchingRule:
         given, results = dict(bound.arguments), []
         for index in range(max(size, 1)):
             for name in mapped:
-                bound.arguments[name] = _taken(xp, given[name], index, size)
+                bound.arguments[name] = taken(xp, given[name], index, size)
             results.append(function(xp)(*bound.args, **bound.kwargs))
         if isinstance(results[0], tuple | list):
-            columns = [_stacked(xp, column, size) for column in zip(*results, strict=True)]
+            columns = [stacked(xp, column, size) for column in zip(*results, strict=True)]
             kind = type(results[0])
             return kind(*columns) if hasattr(results[0], "_fields") else kind(columns)
-        return _stacked(xp, results, size)
+        return stacked(xp, results, size)
 
     return compute
 
 
-def _taken(xp: Any, payload: Any, index: int, size: int) -> Any:
+def taken(xp: Any, payload: Any, index: int, size: int) -> Any:
+    """Return the payload of one member."""
     if isinstance(payload, tuple | list):
-        return [_taken(xp, each, index, size) for each in payload]
+        return [taken(xp, each, index, size) for each in payload]
     if size == 0:  # what shape results have, one that is made up says
         return xp.zeros(payload.shape[1:], dtype=payload.dtype)
     return payload[index, ...]
 
 
-def _stacked(xp: Any, members: Any, size: int) -> Any:
+def stacked(xp: Any, members: Any, size: int) -> Any:
+    """Return one payload of those of all members."""
     return xp.stack([xp.asarray(each) for each in members])[:size, ...]

@@ -12,8 +12,8 @@ from agnograd._arrays.variable import Variable
 from agnograd._batch.arrays import Batched, Batches, Members
 from agnograd._ops.batching import in_full
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._util.checks import callable_in
-from agnograd._util.trees import axes_of, flatten_with_none, unflatten
+from agnograd._util.checks import callable_in, positive_in
+from agnograd._util.trees import axes_of, flatten_with_none, map_leaves, unflatten
 from agnograd.errors import ArgumentError, BatchingError
 
 Axes = Any
@@ -77,13 +77,13 @@ def vmap(
     [[2.0, 4.0], [6.0, 8.0]]
     """
     callable_in("ag.vmap", f, "ag.vmap(lambda x: xp.sum(x)), say")
-    if chunk_size is not None and (type(chunk_size) is not int or chunk_size < 1):
-        raise ArgumentError(f"ag.vmap: chunk_size is {chunk_size!r}; it must be a positive integer")
+    if chunk_size is not None:
+        positive_in("ag.vmap: chunk_size", chunk_size)
 
     @functools.wraps(f)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         given = _Given(args, in_axes)
-        size = given.size
+        size, kwargs = given.size, kwargs and map_leaves(given.constant, kwargs)
         if chunk_size is None or size <= chunk_size:
             return given.run(f, kwargs, out_axes, 0, size)
         parts = [
@@ -93,6 +93,18 @@ def vmap(
         return _joined(parts, out_axes)
 
     return mapped
+
+
+def at_once(f: Callable[[Any], list[Any]], units: Any) -> list[Any]:
+    """Return what a function of one array gives for each of some, these along the first axis."""
+    border, run = Border(Batches, [units]), Members(units.shape[0])
+    results = []
+    for each in border.call(run, f, [border.array(units, run)], {}):
+        payload = each._raw.payload
+        if each._raw.run is None:
+            payload = in_full(border.functions(payload), run.size, payload)
+        results.append(payload)
+    return results
 
 
 class _Given:
@@ -147,10 +159,17 @@ class _Given:
         result = self.border.call(members, f, unflatten(self.tree, lifted), kwargs)
         return self._out(result, out_axes, members)
 
+    def constant(self, leaf: Any) -> Any:
+        """Return what is the same for all members; arrays as Variables that may be written to."""
+        if is_python_scalar(leaf) or owner_of(leaf) is None:
+            return leaf
+        domain = self.border.domain
+        array = domain.backend.lift(leaf)
+        return leaf if array is NotImplemented else domain.Variable._make(array, None)
+
     def _lifted(self, leaf: Any, axis: int | None, run: Members, start: int, stop: int) -> Any:
         if axis is None:
-            known = isinstance(leaf, Variable) or is_python_scalar(leaf) or owner_of(leaf) is None
-            return leaf if known else domain_of(leaf).Variable._make(leaf, None)
+            return self.constant(leaf)
         border = self.border
         payload = border.payload(leaf)
         xp = border.functions(payload)

@@ -94,11 +94,12 @@ def protocols() -> None:
 def ops(missing: bool) -> None:
     """List every op: its chapter, and whether it has a rule, no gradient by nature, or lacks one.
 
-    With --missing the exit status is 1 if there is such an op.
+    The column batch says how vmap computes it: by a rule, as a program of other ops, or by a loop
+    over members. With --missing the exit status is 1 if there is such an op.
     """
     known = known_ops().values()
     chosen = [op for op in known if op.status == "missing" or not missing]
-    _print(("op", "chapter", "derivative", "distribution"), chosen)
+    _print(("op", "chapter", "derivative", "batch", "distribution"), chosen)
     counts = Counter(op.status for op in known)
     click.echo(", ".join(f"{counts[each]} {each}" for each in get_args(Status)))
     if missing and chosen:

@@ -113,7 +113,7 @@ def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> Call:
     """Return what nodes know of an op, whose functions are compiled in this scope."""
     call = scope["_call"] = Call(op.name, op.chapter, domain)
     compiled = call.compiled
-    compiled.optional = op.outputs == "optional"
+    compiled.by_rules, compiled.optional = True, op.outputs == "optional"
     compiled.negates = op.negation
     compiled.works = works(op)
     compiled.guards = multiplies(op)

@@ -148,7 +148,7 @@ def _call(op: Op, domain: Domain) -> Call:
     """Return what nodes know of an op."""
     call = Call(op.name, op.chapter, domain)
     compiled = call.compiled
-    compiled.optional = op.outputs == "optional"
+    compiled.by_rules, compiled.optional = True, op.outputs == "optional"
     if op.status == "missing":
         compiled.backward = compiled.guarded = missing(op, domain)
     elif op.rules:

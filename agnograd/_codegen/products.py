@@ -74,6 +74,7 @@ def behind_mask(node: Edge) -> Node:
     """Return a node that hands its cotangent on to another one, which is masked by it."""
     call = Call("mask", "engine", domain_at(node))
     call.saves(Plan(masks=lambda _: True))
+    call.compiled.by_rules = True
     call.compiled.backward = call.compiled.guarded = lambda g, node, xp=None: ((node[FIRST], g),)
     return [next_rank(), None, call, node]
 

@@ -344,8 +344,11 @@ class Pass:
             values, home = node[FIRST : op.first], self.level or op.domain
             if self.level is None or self.connects:
                 values = op.domain.connected(node, values)
-            xp = home.namespace if self.create_graph else home.raw
-            compute = partial(rules, g, [*node[:FIRST], *values, *taken[op.first :]], xp)
+            known = [*node[:FIRST], *values, *taken[op.first :]]
+            compute = partial(rules, g, known, home.namespace if self.create_graph else home.raw)
+            if self.level is not None and not compiled.by_rules:
+                xp = op.domain.namespace if self.connects else None
+                compute = partial(self.level.backend.of_function, rules, g, known, xp)
         elif compiled.accumulate is not None and self.observers is None:
             compute = partial(arrivals.accumulate, op, g, taken)
         else:

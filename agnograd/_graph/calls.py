@@ -46,6 +46,9 @@ class Compiled:
     # How a cotangent is changed, in place, into the gradient of the first input.
     overwrite: Callable[..., Any] | None = None
     optional = False  # whether an unused output has None for its cotangent, and not zeros
+    by_rules = (
+        False  # whether the gradients are programs in the standard, and not a user's function
+    )
     negates = False  # whether nodes begin with a reference to a large array, whose negative it is
     gone = False  # whether the saved values were freed
 
@@ -155,6 +158,7 @@ class Call:
         call.saves(Plan(self.plan.names[:1], self.plan.sources[:1], whole=self))
         call.share()
         raw, own = self.domain.raw, call.compiled
+        own.by_rules = True
         own.backward = lambda g, node, xp=raw: whole.backward(g, in_full(node), xp)
         own.guarded = lambda g, node, xp=raw: whole.guarded(g, in_full(node), xp)
         own.add = lambda g, node, into: whole.add(g, in_full(node), into)  # type: ignore[misc]

@@ -57,15 +57,23 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
     def _level(self, outer: Mode | None) -> Mode:
         """Return a new level inside another one."""
         around = outer or _USUAL
+        level = around.level if self._domain is False else self._domain
+        state, beneath = around, around.beneath
+        if level is not around.level:
+            state = around.of(0 if level is None else level.level)
+            beneath = state.beneath
+            if level is not None and level.level > (state.level.level if state.level else 0):
+                state, beneath = _USUAL, around  # what is entered around is of what is below
         return Mode(
             around.recording if self._recording is None else self._recording,
             around.hooks if self._hooks else None,
             outer,
-            self._kept or around.kept,
-            self._tape or around.tape,
+            self._kept or state.kept,
+            self._tape or state.tape,
             self._inside or around.inside,
             self,
-            around.level if self._domain is False else self._domain,
+            level,
+            beneath,
         )
 
     def __exit__(self, *error: Any) -> None:

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from agnograd._graph.nodes import OP
+
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._graph.calls import Call
@@ -44,12 +46,14 @@ class Mode:
     ``watches`` says whether anyone needs to be notified of nodes at all, ``looks`` whether ops are
     computed by ``compute``, ``attends`` whether either is so. ``inside`` says whether a function
     that is being transformed runs, ``level`` is the domain that stands on others in which it runs,
-    if there is one. ``closing`` is what ends with this object.
+    if there is one, and ``beneath`` is the state in which that was entered: its ``kept`` and
+    ``tape`` are of the nodes of domains below. ``closing`` is what ends with this object.
     """
 
     __slots__ = (
         "__weakref__",
         "attends",
+        "beneath",
         "closing",
         "hooks",
         "inside",
@@ -74,8 +78,10 @@ class Mode:
         inside: bool = False,
         owner: object = None,
         level: Domain | None = None,
+        beneath: Mode | None = None,
     ) -> None:
         self.level = level
+        self.beneath = beneath
         self.recording = recording
         self.outer = outer
         self.kept = kept
@@ -92,7 +98,17 @@ class Mode:
         packs = hooks is not None and hooks.has("save_value")
         self.watches = packs or self.tape is not None
         self.looks = self.observers is not None or self.kept is not None
+        if self.beneath is not None:
+            self.watches |= self.beneath.watches
+            self.looks |= self.beneath.looks
         self.attends = self.watches or self.looks
+
+    def of(self, level: int) -> Mode:
+        """Return the state whose ``kept`` and ``tape`` are of the nodes of a level."""
+        mode = self
+        while mode.beneath is not None and mode.level is not None and level < mode.level.level:
+            mode = mode.beneath
+        return mode
 
     def compute(
         self,
@@ -117,8 +133,9 @@ class Mode:
             op, out = backend.observed(self.observers.forward, *call)
         else:
             op, out = self.observers.forward(op, kernel, arguments, inputs, parameters)
-        if self.kept is not None and self.recording:
-            nodes = self.kept(*nodes)
+        kept = self.kept if self.beneath is None else self.of(op.domain.level).kept
+        if kept is not None and self.recording:
+            nodes = kept(*nodes)
         return op, out, nodes
 
     def recorded(self, node: Node, out: Any, *call: Any) -> Any:
@@ -126,7 +143,8 @@ class Mode:
 
         ``call``, for ops of op sets, is the op, its raw inputs, and its options by name.
         """
-        known = node if self.tape is None else self.tape(node, out, *call)
+        tape = self.tape if self.beneath is None else self.of(node[OP].domain.level).tape
+        known = node if tape is None else tape(node, out, *call)
         if known is not node:
             return node if known is None else known
         if self.hooks is not None and self.hooks.has("save_value"):

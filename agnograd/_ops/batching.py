@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence, Set
 from inspect import BoundArguments
 from itertools import takewhile
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -21,6 +21,22 @@ from agnograd.errors import BatchingError
 # What computes an op: from the namespace, the number of members, the names of the inputs that are
 # mapped, and the payloads, bound to the op's parameters.
 BatchingRule = Callable[[Any, int, Set[str], BoundArguments], Any]
+
+
+# How an op is computed for many members: by its rule, by its program on the members, or by a loop
+# over them; one without array inputs is the same for all.
+Batching = Literal["rule", "program", "loop", "none"]
+
+
+def batching(op: Op) -> Batching:
+    """Return how an op is computed for many members at once."""
+    if not op.arrays:
+        return "none"
+    if op.composed:
+        return "program"
+    if batching_rule(op) is not None:
+        return "rule"
+    return "loop" if op.forward is None else "program"
 
 
 def batching_rule(op: Op) -> BatchingRule | None:
@@ -59,7 +75,7 @@ def _aligned(op: Op, of_matrices: bool) -> BatchingRule:
         arrays = {name: given[name] for name in op.arrays if _is_array(given.get(name))}
         ranks = [len(each.shape) - (name in mapped) for name, each in arrays.items()]
         if of_matrices and min(ranks) < 2:  # the members would stand for rows
-            raise ValueError(f"{op.name} takes matrices, or stacks of them, not arrays of one axis")
+            raise ValueError(f"{op.name} takes matrices, or stacks of them, of two axes or more")
         rank = max(ranks)
         for name in arrays.keys() & mapped:
             given[name] = with_rank(xp, arrays[name], rank)
@@ -93,8 +109,8 @@ def in_one_row(xp: Any, payload: Any) -> Any:
 def in_stacks(xp: Any, mapped: Set[str], cores: Sequence[int], **payloads: Any) -> list[Any]:
     """Return payloads whose members are stacks of one rank: they broadcast against each other.
 
-    ``cores`` says of each how many of its last axes do not belong to the stack. What is the same
-    for all members gets a first axis of length 1.
+    ``cores`` says of each how many axes it has behind those of its stack. What is the same for all
+    members gets a first axis of length 1.
     """
     found = [
         payload if name in mapped else xp.expand_dims(payload, axis=0)
@@ -117,12 +133,14 @@ def _along_axes(op: Op) -> BatchingRule:
     function, axis_name = attrgetter(op.name), "axes" if "axes" in op.parameters else "axis"
     first = op.arrays[0]
     default = op.signature.parameters[axis_name].default
+    # A number may be reduced along its first axis, though it has none.
+    of_numbers = (None, 0, -1) if "keepdims" in op.parameters else (None,)
 
     def compute(xp: Any, size: int, mapped: Set[str], bound: BoundArguments) -> Any:
         given = bound.arguments
         payload = given[first]
         axis = given.get(axis_name, default)
-        if axis is None and len(payload.shape) == 1:  # a member is one number
+        if len(payload.shape) == 1 and axis in of_numbers:  # a member is one number
             given[first] = xp.expand_dims(payload, axis=1)
             given[axis_name] = (1,)
             return xp.reshape(function(xp)(*bound.args, **bound.kwargs), payload.shape)
@@ -133,7 +151,17 @@ def _along_axes(op: Op) -> BatchingRule:
 
 
 def behind(axis: Any, rank: int) -> Any:
-    """Return an axis of members of this rank, several, or None for all, as one of the payload."""
+    """Return an axis of members of this rank, several, or None for all, as one of the payload.
+
+    Examples
+    --------
+    >>> behind(-1, rank=2)
+    2
+    >>> behind((0, -1), rank=3)
+    (1, 3)
+    >>> behind(None, rank=2)
+    (1, 2)
+    """
     if axis is None:
         return tuple(range(1, rank + 1))
     if isinstance(axis, tuple | list):

@@ -9,6 +9,7 @@ from agnograd._plugins.entry_points import OPS, load_every, origin, warn
 from agnograd._util.signatures import NO_OPS
 
 if TYPE_CHECKING:
+    from agnograd._ops.batching import Batching
     from agnograd._ops.op import Op, Status
     from agnograd._ops.op_set import OpSet
 
@@ -100,6 +101,7 @@ class OpInfo(NamedTuple):
     name: str
     chapter: str
     status: Status
+    batch: Batching
     distribution: str
 
 
@@ -111,7 +113,9 @@ def ops() -> dict[str, OpInfo]:
     dict
         For each op, by name, a named tuple: its ``name``, such as ``linalg.det``; its ``chapter``
         of the standard, or its op set; its ``status``, which is "rule", "no gradient" (it has none
-        by nature) or "missing"; and the ``distribution`` and version that registered it.
+        by nature) or "missing"; how ``vmap`` computes it (``batch``): by a "rule", as a "program"
+        of other ops, or by a "loop" over members, and "none" if it takes no arrays; and the
+        ``distribution`` and version that registered it.
 
     Examples
     --------
@@ -119,7 +123,9 @@ def ops() -> dict[str, OpInfo]:
     >>> ag.ops()["linalg.det"].status
     'rule'
     """
+    from agnograd._ops.batching import batching  # of which a program needs nothing before
+
     return {
-        name: OpInfo(name, op.chapter, op.status, source)
+        name: OpInfo(name, op.chapter, op.status, batching(op), source)
         for name, (op, source) in sorted(registered().items())
     }

@@ -89,10 +89,19 @@ def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 class _Forgetting(Recorder):
-    """Frees what a node has just saved; nobody else needs to be notified."""
+    """Frees what a node has just saved; nobody else needs to be notified.
 
-    def __call__(self, node: Node, out: Any, *call: Any) -> None:
+    What a level records below stays: there the function is not run again.
+    """
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+
+    def __call__(self, node: Node, out: Any, *call: Any) -> Node | None:
+        if node[OP].domain.level < self.level:
+            return node
         forget(node)
+        return None
 
 
 def _same(uses: list[tuple[Any, Any]], others: list[tuple[Any, Any]]) -> bool:
@@ -138,8 +147,10 @@ class Checkpoint(Prepared):
             # Views become plain Variables: what they show is an argument, their base is not.
             return [each._domain.Variable._make(each._raw, each._node) for each in inputs]
 
+        mode = current_mode()
+        level = 0 if mode is None or mode.level is None else mode.level.level
         try:
-            with entered(recording=True, tape=_Forgetting()):
+            with entered(recording=True, tape=_Forgetting(level)):
                 return self(plain())
         except FreedGraphError:
             with entered(recording=True):

@@ -145,8 +145,9 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         call, out = state.observers.forward(call, compute, (), tuple(inputs), options)
     outputs = out if isinstance(out, tuple | list) else (out,)
     _check_outputs(outputs, name, there)
-    if state is not None and state.kept is not None:
-        edges = state.kept(*edges)
+    dropping = None if state is None else state.of(domain.level).kept
+    if dropping is not None:
+        edges = dropping(*edges)
     if not any(edges) or not (state is None or state.recording):
         return there.wrap(out)
     kept = () if knows else attributes_since(held, function, inputs)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from math import prod
 from time import perf_counter
 from typing import Any, Literal
 
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
+from agnograd._graph.calls import Call
+from agnograd._graph.nodes import FIRST, OP, edges_of
+from agnograd._graph.paths import reachable
 from agnograd._hooks.entering import is_inside
 from agnograd._ops.rule_helpers import known_size
 from agnograd._transforms.moving import asarray
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
-from agnograd._util.checks import argnums_in, callable_in
+from agnograd._util.checks import argnums_in, callable_in, positive_in
+from agnograd._util.deferred import later
 from agnograd._util.trees import unflatten
 from agnograd.errors import ArgumentError, NoGradientError
 
@@ -26,10 +32,18 @@ Way = Generator[list[Any], None, list[list[Any]]]
 # so many times as many. The other one is chosen only if it costs so many times less.
 _MANY, _CLEAR, _CHEAPER = 128, 8, 1.25
 _UNITS = 2**18  # elements of unit vectors that are made at once
+_TOGETHER = 2**18  # elements of an array of all passes that are computed at once
+_FEW = 16  # passes that take less time than to make the first level
 _clock = perf_counter
 
 
-def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Function:
+def jacobian(
+    f: Function,
+    argnums: ArgNums = 0,
+    mode: Direction = "auto",
+    *,
+    chunk_size: int | None = None,
+) -> Function:
     """Return a function that computes the Jacobian of ``f``.
 
     Parameters
@@ -46,6 +60,9 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
         if that takes at least 1.25 times less in all. The results of both differ by rounding, and
         "forward" needs more memory: name a direction if that matters. Nothing is measured on lazy
         or traced arrays, or inside a function that is itself being transformed.
+    chunk_size : int, optional
+        How many of these passes, or tangents, are computed at once, by ``vmap``. By default it is
+        so many that no array on the way has more than 2**18 elements; on lazy arrays it is 1.
 
     Returns
     -------
@@ -64,16 +81,21 @@ def jacobian(f: Function, argnums: ArgNums = 0, mode: Direction = "auto") -> Fun
     UnsupportedArrayError
         If the size of a result is unknown before the library computes it.
     ArgumentError
-        If ``f`` is not a function, or ``mode`` is not one of the three.
+        If ``f`` is not a function, ``mode`` is not one of the three, or ``chunk_size`` is not a
+        positive integer.
     """
     callable_in("ag.jacobian", f, "ag.jacobian(f)(x)")
     positions = argnums_in("ag.jacobian", argnums)
     if not isinstance(mode, str) or mode not in ("auto", "forward", "reverse"):
         raise ArgumentError(f"mode is {mode!r}; it must be 'auto', 'forward' or 'reverse'")
-    return blocks(f, positions, mode, measures=mode == "auto")
+    if chunk_size is not None:
+        positive_in("ag.jacobian: chunk_size", chunk_size)
+    return blocks(f, positions, mode, mode == "auto", chunk_size)
 
 
-def blocks(f: Function, positions: ArgNums, mode: Direction, measures: bool) -> Function:
+def blocks(
+    f: Function, positions: ArgNums, mode: Direction, measures: bool, chunk: int | None = None
+) -> Function:
     """Return a function that computes all derivatives of results for arguments: see ``jacobian``.
 
     ``measures`` says whether the direction may depend on what passes cost.
@@ -85,17 +107,18 @@ def blocks(f: Function, positions: ArgNums, mode: Direction, measures: bool) -> 
         outputs, tree = outputs_of(trace.result, "ag.jacobian")
         if any(_is_complex(output) for output in outputs):
             raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
-        rows = [trace.arranged(row) for row in _rows(trace, outputs, mode, measures)]
+        rows = [trace.arranged(row) for row in _rows(trace, outputs, mode, measures, chunk)]
         return unflatten(tree, [row[0] if isinstance(positions, int) else row for row in rows])
 
     return jacobian_of
 
 
 def _rows(
-    trace: Trace, outputs: list[Variable], mode: Direction, measures: bool
+    trace: Trace, outputs: list[Variable], mode: Direction, measures: bool, chunk: int | None
 ) -> list[list[Any]]:
     """Return, for each output, its derivative for each input."""
-    forward, reverse = _by_pushes(trace, outputs), _by_pulls(trace, outputs)
+    chunk = _together(trace, outputs) if chunk is None else chunk
+    forward, reverse = _by_pushes(trace, outputs, chunk), _by_pulls(trace, outputs, chunk)
     if mode != "auto":
         return _finished(forward if mode == "forward" else reverse)
     pushes = sum(_size(x) * len(_directions(x)) for x in trace.inputs)
@@ -103,25 +126,42 @@ def _rows(
     (few, way), (many, other) = (pulls, reverse), (pushes, forward)
     if pushes < pulls:
         (few, way), (many, other) = (many, other), (few, way)
-    measures = measures and few >= _MANY and many <= _CLEAR * few and not is_inside()
+    measures = measures and few >= max(_MANY, 4 * chunk) and not is_inside()
+    measures = measures and many <= _CLEAR * few
     if measures and all(map(_is_known, (*trace.inputs, *outputs))):
         next(way)
         next(other)
         # Of two passes, since rules may be compiled at the first one.
-        cost = few * min(_seconds(way), _seconds(way))
-        if _CHEAPER * many * _seconds(other) < cost:
+        cost = few * min(_seconds(way, chunk), _seconds(way, chunk))
+        if _CHEAPER * many * _seconds(other, chunk) < cost:
             way, other = other, way
         other.close()  # it holds what it recorded
     return _finished(way)
 
 
-def _seconds(way: Way) -> float:
-    """Return how long the next pass takes."""
+def _together(trace: Trace, outputs: list[Variable]) -> int:
+    """Return how many passes, or pushes, are computed at once."""
+    if any(x._domain.backend.capabilities.lazy for x in (*trace.inputs, *outputs)):
+        return 1
+    largest = max((_size(x) for x in (*trace.inputs, *outputs)), default=1)
+    for node in reachable([output._node for output in outputs], trace.start):
+        if isinstance(node[OP], Call):
+            sources, edges = node[OP].plan.sources, edges_of(node)
+            for source, value in zip(sources, node[FIRST:], strict=False):
+                # An array that is not tracked is the same for all passes.
+                if source == "out" or (isinstance(source, int) and edges[source] is not None):
+                    largest = max(largest, prod(getattr(value, "shape", ())))
+    chunk = max(1, _TOGETHER // max(largest, 1))
+    return chunk if sum(map(_size, outputs)) > _FEW < sum(map(_size, trace.inputs)) else 1
+
+
+def _seconds(way: Way, chunk: int) -> float:
+    """Return how long the next pass takes, for each of those that are computed at once."""
     start = _clock()
     for found in next(way):
         domain = domain_of(found)
         domain.backend.synchronize(found.data if isinstance(found, Variable) else found)
-    return _clock() - start
+    return (_clock() - start) / chunk
 
 
 def _finished(way: Way) -> list[list[Any]]:
@@ -133,14 +173,15 @@ def _finished(way: Way) -> list[list[Any]]:
             return end.value  # type: ignore[no-any-return]
 
 
-def _by_pulls(trace: Trace, outputs: list[Variable]) -> Way:
+def _by_pulls(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
     """Return the derivatives of each output for each input, by a pass for each element of it."""
     yield []
     rows = []
     for output in outputs:
         parts = []
-        for unit in _units(output):
-            parts.append(trace.pull([output], [unit], retain=True))
+        pull = partial(_pulled, trace, output)
+        for units in _units(output, chunk):
+            parts.append(_at_once(pull, units))
             yield parts[-1]
         columns = [[part[index] for part in parts] for index in range(len(trace.inputs))]
         rows.append(
@@ -149,19 +190,22 @@ def _by_pulls(trace: Trace, outputs: list[Variable]) -> Way:
     return rows
 
 
-def _by_pushes(trace: Trace, outputs: list[Variable]) -> Way:
+def _pulled(trace: Trace, output: Variable, unit: Any) -> list[Any]:
+    return trace.pull([output], [unit], retain=True)
+
+
+def _by_pushes(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
     """Return the derivatives of each output for each input, by a push for each element of that."""
     push = Pushforward(trace, outputs)
     yield []
     rows: list[list[Any]] = [[] for _ in outputs]
     for index, x in enumerate(trace.inputs):
-        before, after = [None] * index, [None] * (len(trace.inputs) - index - 1)
         totals: list[Any] = [0] * len(outputs)
         for direction in _directions(x):
+            along = partial(_pushed, push, index, x, direction)
             parts = []
-            for unit in _units(x):
-                along = x._domain.wrap(unit if direction == 1 else direction * unit)
-                parts.append(push([*before, along, *after]))
+            for units in _units(x, chunk):
+                parts.append(_at_once(along, units))
                 yield parts[-1]
             for place, output in enumerate(outputs):
                 block = _block(trace, [part[place] for part in parts], x, -1, output)
@@ -169,6 +213,26 @@ def _by_pushes(trace: Trace, outputs: list[Variable]) -> Way:
         for row, total in zip(rows, totals, strict=True):
             row.append(total)
     return rows
+
+
+def _pushed(push: Pushforward, index: int, x: Variable, direction: complex, unit: Any) -> list[Any]:
+    tangents: list[Any] = [None] * len(push.gradients)
+    along = unit if direction == 1 else direction * unit
+    tangents[index] = along if isinstance(along, Variable) else x._domain.wrap(along)
+    return push(tangents)
+
+
+def _at_once(way: Callable[[Any], list[Any]], units: Any) -> list[Any]:
+    """Return what a pass, or a push, gives for each of some units, these along the first axis."""
+    if units.shape[0] > 1:
+        return later("agnograd._batch.vmap", "at_once")(way, units)  # type: ignore[no-any-return]
+    return [_with_axis(each) for each in way(units[0, ...])]
+
+
+def _with_axis(x: Any) -> Any:
+    domain = domain_of(x)
+    xp = domain.namespace if isinstance(x, Variable) else domain.raw
+    return xp.expand_dims(domain.backend.array(x) if xp is domain.raw else x, axis=0)
 
 
 def _block(trace: Trace, parts: list[Any], x: Variable, axis: int, output: Variable) -> Any:
@@ -179,7 +243,8 @@ def _block(trace: Trace, parts: list[Any], x: Variable, axis: int, output: Varia
     shape = (*output.shape, *x.shape)
     if not parts:
         return xp.zeros(shape, dtype=x.dtype, device=x.device)
-    block = xp.reshape(xp.stack(parts, axis=axis), shape)
+    block = parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+    block = xp.reshape(block if axis == 0 else xp.moveaxis(block, 0, -1), shape)
     if home is x._domain:
         return block if block.dtype == x.dtype else xp.astype(block, x.dtype)
     moved = asarray(block, backend=x, dtype=x.dtype, device=x.device)
@@ -212,13 +277,14 @@ def _size(variable: Variable) -> int:
     return known_size(variable.shape)
 
 
-def _units(variable: Variable) -> Iterator[Any]:
-    """Yield the raw arrays of a shape that are one at one element and zero at all others."""
+def _units(variable: Variable, chunk: int) -> Iterator[Any]:
+    """Yield raw arrays along whose first axis lie those that are one at one element, else zero."""
     size, raw = _size(variable), variable._domain.raw
     rows = max(1, _UNITS // max(size, 1))
+    rows = max(rows // chunk, 1) * chunk
     for first in range(0, size, rows):
         count = min(rows, size - first)
         eye = raw.eye(count, size, k=first, dtype=variable.dtype, device=variable.device)
         units = raw.reshape(eye, (count, *variable.shape))
-        for index in range(count):
-            yield units[index, ...]
+        for start in range(0, count, chunk):
+            yield units[start : start + chunk, ...]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from agnograd._arrays.domain import Domain
@@ -29,6 +30,7 @@ ArgNums = int | Sequence[int]
 
 
 _SAME = nullcontext()
+_NODE = attrgetter("_node")
 
 
 class Trace:
@@ -49,17 +51,20 @@ class Trace:
         tangents: Any = (),
     ) -> None:
         self._asked: list[int] = []
+        count = len(args)
         for each in (argnums,) if isinstance(argnums, int) else argnums:
-            if not -len(args) <= each < len(args):
+            if not -count <= each < count:
                 raise ArgumentIndexError(
-                    f"argnums names argument {each}, but {len(args)} positional ones were given; "
-                    "pass what is differentiated by position"
+                    f"argnums names argument {each}, but {count} positional ones were given; pass "
+                    "what is differentiated by position"
                 )
-            self._asked.append(each % len(args))
+            self._asked.append(each % count)
         # Whether results are Variables. Under no_grad they are connected to nothing.
         self.as_variables = is_inside() or any(map(_has_variables, tangents))
         self.start = next_rank()
         self.inputs: list[Variable] = []
+        # The positions of arguments to differentiate by, and the structures of those that have one.
+        self._places: list[int] = []
         self._trees: dict[int, Any] = {}
         lifted: list[Any] = []
         for position, arg in enumerate(args):
@@ -67,17 +72,14 @@ class Trace:
                 lifted.append(self._lifted(arg))
             elif type(arg) in owners:  # most often: an array
                 variable = _differentiated(arg, position)
-                self._trees[position] = ONE
+                self._places.append(position)
                 self.inputs.append(variable)
                 lifted.append(variable)
             else:
                 lifted.append(self._inputs(arg, position))
         options = kwargs and {name: self._lifted(value) for name, value in kwargs.items()}
         # As they are before the function runs, which may write to the inputs.
-        self.nodes: list[Edge] = []
-        for variable in self.inputs:  # for which a comprehension would be a call
-            if variable._node is not None:
-                self.nodes.append(variable._node)
+        self.nodes: list[Edge] = list(map(_NODE, self.inputs))
         tape = forward(self) if callable(forward) else Recorder() if forward else None
         self.result = self._run(f, lifted, options, tape)
 
@@ -89,6 +91,7 @@ class Trace:
                 "other arguments by argnums"
             )
         found, tree = flatten(arg)
+        self._places.append(position)
         self._trees[position] = tree
         self.as_variables = self.as_variables or any(isinstance(x, Variable) for x in found)
         inputs = [_differentiated(leaf, position) for leaf in found]
@@ -159,7 +162,11 @@ class Trace:
             set_mode(mode)  # an interrupt may have kept the block from restoring it
         given_out, gradients = given_by(seeds), []
         for x, node in zip(self.inputs, self.nodes, strict=True):
-            gradient = result_of(found.get(node[RANK], (node, None))[1], x, given_out, x._raw)
+            end, domain = found.get(node[RANK]), x._domain
+            if end is None:
+                gradient = result_of(None, x, given_out, x._raw)
+            else:  # as it does, without a call
+                gradient = owned(end[1], domain, given_out, x._raw if domain.lays_out else None)
             gradients.append(gradient if as_variables else gradient._raw)
         return gradients
 
@@ -178,10 +185,12 @@ class Trace:
 
     def arranged(self, values: Iterable[Any]) -> tuple[Any, ...]:
         """Return values of all inputs in the structure of each argument that is asked for."""
+        if not self._trees and self._places == self._asked:  # most often
+            return tuple(values)
         left, found = iter(values), {}
-        for position, tree in self._trees.items():
-            one = tree is ONE
-            found[position] = next(left) if one else unflatten(tree, islice(left, tree.num_leaves))
+        for position in self._places:
+            tree = self._trees.get(position, ONE)
+            found[position] = unflatten(tree, islice(left, tree.num_leaves))
         return tuple(map(found.__getitem__, self._asked))
 
     def out(self, value: Any) -> Any:
@@ -265,17 +274,15 @@ def _differentiated(leaf: Any, position: int) -> Variable:
     domain = owners.get(kind) or domain_of(leaf)
     if mode is not None and mode.level is not None and domain.level < mode.level.level:
         domain, leaf = mode.level, mode.level.Variable._make(mode.level.backend.lift(leaf), None)
-    if kind in domain.ready_types:  # most often
-        data = leaf
-    else:
-        data = leaf._raw if isinstance(leaf, Variable) else domain.to_raw(leaf)
+    ready = kind in domain.ready_types  # most often: no Variable
+    data = leaf if ready else leaf._raw if isinstance(leaf, Variable) else domain.to_raw(leaf)
     if data.dtype not in domain.inexact_dtypes:
         raise UnsupportedArrayError(
             f"argument {position} has dtype {data.dtype}, and no gradient: differentiate with "
             "respect to floating-point or complex arrays in native byte order (see argnums), or "
             "convert it first"
         )
-    if isinstance(leaf, Variable) and leaf._node is not None and is_grad_enabled():
+    if not ready and isinstance(leaf, Variable) and leaf._node is not None and is_grad_enabled():
         mode = current_mode()
         forward = mode is not None and mode.tape is not None
         with entered(tape=Recorder()) if forward else _SAME:  # passes end at this node

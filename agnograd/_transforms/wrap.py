@@ -9,9 +9,11 @@ from reprlib import repr as shown
 from typing import Any, Literal, overload
 
 from agnograd._arrays.domains import domain_of
+from agnograd._arrays.levels import derived
 from agnograd._arrays.variable import Variable
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.function import Function
+from agnograd._transforms.members import is_above, member_by_member
 from agnograd._transforms.moving import asarray
 from agnograd._transforms.wrapped import Wrapped, WrappedCall, raw
 from agnograd._util.checks import flag_in
@@ -115,6 +117,8 @@ def wrap(
 
     @functools.wraps(f, updated=())
     def function(*args: Any, **kwargs: Any) -> Any:
+        if derived and is_above(args):
+            return member_by_member(function, args, kwargs)
         call = WrappedCall(wrapped, args)
         return call.result(op(call)(*call.take(), **kwargs))
 

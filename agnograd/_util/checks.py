@@ -74,6 +74,12 @@ def number_in(what: str, value: Any) -> None:
     raise ArgumentError(f"{what} is {_named(value)}; it must be a number")
 
 
+def positive_in(what: str, value: Any) -> None:
+    """Check that something is a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ArgumentError(f"{what} is {_named(value)}; it must be a positive integer")
+
+
 def tuple_in(what: str, args: Any, values: Any, name: str) -> tuple[tuple[Any, ...], Any]:
     """Return arguments as a tuple, and a tuple of what belongs to each of them."""
     if not isinstance(args, tuple):

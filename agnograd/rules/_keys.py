@@ -18,6 +18,7 @@ Shape = tuple[int, ...]
 
 def read(xp: Any, size: int, mapped: Set[str], x: Any, key: Any) -> Any:
     """Return ``x[key]`` of each member."""
+    key = _of_arrays(xp, mapped, key)
     shape = x.shape[1:] if "x" in mapped else x.shape
     if (mask := _mask(xp, key)) is not None:
         _refuse_mapped(mapped)
@@ -30,6 +31,7 @@ def read(xp: Any, size: int, mapped: Set[str], x: Any, key: Any) -> Any:
 
 def write(xp: Any, size: int, mapped: Set[str], x: Any, key: Any, value: Any) -> Any:
     """Return each member of ``x`` with ``value`` at ``key``."""
+    key = _of_arrays(xp, mapped, key)
     if "x" not in mapped:
         x = xp.broadcast_to(xp.expand_dims(x, axis=0), (size, *x.shape))
     if (mask := _mask(xp, key)) is not None:
@@ -41,6 +43,7 @@ def write(xp: Any, size: int, mapped: Set[str], x: Any, key: Any, value: Any) ->
 
 def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shape) -> Any:
     """Return zeros of ``shape`` for each member with ``values`` added at ``key``."""
+    key = _of_arrays(xp, mapped, key)
     if "values" not in mapped:
         values = xp.broadcast_to(xp.expand_dims(values, axis=0), (size, *values.shape))
     if (mask := _mask(xp, key)) is not None:
@@ -61,13 +64,32 @@ def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shap
 def _mask(xp: Any, key: Any) -> Any:
     """Return the mask that a key is, or None."""
     only = key[0] if isinstance(key, tuple) and len(key) == 1 else key
-    if isinstance(key, tuple) and len(key) != 1:
-        if any(hasattr(part, "dtype") and is_mask(part, xp) for part in key):
-            raise BatchingError(
-                "in vmap a mask has to be the whole key: use xp.where, or integer indices"
-            )
-        return None
-    return only if hasattr(only, "dtype") and is_mask(only, xp) else None
+    return only if _is_mask(xp, only) else None
+
+
+def _is_mask(xp: Any, part: Any) -> bool:
+    return hasattr(part, "dtype") and is_mask(part, xp)
+
+
+def _of_arrays(xp: Any, mapped: Set[str], key: Any) -> Any:
+    """Return a key with arrays in place of sequences; masks are the whole key, or indices."""
+    if isinstance(key, list):
+        return _as_array(xp, key)
+    if not isinstance(key, tuple):
+        return key
+    parts: list[Any] = []
+    for part in key:
+        each = _as_array(xp, part) if isinstance(part, list | tuple) else part
+        if len(key) > 1 and _is_mask(xp, each):
+            _refuse_mapped(mapped)
+            parts += xp.nonzero(each)
+        else:
+            parts.append(each)
+    return tuple(parts)
+
+
+def _as_array(xp: Any, part: Any) -> Any:
+    return xp.asarray(part, dtype=None if part else xp.int64)
 
 
 def _refuse_mapped(mapped: Set[str]) -> None:
@@ -89,13 +111,12 @@ def _rows_first(xp: Any, out: Any, axis: int) -> Any:
 def _write_mask(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: Any) -> Any:
     """Write at a mask: one that differs between members takes one value for all places."""
     if "key" not in mapped:
-        values = value
-        if "value" in mapped and value.ndim > 1:  # the selected elements are the first axis
-            selected = x.ndim - mask.ndim
+        values, selected = value, x.ndim - mask.ndim  # as many axes as what the mask selects has
+        if "value" in mapped:
             ones = (1,) * max(selected - (value.ndim - 1), 0)
             values = xp.moveaxis(xp.reshape(value, (size, *ones, *value.shape[1:])), 0, 1)
-        elif "value" not in mapped and getattr(value, "ndim", 0) > 1:
-            values = xp.expand_dims(value, axis=-value.ndim)
+        elif getattr(value, "ndim", 0) == selected:
+            values = xp.expand_dims(value, axis=1)  # behind the selected elements
         written = xp.__setitem__(_masked_first(xp, x, mask), mask, values)
         return _rows_first(xp, written, mask.ndim)
     rest = x.ndim - mask.ndim

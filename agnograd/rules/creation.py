@@ -124,9 +124,9 @@ def _linspace_batch(
         ends.append(value if is_python_scalar(bound) else xp.full((), value, dtype=bound.dtype))
     weight = xp.linspace(*ends, num, device=device, endpoint=endpoint)
     found = bounds[0] * (1 - weight) + bounds[1] * weight
-    if dtype is None or dtype == found.dtype:
-        return found
-    return xp.astype(xp.floor(found) if xp.isdtype(dtype, "integral") else found, dtype)
+    dtype = weight.dtype if dtype is None else dtype
+    found = xp.floor(found) if xp.isdtype(dtype, "integral") else found
+    return found if found.dtype == dtype else xp.astype(found, dtype)
 
 
 def _meshgrid_batch(xp: Any, size: int, *arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:

@@ -250,13 +250,13 @@ def _take_batch(
 ) -> Any:
     rank = len(x.shape) - ("x" in mapped)
     if axis is None or not rank:
-        x = in_one_row(xp, x) if "x" in mapped else xp.reshape(x, (-1,))
+        x = in_one_row(xp, x) if "x" in mapped else xp.reshape(x, (math.prod(x.shape),))
         rank, axis = 1, 0
     if "indices" not in mapped:
         return xp.take(x, indices, axis=behind(axis, rank))
     axis = behind(axis, rank) - 1
     if "x" not in mapped:  # libraries take one axis of indices
-        out = xp.take(x, xp.reshape(indices, (-1,)), axis=axis)
+        out = xp.take(x, xp.reshape(indices, (math.prod(indices.shape),)), axis=axis)
         out = xp.reshape(out, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
         return xp.moveaxis(out, axis, 0)
     shape = x.shape[1:]

@@ -236,7 +236,7 @@ def _with_rtol(xp: Any, size: int, mapped: Set[str], x: Any, rtol: Any) -> tuple
     """Return matrices of all members, and a tolerance for each matrix, if any is given."""
     x = x if "x" in mapped else in_full(xp, size, x)
     if len(x.shape) < 3:
-        raise ValueError("a member must be a matrix, or a stack of them, not an array of one axis")
+        raise ValueError("pinv and matrix_rank take matrices, or stacks of them")
     if "rtol" in mapped:
         rtol = with_rank(xp, rtol, len(x.shape) - 3)
     return x, rtol

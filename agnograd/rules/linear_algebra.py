@@ -81,8 +81,10 @@ def _matmul_batch(xp: Any, mapped: Set[str], x1: Any, x2: Any) -> Any:
     if "x2" not in mapped and rank2 <= 2:  # one matrix for all: one product with all rows
         rows = x1 if rank1 == 1 else xp.reshape(x1, (math.prod(x1.shape[:-1]), x1.shape[-1]))
         return xp.reshape(xp.matmul(rows, x2), (*x1.shape[:-1], *x2.shape[1:]))
-    if "x1" not in mapped and rank1 <= 2 and rank2 == 1:
-        return xp.matmul(x2, xp.matrix_transpose(x1) if rank1 == 2 else x1)
+    if "x1" not in mapped and rank1 <= 2 and x2.shape[2:] in ((), (1,)):  # a column each
+        columns = xp.reshape(x2, x2.shape[:2])
+        out = xp.matmul(columns, xp.matrix_transpose(x1) if rank1 == 2 else x1)
+        return xp.reshape(out, (*out.shape, *x2.shape[2:]))
     x1 = x1[..., None, :] if rank1 == 1 else x1
     x2 = x2[..., None] if rank2 == 1 else x2
     out = xp.matmul(*in_stacks(xp, mapped, (2, 2), x1=x1, x2=x2))

@@ -5,6 +5,7 @@ permutation, which the gradient undoes, and each unique value shares its gradien
 elements equal to it.
 """
 
+import math
 from collections.abc import Callable, Set
 from typing import Any, NoReturn
 
@@ -56,8 +57,8 @@ def _searchsorted_batch(
 ) -> Any:
     """Bisect the sorted rows of all members at once."""
     if mapped == {"x2"}:
-        found = xp.searchsorted(x1, xp.reshape(x2, (-1,)), side=side, sorter=sorter)
-        return xp.reshape(found, x2.shape)
+        row = xp.reshape(x2, (math.prod(x2.shape),))  # which all libraries take
+        return xp.reshape(xp.searchsorted(x1, row, side=side, sorter=sorter), x2.shape)
     x1 = x1 if "x1" in mapped else in_full(xp, size, x1)
     if sorter is not None:
         sorter = sorter if "sorter" in mapped else in_full(xp, size, sorter)

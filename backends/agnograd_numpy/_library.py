@@ -52,3 +52,9 @@ def _compat(name: str) -> Any:
     import array_api_compat.numpy as xp
 
     return getattr(xp, name)
+
+
+# glibc gives memory at the end of its heap back to the system, until a large array was freed: then
+# it keeps up to twice as much for arrays to come. A pass frees all that it made, and without this
+# the next one waits for each page to be cleared. Nobody writes to the array, so it takes no memory.
+np.empty(2**24, np.uint8)

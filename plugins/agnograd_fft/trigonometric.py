@@ -188,7 +188,7 @@ def _register(kind: str) -> None:
 
     forward.__doc__ = f"Compute ``scipy.fft.{kind}``, recorded for differentiation."
     options = "type=2, n=None, axis=-1, norm=None, orthogonalize=None"
-    ops.linear(f"fft.{kind}(x, /, *, {options})", x=vjp, forward=forward)
+    ops.linear(f"fft.{kind}(x, /, *, {options})", x=vjp, forward=forward, batch="axis")
 
 
 for _kind in ("dct", "dst"):

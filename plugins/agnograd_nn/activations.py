@@ -150,6 +150,7 @@ ops.vjp(
     "nn.relu(x, /)",
     x=lambda g, out, xp: xp.where(out <= 0, 0.0, g),
     forward=relu,
+    batch="elementwise",
 )
 ops.elementwise("nn.sigmoid(x, /)", x=_sigmoid_slope, forward=sigmoid)
 ops.elementwise("nn.silu(x, /)", x=_silu_slope, forward=silu)
@@ -158,9 +159,11 @@ ops.vjp(
     "nn.softmax(x, /, *, axis=-1)",
     x=_softmax_x,
     forward=softmax,
+    batch="axis",
 )
 ops.vjp(
     "nn.log_softmax(x, /, *, axis=-1)",
     x=_log_softmax_x,
     forward=log_softmax,
+    batch="axis",
 )

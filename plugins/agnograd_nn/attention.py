@@ -7,9 +7,10 @@ computes it again.
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 from typing import Any
 
-from agnograd.extend import device_of
+from agnograd.extend import device_of, in_full, in_stacks, with_rank
 from agnograd_nn import ops
 
 __all__ = ["scaled_dot_product_attention"]
@@ -117,6 +118,29 @@ def _v(
     return xp.matmul(xp.matrix_transpose(weights), g)
 
 
+def _batch(
+    xp: Any,
+    size: int,
+    mapped: Set[str],
+    q: Any,
+    k: Any,
+    v: Any,
+    attn_mask: Any = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Any:
+    """Attend in all members at once; libraries' kernels want as many matrices of each array."""
+    given = {"q": q, "k": k, "v": v}
+    full = {n: each if n in mapped else in_full(xp, size, each) for n, each in given.items()}
+    if any(len(each.shape) < 3 for each in full.values()):
+        raise ValueError("q, k and v have two axes or more: (..., queries, width) and the like")
+    q, k, v = in_stacks(xp, full.keys(), (2, 2, 2), **full)
+    if "attn_mask" in mapped:
+        attn_mask = with_rank(xp, attn_mask, len(q.shape) - 1)
+    return xp.nn.scaled_dot_product_attention(q, k, v, attn_mask, is_causal=is_causal, scale=scale)
+
+
 ops.vjp(
     "nn.scaled_dot_product_attention(q, k, v, /, attn_mask=None, *, is_causal=False, scale=None)",
     q=_q,
@@ -124,4 +148,5 @@ ops.vjp(
     v=_v,
     attn_mask=_scores_gradient,
     forward=scaled_dot_product_attention,
+    batch=_batch,
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from agnograd.extend import Backend, device_of
 from agnograd_nn import ops
+from agnograd_nn.members import folded, unfolded
 from agnograd_nn.windows import Window, cropped, padded
 
 __all__ = ["sum_pooling", "sum_unpooling"]
@@ -37,13 +38,26 @@ def sum_unpooling(xp: Any, backend: Backend, y: Any, *, shape: Shape, window: Wi
     return cropped(y, window)
 
 
+def _sum_pooling_batch(xp: Any, size: int, x: Any, *, window: Window) -> Any:
+    out = xp.nn.sum_pooling(folded(x, xp), window=window)
+    return unfolded(out, size, x.shape[1], xp)
+
+
+def _sum_unpooling_batch(xp: Any, size: int, y: Any, *, shape: Shape, window: Window) -> Any:
+    whole = (size * shape[0], *shape[1:])
+    out = xp.nn.sum_unpooling(folded(y, xp), shape=whole, window=window)
+    return unfolded(out, size, shape[0], xp)
+
+
 ops.linear(
     "nn.sum_pooling(x, /, *, window)",
     x=lambda g, x_shape, window, xp: xp.nn.sum_unpooling(g, shape=x_shape, window=window),
     forward=sum_pooling,
+    batch=_sum_pooling_batch,
 )
 ops.linear(
     "nn.sum_unpooling(y, /, *, shape, window)",
     y=lambda g, window, xp: xp.nn.sum_pooling(g, window=window),
     forward=sum_unpooling,
+    batch=_sum_unpooling_batch,
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
-from agnograd.extend import device_of
+from agnograd.extend import device_of, in_full
 from agnograd_nn import ops
+from agnograd_nn.members import merged, parted
 from agnograd_nn.normalisation import narrowed, single, standardised, through_standardised
 
 __all__ = ["batch_norm"]
@@ -89,6 +90,34 @@ def batch_norm(
     out = out if weight is None else out * _wide(weight, x.ndim, xp)
     out = out if bias is None else out + _wide(bias, x.ndim, xp)
     return narrowed(out, given, xp), mean, var
+
+
+def _batch_norm_batch(
+    xp: Any,
+    size: int,
+    mapped: Set[str],
+    x: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> tuple[Any, Any, Any]:
+    """Normalise each member by its own statistics: they lie along the axis of channels."""
+    given = {"x": x, "running_mean": running_mean, "running_var": running_var}
+    whole = []
+    for name, each in {**given, "weight": weight, "bias": bias}.items():
+        if each is not None:
+            each = each if name in mapped else in_full(xp, size, each)
+            each = merged(each, 1 if name == "x" else 0, xp)
+        whole.append(each)
+    out, mean, var = xp.nn.batch_norm(*whole, training=training, momentum=momentum, eps=eps)
+    channels = x.shape[1 + ("x" in mapped)]
+    mean, var = (parted(each, 0, size, channels, xp) for each in (mean, var))
+    return parted(out, 1, size, channels, xp), mean, var
 
 
 def _axes(rank: int) -> tuple[int, ...]:
@@ -235,4 +264,5 @@ ops.vjp(
     bias=_bias,
     forward=batch_norm,
     outputs="optional",
+    batch=_batch_norm_batch,
 )

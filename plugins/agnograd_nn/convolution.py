@@ -14,10 +14,12 @@ processing", 2006). ``kernels`` has libraries' own ways.
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 from typing import Any
 
 from agnograd.extend import Backend, conjugate_if_complex, device_of
 from agnograd_nn import ops
+from agnograd_nn.members import folded, merged, parted, unfolded
 from agnograd_nn.windows import Window, cropped, padded
 
 __all__ = ["bias_gradient", "convolution", "convolution_input", "convolution_weight"]
@@ -94,6 +96,112 @@ def bias_gradient(g: Any, xp: Any) -> Any:
     return xp.sum(g, axis=(0, *range(2, g.ndim)))
 
 
+# Of many members at once. Those that share the weights lie along the axis of the batch; others
+# along axes of channels, in groups of their own if both arrays differ.
+
+
+def _nothing(xp: Any, shape: Shape, x1: Any, x2: Any) -> Any:
+    """Return what no members are convolved to: there are no groups without channels."""
+    return xp.zeros((0, *shape), dtype=xp.result_type(x1, x2), device=device_of(x1))
+
+
+def _convolution_batch(
+    xp: Any,
+    size: int,
+    mapped: Set[str],
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    window: Window,
+    groups: int = 1,
+) -> Any:
+    count, _, *lengths = x.shape["x" in mapped :]
+    if not size:
+        outputs = weight.shape["weight" in mapped]
+        return _nothing(xp, (count, outputs, *window.counts(lengths)), x, weight)
+    inside = bias if mapped == {"x"} else None  # what the convolution itself can add
+    if "weight" in mapped:
+        out = _by_own_weights(xp, size, "x" in mapped, x, weight, window, groups)
+    elif "x" in mapped:
+        out = xp.nn.convolution(folded(x, xp), weight, inside, window=window, groups=groups)
+        out = unfolded(out, size, count, xp)
+    else:
+        out = xp.nn.convolution(x, weight, window=window, groups=groups)
+    if bias is None or inside is not None:
+        return out
+    return out + xp.reshape(bias, (*bias.shape[:-1], 1, bias.shape[-1], *(1,) * len(lengths)))
+
+
+def _by_own_weights(
+    xp: Any, size: int, x_mapped: bool, x: Any, weight: Any, window: Window, groups: int
+) -> Any:
+    outputs = weight.shape[1]
+    if not x_mapped:
+        weight = merged(weight, 0, xp, groups)
+        out = xp.nn.convolution(x, weight, window=window, groups=groups)
+        return parted(out, 1, size, outputs, xp, groups)
+    x, weight = merged(x, 1, xp), merged(weight, 0, xp)
+    out = xp.nn.convolution(x, weight, window=window, groups=size * groups)
+    return parted(out, 1, size, outputs, xp)
+
+
+def _convolution_input_batch(
+    xp: Any,
+    size: int,
+    mapped: Set[str],
+    y: Any,
+    weight: Any,
+    *,
+    shape: Shape,
+    window: Window,
+    groups: int = 1,
+) -> Any:
+    count, channels, *lengths = shape
+    if not size:
+        return _nothing(xp, shape, y, weight)
+    if "weight" not in mapped:
+        shape, y = (size * count, channels, *lengths), folded(y, xp)
+        out = xp.nn.convolution_input(y, weight, shape=shape, window=window, groups=groups)
+        return unfolded(out, size, count, xp)
+    shape = (count, size * channels, *lengths)
+    if "y" not in mapped:
+        weight = merged(weight, 1, xp)
+        out = xp.nn.convolution_input(y, weight, shape=shape, window=window, groups=groups)
+        return parted(out, 1, size, channels, xp, groups)
+    y, weight = merged(y, 1, xp), merged(weight, 0, xp)
+    out = xp.nn.convolution_input(y, weight, shape=shape, window=window, groups=size * groups)
+    return parted(out, 1, size, channels, xp)
+
+
+def _convolution_weight_batch(
+    xp: Any,
+    size: int,
+    mapped: Set[str],
+    x: Any,
+    y: Any,
+    *,
+    shape: Shape,
+    window: Window,
+    groups: int = 1,
+) -> Any:
+    outputs, channels, *kernel = shape
+    if not size:
+        return _nothing(xp, shape, x, y)
+    if "y" not in mapped:
+        shape, x = (outputs, size * channels, *kernel), merged(x, 1, xp, groups)
+        out = xp.nn.convolution_weight(x, y, shape=shape, window=window, groups=groups)
+        return parted(out, 1, size, channels, xp)
+    shape = (size * outputs, channels, *kernel)
+    if "x" not in mapped:
+        y = merged(y, 1, xp, groups)
+        out = xp.nn.convolution_weight(x, y, shape=shape, window=window, groups=groups)
+        return parted(out, 0, size, outputs, xp, groups)
+    x, y = merged(x, 1, xp), merged(y, 1, xp)
+    out = xp.nn.convolution_weight(x, y, shape=shape, window=window, groups=size * groups)
+    return parted(out, 0, size, outputs, xp)
+
+
 ops.vjp(
     "nn.convolution(x, weight, /, bias=None, *, window, groups=1)",
     x=lambda g, weight, x_shape, window, groups, xp: xp.nn.convolution_input(
@@ -104,6 +212,7 @@ ops.vjp(
     ),
     bias=bias_gradient,
     forward=convolution,
+    batch=_convolution_batch,
 )
 ops.multilinear(
     "nn.convolution_input(y, weight, /, *, shape, window, groups=1)",
@@ -114,6 +223,7 @@ ops.multilinear(
         g, conjugate_if_complex(y, xp), shape=weight_shape, window=window, groups=groups
     ),
     forward=convolution_input,
+    batch=_convolution_input_batch,
 )
 ops.multilinear(
     "nn.convolution_weight(x, y, /, *, shape, window, groups=1)",
@@ -124,4 +234,5 @@ ops.multilinear(
         conjugate_if_complex(x, xp), g, window=window, groups=groups
     ),
     forward=convolution_weight,
+    batch=_convolution_weight_batch,
 )

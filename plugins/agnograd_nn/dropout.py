@@ -87,7 +87,8 @@ def dropout(xp: Any, x: Any, key: Any, p: float = 0.5, *, training: bool = True)
     """Return x with a share of its elements replaced by 0, and the others divided by the rest.
 
     Srivastava and others, "Dropout: a simple way to prevent neural networks from overfitting",
-    2014. The same key gives the same mask, on every backend.
+    2014. The same key gives the same mask, on every backend, and so in ``vmap`` to all members:
+    map over keys for masks of their own.
 
     Parameters
     ----------

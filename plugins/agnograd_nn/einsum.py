@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import count
 from typing import Any, NamedTuple
 
 from agnograd.errors import PluginError
@@ -99,6 +100,21 @@ def einsum(xp: Any, subscripts: str, *arrays: Any) -> Any:
     return _planned(subscripts, tuple([tuple(x.shape) for x in arrays])).of(arrays, xp)
 
 
+@lru_cache(_KEPT)
+def _with_members(subscripts: str, shapes: tuple[Shape, ...]) -> str:
+    """Return subscripts for arrays of these shapes that have one more axis each, the first one."""
+    names, output, lengths = _parsed(subscripts, shapes)
+    symbols = map(_opt_einsum().get_symbol, count())
+    members = next(symbol for symbol in symbols if symbol not in lengths)
+    return f"{','.join(members + each for each in names)}->{members}{output}"
+
+
+def _batch(xp: Any, subscripts: str, *arrays: Any) -> Any:
+    _checked(subscripts)
+    shapes = tuple([tuple(x.shape[1:]) for x in arrays])
+    return xp.einsum(_with_members(subscripts, shapes), *arrays)
+
+
 class _Gradient(NamedTuple):
     """How the gradient of one array is made of the cotangent and the other arrays.
 
@@ -179,5 +195,6 @@ ops.multilinear(
     "einsum(subscripts, /, *arrays)",
     arrays=_gradients,
     forward=einsum,
+    batch=_batch,
     options=("subscripts",),
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Set
 from typing import Any
 
-from agnograd.extend import Backend, device_of
+from agnograd.extend import Backend, device_of, is_tracked
 from agnograd_nn import ops
 
 __all__ = ["embedding"]
@@ -63,9 +65,35 @@ def _add_into(
     return xp.astype(total, weight_dtype, copy=False)
 
 
+def _batch(
+    xp: Any,
+    size: int,
+    mapped: Set[str],
+    indices: Any,
+    weight: Any,
+    *,
+    padding_idx: int | None = None,
+) -> Any:
+    if "weight" not in mapped:
+        return xp.nn.embedding(indices, weight, padding_idx=padding_idx)
+    _, rows, columns = weight.shape
+    if "indices" not in mapped:  # the tables lie beside each other
+        table = xp.reshape(xp.moveaxis(weight, 0, 1), (rows, size * columns))
+        out = xp.nn.embedding(indices, table, padding_idx=padding_idx)
+        return xp.moveaxis(xp.reshape(out, (*indices.shape, size, columns)), -2, 0)
+    shape = indices.shape[1:]
+    places = xp.reshape(indices, (size, math.prod(shape), 1))
+    wide = xp.broadcast_to(places, (*places.shape[:-1], columns))
+    out = xp.take_along_axis(weight, wide, axis=1)
+    if padding_idx is not None and is_tracked(out):
+        out = xp.where(places == padding_idx % rows, out.detach(), out)
+    return xp.reshape(out, (size, *shape, columns))
+
+
 ops.linear(
     "nn.embedding(indices, weight, /, *, padding_idx=None)",
     weight=_weight,
     accumulate=_add_into,
+    batch=_batch,
     forward=embedding,
 )

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
-from agnograd.extend import Backend, device_of
+from agnograd.extend import Backend, device_of, in_full
 from agnograd_nn import ops
+from agnograd_nn.members import folded, unfolded
 from agnograd_nn.windows import Window, cropped, padded
 
 __all__ = ["max_picking", "max_pooling", "max_unpooling"]
@@ -66,18 +67,49 @@ def max_picking(xp: Any, values: Any, x: Any, top: Any, *, window: Window) -> An
     return out
 
 
+def _max_pooling_batch(xp: Any, size: int, x: Any, *, window: Window) -> Any:
+    out = xp.nn.max_pooling(folded(x, xp), window=window)
+    return unfolded(out, size, x.shape[1], xp)
+
+
+def _folded_in_full(xp: Any, size: int, mapped: Set[str], **arrays: Any) -> list[Any]:
+    return [
+        folded(each if name in mapped else in_full(xp, size, each), xp)
+        for name, each in arrays.items()
+    ]
+
+
+def _max_unpooling_batch(
+    xp: Any, size: int, mapped: Set[str], y: Any, x: Any, top: Any, *, window: Window
+) -> Any:
+    whole = _folded_in_full(xp, size, mapped, y=y, x=x, top=top)
+    out = xp.nn.max_unpooling(*whole, window=window)
+    return unfolded(out, size, x.shape["x" in mapped], xp)
+
+
+def _max_picking_batch(
+    xp: Any, size: int, mapped: Set[str], values: Any, x: Any, top: Any, *, window: Window
+) -> Any:
+    whole = _folded_in_full(xp, size, mapped, values=values, x=x, top=top)
+    out = xp.nn.max_picking(*whole, window=window)
+    return unfolded(out, size, x.shape["x" in mapped], xp)
+
+
 ops.vjp(
     "nn.max_pooling(x, /, *, window)",
     x=lambda g, x, out, window, xp: xp.nn.max_unpooling(g, x, out, window=window),
     forward=max_pooling,
+    batch=_max_pooling_batch,
 )
 ops.linear(
     "nn.max_unpooling(y, x, top, /, *, window)",
     y=lambda g, x, top, window, xp: xp.nn.max_picking(g, x, top, window=window),
     forward=max_unpooling,
+    batch=_max_unpooling_batch,
 )
 ops.linear(
     "nn.max_picking(values, x, top, /, *, window)",
     values=lambda g, x, top, window, xp: xp.nn.max_unpooling(g, x, top, window=window),
     forward=max_picking,
+    batch=_max_picking_batch,
 )

@@ -7,10 +7,10 @@ Of halves everything is computed in single precision: the square of 256 does not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
-from agnograd.extend import itself
+from agnograd.extend import itself, with_rank
 from agnograd_nn import ops
 
 __all__ = ["layer_norm", "narrowed", "single", "standardised", "through_standardised"]
@@ -96,10 +96,34 @@ def _weight(g: Any, x: Any, normalized_shape: Any, eps: float, xp: Any) -> Any:
     return g * standardised(x, _last(normalized_shape, x.shape), eps, xp)[0]
 
 
+def _layer_norm_batch(
+    xp: Any,
+    size: int,
+    mapped: Set[str],
+    x: Any,
+    normalized_shape: Shape,
+    weight: Any = None,
+    bias: Any = None,
+    *,
+    eps: float = 1e-5,
+) -> Any:
+    shape = x.shape["x" in mapped :]
+    _last(normalized_shape, shape)  # an error if the axis of members would be one of them
+    if mapped == {"x"}:
+        return xp.nn.layer_norm(x, normalized_shape, weight, bias, eps=eps)
+    out, rank = xp.nn.layer_norm(single(x, xp), normalized_shape, eps=eps), len(shape)
+    if weight is not None:
+        out = out * (with_rank(xp, weight, rank) if "weight" in mapped else weight)
+    if bias is not None:
+        out = out + (with_rank(xp, bias, rank) if "bias" in mapped else bias)
+    return narrowed(out, (x, weight, bias), xp)
+
+
 ops.vjp(
     "nn.layer_norm(x, /, normalized_shape, weight=None, bias=None, *, eps=1e-5)",
     x=_x,
     weight=_weight,
     bias=itself("g"),
     forward=layer_norm,
+    batch=_layer_norm_batch,
 )

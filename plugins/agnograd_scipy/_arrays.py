@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agnograd.extend import device_of, is_complex, operand
 
-__all__ = ["arrays_in", "filled", "given", "inexact", "padded", "real_like", "sliced"]
+__all__ = [
+    "arrays_in",
+    "filled",
+    "given",
+    "inexact",
+    "one_by_one",
+    "padded",
+    "real_like",
+    "sliced",
+]
 
 
 def inexact(xp: Any, *values: Any) -> list[Any]:
@@ -77,3 +86,18 @@ def sliced(x: Any, starts: Sequence[int], shape: Sequence[int]) -> Any:
     if tuple(x.shape) == tuple(shape):
         return x
     return x[tuple(slice(a, a + n) for a, n in zip(starts, shape, strict=True))]
+
+
+def one_by_one(
+    function: Callable[[Any, Any], Any], pairs: Sequence[tuple[Any, bool]], size: int, xp: Any
+) -> Any:
+    """Return a function of two arrays for many members, where it takes no stacks.
+
+    Each array comes with whether it is mapped. The result has the shape of the second one.
+    """
+    if not size:
+        (x1, _), (x2, mapped) = pairs
+        shape, dtype = x2.shape[mapped:], xp.result_type(x1, x2)
+        return xp.zeros((0, *shape), dtype=dtype, device=device_of(x2))
+    members = [[x[i, ...] if mapped else x for x, mapped in pairs] for i in range(size)]
+    return xp.stack([function(*each) for each in members])

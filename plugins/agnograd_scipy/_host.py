@@ -22,8 +22,8 @@ def host_methods() -> Any:
 
 def to_host(x: Any) -> Any:
     """Return an array, a number or a Variable as NumPy's array, without a gradient."""
-    with ag.no_grad():
-        return ag.asarray(x, backend="numpy").data
+    with ag.no_grad():  # in vmap the Variable may be of many members, and says whether it can move
+        return import_module("numpy").asarray(ag.asarray(x, backend="numpy").detach())
 
 
 def from_host(x: Any, like: Any) -> Any:

@@ -8,11 +8,13 @@ differentiation", 2008, section 2.2.3).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Set
 from typing import Any
 
 from agnograd.extend import conjugate_if_complex, device_of
 from agnograd_scipy import interpolate
-from agnograd_scipy._arrays import filled
+from agnograd_scipy._arrays import filled, one_by_one
 
 __all__ = ["banded_system", "solve_banded"]
 
@@ -80,11 +82,28 @@ def _by_matrix(g: Any, ab: Any, out: Any, lower: int, upper: int, xp: Any) -> An
     return xp.stack(rows)
 
 
+def _batch(
+    xp: Any, size: int, mapped: Set[str], ab: Any, b: Any, /, *, lower: int, upper: int
+) -> Any:
+    """Solve for all members at once if they share the matrix: theirs are right hand sides."""
+    if "ab" in mapped:
+
+        def solve(ab: Any, b: Any) -> Any:
+            return xp.interpolate.solve_banded(ab, b, lower=lower, upper=upper)
+
+        return one_by_one(solve, [(ab, True), (b, "b" in mapped)], size, xp)
+    rows, *sides = b.shape[1:]
+    columns = xp.reshape(xp.moveaxis(b, 0, 1), (rows, size * math.prod(sides)))
+    out = xp.interpolate.solve_banded(ab, columns, lower=lower, upper=upper)
+    return xp.moveaxis(xp.reshape(out, (rows, size, *sides)), 1, 0)
+
+
 interpolate.vjp(
     "interpolate.solve_banded(ab, b, /, *, lower, upper)",
     ab=_by_matrix,
     b=lambda g, ab, lower, upper, xp: _by_right(g, ab, lower, upper, xp),
     forward=solve_banded,
+    batch=_batch,
 )
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
-from agnograd.extend import conjugate_if_complex, is_complex
+from agnograd.extend import conjugate_if_complex, in_full, is_complex
 from agnograd_scipy import signal
 from agnograd_scipy._arrays import inexact, padded, sliced
 
@@ -68,33 +68,47 @@ def convolve(xp: Any, in1: Any, in2: Any, /, mode: str = "full", method: str = "
     array
         Of the dtype to which both are promoted.
     """
-    starts, shape = result_block(mode, in1.shape, in2.shape)
+    return _by_pairs(xp, in1, in2, mode, method, ())
+
+
+def _by_pairs(xp: Any, in1: Any, in2: Any, mode: str, method: str, batch: Shape) -> Any:
+    """Return the convolution of arrays with each other, which both begin with axes of a batch."""
+    rank = len(batch)
+    s1, s2 = in1.shape[rank:], in2.shape[rank:]
+    starts, shape = result_block(mode, s1, s2)
     if method not in ("auto", "direct", "fft"):
         raise ValueError(f"method must be 'auto', 'direct' or 'fft', not {method!r}")
     dtype = xp.result_type(in1, in2)
     in1, in2 = (xp.astype(each, dtype, copy=False) for each in (in1, in2))
-    taps = min(math.prod(in1.shape), math.prod(in2.shape))
     exact = not xp.isdtype(dtype, ("real floating", "complex floating"))
-    if method == "direct" or (method == "auto" and taps <= _FEW) or exact or not in1.ndim:
-        return _direct(in1, in2, starts, shape, xp)
-    full = tuple(a + b - 1 for a, b in zip(in1.shape, in2.shape, strict=True))
-    return sliced(_by_fft(in1, in2, full, tuple(range(in1.ndim)), xp), starts, shape)
+    few = method == "auto" and min(math.prod(s1), math.prod(s2)) <= _FEW
+    if method == "direct" or few or exact or not s1 or 0 in batch:
+        return _direct(in1, in2, starts, shape, batch, xp)
+    full = tuple(a + b - 1 for a, b in zip(s1, s2, strict=True))
+    out = _by_fft(in1, in2, full, tuple(range(rank, in1.ndim)), xp)
+    return sliced(out, (*(0 for _ in batch), *starts), (*batch, *shape))
 
 
-def _direct(in1: Any, in2: Any, starts: Shape, shape: Shape, xp: Any) -> Any:
+def _direct(in1: Any, in2: Any, starts: Shape, shape: Shape, batch: Shape, xp: Any) -> Any:
     """Add up shifted copies of one array, times the elements of the one that has fewer."""
     if math.prod(in1.shape) < math.prod(in2.shape):
         in1, in2 = in2, in1
+    rank = len(batch)
+    s1, s2 = in1.shape[rank:], in2.shape[rank:]
     # Of the full convolution's place n, element k of in2 takes n - k of in1.
     around = [
         (max(0, m - 1 - a), max(0, a + n - s))
-        for a, n, m, s in zip(starts, shape, in2.shape, in1.shape, strict=True)
+        for a, n, m, s in zip(starts, shape, s2, s1, strict=True)
     ]
-    wide = padded(in1, around, xp)
+    wide = padded(in1, [*((0, 0) for _ in batch), *around], xp)
     total: Any = 0
-    for tap in itertools.product(*map(range, in2.shape)):
+    for tap in itertools.product(*map(range, s2)):
         key = [a - k + before for a, k, (before, _) in zip(starts, tap, around, strict=True)]
-        total = total + in2[tap] * sliced(wide, key, shape)
+        part = sliced(wide, (*(0 for _ in batch), *key), (*batch, *shape))
+        weight = in2[(*(slice(None) for _ in batch), *tap)]
+        if batch:
+            weight = xp.reshape(weight, (*batch, *(1 for _ in shape)))
+        total = total + weight * part
     return total
 
 
@@ -106,6 +120,36 @@ def _by_fft(in1: Any, in2: Any, lengths: Shape, axes: Shape, xp: Any) -> Any:
         forward, back = xp.fft.rfftn, xp.fft.irfftn
     product = forward(in1, s=lengths, axes=axes) * forward(in2, s=lengths, axes=axes)
     return back(product, s=lengths, axes=axes)
+
+
+def _batch(
+    xp: Any,
+    size: int,
+    mapped: Set[str],
+    in1: Any,
+    in2: Any,
+    /,
+    mode: str = "full",
+    method: str = "auto",
+) -> Any:
+    """Convolve all members at once with what they share; two of each, pair by pair."""
+    if len(mapped) == 2 or not size:
+        in1 = in1 if "in1" in mapped else in_full(xp, size, in1)
+        in2 = in2 if "in2" in mapped else in_full(xp, size, in2)
+        return _by_pairs(xp, in1, in2, mode, method, (size,))
+    # What is shared has length 1 along the axis of members.
+    if "in1" in mapped:
+        in2 = xp.expand_dims(in2, axis=0)
+    else:
+        in1 = xp.expand_dims(in1, axis=0)
+    if mode == "full" or (mode == "same" and "in1" in mapped):
+        return xp.signal.convolve(in1, in2, mode=mode, method=method)
+    long, short = (in1, in2) if "in1" in mapped else (in2, in1)
+    if mode == "valid" and all(a >= b for a, b in zip(long.shape, short.shape, strict=True)):
+        return xp.signal.convolve(long, short, mode=mode, method=method)
+    starts, shape = result_block(mode, in1.shape[1:], in2.shape[1:])
+    full = xp.signal.convolve(in1, in2, method=method)
+    return sliced(full, (0, *starts), (size, *shape))
 
 
 def _reversed(x: Any, xp: Any) -> Any:
@@ -131,6 +175,7 @@ signal.multilinear(
         g, in1, (in1.shape, in2_shape), mode, method, xp
     ),
     forward=convolve,
+    batch=_batch,
 )
 
 

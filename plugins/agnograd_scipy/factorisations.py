@@ -182,7 +182,7 @@ def lu_solve(
     return by_columns("lu_solve", solve, size, b)
 
 
-linalg.vjp("linalg.lu_parts(x, /)", x=_lu_vjp, outputs="optional", forward=_lu_parts)
+linalg.vjp("linalg.lu_parts(x, /)", x=_lu_vjp, outputs="optional", forward=_lu_parts, batch="last")
 linalg.composed(
     "linalg.lu(a, permute_l=False, overwrite_a=False, check_finite=True, p_indices=False)", lu
 )

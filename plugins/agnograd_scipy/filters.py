@@ -9,11 +9,12 @@ for learning dynamical systems", 2021, section 4).
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from agnograd.extend import conjugate_if_complex, device_of
 from agnograd_scipy import signal
-from agnograd_scipy._arrays import filled, inexact, padded
+from agnograd_scipy._arrays import filled, inexact, one_by_one, padded
 
 __all__ = ["all_pole"]
 
@@ -68,11 +69,22 @@ def _by_coefficients(g: Any, a: Any, out: Any, xp: Any) -> Any:
     return -xp.stack([xp.sum(w[..., k:] * y[..., : length - k]) for k in shifts])
 
 
+def _batch(xp: Any, size: int, mapped: Set[str], x: Any, a: Any, /) -> Any:
+    """Filter all members at once if they share the coefficients."""
+    if not x.shape["x" in mapped :]:
+        raise ValueError("all_pole takes a signal with one axis at least")
+    if "a" not in mapped:
+        return xp.signal.all_pole(x, a)
+    pairs = [(a, True), (x, "x" in mapped)]
+    return one_by_one(lambda a, x: xp.signal.all_pole(x, a), pairs, size, xp)
+
+
 signal.vjp(
     "signal.all_pole(x, a, /)",
     x=lambda g, a, xp: _backwards(g, a, xp),
     a=_by_coefficients,
     forward=all_pole,
+    batch=_batch,
 )
 
 

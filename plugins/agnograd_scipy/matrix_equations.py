@@ -45,6 +45,7 @@ linalg.vjp(
     b=lambda g, a, b, out, xp: -(adjoint(out, xp) @ _by_q(g, a, b, xp)),
     q=_by_q,
     forward=_sylvester,
+    batch="last",
 )
 
 

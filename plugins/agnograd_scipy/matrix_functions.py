@@ -98,7 +98,7 @@ def expm_frechet(xp: Any, a: Any, e: Any, compute_expm: bool = True) -> Any:
     return both if compute_expm else both[1]
 
 
-linalg.vjp("linalg.expm(x, /)", x=_expm_vjp, forward=_expm)
-linalg.vjp("linalg.logm(x, /)", x=_logm_vjp, forward=_logm)
-linalg.vjp("linalg.sqrtm(x, /)", x=_sqrtm_vjp, forward=_sqrtm)
+linalg.vjp("linalg.expm(x, /)", x=_expm_vjp, forward=_expm, batch="last")
+linalg.vjp("linalg.logm(x, /)", x=_logm_vjp, forward=_logm, batch="last")
+linalg.vjp("linalg.sqrtm(x, /)", x=_sqrtm_vjp, forward=_sqrtm, batch="last")
 linalg.composed("linalg.expm_frechet(a, e, compute_expm=True)", expm_frechet)

@@ -121,6 +121,7 @@ ndimage.linear(
     "ndimage.spline_filter1d(input, /, order=3, axis=-1, *, mode='mirror')",
     input=_transposed,
     forward=spline_filter1d,
+    batch="axis",
 )
 
 

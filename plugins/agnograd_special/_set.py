@@ -72,9 +72,10 @@ def needed(signature: str, formula: Callable[..., Any], **rules: Any) -> None:
 
 
 def several(signature: str, **rules: Any) -> None:
-    """Register a function with several results."""
+    """Register an element-wise function with several results."""
     name = signature.partition("(")[0]
-    ops.vjp(f"special.{signature}", forward=through_host(name), outputs="several", **rules)
+    options = {"outputs": "several", "batch": "elementwise"}
+    ops.vjp(f"special.{signature}", forward=through_host(name), **options, **rules)
 
 
 def by_formula(name: str, formula: Callable[..., Any]) -> Callable[..., Any]:

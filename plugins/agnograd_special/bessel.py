@@ -66,6 +66,7 @@ def _hankel(name: str) -> None:
         v=_ORDER,
         z=lambda g, v, z, xp: g * xp.conj(slope(v, z, xp)),
         forward=through_host(name),
+        batch="elementwise",
     )
 
 

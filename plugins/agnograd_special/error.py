@@ -90,6 +90,7 @@ ops.vjp(
     "special.wofz(z, /)",
     z=_wofz_z,
     forward=through_host("wofz"),
+    batch="elementwise",
 )
 
 # The normal distribution (DLMF 7.18, 26.2 of A&S)

@@ -47,6 +47,7 @@ ops.vjp(
     "special.lambertw(z, k=0, tol=1e-8)",
     z=lambda g, out, xp: g * xp.conj(xp.exp(-out) / (1.0 + out)),
     forward=through_host("lambertw"),
+    batch="elementwise",
 )
 # Corless and Jeffrey, "The Wright omega function", 2002, section 3
 elementwise("wrightomega(z, /)", z=lambda out: out / (1.0 + out))

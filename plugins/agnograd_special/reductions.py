@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 from typing import Any
 
 from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import (
+    behind,
     conjugate_if_complex,
     is_complex,
     is_tracked,
     keep_axes,
     reduced_axes,
+    with_rank,
 )
 from agnograd_special._series import floats
 from agnograd_special._set import by_formula, ops
@@ -59,7 +62,7 @@ def _log_sum_exp(xp: Any, x: Any, /, *, axis: Axis = None, keepdims: bool = Fals
 
 
 def _log_abs_sum_exp(
-    xp: Any, x: Any, b: Any, /, *, axis: Axis = None, keepdims: bool = False
+    xp: Any, x: Any, b: Any = None, /, *, axis: Axis = None, keepdims: bool = False
 ) -> tuple[Any, Any]:
     """Compute the logarithm of the absolute value, and the sign, of a weighted sum of exponentials.
 
@@ -165,10 +168,29 @@ def _log_abs_sum_exp_b(g: Any, x: Any, b: Any, out: Any, axis: Axis, xp: Any) ->
     return keep_axes(g[0], shares.shape, axis, xp) * shares
 
 
+def _log_abs_sum_exp_batch(
+    xp: Any,
+    mapped: Set[str],
+    x: Any,
+    b: Any = None,
+    /,
+    *,
+    axis: Axis = None,
+    keepdims: bool = False,
+) -> Any:
+    given = {"x": x, "b": b}
+    rank = max(len(getattr(each, "shape", ())) - (k in mapped) for k, each in given.items())
+    whole = [with_rank(xp, v, max(rank, 1)) if k in mapped else v for k, v in given.items()]
+    if not rank:  # a member is one number
+        return xp.special.log_abs_sum_exp(*whole, axis=1)
+    return xp.special.log_abs_sum_exp(*whole, axis=behind(axis, rank), keepdims=keepdims)
+
+
 ops.vjp(
     "special.log_sum_exp(x, /, *, axis=None, keepdims=False)",
     x=_log_sum_exp_x,
     forward=by_formula("log_sum_exp", _log_sum_exp),
+    batch="axis",
 )
 ops.vjp(
     "special.log_abs_sum_exp(x, b=None, /, *, axis=None, keepdims=False)",
@@ -176,6 +198,7 @@ ops.vjp(
     b=_log_abs_sum_exp_b,
     forward=by_formula("log_abs_sum_exp", _log_abs_sum_exp),
     outputs="several",
+    batch=_log_abs_sum_exp_batch,
 )
 
 
@@ -261,9 +284,15 @@ def _log_softmax_x(g: Any, out: Any, axis: Axis, xp: Any) -> Any:
     return xp.astype(gradient, dtype, copy=False)
 
 
-ops.vjp("special.softmax(x, axis=None)", x=_softmax_x, forward=by_formula("softmax", _softmax))
+ops.vjp(
+    "special.softmax(x, axis=None)",
+    x=_softmax_x,
+    forward=by_formula("softmax", _softmax),
+    batch="axis",
+)
 ops.vjp(
     "special.log_softmax(x, axis=None)",
     x=_log_softmax_x,
     forward=by_formula("log_softmax", _log_softmax),
+    batch="axis",
 )

@@ -1,6 +1,8 @@
 """The NumPy backend: its namespace is array-api-compat's, without what it takes to import that."""
 
 import math
+import os
+import platform
 import subprocess
 import sys
 import warnings
@@ -360,3 +362,28 @@ def test_arrays_of_objects_say_that_they_are_to_be_converted(combine):
         ag.grad(lambda x: xp.sum(combine(x, objects)))(x)
     found = ag.grad(lambda x: xp.sum(combine(x, objects.astype(float))))(x)
     assert found.dtype == np.float64
+
+
+FAULTS = """
+import resource
+import numpy as np
+import agnograd as ag
+
+xp = ag.namespace("numpy")
+gradient = ag.grad(lambda x: xp.sum(xp.fft.irfft(xp.fft.rfft(x) * xp.fft.rfft(x))))
+x = np.linspace(0.0, 1.0, 65536)
+for rounds in (2, 10):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(rounds):
+        gradient(x)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other libraries keep memory or not")
+def test_the_memory_of_a_pass_is_there_for_the_next_one():
+    usual = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_"))}
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTS], env=usual, check=True, capture_output=True, text=True
+    )
+    assert int(done.stdout) < 1000  # pages that the system cleared, otherwise 20,000

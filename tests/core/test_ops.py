@@ -2,6 +2,7 @@
 
 import pytest
 
+from agnograd._ops.batching import batching_rule
 from agnograd._ops.op_set import BESIDE, FEATURES
 from agnograd.errors import RuleError
 from agnograd.extend import OpSet, itself
@@ -70,6 +71,23 @@ def test_kinds_and_status():
             lambda ops: ops.linear("f(x, key, /)", x=lambda g, x_shape, key: g, reads=True),
             "f: `reads` is for an op of one array, x, and a `key`",
         ),
+        (
+            lambda ops: ops.constant("f(x, /)", batch="elementwize"),
+            "f: `batch` must be 'elementwise', 'axis', 'last' or a function, not 'elementwize'",
+        ),
+        (
+            lambda ops: ops.constant("f(x, /)", batch="axis"),
+            "f: `batch='axis'` is for an op with an option `axis` or `axes`",
+        ),
+        (
+            lambda ops: ops.constant("f(x, /, *, axis=0)", batch=lambda xp, x: x),
+            r"f: the function for `batch` must have the op's parameters, x, axis, after any of xp, "
+            r"size and mapped; it has xp, x",
+        ),
+        (
+            lambda ops: ops.constant("f(x, /)", batch=lambda x, mapped: x),
+            "must have the op's parameters, x, after any of xp, size and mapped; it has x, mapped",
+        ),
         (lambda ops: ops.elementwise("f(x, /)", x=itself("g")), "names 'g'"),
         (lambda ops: ops.linear("f(x, /)", x=itself("x")), "must take the cotangent, g"),
         (lambda ops: ops.constant("f(x, /"), "is not a signature such as"),
@@ -79,6 +97,19 @@ def test_kinds_and_status():
 def test_a_rule_that_cannot_be_right_is_an_error_when_it_is_registered(register, message):
     with pytest.raises(RuleError, match=message):
         register(OpSet("mine"))
+
+
+def test_a_batching_rule_is_declared_or_follows_from_other_rules():
+    ops = OpSet("mine")
+    ops.elementwise("a(x1, x2, /)", x1=1, x2=-1)
+    ops.linear("b(x, /)", x=lambda g: g)
+    ops.constant("c(x, /)")
+    ops.constant("d(x, /, *, axes=None)", batch="axis")
+    ops.vjp("e(x, /, *, k=0)", x=lambda g: g, batch=lambda size, mapped, x, k=0: (size, mapped, x))
+    found = {name: batching_rule(op) for name, op in ops.ops.items()}
+    assert [name for name, rule in found.items() if rule is None] == ["b", "c"]
+    call = ops.ops["e"].signature.bind("x", k=2)
+    assert found["e"](None, 3, frozenset({"x"}), call) == (3, {"x"}, "x")
 
 
 @pytest.mark.parametrize(

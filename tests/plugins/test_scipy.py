@@ -758,6 +758,13 @@ def test_numpys_coefficients_are_constants_where_the_backend_takes_them(xp, back
     same(gradient, reversed_, 1e-5)
 
 
+@pytest.mark.parametrize("backend", ["torch"], indirect=True)
+def test_a_convolution_that_scipy_returns_in_reverse_order_is_a_tensor(xp):
+    x, kernel = np.arange(7.0).reshape(1, 7), np.arange(9.0).reshape(3, 3)
+    found = xp.signal.convolve(made(xp, x), made(xp, kernel), method="direct")
+    same(found, scipy.signal.convolve(x, kernel, method="direct"))
+
+
 def test_scalars_of_numpy_are_numbers(xp):
     x = made(xp, np.eye(3))
     expected = host(xp.ndimage.shift(x, 0.5))

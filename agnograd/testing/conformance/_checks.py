@@ -6,6 +6,7 @@ from collections.abc import Callable
 from inspect import getdoc
 
 from agnograd.testing.conformance._trial import Trial
+from agnograd.testing.conformance.batched import batched
 from agnograd.testing.conformance.declared import declared
 from agnograd.testing.conformance.derivatives import (
     first_derivative,
@@ -33,6 +34,7 @@ CHECKS: dict[str, Check] = {
         second_derivative,
         forward_mode,
         shared_inputs,
+        batched,
         declared,
         gradient_form,
         agrees_with_numpy,

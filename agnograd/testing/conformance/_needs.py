@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
+
 from agnograd._plugins.backend import Capabilities
 from agnograd.testing._samples import ArraySpec, Sample
 
-__all__ = ["has_what_it_needs"]
+__all__ = ["has_what_it_needs", "shape_needs_values"]
 
 # https://data-apis.org/array-api/latest/design_topics/data_dependent_output_shapes.html
 _DATA_DEPENDENT = ("nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values")
@@ -24,6 +27,20 @@ def has_what_it_needs(sample: Sample, capabilities: Capabilities) -> bool:
         return True
     read = at_mask and sample.op != "__setitem__"
     return not (read or sample.op in _DATA_DEPENDENT or _repeats_by_array(sample))
+
+
+def shape_needs_values(sample: Sample, names: Collection[str]) -> bool:
+    """Return whether the values given for some of these parameters decide the result's shape."""
+    if sample.op in _AT_KEYS and _holds_booleans(sample):
+        return "key" in names and not (sample.op == "__setitem__" and _writes_one(sample))
+    if _repeats_by_array(sample):
+        return "repeats" in names
+    return sample.op in (*_DATA_DEPENDENT, "arange")
+
+
+def _writes_one(sample: Sample) -> bool:
+    value = sample.args[2]
+    return not isinstance(value, ArraySpec) or math.prod(value.shape) == 1
 
 
 def _is_dtype(item: object) -> bool:

@@ -25,4 +25,7 @@ def on_cpu(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         return NotImplemented
     host = [arg.numpy(force=True) if isinstance(arg, torch.Tensor) else arg for arg in args]
     out = function(*host, **options)
-    return out if out is NotImplemented else torch.from_numpy(np.asarray(out))
+    if out is NotImplemented:
+        return out
+    # SciPy may return elements in reverse order, which tensors cannot have.
+    return torch.from_numpy(out.copy() if min(out.strides, default=0) < 0 else np.asarray(out))

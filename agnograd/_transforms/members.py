@@ -1,0 +1,81 @@
+"""Functions that cannot be batched, such as another library's: one member after the other."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from agnograd._arrays.levels import derived
+from agnograd._arrays.variable import Variable
+from agnograd._transforms.function import Function
+from agnograd._transforms.gradients import vjp
+from agnograd._util.trees import flatten, unflatten
+from agnograd.errors import BatchingWarning
+
+
+def is_above(args: tuple[Any, ...]) -> bool:
+    """Return whether an array among arguments belongs to a level, such as that of ``vmap``."""
+    return bool(derived) and any(type(each) in derived for each in flatten(args)[0])
+
+
+def member_by_member(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function for one member after the other; derivatives of any order do so, too."""
+    leaves, tree = flatten(args)
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Variable)]
+    found: list[Any] = []  # the structure of the result
+
+    def of_arrays(*arrays: Any) -> tuple[Any, ...]:
+        known = dict(zip(places, arrays, strict=True))
+        given = unflatten(tree, [known.get(place, leaf) for place, leaf in enumerate(leaves)])
+        out, structure = flatten(f(*given, **kwargs))
+        found[:] = [structure]
+        return tuple(out)
+
+    name = str(getattr(f, "__name__", type(f).__name__))
+    warnings.warn(
+        f"AGNOGRAD: {name} cannot be batched, and is called for one member of vmap after the other",
+        BatchingWarning,
+        stacklevel=3,
+    )
+    results = _each(of_arrays, name)(*[leaves[place] for place in places])
+    return unflatten(found[0], results)
+
+
+def _each(f: Callable[..., tuple[Any, ...]], name: str) -> Function:
+    kind: type[_EachMember] = type(name, (_EachMember,), {})  # the name that hooks see
+    return kind(f)
+
+
+class _EachMember(Function):
+    """A function of arrays of a level, as an op: ``f`` takes members, and returns a tuple."""
+
+    _knows_attributes = True
+
+    def __init__(self, f: Callable[..., tuple[Any, ...]]) -> None:
+        self.f = f
+
+    def forward(self, xp: Any, *arrays: Any) -> Any:
+        """Call the function for each member."""
+        self.save(*arrays)
+        return self._looped(self.f, arrays)
+
+    def backward(self, xp: Any, *grads: Any) -> Any:
+        """Pull each member's cotangents back."""
+        pull = partial(_pulled, self.f, len(grads))
+        values = (*grads, *self.saved)
+        if any(isinstance(each, Variable) for each in values):
+            return _each(pull, f"{type(self).__name__}_vjp")(*values)
+        return self._looped(pull, values)
+
+    def _looped(self, f: Callable[..., tuple[Any, ...]], arrays: Sequence[Any]) -> Any:
+        level = next(derived[type(each)] for each in arrays if type(each) in derived)
+        backend: Any = level.backend
+        return backend.each_member(f, arrays)
+
+
+def _pulled(f: Callable[..., tuple[Any, ...]], count: int, *values: Any) -> tuple[Any, ...]:
+    """Return the cotangents of a member's arguments, of those of its results and of these."""
+    results, pull = vjp(f, *values[count:])
+    return tuple(pull(tuple(values[:count]) if len(results) > 1 else (values[0],)))
