@@ -157,10 +157,8 @@ class Trace:
         given_out, gradients = given_by(seeds), []
         for x, node in zip(self.inputs, self.nodes, strict=True):
             end, domain = found.get(node[RANK]), x._domain
-            if end is None:
-                gradient = _owned(None, x, given_out, x._raw)
-            else:  # as it does, without a call
-                gradient = owned(end[1], domain, given_out, x._raw if domain.lays_out else None)
+            g = _zeros(x) if end is None else end[1]
+            gradient = owned(g, domain, given_out, x._raw if domain.lays_out else None)
             gradients.append(gradient if as_variables else gradient._raw)
         return gradients
 
@@ -290,9 +288,10 @@ class Pushforward:
         with state:
             found = self._run(seeds, targets=targets, create_graph=create_graph)
         given = {id(each._raw): each._raw for each in tangents if each is not None}
+        values = [None if end is None else found.of(end) for end in ends]
         return [
-            _owned(None if end is None else found.of(end), output, given)
-            for end, output in zip(ends, self.outputs, strict=True)
+            owned(_zeros(output) if value is None else value, output._domain, given)
+            for value, output in zip(values, self.outputs, strict=True)
         ]
 
     def _run(self, seeds: Any, **asked: Any) -> ByNode[Any]:
@@ -327,12 +326,9 @@ def _may_be_nan(tangent: Variable) -> bool:
         return True
 
 
-def _owned(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = None) -> Variable:
-    """Return the gradient or the tangent of a Variable as users get it; None counts as zeros."""
-    domain = of._domain
-    if value is None:
-        value = domain.raw.zeros_like(domain.backend.array(of._raw))
-    return owned(value, domain, given, laid_out_as if domain.lays_out else None)
+def _zeros(of: Variable) -> Any:
+    """Return the gradient, or the tangent, of what is connected to nothing."""
+    return of._domain.raw.zeros_like(of._domain.backend.array(of._raw))
 
 
 def _differentiated(leaf: Any, position: int) -> Variable:
