@@ -21,6 +21,7 @@ LAYERS = (
     ("_codegen",),
     ("_arrays",),
     ("_batch",),
+    ("_functions",),
     ("_transforms",),
     ("autodiff", "bridge"),
     ("testing",),
@@ -42,7 +43,8 @@ BUDGETS = {
     "_codegen": 1790,
     "_arrays": 3285,
     "_batch": 570,
-    "_transforms": 3565,
+    "_functions": 1360,
+    "_transforms": 2205,
     "_cli": 430,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
@@ -129,7 +131,7 @@ def test_layers_keep_to_their_budgets(layer):
     crumbs = [name for name, n in sizes.items() if n < 40 and name != "__init__.py"]
     assert not crumbs, f"too small for a file of their own: {', '.join(crumbs)}"
     assert max(sizes.values()) <= 400, listed
-    assert len(sizes) - 1 <= 15, listed
+    assert len(sizes) - 1 <= 14, listed
 
 
 def test_what_tells_how_a_gradient_is_computed_can_be_read_in_an_afternoon():

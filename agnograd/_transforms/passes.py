@@ -59,5 +59,10 @@ def pass_at(
 def at_level(level: Domain, value: Any, of: Variable) -> Variable:
     """Return what a pass of a level found for a Variable from below; None counts as zeros."""
     if value is None:
-        value = of._domain.raw.zeros_like(of._domain.backend.array(of._raw))
+        value = zeros_of(of)
     return value if isinstance(value, Variable) else level.Variable._make(level.to_raw(value), None)
+
+
+def zeros_of(x: Variable) -> Any:
+    """Return the gradient, or the tangent, of what is connected to nothing."""
+    return x._domain.raw.zeros_like(x._domain.backend.array(x._raw))
