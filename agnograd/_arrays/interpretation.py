@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
 from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, root_of
-from agnograd._arrays.levels import derived
+from agnograd._arrays.levels import derived, stands_on
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
@@ -206,17 +206,15 @@ class Interpretation(Backend):
         if type(value) is self.array_class:
             return value
         if isinstance(value, Variable):
-            if value._domain.level > self.below.level:
+            if not stands_on(self.below, value._domain):
                 return NotImplemented
             tracked = value._node is not None
             return self.array_class(value if tracked else value._raw)
-        domain: Domain | None = owners.get(type(value))
-        if domain is None and isinstance(value, root_of(self.below).array_types):
-            domain = root_of(self.below)
-            value = domain.backend.array(value)
-        if domain is None or domain.level > self.below.level:
-            return NotImplemented
-        return self.array_class(value)
+        domain, root = owners.get(type(value)), root_of(self.below)
+        if isinstance(value, root.array_types):  # two backends may serve one library
+            return self.array_class(value if domain else root.backend.array(value))
+        found = domain is not None and stands_on(self.below, domain)
+        return self.array_class(value) if found else NotImplemented
 
     def payload(self, value: Any) -> Any:
         """Return the payload of an array, and anything else from below as it is."""

@@ -39,10 +39,19 @@ def above(domain: Domain, name: str, *values: Any) -> Callable[..., Any] | None:
     return None if found is domain else attrgetter(name)(found.namespace)
 
 
+def stands_on(domain: Domain, other: Domain) -> bool:
+    """Return whether a domain is another one, or stands on it."""
+    while domain.level > other.level:
+        backend: Any = domain.backend  # an interpretation
+        domain = backend.below
+    return domain is other
+
+
 def entered_above(domain: Domain, name: str) -> Callable[..., Any] | None:
     """Return the function of this name at the level that is entered, None if none is above."""
     mode = current_mode()
     found = None if mode is None else mode.level
-    return (
-        None if found is None or found.level <= domain.level else attrgetter(name)(found.namespace)
-    )
+    if found is None or found is domain or not stands_on(found, domain):
+        return None
+    function: Callable[..., Any] = attrgetter(name)(found.namespace)
+    return function

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agnograd._arrays.interpretation import Interpretation
 from agnograd._arrays.interpreted import Interpreted, Run
 from agnograd._arrays.variable import Variable
+from agnograd._graph.calls import levels_up
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -294,7 +295,7 @@ def _member_by_member(op: Op) -> BatchingRule:
             f"AGNOGRAD: {op.name} has no batching rule, and is computed for one member of vmap "
             "after the other. Its op set can declare one: batch=",
             BatchingWarning,
-            stacklevel=2,
+            stacklevel=levels_up(),
         )
         given, results = dict(bound.arguments), []
         for index in range(max(size, 1)):

@@ -10,6 +10,7 @@ from typing import Any
 from agnograd._arrays.levels import derived
 from agnograd._arrays.variable import Variable
 from agnograd._functions.function import Function
+from agnograd._graph.calls import levels_up
 from agnograd._transforms.gradients import vjp
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import BatchingWarning
@@ -37,7 +38,7 @@ def member_by_member(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     warnings.warn(
         f"AGNOGRAD: {name} cannot be batched, and is called for one member of vmap after the other",
         BatchingWarning,
-        stacklevel=3,
+        stacklevel=levels_up(),
     )
     results = _each(of_arrays, name)(*[leaves[place] for place in places])
     return unflatten(found[0], results)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd.errors import BatchingError, BatchingWarning
+from agnograd.errors import BatchingError, BatchingWarning, MixedBackendsError
 from arrays import host, leaf
 
 
@@ -292,6 +292,24 @@ def test_arrays_of_members_are_not_pickled_and_copies_are_themselves(xp, x):
         return x
 
     ag.vmap(f)(x)
+
+
+def test_other_libraries_have_no_members(xp, x):
+    name = "strict" if xp.empty(0)._domain.backend.name == "numpy" else "numpy"
+    other = ag.namespace(name)
+    twos = other.ones(3).data + 1.0
+
+    def f(x):
+        numbers = other.sin(other.asarray(twos)) + other.zeros(3)  # of one array, as outside
+        assert float(other.sum(other.asarray(twos))) == 6.0
+        assert isinstance(numbers.data, type(twos))
+        with pytest.raises(MixedBackendsError):
+            x * twos
+        with pytest.raises(BatchingError):
+            ag.asarray(x, backend=name)
+        return x * float(numbers[0])
+
+    close(ag.vmap(f)(x), host(x) * np.sin(2.0))
 
 
 # -- ops without a rule ----------------------------------------------------------------------------

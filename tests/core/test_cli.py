@@ -23,11 +23,12 @@ def agnograd(*arguments, code=0):
 
 def test_ops_lists_every_op_with_what_is_known_of_it():
     header, *rows, counts = agnograd("ops")
-    assert header.split() == ["op", "chapter", "derivative", "distribution"]
+    assert header.split() == ["op", "chapter", "derivative", "batch", "distribution"]
     known = ag.ops()
     assert [row.split()[0] for row in rows] == list(known)
     for row, op in zip(rows, known.values(), strict=True):
         assert op.status in row
+        assert op.batch in row
         assert op.chapter in row
         assert op.distribution in row
     statuses = [op.status for op in known.values()]
@@ -49,7 +50,7 @@ def test_a_missing_op_is_named_and_fails(tmp_path, monkeypatch):
     install(tmp_path, "[agnograd.ops]\nstranger = stranger:ops\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     _, row, counts = agnograd("ops", "--missing", code=1)
-    assert row.split() == ["mystery", "strange", "missing", "stranger", "1.0"]
+    assert row.split() == ["mystery", "strange", "missing", "program", "stranger", "1.0"]
     assert counts.endswith(", 1 missing")
 
 

@@ -104,6 +104,45 @@ def test_an_op_set_brings_kernels_that_are_imported_when_they_are_called(strange
     assert stranger(module, OPS, code).stderr == ""
 
 
+def test_an_op_that_says_nothing_of_many_members_is_computed_for_one_after_the_other(
+    stranger, tmp_path
+):
+    (tmp_path / "fast.py").write_text("def turned(x, *, by=1): return x[by:] + x[:-by]\n")
+    module = """
+        from agnograd.extend import OpSet
+
+        ops = OpSet("stranger", kernels={"numpy": "fast"})
+        ops.linear(
+            "turned(x, /, *, by=1)",
+            x=lambda g, by, xp: xp.concat([g, 0 * g[:by]]) + xp.concat([0 * g[:by], g]),
+            options=("by",),
+        )
+    """
+    code = """
+        import warnings
+        import numpy as np
+        import agnograd as ag
+        from agnograd.errors import BatchingWarning
+
+        xp = ag.namespace("numpy")
+        assert ag.ops()["turned"].batch == "loop"
+        x = np.arange(12.0).reshape(3, 4) ** 2
+        loss = lambda x: xp.sum(xp.sin(xp.turned(x, by=2)))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            found = ag.vmap(lambda x: xp.turned(x))(x)
+            gradients = ag.vmap(ag.grad(loss))(x)
+            none = ag.vmap(lambda x: xp.turned(x))(x[:0])
+        assert {each.category for each in caught} == {BatchingWarning}
+        assert "turned has no batching rule" in str(caught[0].message)
+        assert caught[0].filename == "<string>", caught[0].filename
+        np.testing.assert_array_equal(found, x[:, 1:] + x[:, :-1])
+        np.testing.assert_allclose(gradients, np.stack([ag.grad(loss)(each) for each in x]))
+        assert none.shape == (0, 3)
+    """
+    assert stranger(module, OPS, code).stderr == ""
+
+
 def test_ops_of_two_numbers_may_be_complex_and_lack_a_rule(stranger):
     module = """
         import numpy as np
