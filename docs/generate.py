@@ -8,6 +8,8 @@ Run ``python docs/generate.py`` after a change; a test compares the pages with w
 
 import inspect
 import sys
+import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -59,8 +61,9 @@ infinite. Programs without such ops pay nothing for this. In others, the pass lo
 the cotangents, and where there are none it goes on as usual.
 
 In forward mode, elements whose tangent you give as 0 are left out in the same way: their tangents
-stay 0, even where a derivative is infinite. agnograd looks for them only if a result has NaN, or
-under `jax.jit` and in lazy libraries, where it cannot know.
+stay 0, even where a derivative is infinite. `ag.jvp` looks for them as it goes. `ag.linearize` and
+Jacobians look for them only if a result has NaN, or under `jax.jit` and in lazy libraries, where
+agnograd cannot know.
 
 It does not hold for ops that sum products: `matmul`, `tensordot`, `vecdot`, `outer`, `einsum`,
 convolutions, Fourier transforms, and linear algebra. Such an op multiplies a cotangent of 0 by the
@@ -324,12 +327,28 @@ def ops() -> str:
     for chapter, found in groupby(chapters, key=lambda op: op.chapter):
         names = ", ".join(_marked(op) for op in found)
         parts.append(f"\n## {chapter}\n\n{names}\n")
+    parts.append(f"\n## Many members at once\n\n{_batching()}\n")
     parts.append("\n## Beyond the standard\n\n")
     for name in BEYOND:
         function = attrgetter(name)(ag.namespace("numpy"))
         call = f"{name}{inspect.signature(function)}"
         parts.append(f"- `{call}`: {inspect.getdoc(function).splitlines()[0]}\n")
     return "".join(parts)
+
+
+def _batching() -> str:
+    """Return how many ops ``vmap`` computes in which way, and the names of those in a loop."""
+    own = [op for op in ag.ops().values() if op.distribution.startswith("agnograd ")]
+    counts = Counter(op.batch for op in own if op.status == "rule")
+    loops = ", ".join(f"`{op.name}`" for op in own if op.batch == "loop")
+    return textwrap.fill(
+        f"Of the {counts.total()} ops of all pages that have a derivative, `ag.vmap` computes "
+        f"{counts['rule']} by a batching rule, {counts['program']} as programs of other ops, and "
+        f"{counts['loop']} for one member after the other. The column batch that `agnograd ops` "
+        f"prints says it of each. Among ops without a derivative it loops for these: {loops}.",
+        100,
+        break_on_hyphens=False,
+    )
 
 
 def _marked(op: Any) -> str:

@@ -46,9 +46,7 @@ class Compiled:
     # How a cotangent is changed, in place, into the gradient of the first input.
     overwrite: Callable[..., Any] | None = None
     optional = False  # whether an unused output has None for its cotangent, and not zeros
-    by_rules = (
-        False  # whether the gradients are programs in the standard, and not a user's function
-    )
+    by_rules = False  # whether what computes gradients is written in the standard
     negates = False  # whether nodes begin with a reference to a large array, whose negative it is
     gone = False  # whether the saved values were freed
 
@@ -87,7 +85,7 @@ class Call:
         ``file:line in function`` of the user's code that called the op. It is looked up if a hook
         reads it during the forward call, and kept for the backward pass; otherwise it is None.
     batch_size : int or None
-        Under ``vmap``, how many members the op computes, along the first axis of its arrays.
+        How many members of ``vmap`` lie along the first axis of its arrays.
     backend : Backend
         The backend that the op runs on. If the call moves arrays, the backend of its results.
     """
@@ -170,10 +168,6 @@ class Call:
         if self.step is None and not self.reads:
             return self
         return self.variant("watched", reads=False, turn=True, step=None)
-
-    def batched(self, size: int) -> Call:
-        """Return what stands for calls of so many members, where hooks look at them."""
-        return self.variant(f"{size} members", batch_size=size)
 
     def variant(self, name: str, **other: Any) -> Call:
         """Return a call with other attributes, one for all; one that is in one node becomes it."""

@@ -24,13 +24,13 @@ BatchingRule = Callable[[Any, int, Set[str], BoundArguments], Any]
 
 
 # How an op is computed for many members: by its rule, by its program on the members, or by a loop
-# over them; one without array inputs is the same for all.
+# over them. What takes no arrays, or looks only at their dtypes, is the same for all.
 Batching = Literal["rule", "program", "loop", "none"]
 
 
 def batching(op: Op) -> Batching:
     """Return how an op is computed for many members at once."""
-    if not op.arrays:
+    if not op.arrays or (op.chapter == "data_type" and op.status == "no gradient"):
         return "none"
     if op.composed:
         return "program"

@@ -114,7 +114,7 @@ def ops() -> dict[str, OpInfo]:
         For each op, by name, a named tuple: its ``name``, such as ``linalg.det``; its ``chapter``
         of the standard, or its op set; its ``status``, which is "rule", "no gradient" (it has none
         by nature) or "missing"; how ``vmap`` computes it (``batch``): by a "rule", as a "program"
-        of other ops, or by a "loop" over members, and "none" if it takes no arrays; and the
+        of other ops, or by a "loop" over members, and "none" if it is the same for all; and the
         ``distribution`` and version that registered it.
 
     Examples

@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
+from agnograd._functions.moving import asarray
 from agnograd._graph.calls import Call
 from agnograd._graph.nodes import FIRST, OP, edges_of
 from agnograd._graph.paths import reachable
 from agnograd._hooks.entering import is_inside
 from agnograd._ops.rule_helpers import known_size
-from agnograd._transforms.moving import asarray
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, positive_in

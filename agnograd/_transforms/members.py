@@ -9,7 +9,7 @@ from typing import Any
 
 from agnograd._arrays.levels import derived
 from agnograd._arrays.variable import Variable
-from agnograd._transforms.function import Function
+from agnograd._functions.function import Function
 from agnograd._transforms.gradients import vjp
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import BatchingWarning

@@ -151,6 +151,25 @@ def test_a_write_to_what_is_closed_over_is_of_all_members(xp, x):
     np.testing.assert_array_equal(host(outside), 0.0)
 
 
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_write_to_an_argument_that_is_the_same_for_all_stays_within(xp, x, tracked):
+    w = leaf(xp, [1.0, 2.0, 3.0])
+    given = w if tracked else w.data
+
+    def f(x, w):
+        w[0] = x[1]
+        w *= 2.0
+        return w * x
+
+    found = ag.vmap(f, in_axes=(0, None))(x, given)
+    expected = 2.0 * host(x) * np.stack([[each[1], 2.0, 3.0] for each in host(x)])
+    close(found, expected)
+    np.testing.assert_array_equal(host(w), [1.0, 2.0, 3.0])
+    if tracked:
+        xp.sum(found).backward()
+        close(w.grad, 2.0 * host(x).sum(axis=0) * np.asarray([0.0, 1.0, 1.0]))
+
+
 # -- indices that differ between members -----------------------------------------------------------
 
 
@@ -261,7 +280,8 @@ def test_arrays_of_two_runs_do_not_meet(xp, x):
 
     ag.vmap(f)(x)
     (error,) = errors
-    assert "an array of one vmap met an array of another one that is not around it" in error
+    assert "which does not run around it: one of them was kept somewhere" in error
+    assert "test_arrays_of_two_runs_do_not_meet.<locals>.f (" in error  # and where it is
 
 
 def test_arrays_of_members_are_not_pickled_and_copies_are_themselves(xp, x):

@@ -17,7 +17,7 @@ from agnograd.testing.conformance._trial import NotApplicable, Trial
 __all__ = ["mend"]
 
 # What these find is in the op's function, or in its rules; what others find may be in both.
-OF_FUNCTIONS = ("forward", "layouts", "misuse", "hooks")
+OF_FUNCTIONS = ("forward", "layouts", "misuse", "hooks", "batched")
 OF_RULES = ("first_derivative", "second_derivative", "forward_mode", "gradient_form", "shapes")
 # What the suite itself asks of a backend.
 OF_THE_SUITE = ("array_types", "array", "conformance", "item", "namespace", "own", "to_host")
@@ -32,6 +32,7 @@ def mend(check: Callable[[Trial], None], trial: Trial, error: BaseException) -> 
     if _passes_on_numpy(check, trial):
         places += [*_ran(check, trial), *_function(trial)]
     else:
+        places += [] if check.__name__ != "batched" else _batching(trial)
         places += [] if check.__name__ in OF_RULES else _function(trial)
         places += [] if check.__name__ in OF_FUNCTIONS else _rules(trial)
     return "; ".join(dict.fromkeys(places))
@@ -91,7 +92,13 @@ def _rules(trial: Trial) -> Iterator[str]:
         yield from _function(trial)
     for name, rule in op.rules.items():
         where = _where(rule.function)
-        yield f"{where} (the rule for {name!r})" if where else _of_the_set(trial)
+        yield f"{where} (the rule for {name!r})" if where else f"{_of_the_set(trial)} (a constant)"
+
+
+def _batching(trial: Trial) -> Iterator[str]:
+    rule = _op(trial).batch
+    if rule is not None:
+        yield f"{_where(rule) or _of_the_set(trial)} (batch)"
 
 
 def _function(trial: Trial) -> Iterator[str]:
@@ -106,7 +113,7 @@ def _function(trial: Trial) -> Iterator[str]:
 
 def _of_the_set(trial: Trial) -> str:
     op, source = registered()[trial.sample.op]
-    return f"op set {op.chapter!r} of {source} (a constant as rule)"
+    return f"op set {op.chapter!r} of {source}"
 
 
 def _op(trial: Trial) -> Any:

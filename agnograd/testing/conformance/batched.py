@@ -204,7 +204,8 @@ class _Arguments:
             owners += [name] * len(flatten_with_none(argument)[0])
         types: Any = case.domain.array_types
         self._at = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, types)]
-        self.arrays = [constant(self._leaves[i]) for i in self._at]
+        make = case.domain.Variable._make  # two backends may serve one library
+        self.arrays = [make(self._leaves[i], None) for i in self._at]
         self.names = [owners[i] for i in self._at]
 
     def call(self, arrays: Sequence[Any]) -> list[Any]:

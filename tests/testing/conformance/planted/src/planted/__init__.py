@@ -71,6 +71,18 @@ def add_once(into, g, key, x_shape, xp):
     return into
 
 
+ops.vjp(
+    "wrong_batching(x, /)",
+    x=lambda g, x, xp: xp.flip(g),
+    forward=lambda xp, x: xp.flip(x),
+    batch=lambda xp, x: xp.flip(x),  # the members, too
+)
+ops.elementwise(
+    "lost_in_batching(x, /)",
+    x=lambda x: 3 * x * x,
+    forward=cube,
+    batch=lambda x: ag.stop_gradient(x) * x * x,
+)
 ops.elementwise("wrong_negation(x, /)", x=-1, forward=lambda x: 1.0 - x, negation=True)
 ops.linear(
     "wrong_reading(x, key, /)",

@@ -1,0 +1,202 @@
+"""Keys of many members: what vmap reads, writes and adds there is what each member by itself does.
+
+A key is a tuple: a name in it stands for an array of integers of that many axes.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd.errors import BatchingError
+from arrays import host
+
+XP = ag.namespace("numpy")
+ALL, SOME = slice(None), slice(0, 2)
+SHAPES = {"no axes": (), "one": (2,), "two": (2, 2)}
+KEYS = [
+    *(("one",), ("two",), ("one", "one", "one"), ("one", ALL), (ALL, "one"), ("one", ALL, "one")),
+    *((ALL, "one", "one"), (ALL, "two", SOME), ("one", 0), (0, "one"), (0, ALL, "one")),
+    *(("one", ALL, 0), (ALL, 0, "one"), (None, "one"), ("one", None), (ALL, "one", None, "one")),
+    *(("no axes",), ("no axes", "no axes"), ("no axes", ALL, "no axes"), (..., "one")),
+    *(("one", ...), ("no axes", "one", "two"), ("two", "two"), (ALL, ALL, "no axes")),
+    *((0,), (SOME,), (0, SOME, None), (..., 0), (), (-1, ...), (slice(None, None, -1), "one")),
+]
+MEMBERS, LENGTH = 3, 3
+
+
+def drawn(key, rng):
+    """Return the arrays of a key, for each member."""
+    shapes = [SHAPES[part] for part in key if isinstance(part, str)]
+    return [[rng.integers(-LENGTH, LENGTH, shape) for shape in shapes] for _ in range(MEMBERS)]
+
+
+def filled(key, arrays):
+    found = iter(arrays)
+    return tuple(next(found) if isinstance(part, str) else part for part in key)
+
+
+def choices(key):
+    """Yield whether the array is mapped, and which arrays of the key are."""
+    count = sum(isinstance(part, str) for part in key)
+    for x_mapped, *of_key in itertools.product((0, 1), repeat=1 + count):
+        yield x_mapped, of_key
+
+
+class Members:
+    """The same call for all members and for one after the other."""
+
+    def __init__(self, mapped):
+        self.axes = tuple(0 if each else None for each in mapped)
+
+    def compare(self, f, one, lists):
+        """Compare a function with one of NumPy's arrays, given each argument for all members."""
+        lists = [
+            each if axis == 0 else [each[0]] * MEMBERS
+            for each, axis in zip(lists, self.axes, strict=True)
+        ]
+        given = [
+            np.stack(each) if axis == 0 else each[0]
+            for each, axis in zip(lists, self.axes, strict=True)
+        ]
+        expected = np.stack([one(*args) for args in zip(*lists, strict=True)])
+        found = host(ag.vmap(f, in_axes=self.axes)(*given))
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_members_read(key):
+    rng = np.random.default_rng(0)
+    for x_mapped, of_key in choices(key):
+        if not (x_mapped or any(of_key)):
+            continue
+        xs = [rng.normal(size=(LENGTH,) * 3) for _ in range(MEMBERS)]
+        lists = [xs, *map(list, zip(*drawn(key, rng), strict=True))]
+        Members((x_mapped, *of_key)).compare(
+            lambda x, *arrays: XP.asarray(x)[filled(key, arrays)],
+            lambda x, *arrays: x[filled(key, arrays)],
+            lists,
+        )
+
+
+def written(x, value, key):
+    out = np.array(x)
+    out[key] = value
+    return out
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+@pytest.mark.parametrize("value", ["whole", "its last axes", "a number"])
+def test_members_write(key, value):
+    rng = np.random.default_rng(1)
+
+    def f(x, v, *arrays):
+        out = XP.asarray(x, copy=True)
+        out[filled(key, arrays)] = v
+        return out
+
+    for x_mapped, of_key in choices(key):
+        for value_mapped in (0, 1):
+            if not (x_mapped or value_mapped or any(of_key)):
+                continue
+            xs = [rng.normal(size=(LENGTH,) * 3) for _ in range(MEMBERS)]
+            of_members = drawn(key, rng)
+            shape = xs[0][filled(key, of_members[0])].shape
+            shape = {"whole": shape, "its last axes": shape[1:], "a number": ()}[value]
+            values = [rng.normal(size=shape) for _ in range(MEMBERS)]
+            Members((x_mapped, value_mapped, *of_key)).compare(
+                f,
+                lambda x, v, *arrays: written(x, v, filled(key, arrays)),
+                [xs, values, *map(list, zip(*of_members, strict=True))],
+            )
+
+
+def added(values, key):
+    out = np.zeros((LENGTH,) * 3)
+    np.add.at(out, key, values)
+    return out
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_members_add(key):
+    rng = np.random.default_rng(2)
+    for value_mapped, of_key in choices(key):
+        if not (value_mapped or any(of_key)):
+            continue
+        of_members = drawn(key, rng)
+        shape = np.zeros((LENGTH,) * 3)[filled(key, of_members[0])].shape
+        values = [rng.normal(size=shape) for _ in range(MEMBERS)]
+        Members((value_mapped, *of_key)).compare(
+            lambda v, *arrays: XP.scatter_add(v, filled(key, arrays), shape=(LENGTH,) * 3),
+            lambda v, *arrays: added(v, filled(key, arrays)),
+            [values, *map(list, zip(*of_members, strict=True))],
+        )
+
+
+# -- masks and sequences ---------------------------------------------------------------------------
+
+MASKS = {
+    "whole": np.asarray([[True, False], [False, True], [True, True]]),
+    "first axis": np.asarray([True, False, True]),
+    "no element": np.zeros((3, 2), dtype=bool),
+    "beside an integer": (np.asarray([True, False, True]), 1),
+    "after a slice": (slice(1, 3), np.asarray([True, False])),
+    "no axes": np.asarray(True),
+    "a list": [0, 2, 0],
+    "a list of booleans": [True, False, True],
+    "a list in a tuple": ([0, 2], 1),
+    "an empty list": ([], 0),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks_and_sequences_that_are_the_same_for_all_members(name):
+    key, rng = MASKS[name], np.random.default_rng(3)
+    xs = [rng.normal(size=(3, 2)) for _ in range(MEMBERS)]
+    Members((1,)).compare(lambda x: x[key] * 1.0, lambda x: x[key], [xs])
+    selected = xs[0][key].shape
+    for shape in {selected, selected[1:], ()}:
+        values = [rng.normal(size=shape) for _ in range(MEMBERS)]
+        for mapped in ((1, 1), (1, 0), (0, 1)):
+
+            def f(x, v):
+                out = XP.asarray(x, copy=True)
+                out[key] = v
+                return out
+
+            Members(mapped).compare(f, lambda x, v: written(x, v, key), [xs, values])
+
+
+def test_members_write_one_value_at_masks_of_their_own():
+    rng = np.random.default_rng(4)
+    xs = [rng.normal(size=(3, 2)) for _ in range(MEMBERS)]
+    values = [rng.normal(size=()) for _ in range(MEMBERS)]
+    for shape in ((3, 2), (3,)):
+        masks = [rng.normal(size=shape) > 0 for _ in range(MEMBERS)]
+        for mapped in ((1, 1, 1), (0, 0, 1), (1, 0, 1), (0, 1, 1)):
+
+            def f(x, v, mask):
+                out = XP.asarray(x, copy=True)
+                out[mask] = v
+                return out
+
+            Members(mapped).compare(f, written, [xs, values, masks])
+
+
+@pytest.mark.parametrize("at", ["a mask", "a mask and more"])
+def test_masks_of_members_select_no_elements(at):
+    x, masks = np.ones((MEMBERS, 3, 2)), np.ones((MEMBERS, 3), dtype=bool)
+
+    def key(mask):
+        return mask if at == "a mask" else (mask, 0)
+
+    def write(x, mask):
+        y = x * 1.0
+        y[key(mask)] = XP.ones(3)
+        return y
+
+    for f in (lambda x, mask: x[key(mask)], write):
+        with pytest.raises(BatchingError, match=r"selects another number of elements.*xp\.where"):
+            ag.vmap(f)(x, masks)
