@@ -21,7 +21,7 @@ _ndarray, _float16 = np.ndarray, np.dtype(np.float16)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 _cosh, _least, _most = np.cosh, np.minimum.reduce, np.maximum.reduce
 _divide, _multiply, _vdot = np.divide, np.multiply, np.vdot
-_count, _isnan = np.count_nonzero, np.isnan
+_broadcast_to, _count, _isnan = np.broadcast_to, np.count_nonzero, np.isnan
 
 # Up to how many elements products of vectors take less time than two reductions.
 _FEW = 2**13
@@ -73,18 +73,24 @@ def _matmul_x2(g: Any, x1: Any, x2_dtype: Any) -> Any:
 
 @inline
 def _sum(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
-    """Spread the cotangent of a sum over all axes."""
-    if g.shape or g.dtype is not x_dtype:
+    """Spread the cotangent of a sum over all axes, or of one that kept them."""
+    if g.dtype is not x_dtype:
         return NotImplemented
-    return filled(+g, x_dtype, x_shape, prod(x_shape))  # a scalar also where g is an array
+    if not g.shape:
+        return filled(+g, x_dtype, x_shape, prod(x_shape))  # a scalar also where g is an array
+    return _broadcast_to(g, x_shape) if g.ndim == len(x_shape) else NotImplemented
 
 
 @inline
 def _mean(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
-    if g.shape or g.dtype is not x_dtype or x_dtype is _float16:  # no half is as large as a size
+    if g.dtype is not x_dtype or x_dtype is _float16:  # no half is as large as a size
         return NotImplemented
     size = prod(x_shape)
-    return filled(g / (size or 1), x_dtype, x_shape, size)
+    if not g.shape:
+        return filled(g / (size or 1), x_dtype, x_shape, size)
+    if g.ndim == len(x_shape) and g.size:
+        return _broadcast_to(g / (size // g.size or 1), x_shape)
+    return NotImplemented
 
 
 # -- extremes: without ties, a product with booleans -----------------------------------------------

@@ -285,6 +285,19 @@ def test_derivatives_of_its_own_leave_what_is_unusual_to_the_rules():
         assert product(x[0], x, x.dtype) is product(x, x, half.dtype) is NotImplemented
 
 
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), ()])
+@pytest.mark.parametrize("name", ["max", "mean", "min", "sum"])
+def test_derivatives_of_reductions_along_axes_are_those_of_the_rules(name, axis, keepdims):
+    xp, rng = ag.namespace("numpy"), np.random.default_rng(0)
+    x = ag.Variable(rng.standard_normal((2, 3, 4)))
+    out = getattr(xp, name)(x, axis=axis, keepdims=keepdims)
+    g = rng.standard_normal(out.shape)
+    (own,) = ag.autodiff.grad(out, x, g, retain_graph=True)
+    (rule,) = ag.autodiff.grad(out, x, g, create_graph=True)
+    np.testing.assert_allclose(own.data, rule.data, rtol=1e-12)
+
+
 @pytest.mark.parametrize("row", [[3.0, 1.0, 1.0], [3.0, 3.0, 1.0], [math.nan, 3.0, 1.0]])
 def test_ties_and_nan_are_left_to_the_rules_of_extremes(row):
     own, x = NumpyBackend().pullbacks(), np.asarray([row, [1.0, 1.0, 0.0], [-1.0, 2.0, 0.0]])
