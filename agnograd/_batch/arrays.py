@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.interpretation import Interpretation
 from agnograd._arrays.interpreted import Interpreted, Run
+from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
-from agnograd._graph.calls import levels_up
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar

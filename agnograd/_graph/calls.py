@@ -247,11 +247,3 @@ def _caller(frame: FrameType | None) -> str | None:
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
         frame = frame.f_back
     return None
-
-
-def levels_up() -> int:
-    """Return the stack level of the first place outside of agnograd, for a warning."""
-    frame, level = sys._getframe(1).f_back, 2
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "agnograd":
-        frame, level = frame.f_back, level + 1
-    return level
