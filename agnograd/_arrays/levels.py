@@ -59,7 +59,7 @@ def entered_above(domain: Domain, name: str) -> Callable[..., Any] | None:
 
 
 def levels_up() -> int:
-    """Return the stack level, as ``warnings.warn`` counts, of the first place outside of agnograd, for a warning."""
+    """Return the ``stacklevel`` of the first place outside of agnograd, for a warning."""
     frame, level = sys._getframe(1).f_back, 2
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "agnograd":
         frame, level = frame.f_back, level + 1
