@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
-from agnograd._functions.moving import asarray
 from agnograd._graph.calls import Call
 from agnograd._graph.nodes import FIRST, OP, edges_of
 from agnograd._graph.paths import reachable
@@ -247,6 +246,7 @@ def _block(trace: Trace, parts: list[Any], x: Variable, axis: int, output: Varia
     block = xp.reshape(block if axis == 0 else xp.moveaxis(block, 0, -1), shape)
     if home is x._domain:
         return block if block.dtype == x.dtype else xp.astype(block, x.dtype)
+    asarray = later("agnograd._functions.moving", "asarray")  # few functions move arrays
     moved = asarray(block, backend=x, dtype=x.dtype, device=x.device)
     return moved if trace.as_variables else moved.data
 
