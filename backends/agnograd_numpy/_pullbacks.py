@@ -21,7 +21,7 @@ _ndarray, _float16 = np.ndarray, np.dtype(np.float16)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 _cosh, _least, _most = np.cosh, np.minimum.reduce, np.maximum.reduce
 _divide, _multiply, _vdot = np.divide, np.multiply, np.vdot
-_broadcast_to, _count, _isnan = np.broadcast_to, np.count_nonzero, np.isnan
+_broadcast_to, _count = np.broadcast_to, np.count_nonzero
 
 # Up to how many elements products of vectors take less time than two reductions.
 _FEW = 2**13
@@ -114,11 +114,13 @@ def _maximum_x2(g: Any, x1: Any, x2: Any) -> Any:
 
 def _extreme(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any) -> Any:
     """Give the cotangent to the one element that equals the extreme."""
-    equal = x == keep_axes(out, x_shape, axis, np)
+    if out.ndim != x.ndim:
+        g, out = (keep_axes(each, x_shape, axis, np) for each in (g, out))
+    equal, squares = x == out, _vdot(out, out)
     # An extreme that is NaN equals none, and leaves room for a tie.
-    if type(equal) is not _ndarray or _count(equal) != out.size or _isnan(out).any():
+    if type(equal) is not _ndarray or _count(equal) != out.size or squares != squares:
         return NotImplemented
-    return keep_axes(g, x_shape, axis, np) * equal
+    return g * equal
 
 
 def _vector_norm(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, ord: Any) -> Any:
