@@ -19,12 +19,14 @@ def close(found, expected):
 
 @pytest.fixture
 def x(xp):
-    return xp.asarray(np.sin(np.arange(1.0, 1 + M * N)).reshape(M, N).tolist()).data
+    numbers = np.sin(np.arange(1.0, 1 + M * N)).reshape(M, N)
+    return xp.asarray(numbers.tolist(), dtype=xp.float64).data
 
 
 @pytest.fixture
 def w(xp):
-    return xp.asarray(np.cos(np.arange(1.0, 1 + N * N)).reshape(N, N).tolist()).data
+    numbers = np.cos(np.arange(1.0, 1 + N * N)).reshape(N, N)
+    return xp.asarray(numbers.tolist(), dtype=xp.float64).data
 
 
 def functions(xp, w):
