@@ -2,14 +2,15 @@
 from . import autodiff, bridge, errors, extend, testing
 from ._arrays.domains import Variable, namespace
 from ._batch.vmap import vmap
+from ._functions.checkpoint import checkpoint
+from ._functions.function import Function
+from ._functions.moving import asarray
 from ._hooks.activation import hooks
 from ._hooks.entering import enable_grad, no_grad, set_grad_enabled
 from ._hooks.state import is_grad_enabled
 from ._plugins.backends import backends
 from ._plugins.hook_plugins import plugins
 from ._plugins.op_sets import ops
-from ._transforms.checkpoint import checkpoint
-from ._transforms.function import Function
 from ._transforms.gradients import (
     grad,
     hessian,
@@ -22,7 +23,6 @@ from ._transforms.gradients import (
 )
 from ._transforms.jacobian import jacobian
 from ._transforms.manager import GradManager
-from ._transforms.moving import asarray
 from ._transforms.wrap import wrap
 from .errors import LostGradientWarning
 from .testing import check_grad

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from agnograd._arrays.variable import Variable
-from agnograd._engine.ends import gradients, listed, pairs_of, run_backward
+from agnograd._engine.ends import gradients, pairs_of, run_backward
 from agnograd._graph.inspection import Graph, graph_of
-from agnograd._util.checks import flags_in
+from agnograd._util.checks import flags_in, variables_in
 
 __all__ = ["Graph", "backward", "grad", "graph"]
 
@@ -50,7 +50,7 @@ def backward(
         If an op on the way has no derivative rule.
     """
     run_backward(
-        pairs_of(listed(variables, "variables"), grad_variables),
+        pairs_of(variables_in("variables", variables), grad_variables),
         retain_graph=retain_graph,
         create_graph=create_graph,
         inputs=inputs,
@@ -101,8 +101,8 @@ def grad(
         allow_unused=allow_unused,
     )
     return gradients(
-        pairs_of(listed(outputs, "outputs"), grad_outputs),
-        listed(inputs, "inputs"),
+        pairs_of(variables_in("outputs", outputs), grad_outputs),
+        variables_in("inputs", inputs),
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
         allow_unused=allow_unused,
@@ -134,4 +134,4 @@ def graph(variables: Variable | Sequence[Variable]) -> Graph:
     >>> [node.name for node in found.nodes]
     ['leaf', 'multiply']
     """
-    return graph_of(listed(variables, "variables"))
+    return graph_of(variables_in("variables", variables))

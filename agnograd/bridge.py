@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domains import domain_named
+from agnograd._functions.bridged import Adopted, Exported
 from agnograd._plugins.backends import backend_named
-from agnograd._transforms.bridged import Adopted, Exported
 from agnograd._util.checks import callable_in, name_in
 from agnograd._util.trees import unflatten
 from agnograd.errors import PluginError

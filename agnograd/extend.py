@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from agnograd._arrays.interpreted import Interpreted, Run
     from agnograd._arrays.strides import every_element, is_in_rows
     from agnograd._arrays.views import replace
+    from agnograd._functions.sensitivity import sensitivity
     from agnograd._graph.calls import Call
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
     from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.keywords import with_keywords
     from agnograd._plugins.protocols import Protocol
-    from agnograd._transforms.sensitivity import sensitivity
     from agnograd._util.locks import Lock
     from agnograd.testing._samples import Sample, array
 
@@ -119,7 +119,7 @@ _LATER = {
     **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._plugins.bridges"),
     **dict.fromkeys(("Sample", "array"), "agnograd.testing._samples"),
     "Lock": "agnograd._util.locks",
-    "sensitivity": "agnograd._transforms.sensitivity",
+    "sensitivity": "agnograd._functions.sensitivity",
     "Uncopied": "agnograd._plugins.hook_plugins",
     "with_keywords": "agnograd._plugins.keywords",
 }

@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sklearn.datasets import load_digits
@@ -22,14 +22,16 @@ LAYERS = (64, 96, 48, 10)
 BATCH = 16
 
 
-def initial_parameters(xp: Any, rng: random.Random) -> list[dict[str, Any]]:
+def initial_parameters(
+    xp: Any, rng: random.Random, layers: Sequence[int] = LAYERS
+) -> list[dict[str, Any]]:
     """Return weights, scaled to keep the variance of the values that pass through, and biases.
 
     They are the library's own arrays, as the batches are: then their gradients are such arrays,
     too, and nothing of what is computed with them is recorded.
     """
     parameters = []
-    for rows, columns in itertools.pairwise(LAYERS):
+    for rows, columns in itertools.pairwise(layers):
         weight = [[rng.gauss(0.0, rows**-0.5) for _ in range(columns)] for _ in range(rows)]
         layer = {"weight": xp.asarray(weight, dtype=xp.float32).data}
         parameters.append(layer | {"bias": xp.zeros((columns,), dtype=xp.float32).data})

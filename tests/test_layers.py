@@ -21,6 +21,7 @@ LAYERS = (
     ("_codegen",),
     ("_arrays",),
     ("_batch",),
+    ("_functions",),
     ("_transforms",),
     ("autodiff", "bridge"),
     ("testing",),
@@ -33,16 +34,17 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
-    "_util": 730,
-    "_ops": 1105,
-    "_plugins": 1660,
+    "_util": 775,
+    "_ops": 1120,
+    "_plugins": 1675,
     "_graph": 680,
-    "_hooks": 935,
+    "_hooks": 975,
     "_engine": 1330,
-    "_codegen": 1765,
-    "_arrays": 3230,
-    "_batch": 520,
-    "_transforms": 3260,
+    "_codegen": 1790,
+    "_arrays": 3301,
+    "_batch": 570,
+    "_functions": 1360,
+    "_transforms": 2205,
     "_cli": 430,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
@@ -129,7 +131,7 @@ def test_layers_keep_to_their_budgets(layer):
     crumbs = [name for name, n in sizes.items() if n < 40 and name != "__init__.py"]
     assert not crumbs, f"too small for a file of their own: {', '.join(crumbs)}"
     assert max(sizes.values()) <= 400, listed
-    assert len(sizes) - 1 <= 15, listed
+    assert len(sizes) - 1 <= 14, listed
 
 
 def test_what_tells_how_a_gradient_is_computed_can_be_read_in_an_afternoon():

@@ -319,8 +319,12 @@ class Interpretation(Backend):
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
         """Call a function of arrays from below that cannot be interpreted; None stays None."""
+        run: Run | None = None
+        for each in arrays:
+            if type(each) is self.array_class and each.run is not None:
+                run = each.run.meet(run)
         found = f(*map(self.payload, arrays))
-        return tuple([None if each is None else self.lift(each) for each in found])
+        return tuple([self.wrapped(each, run) for each in found])
 
     def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
         """Return how hooks see an op on these inputs."""

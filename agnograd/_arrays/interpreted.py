@@ -40,7 +40,7 @@ class Run:
     ended: bool = False
     error: ClassVar[type[AgnogradError]] = InterpretationError
 
-    def meet(self, other: Run | None = None) -> Run:
+    def meet(self, other: Run | None = None) -> Self:
         """Return this run for arrays of this run and another one.
 
         Raises

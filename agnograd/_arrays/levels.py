@@ -6,6 +6,7 @@ What is given an array of a domain below takes it for one that is the same for a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -55,3 +56,11 @@ def entered_above(domain: Domain, name: str) -> Callable[..., Any] | None:
         return None
     function: Callable[..., Any] = attrgetter(name)(found.namespace)
     return function
+
+
+def levels_up() -> int:
+    """Return the ``stacklevel`` of the first place outside of agnograd, for a warning."""
+    frame, level = sys._getframe(1).f_back, 2
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "agnograd":
+        frame, level = frame.f_back, level + 1
+    return level

@@ -112,7 +112,7 @@ def _extensions(domain: Domain, part: str, ops: Mapping[str, Op]) -> Iterator[st
             short = name.removeprefix(before).partition(".")[0]
             shorts[short] = shorts.get(short, False) or is_computed
     backend: Any = domain.backend
-    # An interpretation has what its domain below has.
+    # An interpretation has the extensions of what is below it.
     library = within(backend.below.raw, part) if domain.level else _of_library(domain, part)
     listed = dir(library)  # what is listed need not be imported yet
     for short, is_computed in shorts.items():

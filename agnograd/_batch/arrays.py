@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.interpretation import Interpretation
 from agnograd._arrays.interpreted import Interpreted, Run
+from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
-from agnograd._graph.calls import levels_up
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -102,7 +102,7 @@ class Batches(Interpretation):
                     for payload, own in zip(payloads, mapped, strict=True)
                 ]
                 rows.append(f(*members))
-            found = []
+            found: list[Any] = []
             for column in zip(*rows, strict=True):
                 if column[0] is None:
                     found.append(None)
@@ -114,7 +114,8 @@ class Batches(Interpretation):
     def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
         """Return an op's call with the number of members, as hooks see it."""
         runs = [each.run for each in inputs if type(each) is self.array_class and each.run]
-        return op.batched(runs[0].size) if runs else op
+        size = runs[0].size if runs else None
+        return op if size is None else op.variant(f"{size} members", batch_size=size)
 
     # -- rules as functions of arrays --------------------------------------------------------------
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from agnograd._engine.run import run_pass
-from agnograd._graph.nodes import RANK, Edge, Leaf, domain_at, is_variable, watch
+from agnograd._graph.nodes import RANK, Edge, Leaf, domain_at, watch
 from agnograd._hooks.entering import enable_grad, no_grad
 from agnograd._hooks.state import current_mode, set_mode
-from agnograd._util.checks import flags_in, number_in
+from agnograd._util.checks import flags_in, number_in, variables_in
 from agnograd._util.locks import Lock
-from agnograd.errors import ArgumentError, GradientError, NoGradientError
+from agnograd.errors import GradientError, NoGradientError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -44,7 +44,7 @@ def run_backward(
         )
         if loss_scale is not None:
             number_in("backward: loss_scale", loss_scale)
-    targets = None if inputs is None else nodes_of(listed(inputs, "inputs"), "inputs")
+    targets = None if inputs is None else nodes_of(variables_in("inputs", inputs), "inputs")
     seeds = seeds_of(pairs, create_graph, loss_scale)
     found = run_pass(
         seeds,
@@ -179,23 +179,10 @@ def seeds_of(
 def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
     """Return the cotangent of an output, or a tangent, as a Variable, one by default."""
     domain = output._domain
-    if is_variable(cotangent) and cotangent._domain.level > domain.level:
-        return seed_at(cotangent._domain, output, cotangent, what)
     raw = raw_seed(output, cotangent, what)
     if isinstance(cotangent, domain.Variable):
         return cotangent
     return domain.Variable._make(raw, None)
-
-
-def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
-    """Return the cotangent of an output, or a tangent, as a Variable of a level above it."""
-    seed: Variable = cotangent
-    if not isinstance(cotangent, level.Variable):
-        raw = raw_seed(output, cotangent, what) if cotangent is None else cotangent
-        seed = level.Variable._make(level.to_raw(raw), None)
-    if seed.shape != output.shape or seed.dtype != output.dtype:
-        raise misfit(seed, output, what)
-    return seed
 
 
 def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any:
@@ -218,18 +205,13 @@ def raw_seed(output: Variable, cotangent: Any, what: str = "a cotangent") -> Any
     else:
         raw = domain.to_raw(cotangent)
     if raw.shape != value.shape or (raw.dtype is not value.dtype and raw.dtype != value.dtype):
-        raise misfit(raw, value, what)
+        raise GradientError(
+            f"{what} of shape {raw.shape} and dtype {raw.dtype} does not fit a value of shape "
+            f"{value.shape} and dtype {value.dtype}; it must have the value's"
+        )
     if type(raw) is domain.number_type or raw.shape:
         return raw
     return domain.backend.scalar(raw)
-
-
-def misfit(raw: Any, value: Any, what: str = "a cotangent") -> GradientError:
-    """Return the error of a cotangent, or a tangent, whose shape or dtype is not its value's."""
-    return GradientError(
-        f"{what} of shape {raw.shape} and dtype {raw.dtype} does not fit a value of shape "
-        f"{value.shape} and dtype {value.dtype}; it must have the value's"
-    )
 
 
 def _implied(output: Variable) -> Any:
@@ -278,22 +260,3 @@ def given_by(seeds: Seeds) -> dict[int, Any]:
     for _, g in seeds:  # for which a comprehension would be a call, in every small pass
         given[id(g)] = g
     return given
-
-
-def listed(variables: Any, what: str) -> list[Variable]:
-    """Return Variables as a list, or raise an error that names what is none."""
-    if is_variable(variables):
-        return [variables]
-    if isinstance(variables, str | bytes | Mapping) or not isinstance(variables, Iterable):
-        raise ArgumentError(
-            f"{what} is of type {type(variables).__qualname__}; it must be a Variable, or a list "
-            "of Variables"
-        )
-    found = list(variables)
-    for index, variable in enumerate(found):
-        if not is_variable(variable):
-            raise NoGradientError(
-                f"{what}[{index}] is of type {type(variable).__name__}, not a Variable: wrap "
-                "arrays in ag.Variable before they are computed with"
-            )
-    return found

@@ -72,10 +72,8 @@ def run_pass(
     with the gradient of its target as soon as that is final, and may replace it. Without
     ``beyond``, the pass is a part of another one: no gradient goes on from one target to another,
     and no hook on a target is called. Without ``shows``, no hook on a value is called.
-
-    ``level`` is the domain that stands on those of the nodes in which rules compute, if the
-    cotangents belong to it. What is saved is the same for all its values; if the pass ``connects``,
-    it is connected to the graph.
+    ``level`` is the domain above those of the nodes that cotangents belong to, if they do, and that
+    rules compute in; if the pass ``connects``, what was saved is connected to the graph.
     """
     mode = current_mode()
     this, arrivals = Pass(), Arrivals(not create_graph and level is None)
@@ -347,8 +345,9 @@ class Pass:
             known = [*node[:FIRST], *values, *taken[op.first :]]
             compute = partial(rules, g, known, home.namespace if self.create_graph else home.raw)
             if self.level is not None and not compiled.by_rules:
+                backend: Any = self.level.backend  # an interpretation
                 xp = op.domain.namespace if self.connects else None
-                compute = partial(self.level.backend.of_function, rules, g, known, xp)
+                compute = partial(backend.of_function, rules, g, known, xp)
         elif compiled.accumulate is not None and self.observers is None:
             compute = partial(arrivals.accumulate, op, g, taken)
         else:

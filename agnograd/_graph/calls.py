@@ -46,9 +46,7 @@ class Compiled:
     # How a cotangent is changed, in place, into the gradient of the first input.
     overwrite: Callable[..., Any] | None = None
     optional = False  # whether an unused output has None for its cotangent, and not zeros
-    by_rules = (
-        False  # whether the gradients are programs in the standard, and not a user's function
-    )
+    by_rules = False  # whether what computes gradients is written in the standard
     negates = False  # whether nodes begin with a reference to a large array, whose negative it is
     gone = False  # whether the saved values were freed
 
@@ -87,7 +85,7 @@ class Call:
         ``file:line in function`` of the user's code that called the op. It is looked up if a hook
         reads it during the forward call, and kept for the backward pass; otherwise it is None.
     batch_size : int or None
-        Under ``vmap``, how many members the op computes, along the first axis of its arrays.
+        How many members of ``vmap`` lie along the first axis of its arrays.
     backend : Backend
         The backend that the op runs on. If the call moves arrays, the backend of its results.
     """
@@ -171,10 +169,6 @@ class Call:
             return self
         return self.variant("watched", reads=False, turn=True, step=None)
 
-    def batched(self, size: int) -> Call:
-        """Return what stands for calls of so many members, where hooks look at them."""
-        return self.variant(f"{size} members", batch_size=size)
-
     def variant(self, name: str, **other: Any) -> Call:
         """Return a call with other attributes, one for all; one that is in one node becomes it."""
         known, key = self.compiled.variants, (name, self.hooks)
@@ -253,11 +247,3 @@ def _caller(frame: FrameType | None) -> str | None:
             return f"{code.co_filename}:{frame.f_lineno} in {code.co_name}"
         frame = frame.f_back
     return None
-
-
-def levels_up() -> int:
-    """Return the stack level of the first place outside of agnograd, for a warning."""
-    frame, level = sys._getframe(1).f_back, 2
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "agnograd":
-        frame, level = frame.f_back, level + 1
-    return level

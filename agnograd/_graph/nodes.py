@@ -175,16 +175,8 @@ def watch(node: Edge) -> Watch:
     return node[WATCH]  # type: ignore[no-any-return]
 
 
-def is_variable(x: object) -> bool:
-    """Return whether an object is a Variable: this layer knows no more of them."""
-    return hasattr(type(x), "_domain")
-
-
 def raw_gradient(g: Any) -> Any:
-    """Return a gradient as hooks see it, a raw array.
-
-    Under ``create_graph`` it is a Variable; an array of a level above stands for one from below.
-    """
+    """Return a gradient as hooks see it: the raw array of a Variable, or what one stands for."""
     while hasattr(type(g), "_raw"):
         g = g._raw
     return g

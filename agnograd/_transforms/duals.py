@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import InPlace
 from agnograd._codegen.tangents import Along, Tangent, Tangents
-from agnograd._engine.ends import owned, seed_of
+from agnograd._engine.ends import owned
 from agnograd._graph.nodes import (
     OP,
     RANK,
@@ -36,6 +36,7 @@ from agnograd._graph.nodes import (
 from agnograd._graph.paths import reachable
 from agnograd._hooks.state import REFERENCE, Recorder, current_mode, is_grad_enabled
 from agnograd._ops.op import Op
+from agnograd._transforms.passes import tangent_of
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import Function, Trace
 from agnograd.errors import GradientError
@@ -247,7 +248,7 @@ def run_with_tangents(
 
     def recorder(trace: Trace) -> Recorder:
         nonlocal duals
-        given[:] = [seed_of(*pair, "a tangent") for pair in zip(trace.inputs, leaves, strict=True)]
+        given[:] = map(tangent_of, trace.inputs, leaves)
         connects = trace.as_variables and is_grad_enabled()  # to what was there before the run
         if not (keeps_graph or connects or REFERENCE):
             duals = Duals(trace, given)

@@ -6,10 +6,10 @@ import functools
 from typing import Any
 
 from agnograd._arrays.variable import Variable
-from agnograd._engine.ends import seed_of
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd._transforms.jacobian import blocks
+from agnograd._transforms.passes import tangent_of
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import ArgNums, Function, Trace, as_outputs, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, flag_in, pair_from, tuple_in
@@ -218,7 +218,7 @@ def linearize(f: Function, *args: Any) -> tuple[Any, Function]:
 
     def push(*tangents: Any) -> Any:
         leaves = _leaves_like(tangents, structure, "tangents", "arguments")
-        given = [seed_of(*pair, "a tangent") for pair in zip(trace.inputs, leaves, strict=True)]
+        given = list(map(tangent_of, trace.inputs, leaves))
         as_variables = any(isinstance(leaf, Variable) for leaf in leaves)
         return unflatten(tree, pushforward(given, as_variables))
 

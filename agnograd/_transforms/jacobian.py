@@ -16,7 +16,6 @@ from agnograd._graph.nodes import FIRST, OP, edges_of
 from agnograd._graph.paths import reachable
 from agnograd._hooks.entering import is_inside
 from agnograd._ops.rule_helpers import known_size
-from agnograd._transforms.moving import asarray
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import ArgNums, Function, Trace, outputs_of
 from agnograd._util.checks import argnums_in, callable_in, positive_in
@@ -247,6 +246,7 @@ def _block(trace: Trace, parts: list[Any], x: Variable, axis: int, output: Varia
     block = xp.reshape(block if axis == 0 else xp.moveaxis(block, 0, -1), shape)
     if home is x._domain:
         return block if block.dtype == x.dtype else xp.astype(block, x.dtype)
+    asarray = later("agnograd._functions.moving", "asarray")  # few functions move arrays
     moved = asarray(block, backend=x, dtype=x.dtype, device=x.device)
     return moved if trace.as_variables else moved.data
 

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 from agnograd._arrays.variable import Variable
-from agnograd._engine.ends import commit, listed, pairs_of, seeds_of
+from agnograd._engine.ends import commit, pairs_of, seeds_of
 from agnograd._engine.run import Callback, replaced, run_pass
+from agnograd._functions.runs import kept_now, restoring
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._hooks.entering import enable_grad, entered, no_grad
 from agnograd._hooks.state import Mode, current_mode, set_mode
-from agnograd._transforms.runs import kept_now, restoring
-from agnograd._util.checks import callable_in, flags_in
+from agnograd._util.checks import callable_in, flags_in, variables_in
 from agnograd._util.trees import leaves
 from agnograd.errors import NoGradientError
 
@@ -202,7 +202,7 @@ class GradManager:
                 "manager releases what it recorded"
             )
         flags_in("GradManager.backward", retain_graph=retain_graph, create_graph=create_graph)
-        pairs = pairs_of(listed(outputs, "outputs"), gradients)
+        pairs = pairs_of(variables_in("outputs", outputs), gradients)
         seeds = seeds_of(pairs, create_graph)
         callbacks: ByNode[Callback] = ByNode()
         for node, each in self._attached.values():

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from agnograd._arrays.levels import derived
+from agnograd._arrays.levels import derived, levels_up
 from agnograd._arrays.variable import Variable
-from agnograd._graph.calls import levels_up
-from agnograd._transforms.function import Function
+from agnograd._functions.function import Function
 from agnograd._transforms.gradients import vjp
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import BatchingWarning

@@ -12,13 +12,15 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import derived, highest
 from agnograd._arrays.variable import Variable
 from agnograd._codegen.products import behind_mask
+from agnograd._engine.ends import owned
 from agnograd._engine.run import run_pass
+from agnograd._functions.runs import restoring
+from agnograd._functions.sensitivity import irregular
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank, raw_gradient
 from agnograd._hooks.entering import entered, recording_since
 from agnograd._hooks.state import is_grad_enabled
-from agnograd._transforms.runs import restoring
-from agnograd._transforms.sensitivity import irregular
-from agnograd._transforms.trace import Trace, apart_from, at_level, pass_at, result_of
+from agnograd._transforms.passes import at_level, pass_at, zeros_of
+from agnograd._transforms.trace import Trace, apart_from
 
 
 class Pushforward:
@@ -94,9 +96,10 @@ class Pushforward:
         with state:
             found = self._run(seeds, targets=targets, create_graph=create_graph)
         given = {id(each._raw): each._raw for each in tangents if each is not None}
+        reached = [None if end is None else found.of(end) for end in ends]
         return [
-            result_of(None if end is None else found.of(end), output, given)
-            for end, output in zip(ends, self.outputs, strict=True)
+            owned(zeros_of(output) if tangent is None else tangent, output._domain, given)
+            for tangent, output in zip(reached, self.outputs, strict=True)
         ]
 
     @restoring

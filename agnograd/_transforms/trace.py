@@ -14,14 +14,15 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import derived, highest
 from agnograd._arrays.variable import Variable, owners
 from agnograd._arrays.views import View
-from agnograd._engine.ends import given_by, owned, raw_seed, seed_at, seed_of
+from agnograd._engine.ends import given_by, owned, raw_seed, seed_of
 from agnograd._engine.run import run_pass
-from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
+from agnograd._functions.runs import kept_now
+from agnograd._graph.nodes import RANK, Edge, Leaf, next_rank
 from agnograd._graph.paths import older, reachable
 from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
 from agnograd._hooks.state import Kept, Recorder, current_mode, is_grad_enabled, set_mode
 from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._transforms.runs import kept_now
+from agnograd._transforms.passes import at_level, pass_at, seed_at, zeros_of
 from agnograd._util.trees import ONE, flatten, leaves, map_leaves, unflatten
 from agnograd.errors import ArgumentIndexError, NoGradientError, UnsupportedArrayError
 
@@ -163,10 +164,8 @@ class Trace:
         given_out, gradients = given_by(seeds), []
         for x, node in zip(self.inputs, self.nodes, strict=True):
             end, domain = found.get(node[RANK]), x._domain
-            if end is None:
-                gradient = result_of(None, x, given_out, x._raw)
-            else:  # as it does, without a call
-                gradient = owned(end[1], domain, given_out, x._raw if domain.lays_out else None)
+            g = zeros_of(x) if end is None else end[1]
+            gradient = owned(g, domain, given_out, x._raw if domain.lays_out else None)
             gradients.append(gradient if as_variables else gradient._raw)
         return gradients
 
@@ -234,38 +233,6 @@ def _others(own: Set[int], outer: Kept | None, *nodes: Edge | None) -> tuple[Edg
         None if node is None or node[RANK] in own else node
         for node in (nodes if outer is None else outer(*nodes))
     )
-
-
-def pass_at(
-    level: Domain, pairs: Sequence[tuple[Edge, Variable]], targets: Sequence[Edge], connects: bool
-) -> ByNode[Any]:
-    """Run a pass of cotangents of a level above the graph; what it computes is of that level."""
-    tracked = is_grad_enabled() and any(g._node is not None for _, g in pairs)
-    seeds = [(node, g if tracked else g._raw) for node, g in pairs]
-    with enable_grad() if tracked or connects else _SAME:
-        return run_pass(
-            seeds,
-            targets=targets,
-            create_graph=tracked,
-            retain_graph=True,
-            level=level,
-            connects=connects,
-        )
-
-
-def at_level(level: Domain, value: Any, of: Variable) -> Variable:
-    """Return what a pass of a level found for a Variable from below; None counts as zeros."""
-    if value is None:
-        value = of._domain.raw.zeros_like(of._domain.backend.array(of._raw))
-    return value if isinstance(value, Variable) else level.Variable._make(level.to_raw(value), None)
-
-
-def result_of(value: Any, of: Variable, given: dict[int, Any], laid_out_as: Any = None) -> Variable:
-    """Return the gradient or the tangent of a Variable as users get it; None counts as zeros."""
-    domain = of._domain
-    if value is None:
-        value = domain.raw.zeros_like(domain.backend.array(of._raw))
-    return owned(value, domain, given, laid_out_as if domain.lays_out else None)
 
 
 def _differentiated(leaf: Any, position: int) -> Variable:

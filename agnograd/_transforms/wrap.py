@@ -11,10 +11,10 @@ from typing import Any, Literal, overload
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import derived
 from agnograd._arrays.variable import Variable
+from agnograd._functions.function import Function
+from agnograd._functions.moving import asarray
 from agnograd._plugins.backends import is_array
-from agnograd._transforms.function import Function
 from agnograd._transforms.members import is_above, member_by_member
-from agnograd._transforms.moving import asarray
 from agnograd._transforms.wrapped import Wrapped, WrappedCall, raw
 from agnograd._util.checks import flag_in
 from agnograd.errors import AgnogradError, ArgumentError, LostGradientError, RuleError

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.variable import Variable, is_tracked
+from agnograd._functions.moving import carried
+from agnograd._functions.numeric import pulled, pushed
+from agnograd._functions.runs import TAKEN, Prepared
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
-from agnograd._transforms.moving import carried
-from agnograd._transforms.numeric import pulled, pushed
-from agnograd._transforms.runs import TAKEN, Prepared
 from agnograd._util.trees import flatten, paths, unflatten
 from agnograd.errors import MissingRuleError, RuleError, UnsupportedArrayError
 

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Complex, Integral, Real
 from operator import index
 from reprlib import repr as shown
 from typing import Any
 
-from agnograd.errors import ArgumentError
+from agnograd.errors import ArgumentError, NoGradientError
 
 
 def callable_in(what: str, f: Any, example: str) -> None:
@@ -127,3 +127,27 @@ def python_number(x: Any) -> Any:
         if isinstance(x, number):
             return x if isinstance(x, kind | bool) else kind(x)
     return x
+
+
+def is_variable(x: object) -> bool:
+    """Return whether an object is a Variable: the lower layers know no more of them."""
+    return hasattr(type(x), "_domain")
+
+
+def variables_in(what: str, variables: Any) -> list[Any]:
+    """Return Variables as a list, or raise an error that names what is none."""
+    if is_variable(variables):
+        return [variables]
+    if isinstance(variables, str | bytes | Mapping) or not isinstance(variables, Iterable):
+        raise ArgumentError(
+            f"{what} is of type {type(variables).__qualname__}; it must be a Variable, or a list "
+            "of Variables"
+        )
+    found = list(variables)
+    for place, variable in enumerate(found):
+        if not is_variable(variable):
+            raise NoGradientError(
+                f"{what}[{place}] is of type {type(variable).__name__}, not a Variable: wrap "
+                "arrays in ag.Variable before they are computed with"
+            )
+    return found

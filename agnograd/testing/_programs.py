@@ -7,8 +7,8 @@ from typing import Any
 
 from agnograd import autodiff
 from agnograd._arrays.variable import Variable
-from agnograd._transforms.checkpoint import checkpoint
-from agnograd._transforms.function import Function
+from agnograd._functions.checkpoint import checkpoint
+from agnograd._functions.function import Function
 
 __all__ = ["PROGRAMS", "PlantedError", "gradient"]
 

@@ -21,6 +21,7 @@ _ndarray, _float16 = np.ndarray, np.dtype(np.float16)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 _cosh, _least, _most = np.cosh, np.minimum.reduce, np.maximum.reduce
 _divide, _multiply, _vdot = np.divide, np.multiply, np.vdot
+_broadcast_to, _count, _isnan = np.broadcast_to, np.count_nonzero, np.isnan
 
 # Up to how many elements products of vectors take less time than two reductions.
 _FEW = 2**13
@@ -54,32 +55,70 @@ def _tanh(g: Any, x: Any) -> Any:
 def _matmul_x1(g: Any, x2: Any, x1_dtype: Any) -> Any:
     """Multiply two matrices by their method, which has less to prepare than ``matmul``."""
     # Then x1 is a matrix, too, and nothing is complex.
-    if g.ndim == 2 == x2.ndim and g.dtype is _float64 is x1_dtype:
+    if g.ndim == 2 == x2.ndim and (
+        g.dtype is _float64 is x1_dtype or g.dtype is _float32 is x1_dtype
+    ):
         return g.dot(x2.T)
     return NotImplemented
 
 
 @inline
 def _matmul_x2(g: Any, x1: Any, x2_dtype: Any) -> Any:
-    if g.ndim == 2 == x1.ndim and g.dtype is _float64 is x2_dtype:
+    if g.ndim == 2 == x1.ndim and (
+        g.dtype is _float64 is x2_dtype or g.dtype is _float32 is x2_dtype
+    ):
         return x1.T.dot(g)
     return NotImplemented
 
 
 @inline
 def _sum(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
-    """Spread the cotangent of a sum over all axes."""
-    if g.shape or g.dtype is not x_dtype:
+    """Spread the cotangent of a sum over all axes, or of one that kept them."""
+    if g.dtype is not x_dtype:
         return NotImplemented
-    return filled(+g, x_dtype, x_shape, prod(x_shape))  # a scalar also where g is an array
+    if not g.shape:
+        return filled(+g, x_dtype, x_shape, prod(x_shape))  # a scalar also where g is an array
+    return _broadcast_to(g, x_shape) if g.ndim == len(x_shape) else NotImplemented
 
 
 @inline
 def _mean(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
-    if g.shape or g.dtype is not x_dtype or x_dtype is _float16:  # no half is as large as a size
+    if g.dtype is not x_dtype or x_dtype is _float16:  # no half is as large as a size
         return NotImplemented
     size = prod(x_shape)
-    return filled(g / (size or 1), x_dtype, x_shape, size)
+    if not g.shape:
+        return filled(g / (size or 1), x_dtype, x_shape, size)
+    if g.ndim == len(x_shape) and g.size:
+        return _broadcast_to(g / (size // g.size or 1), x_shape)
+    return NotImplemented
+
+
+# -- extremes: without ties, a product with booleans -----------------------------------------------
+
+
+def _larger(g: Any, one: Any, other: Any) -> Any:
+    """Give the cotangent to the first of two where it is the larger one."""
+    more = one > other
+    if type(more) is not _ndarray or _count(more) != _count(one >= other):
+        return NotImplemented
+    return g * more
+
+
+def _maximum_x1(g: Any, x1: Any, x2: Any) -> Any:
+    return _larger(g, x1, x2)
+
+
+def _maximum_x2(g: Any, x1: Any, x2: Any) -> Any:
+    return _larger(g, x2, x1)
+
+
+def _extreme(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any) -> Any:
+    """Give the cotangent to the one element that equals the extreme."""
+    equal = x == keep_axes(out, x_shape, axis, np)
+    # An extreme that is NaN equals none, and leaves room for a tie.
+    if type(equal) is not _ndarray or _count(equal) != out.size or _isnan(out).any():
+        return NotImplemented
+    return keep_axes(g, x_shape, axis, np) * equal
 
 
 def _vector_norm(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, ord: Any) -> Any:
@@ -97,7 +136,11 @@ PULLBACKS: dict[str, dict[str, Callable[..., Any]]] = {
     "linalg.matmul": _MATMUL,
     "linalg.vector_norm": {"x": _vector_norm},
     "matmul": _MATMUL,
+    "max": {"x": _extreme},
+    "maximum": {"x1": _maximum_x1, "x2": _maximum_x2},
     "mean": {"x": _mean},
+    "min": {"x": _extreme},
+    "minimum": {"x1": _maximum_x2, "x2": _maximum_x1},
     "sum": {"x": _sum},
     "tanh": {"x": _tanh},
 }

@@ -228,6 +228,8 @@ PULLED = {
     ],
 }
 PULLED["linalg.matmul"] = PULLED["matmul"]
+PULLED["max"] = PULLED["min"] = [((),), ((3,),), ((2, 3),)]
+PULLED["maximum"] = PULLED["minimum"] = [((), (3,)), ((2, 3), (2, 3)), ((2, 3), (3,))]
 
 
 def test_all_derivatives_of_its_own_are_compared_with_rules():
@@ -279,7 +281,35 @@ def test_derivatives_of_its_own_leave_what_is_unusual_to_the_rules():
     assert own["tanh"]["x"](single, single).dtype == np.float32
     for product in own["matmul"].values():
         assert product(x, x, x.dtype) is not NotImplemented
+        assert product(single, single, single.dtype).dtype == np.float32
         assert product(x[0], x, x.dtype) is product(x, x, half.dtype) is NotImplemented
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), ()])
+@pytest.mark.parametrize("name", ["max", "mean", "min", "sum"])
+def test_derivatives_of_reductions_along_axes_are_those_of_the_rules(name, axis, keepdims):
+    xp, rng = ag.namespace("numpy"), np.random.default_rng(0)
+    x = ag.Variable(rng.standard_normal((2, 3, 4)))
+    out = getattr(xp, name)(x, axis=axis, keepdims=keepdims)
+    g = rng.standard_normal(out.shape)
+    (own,) = ag.autodiff.grad(out, x, g, retain_graph=True)
+    (rule,) = ag.autodiff.grad(out, x, g, create_graph=True)
+    np.testing.assert_allclose(own.data, rule.data, rtol=1e-12)
+
+
+@pytest.mark.parametrize("row", [[3.0, 1.0, 1.0], [3.0, 3.0, 1.0], [math.nan, 3.0, 1.0]])
+def test_ties_and_nan_are_left_to_the_rules_of_extremes(row):
+    own, x = NumpyBackend().pullbacks(), np.asarray([row, [1.0, 1.0, 0.0], [-1.0, 2.0, 0.0]])
+    for name, each in (("max", x), ("min", -x)):
+        out = getattr(np, name)(each, axis=1)
+        assert own[name]["x"](out, each, out, x.shape, 1) is NotImplemented
+    usual = x[2:]
+    out = np.max(usual, axis=1)
+    assert own["max"]["x"](out, usual, out, usual.shape, 1).tolist() == [[0.0, 2.0, 0.0]]
+    for pullback in (*own["maximum"].values(), *own["minimum"].values()):
+        assert pullback(x, x, x) is pullback(x, x, 1.0) is NotImplemented
+        assert pullback(x, x, 0.5) is not NotImplemented
 
 
 def test_gradients_are_of_native_byte_order():

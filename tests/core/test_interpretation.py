@@ -147,6 +147,28 @@ def test_what_a_function_closes_over_keeps_its_gradient(xp, x):
     close(made, x * xp.exp(x))
 
 
+class Cube(ag.Function):
+    """The third power, with a derivative by hand."""
+
+    def forward(self, xp, x):
+        self.save(x)
+        return x**3
+
+    def backward(self, xp, g):
+        (x,) = self.saved
+        return 3 * x**2 * g
+
+
+@pytest.mark.parametrize("f", [Cube(), lambda x: x**3], ids=["a function", "ops"])
+def test_what_was_recorded_outside_is_pulled_back_inside(x, f):
+    _, pull = ag.vjp(f, x)
+    _, push = ag.linearize(f, x)
+    for through in (lambda g: pull(g)[0], push):
+        inside = named(lambda g, through=through: through(g) * 2.0)
+        close(inside(x), through(x) * 2.0)
+        assert inside.found[-1] == "multiply"  # what it gives belongs to the run
+
+
 def test_what_a_function_makes_is_of_the_interpretation(xp, x):
     def f(x):
         y = xp.zeros((3, 3), dtype=xp.float64)

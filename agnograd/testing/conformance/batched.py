@@ -50,7 +50,7 @@ def batched(trial: Trial) -> None:
 
 
 def _choices(count: int) -> Iterator[frozenset[int]]:
-    """Yield which arrays are mapped: one of them, for each, and all."""
+    """Yield which arrays are mapped: each of them by itself, and all of them."""
     if not count:
         raise NotApplicable("the sample has no arrays")
     for place in range(count if count > 1 else 0):

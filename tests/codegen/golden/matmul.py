@@ -170,7 +170,7 @@ def matmul_step(g, node, gradients, arrivals, keep):
         if not _there or not (
             gradients[_rank].take(_x1_shared, x2, g) if _type(gradients[_rank]) is _Products else arrivals.join(_x1_edge, node, _x1_shared, x2, g)
         ):
-            if g.ndim == 2 == x2.ndim and g.dtype is _pullback_x1___float64 is x1_dtype:
+            if g.ndim == 2 == x2.ndim and (g.dtype is _pullback_x1___float64 is x1_dtype or g.dtype is _pullback_x1___float32 is x1_dtype):
                 _x1_grad = g.dot(x2.T)
             else:
                 _x1_grad = _rule_x1(g, x1_shape, x2, xp)
@@ -197,7 +197,7 @@ def matmul_step(g, node, gradients, arrivals, keep):
         if not _there or not (
             gradients[_rank].take(_x2_shared, x1, g) if _type(gradients[_rank]) is _Products else arrivals.join(_x2_edge, node, _x2_shared, x1, g)
         ):
-            if g.ndim == 2 == x1.ndim and g.dtype is _pullback_x2___float64 is x2_dtype:
+            if g.ndim == 2 == x1.ndim and (g.dtype is _pullback_x2___float64 is x2_dtype or g.dtype is _pullback_x2___float32 is x2_dtype):
                 _x2_grad = x1.T.dot(g)
             else:
                 _x2_grad = _rule_x2(g, x1, x2_shape, xp)

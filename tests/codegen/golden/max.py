@@ -37,7 +37,23 @@ def max(x, /, *, axis=None, keepdims=False):
     return _result
 
 
-# backward; guarded
+# backward
+
+def max_backward(g, node, xp):
+    # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
+    # for each input: the node that made it, or None.
+    _, _, _op, x, out, x_shape, axis, x_dtype, _x_edge = node
+    # The rules give the gradients; _fit sums and casts those that do not have their input's shape
+    # and dtype.
+    _x_grad = _pullback_x(g, x, out, x_shape, axis) if xp is _raw else NotImplemented
+    if _x_grad is NotImplemented:
+        _x_grad = _rule_x(g, x, out, x_shape, axis, xp)
+        if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
+            _x_grad = _fit(_x_grad, x_shape, x_dtype, xp)
+    return ((_x_edge, _x_grad), )
+
+
+# guarded
 
 def max_backward(g, node, xp):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
@@ -60,9 +76,11 @@ def max_step(g, node, gradients, arrivals, keep):
     # A gradient is handed on as soon as it is known. Where another one has arrived, they are
     # added. A node that is reached for the first time gets its turn: the first of them is
     # returned, and the others are queued. Leaves, and elements that were read, need no turn.
-    _x_grad = _rule_x(g, x, out, x_shape, axis, xp)
-    if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
-        _x_grad = _fit(_x_grad, x_shape, x_dtype, xp)
+    _x_grad = _pullback_x(g, x, out, x_shape, axis)
+    if _x_grad is NotImplemented:
+        _x_grad = _rule_x(g, x, out, x_shape, axis, xp)
+        if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
+            _x_grad = _fit(_x_grad, x_shape, x_dtype, xp)
     # What the node saved is freed.
     if not keep:
         node[2] = _freed if _op is _call else _op.when_freed()[0]

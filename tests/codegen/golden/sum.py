@@ -76,12 +76,18 @@ def sum_step(g, node, gradients, arrivals, keep):
     # A gradient is handed on as soon as it is known. Where another one has arrived, they are
     # added. A node that is reached for the first time gets its turn: the first of them is
     # returned, and the others are queued. Leaves, and elements that were read, need no turn.
-    if g.shape or g.dtype is not x_dtype:
+    if g.dtype is not x_dtype:
         _x_grad = _rule_x(g, x_shape, axis, xp)
         if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
             _x_grad = _fit(_x_grad, x_shape, x_dtype, xp)
-    else:
+    elif not g.shape:
         _x_grad = _pullback_x__filled(+g, x_dtype, x_shape, _pullback_x__prod(x_shape))
+        if _x_grad is NotImplemented:
+            _x_grad = _rule_x(g, x_shape, axis, xp)
+            if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
+                _x_grad = _fit(_x_grad, x_shape, x_dtype, xp)
+    else:
+        _x_grad = _pullback_x___broadcast_to(g, x_shape) if g.ndim == _pullback_x__len(x_shape) else NotImplemented
         if _x_grad is NotImplemented:
             _x_grad = _rule_x(g, x_shape, axis, xp)
             if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):

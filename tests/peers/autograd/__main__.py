@@ -23,7 +23,9 @@ def downloaded(folder):
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:"]
     subprocess.run([*pip, "--dest", folder, source], check=True)
     with tarfile.open(next(Path(folder).glob("autograd-*.tar.gz"))) as archive:
-        archive.extractall(folder, filter="data")
+        # Python 3.11.4 has filters, and 3.12 warns where none is named.
+        known = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        archive.extractall(folder, **known)
     return next(Path(folder).glob("autograd-*/"))
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.variable import Variable
+from agnograd._functions.function import Function
 from agnograd._plugins.backends import is_array
-from agnograd._transforms.function import Function
 from agnograd.errors import AgnogradError, ArgumentError, NoGradientError, UnsupportedArrayError
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._codegen.products import behind_mask
 from agnograd._engine.run import run_pass
+from agnograd._functions.purity import fingerprint, variables_of
+from agnograd._functions.runs import Prepared, kept_now, restoring
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import (
     FIRST,
@@ -20,15 +22,12 @@ from agnograd._graph.nodes import (
     Output,
     edges_of,
     forget,
-    is_variable,
     next_rank,
 )
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import entered, recording_since
 from agnograd._hooks.state import Recorder, current_mode, is_grad_enabled
-from agnograd._transforms.purity import fingerprint, variables_of
-from agnograd._transforms.runs import Prepared, kept_now, restoring
-from agnograd._util.checks import callable_in
+from agnograd._util.checks import callable_in, is_variable
 from agnograd._util.trees import unflatten
 from agnograd.errors import FreedGraphError, RuleError
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._engine.ends import gradients
+from agnograd._functions.function import Function
+from agnograd._functions.moving import asarray
+from agnograd._functions.runs import Prepared, first_array
 from agnograd._graph.nodes import Leaf, next_rank
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import no_grad, recording_since
 from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
-from agnograd._transforms.function import Function
-from agnograd._transforms.moving import asarray
-from agnograd._transforms.runs import Prepared, first_array
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import LostGradientError, RuleError
 

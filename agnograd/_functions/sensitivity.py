@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.variable import Variable
 from agnograd._engine.run import run_pass
+from agnograd._functions.numeric import inner
 from agnograd._graph.nodes import Node, next_rank
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import recording_since
 from agnograd._hooks.state import Recorder, is_grad_enabled
 from agnograd._ops.rule_helpers import known_size
-from agnograd._transforms.numeric import inner
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain

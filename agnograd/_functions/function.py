@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.variable import Variable
-from agnograd._graph.calls import Call, Pairs, Plan, Source
-from agnograd._graph.nodes import FIRST, OP, Edge, Node, edges_of, next_rank
-from agnograd._hooks.state import current_mode
-from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._plugins.backends import is_array
-from agnograd._transforms.purity import (
+from agnograd._functions.purity import (
     attributes_since,
     held_by,
     refuse_attributes,
     without_writes,
 )
-from agnograd._transforms.runs import first_array
+from agnograd._functions.runs import first_array
+from agnograd._graph.calls import Call, Pairs, Plan, Source
+from agnograd._graph.nodes import FIRST, OP, Edge, Node, edges_of, next_rank
+from agnograd._hooks.state import current_mode
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._plugins.backends import is_array
 from agnograd.errors import NoGradientError, RuleError, UnsupportedArrayError
 
 if TYPE_CHECKING:
