@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd._plugins.backends import backend_named
 from arrays import Square, host, leaf
 
 N, M = 3, 4  # the length of a member, and how many there are
@@ -217,12 +218,13 @@ def test_without_gradients(xp, x, w):
     close(ag.vmap(ag.grad(f))(x), np.sin(host(x)))
 
 
-def test_threads_have_members_of_their_own(xp, x, w):
+def test_threads_have_members_of_their_own(xp, backend, x, w):
     _, array = functions(xp, w)
     expected, found = host(ag.vmap(array)(x)), {}
 
     def run(number):
-        found[number] = host(ag.vmap(lambda x: array(x) * number)(x))
+        with backend_named(backend).conformance():  # such as JAX's double precision, of a thread
+            found[number] = host(ag.vmap(lambda x: array(x) * number)(x))
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
     for each in threads:
