@@ -114,7 +114,9 @@ def _write_mask(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: 
         values, selected = value, x.ndim - mask.ndim  # as many axes as what the mask selects has
         if "value" in mapped:
             ones = (1,) * max(selected - (value.ndim - 1), 0)
-            values = xp.moveaxis(xp.reshape(value, (size, *ones, *value.shape[1:])), 0, 1)
+            if ones:  # how many elements there are may not be known
+                values = xp.reshape(value, (size, *ones, *value.shape[1:]))
+            values = xp.moveaxis(values, 0, 1)
         elif getattr(value, "ndim", 0) == selected:
             values = xp.expand_dims(value, axis=1)  # behind the selected elements
         written = xp.__setitem__(_masked_first(xp, x, mask), mask, values)

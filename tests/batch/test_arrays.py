@@ -22,7 +22,7 @@ def close(found, expected):
 @pytest.fixture
 def x(xp):
     """Return four members of length three, both signs among them."""
-    return xp.asarray(np.sin(np.arange(1.0, 13.0)).reshape(4, 3).tolist()).data
+    return xp.asarray(np.sin(np.arange(1.0, 13.0)).reshape(4, 3).tolist(), dtype=xp.float64).data
 
 
 def single(xp, f, x):
@@ -140,7 +140,7 @@ def test_views_and_writes_are_of_one_member(xp, x, write):
 
 
 def test_a_write_to_what_is_closed_over_is_of_all_members(xp, x):
-    outside = xp.zeros((2, 3))
+    outside = xp.zeros((2, 3), dtype=x.dtype)
 
     def f(x):
         own = outside * 1.0

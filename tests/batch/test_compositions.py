@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd._plugins.backends import backend_named
 from arrays import Square, host, leaf
 
 N, M = 3, 4  # the length of a member, and how many there are
@@ -19,12 +20,14 @@ def close(found, expected):
 
 @pytest.fixture
 def x(xp):
-    return xp.asarray(np.sin(np.arange(1.0, 1 + M * N)).reshape(M, N).tolist()).data
+    numbers = np.sin(np.arange(1.0, 1 + M * N)).reshape(M, N)
+    return xp.asarray(numbers.tolist(), dtype=xp.float64).data
 
 
 @pytest.fixture
 def w(xp):
-    return xp.asarray(np.cos(np.arange(1.0, 1 + N * N)).reshape(N, N).tolist()).data
+    numbers = np.cos(np.arange(1.0, 1 + N * N)).reshape(N, N)
+    return xp.asarray(numbers.tolist(), dtype=xp.float64).data
 
 
 def functions(xp, w):
@@ -215,12 +218,13 @@ def test_without_gradients(xp, x, w):
     close(ag.vmap(ag.grad(f))(x), np.sin(host(x)))
 
 
-def test_threads_have_members_of_their_own(xp, x, w):
+def test_threads_have_members_of_their_own(xp, backend, x, w):
     _, array = functions(xp, w)
     expected, found = host(ag.vmap(array)(x)), {}
 
     def run(number):
-        found[number] = host(ag.vmap(lambda x: array(x) * number)(x))
+        with backend_named(backend).conformance():  # such as JAX's double precision, of a thread
+            found[number] = host(ag.vmap(lambda x: array(x) * number)(x))
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
     for each in threads:

@@ -15,7 +15,8 @@ Point = namedtuple("Point", "x y")
 def raw(xp, *shape):
     """Return an array of distinct numbers."""
     numbers = np.sin(np.arange(1.0, 1 + np.prod(shape, dtype=int)))
-    return xp.asarray(numbers.reshape(shape).tolist() if numbers.size else np.zeros(shape)).data
+    given = numbers.reshape(shape).tolist() if numbers.size else np.zeros(shape)
+    return xp.asarray(given, dtype=xp.float64).data
 
 
 def close(found, expected):
