@@ -287,4 +287,4 @@ def _units(variable: Variable, chunk: int) -> Iterator[Any]:
         eye = raw.eye(count, size, k=first, dtype=variable.dtype, device=variable.device)
         units = raw.reshape(eye, (count, *variable.shape))
         for start in range(0, count, chunk):
-            yield units[start : start + chunk, ...]
+            yield units[start : min(start + chunk, count), ...]

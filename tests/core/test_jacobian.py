@@ -9,6 +9,7 @@ import agnograd as ag
 from agnograd._transforms import jacobian
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import Trace
+from agnograd.errors import ArgumentError
 
 
 @pytest.fixture
@@ -28,6 +29,7 @@ def passes(monkeypatch):
     monkeypatch.setattr(Pushforward, "__call__", counted("push", Pushforward.__call__))
     monkeypatch.setattr(Trace, "pull", counted("pull", Trace.pull))
     monkeypatch.setattr(jacobian, "_clock", lambda: now[0])
+    monkeypatch.setattr(jacobian, "_TOGETHER", 0)  # one pass after the other
 
     def set_up(push, pull):
         counts.update(push=0, pull=0)
@@ -124,6 +126,37 @@ def test_several_arguments_and_results_of_which_both_directions_know_a_part(
             for name in x:
                 assert one[name].dtype == other[name].dtype
                 np.testing.assert_allclose(np.asarray(one[name]), np.asarray(other[name]))
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_many_passes_are_one(xp, monkeypatch, passes, mode):
+    f, x, matrix = linear(xp, 20, 40)
+    kind, most = ("pull", 20) if mode == "reverse" else ("push", 40)
+    # By default as many as keep arrays small, but few are run one by one.
+    for together, chunk, expected in (
+        (0, None, most),
+        (2**18, None, most if is_lazy(xp) else 1),
+        (80, None, most if is_lazy(xp) else most // 2),
+        (0, 8, (most + 7) // 8),
+        (0, 1, most),
+        (0, 1000, 1),
+    ):
+        monkeypatch.setattr(jacobian, "_TOGETHER", together)
+        counts = passes(1.0, 1.0)
+        found = ag.jacobian(f, mode=mode, chunk_size=chunk)(x)
+        np.testing.assert_array_equal(np.asarray(found), matrix)
+        assert counts[kind] == expected
+    f, x, _ = linear(xp, 16, 16)
+    monkeypatch.setattr(jacobian, "_TOGETHER", 2**18)
+    counts = passes(1.0, 1.0)
+    ag.jacobian(f, mode=mode)(x)
+    assert counts[kind] == 16
+
+
+@pytest.mark.parametrize("chunk_size", [0, -1, 1.5, True, "all"])
+def test_a_chunk_has_a_size(chunk_size):
+    with pytest.raises(ArgumentError, match="chunk_size"):
+        ag.jacobian(lambda x: x, chunk_size=chunk_size)
 
 
 def test_units_are_made_a_part_at_a_time(xp, monkeypatch):
