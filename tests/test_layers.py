@@ -41,7 +41,7 @@ BUDGETS = {
     "_hooks": 975,
     "_engine": 1330,
     "_codegen": 1790,
-    "_arrays": 3301,
+    "_arrays": 3305,
     "_batch": 570,
     "_functions": 1360,
     "_transforms": 2205,

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import add_conversions
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.levels import above, derived
+from agnograd._arrays.levels import above
 from agnograd._arrays.operators import add_operators
 from agnograd._codegen.deferring import compile_op
+from agnograd._hooks.state import current_mode
 from agnograd._ops.op import Op
 from agnograd._plugins.backends import backend_named
 from agnograd._plugins.op_sets import extensions, registered_in
@@ -213,8 +214,11 @@ def _composed(op: Op, domain: Domain, _: Callable[..., Any]) -> Callable[..., An
     program = _bound(op.forward, xp=domain.namespace)
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        if derived and (at := above(domain, op.name, args, *kwargs.values())) is not None:
-            return at(*args, **kwargs)
+        mode = current_mode()
+        if mode is not None and mode.level is not None:
+            at = above(domain, op.name, args, *kwargs.values())
+            if at is not None:
+                return at(*args, **kwargs)
         return program(*args, **kwargs)
 
     function.__name__, function.__qualname__ = op.name.rpartition(".")[2], op.name

@@ -128,10 +128,10 @@ class Trace:
         A pullback outlives the run, and may be called with cotangents that are differentiated
         when the arguments were not: what they are, and whether ops are recorded, is asked now.
         """
-        for output in outputs[:1] if derived else ():
-            level = highest(output._domain, cotangents)
-            if level.level > max(each._domain.level for each in outputs):
-                return self._pulled_at(level, outputs, cotangents)
+        for each in cotangents if derived else ():
+            level = derived.get(type(each))
+            if level is not None and level.level > max(out._domain.level for out in outputs):
+                return self._pulled_at(highest(level, cotangents), outputs, cotangents)
         as_variables, mode = self.as_variables, current_mode()
         for each in cotangents:
             if each is not None and not as_variables:

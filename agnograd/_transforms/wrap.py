@@ -118,7 +118,8 @@ def wrap(
     @functools.wraps(f, updated=())
     def function(*args: Any, **kwargs: Any) -> Any:
         if derived and is_above(args):
-            return member_by_member(function, args, kwargs)
+            again = wrap(f, vjp=vjp, jvp=jvp, host=host)  # this function would refer to itself
+            return member_by_member(again, args, kwargs)
         call = WrappedCall(wrapped, args)
         return call.result(op(call)(*call.take(), **kwargs))
 
