@@ -208,8 +208,11 @@ class Interpretation(Backend):
         if isinstance(value, Variable):
             if not stands_on(self.below, value._domain):
                 return NotImplemented
-            tracked = value._node is not None
-            return self.array_class(value if tracked else value._raw)
+            raw, node = value._raw, value._node
+            if node is None:
+                return self.array_class(raw)
+            # As it is now: the one that is given may be written to.
+            return self.array_class(value._domain.Variable._make(raw, node))
         domain, root = owners.get(type(value)), root_of(self.below)
         if isinstance(value, root.array_types):  # two backends may serve one library
             return self.array_class(value if domain else root.backend.array(value))
