@@ -63,27 +63,44 @@ def _each(
     place: Any = (),
     **options: Any,
 ) -> Any:
-    """Apply a NumPy function to each matrix; a matrix becomes one chunk."""
+    """Apply a NumPy function to each matrix; a matrix becomes one chunk.
+
+    An option that is an array has a number for each matrix.
+    """
     function: Callable[..., Any] = getattr(np.linalg if name in _NUMPYS else by_numpy, name)
     inputs, _, outputs = signature.partition("->")
     several = outputs.count(")") > 1
+    numbers = {key: option for key, option in options.items() if isinstance(option, da.Array)}
+    shared = {key: option for key, option in options.items() if key not in numbers}
 
     def of_chunk(*chunks: Any) -> Any:
-        result = function(*chunks, *place, **options)
+        matrices = chunks[: len(arrays)]
+        own = dict(zip(numbers, chunks[len(arrays) :], strict=True))
+        result = function(*matrices, *place, **shared, **own)
         return tuple(result) if several else result
 
+    inputs += ",()" * len(numbers)
+    ranks = [core.count(",") + bool(core) for core in inputs[1:-1].split("),(")]
+    given = [*arrays, *numbers.values()]
     # Which dtypes come out is tried on regular matrices: Dask would take singular ones.
-    ranks = [each.count(",") + 1 for each in inputs.split("),(")]
     tried = [
-        np.eye(3, dtype=x.dtype)[(0,) * (2 - rank)] for x, rank in zip(arrays, ranks, strict=True)
+        np.eye(3, dtype=x.dtype)[(0,) * (2 - rank)] for x, rank in zip(given, ranks, strict=True)
     ]
     found = of_chunk(*tried)
     dtypes: Any = [each.dtype for each in found] if several else found.dtype
-    whole = [
-        x.rechunk({x.ndim - 1 - i: -1 for i in range(rank)})
-        for x, rank in zip(arrays, ranks, strict=True)
-    ]
+    whole = _aligned(given, ranks)
+    signature = f"{inputs}->{outputs}"
     return da.apply_gufunc(of_chunk, signature, *whole, output_dtypes=dtypes, output_sizes=sizes)
+
+
+def _aligned(arrays: list[Any], ranks: list[int]) -> list[Any]:
+    """Return arrays with each matrix in one chunk, and the same chunks of their stacks."""
+    pairs: list[Any] = []
+    for place, (x, rank) in enumerate(zip(arrays, ranks, strict=True)):
+        over = x.ndim - rank
+        core = [f"axis {axis} of array {place}" for axis in range(over, x.ndim)]
+        pairs += [x.rechunk({axis: -1 for axis in range(over, x.ndim)}), (*range(-over, 0), *core)]
+    return list(da.core.unify_chunks(*pairs)[1])
 
 
 def _is_spread(x: Any) -> bool:
