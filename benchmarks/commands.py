@@ -11,8 +11,8 @@ from rich.console import Console
 
 from benchmarks import child, report
 from benchmarks.children import ChildError
-from benchmarks.measuring import BACKWARD, HAND, OURS, Comparison, Plan, compare
-from benchmarks.workloads import CONVNETS, WORKLOADS
+from benchmarks.measuring import BACKWARD, HAND, LOOP, OURS, Comparison, Plan, compare
+from benchmarks.workloads import BATCHES, CONVNETS, WORKLOADS
 
 __all__ = ["main"]
 
@@ -40,7 +40,7 @@ def peers(context: click.Context, parameter: click.Parameter, value: str) -> tup
 def chosen(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     """Return the workloads that commas separate, if they exist; by default all."""
     found = names(context, parameter, value)
-    table = CONVNETS if context.info_name == "convnets" else WORKLOADS
+    table = {"convnets": CONVNETS, "vmap": BATCHES}.get(context.info_name or "", WORKLOADS)
     for name in found:
         if name not in table:
             raise click.BadParameter(f"no workload is named {name!r}; there are {', '.join(table)}")
@@ -179,6 +179,23 @@ def convnets(json_path: str | None, quick: bool, **options: Any) -> None:
     if quick:
         options |= QUICK
     comparison: Comparison = watched(compare, Plan(reference=OURS, **options))
+    report.print_comparison(comparison)
+    if json_path:
+        report.write_json(report.to_dict(comparison), json_path)
+    if comparison.failures:
+        raise SystemExit(1)
+
+
+@main.command()
+@machinery
+@click.option("--rounds", default=9, show_default=True, help="How often each is timed, in turn.")
+@click.option("--quick", is_flag=True, help="Small sizes, one round: do all run, and agree?")
+def vmap(json_path: str | None, quick: bool, **options: Any) -> None:
+    """Time per-example gradients, a Jacobian and a Hessian: at once, in a loop, and by peers."""
+    if quick:
+        options |= QUICK
+    against = (LOOP, *options.pop("against"))
+    comparison: Comparison = watched(compare, Plan(against=against, **options))
     report.print_comparison(comparison)
     if json_path:
         report.write_json(report.to_dict(comparison), json_path)

@@ -20,6 +20,7 @@ from benchmarks.workloads import WORKLOADS, workload_named
 __all__ = [
     "BACKWARD",
     "HAND",
+    "LOOP",
     "OURS",
     "Comparison",
     "Plan",
@@ -30,8 +31,9 @@ __all__ = [
     "prepare",
 ]
 
-# What all others are compared with, and agnograd's two ways: ``ag.grad``, and ``backward``.
-HAND, OURS, BACKWARD = "hand", "agnograd", "agnograd_backward"
+# What all others are compared with, and agnograd's ways: ``ag.grad`` and ``ag.vmap``, ``backward``,
+# and a loop over members.
+HAND, OURS, BACKWARD, LOOP = "hand", "agnograd", "agnograd_backward", "agnograd_loop"
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,9 @@ def _at(path: str) -> Any:
 
 def owner_of(value: object) -> Domain | None:
     """Return the domain of a Variable, or of a raw array of an installed backend; else None."""
+    known = owners.get(type(value))
+    if known is not None:  # most often
+        return known
     if isinstance(value, Variable):
         return value._domain
     backend = backend_of_array(value)

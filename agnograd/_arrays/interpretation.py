@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from operator import attrgetter
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
@@ -83,9 +83,9 @@ class Interpretation(Backend):
         self.capabilities: Capabilities = below.backend.capabilities._replace(immutable=True)
         body = {"__slots__": (), "_backend": self, "__module__": "agnograd"}
         self.array_class = type(self.array_class.__name__, (self.array_class,), body)
+        self._kinds = (Variable, *below.array_types)
         self._entered_below = entered(level=below if below.level else None)
         self._module = Functions(self, "")
-        self._add_operators()
 
     @classmethod
     def domain(cls, below: Domain) -> Domain:
@@ -98,6 +98,7 @@ class Interpretation(Backend):
                 backend = cls(below)
                 add_backend(backend)
                 domain = domain_named(backend.name)
+                backend._add_operators(domain)
                 owners[backend.array_class] = domain
                 for kind in (backend.array_class, domain.Variable, domain.View):
                     derived[kind] = domain
@@ -225,7 +226,9 @@ class Interpretation(Backend):
 
     def wrapped(self, out: Any, run: Run | None) -> Any:
         """Return payloads, also those in lists and tuples, as arrays of a run."""
-        kinds = (Variable, *self.below.array_types)
+        kinds = self._kinds
+        if isinstance(out, kinds):  # most often
+            return self.array_class(out, run)
 
         def array(value: Any) -> Any:
             return self.array_class(value, run) if isinstance(value, kinds) else value
@@ -362,19 +365,24 @@ class Interpretation(Backend):
     def item(self, array: Any) -> Any:
         return root_of(self.below).item(self.concrete(array))
 
-    def _add_operators(self) -> None:
+    def _add_operators(self, domain: Domain) -> None:
         """Give the class of arrays Python's operators, each of which is an op."""
 
-        def deferred(name: str, reflected: bool = False) -> Callable[..., Any]:
-            def method(*args: Any) -> Any:
-                return self.function(name)(*(args[::-1] if reflected else args))
+        def method(function: Callable[..., Any]) -> Callable[..., Any]:
+            # A function that is an attribute of a class is a method; no other object is one.
+            is_method = isinstance(function, FunctionType)
+            return function if is_method else lambda *args: function(*args)
 
-            return method
+        def reflected(function: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda x2, x1: function(x1, x2)
 
         for short, name in (UNARY | COMPARISONS | BINARY | {"getitem": "__getitem__"}).items():
-            setattr(self.array_class, f"__{short}__", deferred(name))
+            function = getattr(domain.raw, name, None)
+            if function is None:  # nor has what is below
+                continue
+            setattr(self.array_class, f"__{short}__", method(function))
             if short in BINARY:
-                setattr(self.array_class, f"__r{short}__", deferred(name, reflected=True))
+                setattr(self.array_class, f"__r{short}__", reflected(function))
 
 
 def _replaced(function: Callable[[Any], Any], value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
@@ -97,10 +98,8 @@ class Interpreted:
         shape: tuple[int, ...] = self.payload.shape
         return shape
 
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the payload."""
-        return self.payload.dtype
+    # Asked for by each op: this is no call of a Python function.
+    dtype = property(attrgetter("payload.dtype"), doc="The dtype of the payload.")
 
     @property
     def ndim(self) -> int:

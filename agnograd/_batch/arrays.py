@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import nullcontext
-from inspect import Parameter
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.interpretation import Interpretation
 from agnograd._arrays.interpreted import Interpreted, Run
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
+from agnograd._batch.binding import Bound, Names, has_arrays
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_python_scalar
 from agnograd.errors import BatchingError, BatchingWarning
 
 if TYPE_CHECKING:
     from agnograd._graph.calls import Call
-
-_HERE = nullcontext()
 
 
 class Members(Run):
@@ -47,6 +44,11 @@ class Batched(Interpreted):
         """The shape of one member."""
         shape: tuple[int, ...] = self.payload.shape
         return shape if self.run is None else shape[1:]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of one member."""
+        return len(self.payload.shape) - (self.run is not None)
 
     def __repr__(self) -> str:
         many = "the same for all members" if self.run is None else f"{self.run.size} members"
@@ -140,44 +142,55 @@ class Batches(Interpretation):
         """Return an element-wise function of two arrays; most often nothing has to be aligned."""
         array, function = self.array_class, attrgetter(op.name)
         raw, slow = function(self.below.raw), self._bound(op, compute)
+        plain = PYTHON_SCALARS.union(self.below.array_types)
 
         def binary(x1: Any, x2: Any, /) -> Any:
-            one = type(x1) is array
-            if one and type(x2) is array:
-                run = x1.run
-                if run is x2.run:
-                    p1, p2 = x1.payload, x2.payload
-                    if run is None or len(p1.shape) == len(p2.shape):
-                        if run is not None and run.ended:
-                            run.meet()
-                        if isinstance(p1, Variable) or isinstance(p2, Variable):
-                            return array(function(self.below.namespace)(p1, p2), run)
-                        return array(raw(p1, p2), run)
-            elif is_python_scalar(x2 if one else x1):
-                x = x1 if one else x2
-                payload, run = self.payload(x), getattr(x, "run", None)
-                if run is not None and run.ended:
-                    run.meet()
-                computed = function(self.functions(payload))
-                return array(computed(payload, x2) if one else computed(x1, payload), run)
-            return slow(x1, x2)
+            if type(x1) is array:
+                p1, run, rank = x1.payload, x1.run, len(x1.payload.shape)
+            elif type(x1) in plain:
+                p1, run, rank = x1, None, len(getattr(x1, "shape", ()))
+            else:
+                return slow(x1, x2)
+            if type(x2) is array:
+                p2, other, rank2 = x2.payload, x2.run, len(x2.payload.shape)
+            elif type(x2) in plain:
+                p2, other, rank2 = x2, None, len(getattr(x2, "shape", ()))
+            else:
+                return slow(x1, x2)
+            # The axes of what is the same for all members are behind that of the members.
+            if run is not other:
+                if run is None and rank < rank2:
+                    run = other
+                elif other is not None or rank2 >= rank:
+                    return slow(x1, x2)
+            elif run is not None and rank != rank2:
+                return slow(x1, x2)
+            if run is not None and run.ended:
+                run.meet()
+            if isinstance(p1, Variable) or isinstance(p2, Variable):
+                return array(function(self.below.namespace)(p1, p2), run)
+            return array(raw(p1, p2), run)
 
         return binary
 
     def _bound(self, op: Op, compute: BatchingRule) -> Callable[..., Any]:
         """Return a function that gives a rule the payloads, bound to the op's parameters."""
-        names, same = _Names.of(op), attrgetter(op.name)
+        names, same = Names.of(op), attrgetter(op.name)
+        inputs, sequence = op.arrays, op.sequence
+
+        def computed(xp: Any, run: Members | None, mapped: Set[str], bound: Bound) -> Any:
+            if run is None:
+                return same(xp)(*bound.args, **bound.kwargs)
+            return compute(xp, run.size, mapped, bound)  # type: ignore[arg-type]
 
         def function(*args: Any, **kwargs: Any) -> Any:
             bound = Bound(names, args, kwargs)
-            run, mapped, xp = self._unwrapped(op, bound.arguments)
+            run, mapped, xp = self._unwrapped(inputs, sequence, bound.arguments)
+            if xp is self.below.raw:
+                return self.wrapped(computed(xp, run, mapped, bound), run)
             # What is recorded is recorded below, and what rules make there is of that level.
-            with self._entered_below if xp is self.below.namespace else _HERE:
-                if run is None:
-                    out = same(xp)(*bound.args, **bound.kwargs)
-                else:
-                    out = compute(xp, run.size, mapped, bound)  # type: ignore[arg-type]
-            return self.wrapped(out, run)
+            with self._entered_below:
+                return self.wrapped(computed(xp, run, mapped, bound), run)
 
         return function
 
@@ -190,11 +203,32 @@ class Batches(Interpretation):
 
         return function
 
-    def _unwrapped(self, op: Op, given: dict[str, Any]) -> tuple[Members | None, Set[str], Any]:
+    def _unwrapped(
+        self, inputs: Sequence[str], sequence: str | None, given: dict[str, Any]
+    ) -> tuple[Members | None, Set[str], Any]:
         """Replace arrays by payloads; return the run, the inputs that are mapped, functions."""
+        if sequence is not None or ("key" in given and has_arrays(given["key"])):
+            return self._unwrapped_parts(inputs, sequence, given)
+        array, recorded = self.array_class, False
+        run: Members | None = None
+        mapped = set()
+        for name in inputs:  # most often: each is one array
+            value = given.get(name)
+            if type(value) is array:
+                if value.run is not None:
+                    run = value.run.meet(run)
+                    mapped.add(name)
+                given[name] = value = value.payload
+            recorded = recorded or isinstance(value, Variable)
+        return run, mapped, self.below.namespace if recorded else self.below.raw
+
+    def _unwrapped_parts(
+        self, inputs: Sequence[str], sequence: str | None, given: dict[str, Any]
+    ) -> tuple[Members | None, Set[str], Any]:
+        """Replace arrays by payloads, also those in lists and keys."""
         run: Members | None = None
         mapped, payloads = set(), []
-        for name in (*op.arrays, "key") if "key" in given else op.arrays:
+        for name in (*inputs, "key") if "key" in given else inputs:
             for each in _arrays_in(given.get(name)):
                 if type(each) is self.array_class:
                     payloads.append(each.payload)
@@ -204,8 +238,8 @@ class Batches(Interpretation):
                 else:
                     payloads.append(each)
         xp = self.functions(*payloads)
-        for name in op.arrays:
-            if name == op.sequence:
+        for name in inputs:
+            if name == sequence:
                 given[name] = [self._member(xp, each, run) for each in given.get(name, ())]
             elif name in given:
                 given[name] = self.payload(given[name])
@@ -237,50 +271,6 @@ def _arrays_in(value: Any) -> Iterator[Any]:
             yield from _arrays_in(each)
     elif value is not None and not isinstance(value, bool | int | float | complex | slice | str):
         yield value
-
-
-# -- arguments, bound as signatures bind them, in a tenth of the time ------------------------------
-
-
-class _Names(NamedTuple):
-    """The parameters of an op: those by position, that of all other positions, the others."""
-
-    positional: tuple[str, ...]
-    rest: str | None
-    keywords: tuple[str, ...]
-
-    @classmethod
-    def of(cls, op: Op) -> _Names:
-        kinds = {each.name: each.kind for each in op.signature.parameters.values()}
-        rest = [name for name, kind in kinds.items() if kind is Parameter.VAR_POSITIONAL]
-        keywords = tuple(n for n, kind in kinds.items() if kind is Parameter.KEYWORD_ONLY)
-        positional = tuple(name for name in kinds if name not in (*keywords, *rest))
-        return cls(positional, rest[0] if rest else None, keywords)
-
-
-class Bound:
-    """Arguments by the names of parameters, as ``inspect.BoundArguments``."""
-
-    __slots__ = ("_names", "arguments")
-
-    def __init__(self, names: _Names, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self._names = names
-        self.arguments = {**dict(zip(names.positional, args, strict=False)), **kwargs}
-        if names.rest is not None:
-            self.arguments[names.rest] = args[len(names.positional) :]
-
-    @property
-    def args(self) -> list[Any]:
-        """What is given by position."""
-        given, names = self.arguments, self._names
-        found = [given[name] for name in names.positional if name in given]
-        return found if names.rest is None else [*found, *given[names.rest]]
-
-    @property
-    def kwargs(self) -> dict[str, Any]:
-        """What is given by name."""
-        given = self.arguments
-        return {name: given[name] for name in self._names.keywords if name in given}
 
 
 # -- the last resort -------------------------------------------------------------------------------

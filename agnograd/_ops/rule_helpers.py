@@ -48,13 +48,13 @@ def keep_axes(reduced: Any, x_shape: Shape, axis: int | Sequence[int] | None, xp
 def known_size(shape: tuple[int | None, ...]) -> int:
     """Return the number of elements; it may be unknown until computed, as of Dask's ``x[mask]``."""
     # The standard says None for a length that is not known, and Dask NaN.
-    if any(length is None or length != length for length in shape):
-        raise UnsupportedArrayError(
-            f"this derivative needs the size of each value, and one has the shape {shape}, which "
-            "its library has not computed yet: have it computed first, or use "
-            "xp.where(mask, x, 0.0) in place of x[mask]"
-        )
-    return math.prod(shape)  # type: ignore[arg-type]
+    if None not in shape and (size := math.prod(shape)) == size:  # type: ignore[arg-type]
+        return size
+    raise UnsupportedArrayError(
+        f"this derivative needs the size of each value, and one has the shape {shape}, which its "
+        "library has not computed yet: have it computed first, or use xp.where(mask, x, 0.0) in "
+        "place of x[mask]"
+    )
 
 
 def inverse_permutation(axes: int | Sequence[int]) -> tuple[int, ...]:
@@ -118,10 +118,10 @@ def conjugate(x: Any, xp: Any) -> Any:
 
 def is_python_scalar(x: Any) -> bool:
     """Return whether x is one of Python's own numbers; NumPy's float64 is a subclass of float."""
-    return type(x) in _PYTHON_SCALARS
+    return type(x) in PYTHON_SCALARS
 
 
-_PYTHON_SCALARS = frozenset({bool, int, float, complex})
+PYTHON_SCALARS = frozenset({bool, int, float, complex})
 
 
 class _Known(dict[Any, Any]):

@@ -142,6 +142,8 @@ def _together(trace: Trace, outputs: list[Variable]) -> int:
     """Return how many passes, or pushes, are computed at once."""
     if any(x._domain.backend.capabilities.lazy for x in (*trace.inputs, *outputs)):
         return 1
+    if sum(map(_size, outputs)) <= _FEW or sum(map(_size, trace.inputs)) <= _FEW:
+        return 1
     largest = max((_size(x) for x in (*trace.inputs, *outputs)), default=1)
     for node in reachable([output._node for output in outputs], trace.start):
         if isinstance(node[OP], Call):
@@ -150,8 +152,7 @@ def _together(trace: Trace, outputs: list[Variable]) -> int:
                 # An array that is not tracked is the same for all passes.
                 if source == "out" or (isinstance(source, int) and edges[source] is not None):
                     largest = max(largest, prod(getattr(value, "shape", ())))
-    chunk = max(1, _TOGETHER // max(largest, 1))
-    return chunk if sum(map(_size, outputs)) > _FEW < sum(map(_size, trace.inputs)) else 1
+    return max(1, _TOGETHER // max(largest, 1))
 
 
 def _seconds(way: Way, chunk: int) -> float:
@@ -180,12 +181,11 @@ def _by_pulls(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
         parts = []
         pull = partial(_pulled, trace, output)
         for units in _units(output, chunk):
-            parts.append(_at_once(pull, units))
+            parts.append(_at_once(pull, units, chunk))
             yield parts[-1]
         columns = [[part[index] for part in parts] for index in range(len(trace.inputs))]
-        rows.append(
-            [_block(trace, *pair, 0, output) for pair in zip(columns, trace.inputs, strict=True)]
-        )
+        pairs = zip(columns, trace.inputs, strict=True)
+        rows.append([_block(trace, part, x, 0, output, chunk) for part, x in pairs])
     return rows
 
 
@@ -204,10 +204,10 @@ def _by_pushes(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
             along = partial(_pushed, push, index, x, direction)
             parts = []
             for units in _units(x, chunk):
-                parts.append(_at_once(along, units))
+                parts.append(_at_once(along, units, chunk))
                 yield parts[-1]
             for place, output in enumerate(outputs):
-                block = _block(trace, [part[place] for part in parts], x, -1, output)
+                block = _block(trace, [part[place] for part in parts], x, -1, output, chunk)
                 totals[place] = block if direction == 1 else totals[place] + direction * block
         for row, total in zip(rows, totals, strict=True):
             row.append(total)
@@ -221,20 +221,16 @@ def _pushed(push: Pushforward, index: int, x: Variable, direction: complex, unit
     return push(tangents)
 
 
-def _at_once(way: Callable[[Any], list[Any]], units: Any) -> list[Any]:
-    """Return what a pass, or a push, gives for each of some units, these along the first axis."""
-    if units.shape[0] > 1:
-        return later("agnograd._batch.vmap", "at_once")(way, units)  # type: ignore[no-any-return]
-    return [_with_axis(each) for each in way(units[0, ...])]
+def _at_once(way: Callable[[Any], list[Any]], units: Any, chunk: int) -> list[Any]:
+    """Return what a pass, or a push, gives for a unit, or for each of some: see ``_units``."""
+    if chunk == 1:
+        return way(units)
+    return later("agnograd._batch.vmap", "at_once")(way, units)  # type: ignore[no-any-return]
 
 
-def _with_axis(x: Any) -> Any:
-    domain = domain_of(x)
-    xp = domain.namespace if isinstance(x, Variable) else domain.raw
-    return xp.expand_dims(domain.backend.array(x) if xp is domain.raw else x, axis=0)
-
-
-def _block(trace: Trace, parts: list[Any], x: Variable, axis: int, output: Variable) -> Any:
+def _block(
+    trace: Trace, parts: list[Any], x: Variable, axis: int, output: Variable, chunk: int
+) -> Any:
     """Return the derivative of an output for an input, of its parts for elements of one of them."""
     # Gradients lie with the inputs, and tangents with the outputs.
     home = x._domain if axis == 0 or not parts else output._domain
@@ -242,8 +238,12 @@ def _block(trace: Trace, parts: list[Any], x: Variable, axis: int, output: Varia
     shape = (*output.shape, *x.shape)
     if not parts:
         return xp.zeros(shape, dtype=x.dtype, device=x.device)
-    block = parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
-    block = xp.reshape(block if axis == 0 else xp.moveaxis(block, 0, -1), shape)
+    if chunk == 1:
+        block = xp.stack(parts, axis=axis)
+    else:
+        block = parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+        block = block if axis == 0 else xp.moveaxis(block, 0, -1)
+    block = xp.reshape(block, shape)
     if home is x._domain:
         return block if block.dtype == x.dtype else xp.astype(block, x.dtype)
     asarray = later("agnograd._functions.moving", "asarray")  # few functions move arrays
@@ -278,7 +278,7 @@ def _size(variable: Variable) -> int:
 
 
 def _units(variable: Variable, chunk: int) -> Iterator[Any]:
-    """Yield raw arrays along whose first axis lie those that are one at one element, else zero."""
+    """Yield raw arrays that are one at one element, else zero; several along one more axis."""
     size, raw = _size(variable), variable._domain.raw
     rows = max(1, _UNITS // max(size, 1))
     rows = max(rows // chunk, 1) * chunk
@@ -287,4 +287,5 @@ def _units(variable: Variable, chunk: int) -> Iterator[Any]:
         eye = raw.eye(count, size, k=first, dtype=variable.dtype, device=variable.device)
         units = raw.reshape(eye, (count, *variable.shape))
         for start in range(0, count, chunk):
-            yield units[start : min(start + chunk, count), ...]
+            stop = min(start + chunk, count)
+            yield units[start, ...] if chunk == 1 else units[start:stop, ...]

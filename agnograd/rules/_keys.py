@@ -9,7 +9,7 @@ from collections.abc import Set
 from typing import Any, NamedTuple
 
 from agnograd.errors import BatchingError
-from agnograd.extend import device_of, is_mask
+from agnograd.extend import device_of, is_basic, is_mask
 
 __all__ = ["add", "read", "write"]
 
@@ -18,6 +18,8 @@ Shape = tuple[int, ...]
 
 def read(xp: Any, size: int, mapped: Set[str], x: Any, key: Any) -> Any:
     """Return ``x[key]`` of each member."""
+    if "x" in mapped and is_basic(key):  # most often
+        return xp.__getitem__(x, (slice(None), *(key if isinstance(key, tuple) else (key,))))
     key = _of_arrays(xp, mapped, key)
     shape = x.shape[1:] if "x" in mapped else x.shape
     if (mask := _mask(xp, key)) is not None:

@@ -21,6 +21,9 @@ def version() -> str:
 def prepare(case: Case, backend: str = "numpy") -> Callable[[], Any]:
     """Return what computes the derivatives once; the case has arrays of the backend."""
     xp = ag.namespace(backend)
+    if case.many:
+        transformed = case.transformed(ag, xp)
+        return lambda: transformed(*case.variables, *case.constants)
 
     def function(*variables: Any) -> Any:
         value = case.value(xp, *variables, *case.constants)

@@ -11,7 +11,7 @@ from benchmarks.workloads import Case
 
 __all__ = ["LACKS", "prepare", "version"]
 
-LACKS = frozenset({"second order"})  # which ag.hvp computes
+LACKS = frozenset({"second order", "vmap"})  # ag.hvp and ag.vmap are for that
 
 
 def prepare(case: Case) -> Callable[[], Any]:

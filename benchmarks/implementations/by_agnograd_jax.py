@@ -32,6 +32,8 @@ def prepare(case: Case) -> Callable[[], Any]:
         def function(*variables: Any) -> Any:
             return case.value(xp, *variables, *constants)
 
+        if case.many:
+            return case.transformed(ag, xp)(*variables, *constants)
         if vectors:
             return ag.hvp(function, variables, vectors)
         value, pullback = ag.vjp(function, *variables)

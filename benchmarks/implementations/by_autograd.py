@@ -14,7 +14,7 @@ from benchmarks.workloads import Case
 
 __all__ = ["LACKS", "prepare", "version"]
 
-LACKS: frozenset[str] = frozenset()
+LACKS = frozenset({"vmap"})
 
 
 def version() -> str:

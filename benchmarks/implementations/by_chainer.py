@@ -14,7 +14,7 @@ from benchmarks.workloads import Case
 
 __all__ = ["LACKS", "prepare", "version"]
 
-LACKS = frozenset({"fft", "linalg"})
+LACKS = frozenset({"fft", "linalg", "vmap"})
 
 
 def version() -> str:

@@ -20,11 +20,11 @@ def version() -> str:
     return str(jax.__version__)
 
 
-def prepare(case: Case) -> Callable[[], Any]:
+def prepare(case: Case, compiles: bool = True) -> Callable[[], Any]:
     """Return what computes the derivatives once, and waits for them; its first call compiles."""
     jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_enable_x64", True)
-    variables, constants, vectors = case.on(jnp.asarray)[2:]
+    variables, constants, vectors = case.on(jnp.asarray)[2:5]
 
     def gradients(variables: Any, constants: Any, vectors: Any) -> Any:
         def function(*variables: Any) -> Any:
@@ -39,5 +39,9 @@ def prepare(case: Case) -> Callable[[], Any]:
 
         return jax.jvp(gradient, variables, vectors)[1]
 
-    compiled = jax.jit(products if case.vectors else gradients)
-    return lambda: jax.block_until_ready(compiled(variables, constants, vectors))
+    def batches(variables: Any, constants: Any, vectors: Any) -> Any:
+        return case.transformed(jax, jnp)(*variables, *constants)
+
+    run = batches if case.many else products if case.vectors else gradients
+    run = jax.jit(run) if compiles else run
+    return lambda: jax.block_until_ready(run(variables, constants, vectors))

@@ -12,7 +12,7 @@ from benchmarks.workloads import Case
 
 __all__ = ["LACKS", "prepare", "version"]
 
-LACKS = frozenset({"fft", "linalg", "second order"})
+LACKS = frozenset({"fft", "linalg", "second order", "vmap"})
 
 
 def version() -> str:

@@ -1,4 +1,4 @@
-"""Derivatives by PyTorch, eagerly."""
+"""Derivatives by PyTorch, eagerly; those of many at once by ``torch.func``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,19 @@ def version() -> str:
 
 def namespace() -> Any:
     """Return PyTorch's functions, by the names of the array API standard."""
-    names = ("exp", "fft", "linalg", "log", "mean", "reshape", "sin", "sqrt", "sum", "tanh")
+    names = (
+        "exp",
+        "fft",
+        "linalg",
+        "log",
+        "log1p",
+        "mean",
+        "reshape",
+        "sin",
+        "sqrt",
+        "sum",
+        "tanh",
+    )
     functions = {name: getattr(torch, name) for name in names}
     others = {"concat": torch.concat, "max": torch.amax, "permute_dims": torch.permute}
     return SimpleNamespace(**functions, **others, nn=torch.nn.functional)
@@ -32,7 +44,17 @@ def prepare(case: Case) -> Callable[[], Any]:
     """Return what computes the derivatives once."""
     torch.set_num_threads(1)
     xp = namespace()
-    variables, constants, vectors = case.on(torch.asarray)[2:]
+    variables, constants, vectors = case.on(torch.asarray)[2:5]
+
+    if case.many:
+        functions = SimpleNamespace(
+            vmap=torch.func.vmap,
+            grad=torch.func.grad,
+            jacobian=torch.func.jacrev,
+            hessian=torch.func.hessian,
+        )
+        transformed = case.transformed(functions, xp)
+        return lambda: transformed(*variables, *constants)
 
     def forward() -> Any:
         leaves = [each.detach().requires_grad_() for each in variables]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
+
 from benchmarks.workloads.attention import attention
+from benchmarks.workloads.batches import jacobian, logistic_hessian, per_example
 from benchmarks.workloads.case import Case, Workload
 from benchmarks.workloads.convnets import convnet
 from benchmarks.workloads.loops import chain, fan_out, fan_out_of_numbers, index, oscillator
@@ -10,7 +13,7 @@ from benchmarks.workloads.networks import embedding, mlp, recurrent
 from benchmarks.workloads.numerics import convolution, elementwise, gaussian_process, rosenbrock
 from examples.networks import NETWORKS
 
-__all__ = ["CONVNETS", "WORKLOADS", "Case", "Workload", "workload_named"]
+__all__ = ["BATCHES", "CONVNETS", "WORKLOADS", "Case", "Workload", "workload_named"]
 
 WORKLOADS = {
     "chain": Workload(
@@ -116,7 +119,41 @@ CONVNETS = {
     for arch in NETWORKS
 }
 
+# Many derivatives at once.
+BATCHES = {
+    "per-example": Workload(
+        per_example,
+        "gradients of {loss}, {batch} x {layers}, tanh, float64",
+        full={"batch": 256, "layers": (64, 64, 10), "loss": "squared error"},
+        small={"batch": 4, "layers": (5, 6, 3), "loss": "squared error"},
+        needs="vmap",
+    ),
+    "per-example-entropy": Workload(
+        per_example,
+        "gradients of {loss}, {batch} x {layers}, tanh, float64",
+        full={"batch": 256, "layers": (64, 64, 10), "loss": "cross-entropy"},
+        small={"batch": 4, "layers": (5, 6, 3), "loss": "cross-entropy"},
+        needs="vmap",
+    ),
+    "jacobian": Workload(
+        jacobian,
+        "of tanh(A @ sin(A @ x)), {size} elements, float64",
+        full={"size": 200},
+        small={"size": 20},  # enough for passes to be computed at once
+        needs="vmap",
+    ),
+    "hessian": Workload(
+        logistic_hessian,
+        "of a logistic regression, {parameters} parameters, {points} points, float64",
+        full={"points": 500, "parameters": 300},
+        small={"points": 30, "parameters": 20},
+        needs="vmap",
+    ),
+}
+
+_TABLES = ChainMap(WORKLOADS, CONVNETS, BATCHES)
+
 
 def workload_named(name: str) -> Workload:
-    """Return a workload of either table."""
-    return CONVNETS[name] if name in CONVNETS else WORKLOADS[name]
+    """Return a workload of any table."""
+    return _TABLES[name]

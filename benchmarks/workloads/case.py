@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,9 @@ class Case(NamedTuple):
         Other arguments: arrays, or lists of arrays.
     vectors : tuple of arrays
         If there are any, the Hessian's product with them is meant, and not the gradient.
+    many : str
+        ``"examples"`` if a gradient is meant for each example, which lie along the first axes of
+        the constants; ``"jacobian"`` or ``"hessian"`` if that of the only variable is.
     """
 
     value: Callable[..., Any]
@@ -34,6 +38,22 @@ class Case(NamedTuple):
     variables: tuple[Any, ...]
     constants: tuple[Any, ...] = ()
     vectors: tuple[Any, ...] = ()
+    many: str = ""
+
+    def transformed(self, library: Any, xp: Any) -> Callable[..., Any]:
+        """Return a function of the variables and the constants that computes what ``many`` says.
+
+        It is made by the functions ``vmap``, ``grad``, ``jacobian`` and ``hessian`` of a library.
+        """
+        function, count = partial(self.value, xp), len(self.variables)
+        if self.many == "examples":
+            axes = (None,) * count + (0,) * len(self.constants)
+            of_all: Callable[..., Any] = library.vmap(
+                library.grad(function, tuple(range(count))), axes
+            )
+            return of_all
+        derivative = getattr(library, self.many)(function)
+        return lambda *arrays: (derivative(*arrays),)
 
     def on(self, asarray: Callable[[Any], Any]) -> Case:
         """Return the case with its arrays converted to another library's."""

@@ -65,6 +65,18 @@ def test_operators_are_of_one_member(xp, x, name):
     both(xp, lambda x: OPERATORS[name](xp, x), x)
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (4, 3), (2, 1, 3)])
+def test_what_is_the_same_for_all_is_broadcast_against_each_member(xp, x, shape):
+    # Four members beside an array of four rows: these are no members.
+    values = np.cos(np.arange(np.prod(shape, dtype=int))).reshape(shape)
+    given = xp.asarray(values.tolist(), dtype=xp.float64)
+    both(xp, lambda x: x * given, x)
+    both(xp, lambda x: x * given.data, x)
+    both(xp, lambda x: xp.subtract(given.data, x), x)
+    both(xp, lambda x: xp.sum(x) * given + x, x)
+    assert ag.vmap(lambda x: x * given.data)(x[:0, ...]).shape == (0, *(values * np.ones(3)).shape)
+
+
 # -- views and writes ------------------------------------------------------------------------------
 
 

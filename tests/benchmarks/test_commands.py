@@ -18,7 +18,7 @@ from benchmarks.hooks import PLUGINS
 from benchmarks.imports import STATEMENTS
 from benchmarks.least import PROMISES
 from benchmarks.overhead import OPS
-from benchmarks.workloads import WORKLOADS
+from benchmarks.workloads import BATCHES, WORKLOADS
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,6 +99,7 @@ def test_some_workloads_by_an_interpreter_of_their_own(tmp_path):
             "no implementation is named 'tourch': benchmarks/",
         ),
         (("convnets", "--workloads", "chain"), "no workload is named 'chain'; there are alexnet,"),
+        (("vmap", "--workloads", "chain"), "named 'chain'; there are per-example,"),
         (("--python", "torch"), "'torch' is not NAME=PATH with the path of a Python"),
         (("--python", f"torch={sys.executable}"), "--python names torch, which --against does not"),
         (("memory", "--against", "torch"), "the arrays of torch are not NumPy's"),
@@ -119,6 +120,19 @@ def test_convnets(tmp_path):
     for runs in found["runs"].values():
         assert list(runs) == ["agnograd", *against[1:]]
         assert runs["agnograd"]["ratio"] == 1.0
+
+
+def test_vmap(tmp_path):
+    data = tmp_path / "found.json"
+    peers = [each for each in ("torch", "jax") if importlib.util.find_spec(each)]
+    peers += ["jax_eager"] * ("jax" in peers)
+    run("vmap", "--quick", "--json", str(data), "--against", ",".join(peers))
+    found = json.loads(data.read_text())
+    assert found["failures"] == []
+    assert list(found["runs"]) == list(BATCHES)
+    for runs in found["runs"].values():
+        assert list(runs) == ["hand", "agnograd", "agnograd_loop", *peers]
+        assert all(len(each["rounds"]) == 1 for each in runs.values())
 
 
 def test_memory(tmp_path):

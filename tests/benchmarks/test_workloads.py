@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from benchmarks.implementations import by_agnograd, by_hand
-from benchmarks.workloads import WORKLOADS
+from benchmarks.implementations import by_agnograd, by_agnograd_loop, by_hand
+from benchmarks.workloads import BATCHES, WORKLOADS
 from tests.helpers.memory import peak_of
 
 
@@ -52,9 +52,23 @@ def test_what_is_written_by_hand_is_the_derivative(name):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
-def test_sizes_are_alike_and_titles_tell_them(name):
-    workload = WORKLOADS[name]
+@pytest.mark.parametrize("name", BATCHES)
+def test_many_derivatives_at_once_agree_with_a_loop_and_by_hand(name):
+    case = BATCHES[name].case("small")
+    expected = by_hand.prepare(case)()
+    assert all(np.any(each) for each in expected)
+    for way in (by_agnograd, by_agnograd_loop):
+        found = way.prepare(case)()
+        assert len(found) == len(expected) == len(case.variables)
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours.shape == theirs.shape
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12 * np.max(abs(theirs)))
+
+
+@pytest.mark.parametrize(
+    "workload", [*WORKLOADS.values(), *BATCHES.values()], ids=[*WORKLOADS, *BATCHES]
+)
+def test_sizes_are_alike_and_titles_tell_them(workload):
     assert workload.full.keys() == workload.small.keys()
     assert workload.describe("full") != workload.describe("small")
 

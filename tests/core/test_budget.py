@@ -182,6 +182,44 @@ def test_python_calls_of_a_push():
         assert calls_per_step(lambda n, f=jacobian: partial(f, np.linspace(0.1, 0.9, n))) <= 50
 
 
+# A step, what it calls in vmap, and what its step back calls there: the op's own function, that of
+# many members, and the array of many that is made; then what binds arguments, and a batching rule.
+BATCHED = {
+    "y + y": (lambda x, y: y + y, 4, 7),
+    "y * 0.9": (lambda x, y: y * 0.9, 4, 4),
+    "y * same": (lambda x, y: y * ARRAY, 13, 6),
+    "sin": (lambda x, y: xp.sin(y), 7, 7),
+    "matmul": (lambda x, y: y @ MATRIX, 25, 17),
+    "flip": (lambda x, y: xp.flip(y), 33, 16),
+}
+
+
+@pytest.mark.parametrize(("step", "forward", "backward"), BATCHED.values(), ids=BATCHED.keys())
+def test_python_calls_of_an_op_on_many_members(step, forward, backward):
+    members = np.ones((4, 10))
+
+    def repeated(n, x):
+        y = x
+        for _ in range(n):
+            y = step(x, y)
+        return y
+
+    def total(n, x):
+        return xp.sum(repeated(n, x))
+
+    there = calls_per_step(lambda n: partial(ag.vmap(partial(repeated, n)), members))
+    both = calls_per_step(lambda n: partial(ag.vmap(ag.grad(partial(total, n))), members))
+    assert there <= forward
+    assert both - there <= backward
+
+
+def test_python_calls_of_a_gradient_for_each_member():
+    gradients = ag.vmap(ag.grad(lambda x: xp.sum(x * x)))
+    members = np.ones((4, 10))
+    gradients(members)
+    assert calls(partial(gradients, members)) <= 205
+
+
 def test_python_calls_of_an_op_of_an_argument_that_is_one_number():
     def steps(n):
         def product(y, k):
