@@ -161,7 +161,7 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
     # Two arrays that are promoted together; indices beside an array are not.
     together = len(op.arrays) == 2 and len(op.differentiable) != 1
     if not op.arrays:  # what is made is of the level that is entered
-        yield f"if (_at := _entered_above(_domain, {op.name!r})) is not None:"
+        yield f"if _derived and (_at := _entered_above(_domain, {op.name!r})) is not None:"
         yield f"    return _at({_arguments(op)})"
     for name in op.arrays:
         tracked = name in op.differentiable
