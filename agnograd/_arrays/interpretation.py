@@ -369,7 +369,7 @@ class Interpretation(Backend):
         """Give the class of arrays Python's operators, each of which is an op."""
 
         def method(function: Callable[..., Any]) -> Callable[..., Any]:
-            # A function that is an attribute of a class is a method; no other object is one.
+            # A function that is an attribute of a class is a method; other objects are not.
             is_method = isinstance(function, FunctionType)
             return function if is_method else lambda *args: function(*args)
 

@@ -98,7 +98,7 @@ class Interpreted:
         shape: tuple[int, ...] = self.payload.shape
         return shape
 
-    # Asked for by each op: this is no call of a Python function.
+    # Each op asks for it: so it costs no call of a Python function.
     dtype = property(attrgetter("payload.dtype"), doc="The dtype of the payload.")
 
     @property

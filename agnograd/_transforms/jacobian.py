@@ -179,9 +179,9 @@ def _by_pulls(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
     rows = []
     for output in outputs:
         parts = []
-        pull = partial(_pulled, trace, output)
+        pull = _at_once(partial(_pulled, trace, output), chunk)
         for units in _units(output, chunk):
-            parts.append(_at_once(pull, units, chunk))
+            parts.append(pull(units))
             yield parts[-1]
         columns = [[part[index] for part in parts] for index in range(len(trace.inputs))]
         pairs = zip(columns, trace.inputs, strict=True)
@@ -201,10 +201,10 @@ def _by_pushes(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
     for index, x in enumerate(trace.inputs):
         totals: list[Any] = [0] * len(outputs)
         for direction in _directions(x):
-            along = partial(_pushed, push, index, x, direction)
+            along = _at_once(partial(_pushed, push, index, x, direction), chunk)
             parts = []
             for units in _units(x, chunk):
-                parts.append(_at_once(along, units, chunk))
+                parts.append(along(units))
                 yield parts[-1]
             for place, output in enumerate(outputs):
                 block = _block(trace, [part[place] for part in parts], x, -1, output, chunk)
@@ -221,11 +221,9 @@ def _pushed(push: Pushforward, index: int, x: Variable, direction: complex, unit
     return push(tangents)
 
 
-def _at_once(way: Callable[[Any], list[Any]], units: Any, chunk: int) -> list[Any]:
-    """Return what a pass, or a push, gives for a unit, or for each of some: see ``_units``."""
-    if chunk == 1:
-        return way(units)
-    return later("agnograd._batch.vmap", "at_once")(way, units)  # type: ignore[no-any-return]
+def _at_once(way: Callable[[Any], list[Any]], chunk: int) -> Callable[[Any], list[Any]]:
+    """Return a pass, or a push, as a function of so many units at once: see ``_units``."""
+    return way if chunk == 1 else partial(later("agnograd._batch.vmap", "at_once"), way)
 
 
 def _block(
@@ -287,5 +285,5 @@ def _units(variable: Variable, chunk: int) -> Iterator[Any]:
         eye = raw.eye(count, size, k=first, dtype=variable.dtype, device=variable.device)
         units = raw.reshape(eye, (count, *variable.shape))
         for start in range(0, count, chunk):
-            stop = min(start + chunk, count)
-            yield units[start, ...] if chunk == 1 else units[start:stop, ...]
+            some = start if chunk == 1 else slice(start, min(start + chunk, count))
+            yield units[some, ...]
