@@ -199,6 +199,18 @@ def test_every_matrix_may_have_its_own_tolerance(xp):
     np.testing.assert_allclose(found, np.linalg.pinv(x, rtol=rtol), atol=1e-15)
 
 
+@pytest.mark.parametrize(
+    "shape", [(4, 3, 2), (4, 1, -1, 2), (2, 2, 2, 3), (8, 3), (3, 8), (3, 2, 4)]
+)
+def test_arrays_of_many_chunks_take_any_shape(xp, shape):
+    x = np.arange(24.0).reshape(4, 2, 3)
+    for chunks in ((1, 2, 3), (2, 1, 3), (4, 2, 2)):
+        found = xp.reshape(da.from_array(x, chunks=chunks), shape)
+        np.testing.assert_array_equal(found.data.compute(), x.reshape(shape))
+    chunks = xp.reshape(da.from_array(x, chunks=(1, 2, 3)), (4, 3, 2)).data.chunks
+    assert chunks[0] == (1, 1, 1, 1)  # which is the same axis in both
+
+
 def test_empty_arrays_take_any_shape_without_elements(xp):
     x = da.ones((2, 0, 3))
     for shape in ((0,), (0, 0), (5, 0), (3, -1)):
