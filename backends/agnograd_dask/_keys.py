@@ -127,7 +127,9 @@ def set_at_mask(x: Any, mask: Any, value: Any) -> Any:
     rest = x.ndim - mask.ndim
     if getattr(value, "ndim", 0) > rest:
         values = da.asarray(value)  # which may have more leading axes, of length one
-        value = at_mask(mask, values.reshape(values.shape[-1 - rest :]), x.shape)
+        values = values.reshape(values.shape[-1 - rest :])
+        rows = da.broadcast_to(values, (values.shape[0], *x.shape[mask.ndim :]))
+        value = at_mask(mask, rows, x.shape)
     return da.where(mask.reshape(*mask.shape, *[1] * rest), value, x).astype(x.dtype)
 
 

@@ -99,7 +99,7 @@ def _aligned(arrays: list[Any], ranks: list[int]) -> list[Any]:
     for place, (x, rank) in enumerate(zip(arrays, ranks, strict=True)):
         over = x.ndim - rank
         core = [f"axis {axis} of array {place}" for axis in range(over, x.ndim)]
-        pairs += [x.rechunk({axis: -1 for axis in range(over, x.ndim)}), (*range(-over, 0), *core)]
+        pairs += [x.rechunk(dict.fromkeys(range(over, x.ndim), -1)), (*range(-over, 0), *core)]
     return list(da.core.unify_chunks(*pairs)[1])
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from itertools import accumulate, pairwise
+from operator import mul
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,11 +97,25 @@ def eye(
 
 
 def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Any:
-    """Return the elements in another shape; Dask's own finds no chunks for none of them."""
-    if 0 not in x.shape:
+    """Return the elements in another shape: by merged axes, where Dask's own only merges or splits.
+
+    Dask's own finds no chunks for some arrays without elements, either.
+    """
+    if math.isnan(x.size):
         return compat.reshape(x, shape, copy=copy)
     shape = np.broadcast_to(np.zeros(()), x.shape).reshape(shape).shape  # what -1 stands for
-    return da.zeros(shape, dtype=x.dtype)
+    if 0 in shape:
+        return da.zeros(shape, dtype=x.dtype)
+    try:
+        return compat.reshape(x, shape, copy=copy)
+    except NotImplementedError:
+        return compat.reshape(compat.reshape(x, _merged(x.shape, shape)), shape)
+
+
+def _merged(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the finest shape whose axes are each one, or several beside each other, in both."""
+    ends = sorted({*accumulate(one, mul)} & {*accumulate(other, mul)})
+    return tuple(end // before for before, end in pairwise([1, *ends]))
 
 
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:

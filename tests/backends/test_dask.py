@@ -181,6 +181,45 @@ def test_matrices_in_any_chunks_are_solved(xp):
         np.testing.assert_allclose(found.data.compute(), np.linalg.solve(a, b), rtol=1e-12)
 
 
+def test_stacks_of_matrices_may_have_other_chunks_than_what_they_are_solved_for(xp):
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(0, 1, (4, 3, 3)) + 3 * np.eye(3), rng.uniform(size=(4, 3, 2))
+    for chunks in (1, (3, 2, 1), (4, 3, 3)):
+        found = xp.linalg.solve(da.from_array(a, chunks=chunks), da.from_array(b, chunks=(2, 1, 2)))
+        np.testing.assert_allclose(found.data.compute(), np.linalg.solve(a, b), rtol=1e-12)
+
+
+def test_every_matrix_may_have_its_own_tolerance(xp):
+    x = np.stack([np.diag([1.0, 0.1])] * 3)
+    rtol = np.array([0.5, 0.01, 0.5])
+    chunked, tolerances = da.from_array(x, chunks=(1, 2, 2)), da.from_array(rtol, chunks=2)
+    rank = xp.linalg.matrix_rank(chunked, rtol=tolerances)
+    assert rank.data.compute().tolist() == [1, 2, 1]
+    found = xp.linalg.pinv(chunked, rtol=tolerances).data.compute()
+    np.testing.assert_allclose(found, np.linalg.pinv(x, rtol=rtol), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "shape", [(4, 3, 2), (4, 1, -1, 2), (2, 2, 2, 3), (8, 3), (3, 8), (3, 2, 4)]
+)
+def test_arrays_of_many_chunks_take_any_shape(xp, shape):
+    x = np.arange(24.0).reshape(4, 2, 3)
+    for chunks in ((1, 2, 3), (2, 1, 3), (4, 2, 2)):
+        found = xp.reshape(da.from_array(x, chunks=chunks), shape)
+        np.testing.assert_array_equal(found.data.compute(), x.reshape(shape))
+    chunks = xp.reshape(da.from_array(x, chunks=(1, 2, 3)), (4, 3, 2)).data.chunks
+    assert chunks[0] == (1, 1, 1, 1)  # which is the same axis in both
+
+
+def test_empty_arrays_take_any_shape_without_elements(xp):
+    x = da.ones((2, 0, 3))
+    for shape in ((0,), (0, 0), (5, 0), (3, -1)):
+        found = xp.reshape(x, shape)
+        assert found.shape == found.data.compute().shape == np.ones((2, 0, 3)).reshape(shape).shape
+    with pytest.raises(ValueError, match="reshape"):
+        xp.reshape(x, (2, 3))
+
+
 @pytest.mark.parametrize(
     "meet",
     [

@@ -103,7 +103,7 @@ def test_nothing_is_computed(key):
             ag.grad(lambda x: xp.sum(x[lazy(key)] ** 2))(chunked)
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (4,), (1, 4), (COUNT, 4), (1, COUNT, 4)])
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (1, 4), (COUNT, 1), (COUNT, 4), (1, COUNT, 4)])
 def test_what_is_written_at_masks_of_the_first_axes_has_a_gradient(xp, shape):
     """How many rows a mask selects is not known, but how many were written there is."""
     x, chunked = arrays()
