@@ -40,7 +40,7 @@ BUDGETS = {
     "_graph": 680,
     "_hooks": 975,
     "_engine": 1330,
-    "_codegen": 1790,
+    "_codegen": 1795,
     "_arrays": 3318,
     "_batch": 632,
     "_functions": 1360,

@@ -160,10 +160,8 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
     own = {"operator": op.arrays[:1], "reflected": ("x2",)}.get(form, ())
     # Two arrays that are promoted together; indices beside an array are not.
     together = len(op.arrays) == 2 and len(op.differentiable) != 1
-    if not op.arrays:  # what is made is of the level that is entered
-        yield "if (_state := _mode()) is not None and _state.level is not None:"
-        yield f"    if (_at := _entered_above(_domain, {op.name!r})) is not None:"
-        yield f"        return _at({_arguments(op)})"
+    if not op.arrays:
+        yield from _made_above(op)
     for name in op.arrays:
         tracked = name in op.differentiable
         if name == op.sequence:
@@ -203,6 +201,13 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
         elif name not in STRUCTURE:
             yield f"if _type({name}) not in _OPTIONS:"
             yield f"    {name} = _option(_call, {name!r}, {name})"
+
+
+def _made_above(op: Op) -> Iterator[str]:
+    """Leave the call to the level that is entered: what is made there belongs to it."""
+    yield "if (_state := _mode()) is not None and _state.level is not None:"
+    yield f"    if (_at := _entered_above(_domain, {op.name!r})) is not None:"
+    yield f"        return _at({_arguments(op)})"
 
 
 def _left_above(op: Op, name: str) -> Iterator[str]:

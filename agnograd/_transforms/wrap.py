@@ -9,7 +9,6 @@ from reprlib import repr as shown
 from typing import Any, Literal, overload
 
 from agnograd._arrays.domains import domain_of
-from agnograd._arrays.levels import derived
 from agnograd._arrays.variable import Variable
 from agnograd._functions.function import Function
 from agnograd._functions.moving import asarray
@@ -117,7 +116,7 @@ def wrap(
 
     @functools.wraps(f, updated=())
     def function(*args: Any, **kwargs: Any) -> Any:
-        if derived and is_above(args):
+        if is_above(args):
             again = wrap(f, vjp=vjp, jvp=jvp, host=host)  # this function would refer to itself
             return member_by_member(again, args, kwargs)
         call = WrappedCall(wrapped, args)
