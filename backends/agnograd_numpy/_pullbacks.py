@@ -21,7 +21,7 @@ _ndarray, _float16 = np.ndarray, np.dtype(np.float16)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 _cosh, _least, _most = np.cosh, np.minimum.reduce, np.maximum.reduce
 _divide, _multiply, _vdot = np.divide, np.multiply, np.vdot
-_broadcast_to, _count = np.broadcast_to, np.count_nonzero
+_add, _broadcast_to, _count = np.add, np.broadcast_to, np.count_nonzero
 
 # Up to how many elements products of vectors take less time than two reductions.
 _FEW = 2**13
@@ -93,15 +93,18 @@ def _mean(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
     return NotImplemented
 
 
-# -- extremes: without ties, a product with booleans -----------------------------------------------
+# -- extremes: products with booleans ---------------------------------------------------------------
 
 
 def _larger(g: Any, one: Any, other: Any) -> Any:
-    """Give the cotangent to the first of two where it is the larger one."""
+    """Give the cotangent to the first of two where it is the larger one, half of it at a tie."""
     more = one > other
-    if type(more) is not _ndarray or _count(more) != _count(one >= other):
+    if type(more) is not _ndarray:
         return NotImplemented
-    return g * more
+    at_least = one >= other
+    if _count(more) == _count(at_least):
+        return g * more
+    return g * (0.5 * _add(more, at_least, dtype=g.dtype))
 
 
 def _maximum_x1(g: Any, x1: Any, x2: Any) -> Any:
@@ -113,14 +116,19 @@ def _maximum_x2(g: Any, x1: Any, x2: Any) -> Any:
 
 
 def _extreme(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any) -> Any:
-    """Give the cotangent to the one element that equals the extreme."""
+    """Give the cotangent to the one element that equals the extreme, or shares to several."""
     if out.ndim != x.ndim:
         g, out = (keep_axes(each, x_shape, axis, np) for each in (g, out))
     equal, squares = x == out, _vdot(out, out)
     # An extreme that is NaN equals none, and leaves room for a tie.
-    if type(equal) is not _ndarray or _count(equal) != out.size or squares != squares:
+    if type(equal) is not _ndarray or squares != squares:
         return NotImplemented
-    return g * equal
+    if _count(equal) == out.size:
+        return g * equal
+    if g.dtype is _float16:  # no half is as large as a size
+        return NotImplemented
+    ties = _add.reduce(equal, axis=axis, keepdims=True)
+    return _divide(g, ties, dtype=g.dtype) * equal
 
 
 def _vector_norm(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, ord: Any) -> Any:
