@@ -93,7 +93,7 @@ def _mean(g: Any, x_shape: tuple[int, ...], x_dtype: Any) -> Any:
     return NotImplemented
 
 
-# -- extremes: products with booleans ---------------------------------------------------------------
+# -- extremes: products with booleans --------------------------------------------------------------
 
 
 def _larger(g: Any, one: Any, other: Any) -> Any:
