@@ -262,13 +262,18 @@ def _take_batch(
     shape = x.shape[1:]
     rows = in_one_row(xp, indices)
     rows = xp.reshape(rows, (size, *(1,) * axis, rows.shape[1], *(1,) * (rank - axis - 1)))
+    # Not every library broadcasts them.
+    rows = xp.broadcast_to(rows, (*x.shape[: axis + 1], rows.shape[axis + 1], *shape[axis + 1 :]))
     out = xp.take_along_axis(x, rows, axis=axis + 1)
     return xp.reshape(out, (size, *shape[:axis], *indices.shape[1:], *shape[axis + 1 :]))
 
 
-def _take_along_axis_batch(xp: Any, mapped: Set[str], x: Any, indices: Any, axis: int = -1) -> Any:
-    x = x if "x" in mapped else xp.expand_dims(x, axis=0)
-    indices = indices if "indices" in mapped else xp.expand_dims(indices, axis=0)
+def _take_along_axis_batch(
+    xp: Any, size: int, mapped: Set[str], x: Any, indices: Any, axis: int = -1
+) -> Any:
+    # Not every library broadcasts them.
+    x = x if "x" in mapped else in_full(xp, size, x)
+    indices = indices if "indices" in mapped else in_full(xp, size, indices)
     return xp.take_along_axis(x, indices, axis=behind(axis, len(x.shape) - 1))
 
 

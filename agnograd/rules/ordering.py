@@ -58,7 +58,8 @@ def _searchsorted_batch(
     """Bisect the sorted rows of all members at once."""
     if mapped == {"x2"}:
         row = xp.reshape(x2, (math.prod(x2.shape),))  # which all libraries take
-        return xp.reshape(xp.searchsorted(x1, row, side=side, sorter=sorter), x2.shape)
+        sorting = {} if sorter is None else {"sorter": sorter}  # which not all libraries know
+        return xp.reshape(xp.searchsorted(x1, row, side=side, **sorting), x2.shape)
     x1 = x1 if "x1" in mapped else in_full(xp, size, x1)
     if sorter is not None:
         sorter = sorter if "sorter" in mapped else in_full(xp, size, sorter)
