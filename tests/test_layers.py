@@ -45,7 +45,7 @@ BUDGETS = {
     "_batch": 632,
     "_functions": 1360,
     "_transforms": 2205,
-    "_cli": 430,
+    "_cli": 432,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
 

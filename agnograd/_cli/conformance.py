@@ -21,6 +21,9 @@ _readable = click.Path(exists=True, dir_okay=False, readable=True, path_type=Pat
 @click.option("--checks", multiple=True, metavar="PATTERN", help="Checks to run.")
 @click.option("--quick", is_flag=True, help="Two samples of each dtype of an op, in double.")
 @click.option("--double", is_flag=True, help="Every sample, only in double precision.")
+@click.option(
+    "--few", multiple=True, metavar="PATTERN", help="Checks that take only the samples of --quick."
+)
 @click.option("--gaps", type=_readable, help="Known gaps of the library, with reasons.")
 @click.option(
     "--explore", type=click.IntRange(1), metavar="N", help="Draw N new arrays a sample; not graded."

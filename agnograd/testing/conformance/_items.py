@@ -48,6 +48,7 @@ def selection_of(config: pytest.Config) -> Selection:
         config.getoption("agnograd_quick"),
         config.getoption("agnograd_double"),
         config.getoption("agnograd_explore"),
+        tuple(config.getoption("agnograd_few") or ()),
     )
 
 
@@ -72,7 +73,7 @@ def _gaps(config: pytest.Config, selection: Selection, found: Sequence[Cell]) ->
     if path is None:
         return []
     gaps = read_gaps(Path(path))
-    if selection._replace(double=False) == Selection(selection.backend):
+    if selection._replace(double=False, few=()) == Selection(selection.backend):
         names = [
             f"{trial.given!r}::{cell.check}[{cell.dtype}]"
             for cell in found

@@ -42,6 +42,8 @@ class Selection(NamedTuple):
         Every sample, only in double precision; in single, where it is given so.
     explore : int
         How often arrays are drawn again; 0 for the samples as they are.
+    few : tuple of str
+        Names and patterns of checks that take only the samples that ``quick`` selects.
     """
 
     backend: str
@@ -50,6 +52,7 @@ class Selection(NamedTuple):
     quick: bool = False
     double: bool = False
     explore: int = 0
+    few: tuple[str, ...] = ()
 
 
 class Cell(NamedTuple):
@@ -115,18 +118,20 @@ def cells(selection: Selection) -> list[Cell]:
             f"op {missing[0]!r} has a rule and no samples: name a module that has some, as "
             "OpSet(..., samples='my_package.samples')"
         )
+    quick = {
+        (op, dtype): [trials[k] for k in sorted({0, len(trials) - 1})]
+        for (op, dtype), trials in by_dtype.items()
+        if (op, DOUBLE.get(dtype)) not in by_dtype
+    }
     if selection.quick:
-        by_dtype = {
-            (op, dtype): [trials[k] for k in sorted({0, len(trials) - 1})]
-            for (op, dtype), trials in by_dtype.items()
-            if (op, DOUBLE.get(dtype)) not in by_dtype
-        }
+        by_dtype = quick
+    few = matching(selection.few, list(CHECKS), "the checks that take few samples")
     ordered = sorted(by_dtype.items(), key=lambda item: names.index(item[0][0]))
     return [
-        Cell(op, check, dtype, trials)
-        for (op, dtype), trials in ordered
+        Cell(key[0], check, key[1], quick[key] if check in few else trials)
+        for key, trials in ordered
         for check in CHECKS
-        if check in checks
+        if check in checks and (check not in few or key in quick)
     ]
 
 

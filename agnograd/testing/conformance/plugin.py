@@ -52,6 +52,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="every sample, only in double precision",
     )
+    add(
+        "--agnograd-few",
+        metavar="PATTERN",
+        action="append",
+        help="checks that take only the samples of --agnograd-quick; may be repeated",
+    )
     add("--agnograd-gaps", metavar="FILE", help="known gaps of the library, with reasons")
     add(
         "--agnograd-explore",

@@ -73,6 +73,22 @@ def test_ops_checks_and_dtypes_are_selected(tmp_path):
     }
     dtypes = {each["dtype"] for each in results(report)}
     assert dtypes == {"float32", "float64", "complex64", "complex128"}
+
+
+def test_some_checks_take_few_samples(tmp_path):
+    report, quick = tmp_path / "report.json", tmp_path / "quick.json"
+    selected = ("--ops=linalg.inv", "--checks=forward", "--checks=freed", "--json")
+    conformance("--few=freed", *selected, report)
+    conformance("--quick", *selected, quick)
+
+    def found(path, check):
+        return [each for each in results(path) if each["check"] == check]
+
+    assert found(report, "freed") == found(quick, "freed")
+    assert {each["dtype"] for each in found(report, "freed")} == {"float64", "complex128"}
+    assert len(found(report, "forward")) > len(found(quick, "forward"))
+    out = conformance("--few=fred", code=2)
+    assert "the checks that take few samples: 'fred' names none" in out
     conformance("--ops", "linalg.inv", "--quick", "--json", report)
     assert {each["dtype"] for each in results(report)} == {"float64", "complex128"}
 

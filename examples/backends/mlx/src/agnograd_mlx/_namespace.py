@@ -122,7 +122,7 @@ def _moveaxis(x: Array, source: Any, destination: Any, /) -> Array:
     return mx.permute_dims(x, order)
 
 
-def _reduction(function: Callable[..., Any], of_nothing: complex) -> Callable[..., Any]:
+def _reduction(function: Callable[..., Array], of_nothing: complex) -> Callable[..., Array]:
     """Return a reduction that never gives MLX an array without elements: at times it hangs."""
 
     @wraps(function)
