@@ -43,7 +43,7 @@ BUDGETS = {
     "_codegen": 1795,
     "_arrays": 3318,
     "_batch": 632,
-    "_functions": 1360,
+    "_functions": 1363,
     "_transforms": 2205,
     "_cli": 432,
 }

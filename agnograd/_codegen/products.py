@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agnograd._graph.calls import Call, Pairs, Plan
-from agnograd._graph.nodes import FIRST, OP, Edge, Node, domain_at, next_rank
+from agnograd._graph.nodes import FIRST, OP, Edge, Leaf, Node, domain_at, next_rank
 from agnograd._ops.rule_helpers import is_python_scalar
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def guarded(domain: Domain, g: Any, partial: Any, xp: Any) -> Any:
     idle = xp.logical_and(g == 0, xp.logical_not(xp.isfinite(partial)))
     product = g * xp.where(idle, 0.0, partial)
     node = product._node  # of an array of a level above it is that of what it stands for
-    if node is not None:
+    if node is not None and not isinstance(node, Leaf):  # whose tangent has been pushed
         plan = node[OP].plan._replace(masks=lambda _: True)
         node[OP] = node[OP].variant("masking", plan=plan, step=None)
     return product

@@ -186,7 +186,9 @@ class Checkpoint(Prepared):
         create_graph = xp is not None
         edges, start = edges_of(node), next_rank()
         variables = self._inputs(node[FIRST : node[OP].first], edges)
-        ends = [x._node for x in variables]  # the function may write to them
+        # Of arguments to which the pass goes on; the function may write to them.
+        asked = [isinstance(at, int) and edges[at] is not None for at in self.sources]
+        stand_ins = [x._node if on else None for x, on in zip(variables, asked, strict=True)]
         with recording_since(start, also=edges):
             outputs = self(variables)
         self._check(outputs)
@@ -201,15 +203,15 @@ class Checkpoint(Prepared):
             seeds = [(behind_mask(edge), cotangent) for edge, cotangent in seeds]
         found = run_pass(
             seeds,
-            targets=[edge for edge in (*edges, *ends) if edge is not None],
+            targets=[edge for edge in (*edges, *stand_ins) if edge is not None],
             create_graph=create_graph,
             retain_graph=create_graph,
             beyond=False,
         )
-        stand_ins = list(zip(self.sources, ends, strict=True))
         pairs = []
         for index, edge in enumerate(edges):
-            nodes = [edge, *(end for at, end in stand_ins if at == index and end is not edge)]
+            own = zip(self.sources, stand_ins, strict=True)
+            nodes = [edge, *(end for at, end in own if at == index and end is not edge)]
             parts = [g for each in nodes if each and (g := found.of(each)) is not None]
             pairs.append((edge, sum(parts[1:], parts[0]) if parts else None))
         return pairs
@@ -222,8 +224,10 @@ class Checkpoint(Prepared):
         """
         kept, variables = kept_now(), []
         for value, source, domain in zip(saved, self.sources, self.domains, strict=True):
-            raw = value._raw if isinstance(value, Variable) else value
-            edge = edges[source] if isinstance(source, int) else None
+            if isinstance(value, Variable):  # under create_graph, also where the pass does not go
+                raw, edge = value._raw, value._node
+            else:
+                raw, edge = value, edges[source] if isinstance(source, int) else None
             variable: Variable = domain.Variable._make(raw, edge)
             if edge is not None and kept is not None and kept(edge) == (None,):
                 variable._node = Leaf.of(variable)

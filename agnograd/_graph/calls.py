@@ -9,7 +9,7 @@ from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from agnograd._graph.nodes import FIRST, OP, Node
+from agnograd._graph.nodes import FIRST, OP, Node, NoOp
 from agnograd.errors import FreedGraphError
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class Call:
         "step",  # of a pass in which nobody looks at gradients; None if the op needs more than that
         "turn",  # whether nodes have one in a pass: those that read one element need none
     )
+    began = NoOp.began
 
     def __init__(self, name: str, chapter: str, domain: Domain) -> None:
         self.name, self.domain, self.compiled = name, domain, Compiled(chapter)

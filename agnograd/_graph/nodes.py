@@ -42,6 +42,7 @@ class NoOp:
 
     name, first, step, domain = "leaf", FIRST, None, None
     reads, turn = False, True
+    began = -(2**62)  # the rank of what it may stand for: none
 
     def watched(self) -> NoOp:
         """Return what stands for it where someone watches."""

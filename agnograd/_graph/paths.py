@@ -13,7 +13,8 @@ def reachable(nodes: Iterable[Edge | None], start: int = 0, before: bool = False
     seen = {node[RANK] for node in stack}
     while stack:
         node = stack.pop()
-        if node[RANK] > start:  # newer nodes rank lower
+        # Newer nodes rank lower; a leaf may stand for what was computed from older ones.
+        if node[RANK] > start or (before and node[OP].began > start):
             if before:
                 yield node
             continue

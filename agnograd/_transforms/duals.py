@@ -67,6 +67,7 @@ class Duals(NoOp, Recorder):
     """The recorder of one run whose values have tangents."""
 
     pushes = True
+    began: int
 
     def __init__(self, trace: Trace, given: Sequence[Variable]) -> None:
         # Without results, and arguments that are written to: their nodes refer to this. While the
@@ -74,7 +75,7 @@ class Duals(NoOp, Recorder):
         self.trace, self.as_variables = copy(trace), trace.as_variables
         self.trace.inputs = [x.detach() for x in trace.inputs]
         self.trace.as_variables = False
-        self.start = next_rank()  # the arguments are older
+        self.start = self.began = next_rank()  # the arguments are older
         self.arguments = ByNode[Tangent]()
         for x, tangent in zip(trace.inputs, given, strict=True):
             if x._node is not None:

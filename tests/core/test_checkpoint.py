@@ -310,3 +310,34 @@ def test_elements_that_are_left_out_behind_it_are_left_out_in_it(xp, order):
             gradient = ag.grad(lambda x, first=gradient: xp.sum(first(x)))
         expected = {1: [0.0, 0.25], 2: [0.0, -0.03125]}[order]
         np.testing.assert_array_equal(np.asarray(gradient(raw(xp, [0.0, 4.0]))), expected)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_mixed_second_derivatives(xp, place):
+    def product(x, y):
+        return xp.sin(x * y) * xp.exp(x)
+
+    def mixed(f):
+        """Differentiate by one argument, and then by the other one."""
+
+        def of_other(z):
+            def first(w):
+                args = (xp.asarray(w), xp.asarray(z))
+                return xp.sum(f(*(args if place else args[::-1])))
+
+            return xp.sum(ag.grad(first)(raw(xp, [0.3, -0.7, 0.2])))
+
+        return ag.grad(of_other)(raw(xp, [0.5, 0.1, -0.4]))
+
+    np.testing.assert_allclose(
+        np.asarray(mixed(ag.checkpoint(product))), np.asarray(mixed(product)), rtol=1e-12
+    )
+
+
+def test_mixed_second_derivatives_of_leaves(xp):
+    x, y = leaf(xp, [0.5, 0.1]), leaf(xp, [0.3, -0.7])
+    out = xp.sum(ag.checkpoint(lambda x, y: xp.sin(x * y))(x, y))
+    (by_y,) = ag.autodiff.grad([out], [y], create_graph=True)
+    (found,) = ag.autodiff.grad([xp.sum(by_y)], [x])
+    a, b = np.asarray([0.5, 0.1]), np.asarray([0.3, -0.7])
+    np.testing.assert_allclose(values(found), np.cos(a * b) - a * b * np.sin(a * b), rtol=1e-12)

@@ -413,3 +413,76 @@ def test_a_value_inside_the_function_is_no_leaf(xp):
         return y
 
     assert host(ag.jvp(f, raw(xp, 3.0), raw(xp, 1.0))[1]) == 6.0
+
+
+# -- derivatives inside, by what the tangents do not belong to -------------------------------------
+
+XP = ag.namespace("numpy")
+CONSTANT = np.asarray([0.3, -0.7, 0.2])
+
+
+def scalar(x, y):
+    return XP.sum(XP.sin(XP.sin(x) * y + XP.cos(y) * x) * XP.exp(-x * y))
+
+
+def vector(x, y):
+    return XP.sin(XP.sin(x) * y) + XP.cumulative_sum(x * y)
+
+
+INSIDE = {
+    "grad": lambda x: ag.grad(scalar, 1)(x, CONSTANT),
+    "grad of a closure": lambda x: ag.grad(lambda y: scalar(x, y))(CONSTANT),
+    "value": lambda x: ag.value_and_grad(scalar, 1)(x, CONSTANT)[0],
+    "vjp": lambda x: ag.vjp(lambda y: vector(x, y), CONSTANT)[1](np.ones(3))[0],
+    "jacobian": lambda x: ag.jacobian(lambda y: vector(x, y))(CONSTANT),
+    "hessian": lambda x: ag.hessian(lambda y: scalar(x, y))(CONSTANT),
+    "hvp": lambda x: ag.hvp(lambda y: scalar(x, y), CONSTANT, np.ones(3)),
+    "hvp by x": lambda x: ag.hvp(lambda y: scalar(x, y), CONSTANT, x),
+    "linearize": lambda x: ag.linearize(lambda y: vector(x, y), CONSTANT)[1](np.ones(3)),
+    "jvp": lambda x: ag.jvp(lambda y: vector(x, y), CONSTANT, np.ones(3))[1],
+    "checkpoint": lambda x: ag.grad(lambda y: XP.sum(ag.checkpoint(vector)(x, y)))(CONSTANT),
+    "function": lambda x: ag.grad(lambda y: XP.sum(Square()(x * y)))(CONSTANT),
+    "vmap": lambda x: ag.vmap(ag.grad(lambda x, y: XP.sum(XP.sin(x * y)), 1))(x, CONSTANT),
+    "twice": lambda x: ag.grad(lambda y: XP.sum(ag.grad(lambda z: scalar(x, z * y))(CONSTANT)))(
+        CONSTANT
+    ),
+    "mixed": lambda x: ag.grad(lambda y: XP.sum(ag.grad(lambda z: scalar(z, y))(x)))(CONSTANT),
+    "write": lambda x: ag.grad(lambda y: XP.sum(written(x, y) * y))(CONSTANT),
+}
+
+
+def written(x, y):
+    out = XP.asarray(y) * 1.0
+    out[0] = x[1] * y[0]
+    return out
+
+
+@pytest.mark.parametrize("inside", INSIDE)
+def test_derivatives_inside_by_something_else_than_the_argument(inside):
+    f, x, tangent = INSIDE[inside], np.asarray([0.5, 0.1, -0.4]), np.asarray([1.0, -2.0, 0.5])
+
+    def along(step):
+        return host(f(XP.asarray(x + step * tangent)))
+
+    step = 1e-4
+    near, far = along(step) - along(-step), along(2 * step) - along(-2 * step)
+    expected = (8 * near - far) / (12 * step)
+    for found in (ag.jvp(f, x, tangent)[1], ag.linearize(f, x)[1](tangent)):
+        np.testing.assert_allclose(host(found), expected, rtol=1e-7, atol=1e-8)
+    output, pullback = ag.vjp(f, x)
+    cotangent = np.cos(np.arange(output.size)).reshape(output.shape)
+    np.testing.assert_allclose(
+        np.sum(pullback(cotangent) * tangent), np.sum(cotangent * expected), rtol=1e-7
+    )
+
+
+def test_guarded_products_of_a_run_in_a_run():
+    def f(x):
+        return XP.max(XP.asarray([[x, x], [x, 0.5]]), axis=1)
+
+    def once(x, t):
+        return ag.jvp(f, (x,), (t,))[1]
+
+    one = np.asarray(1.0)
+    found = ag.jvp(once, (one, one), (one, one * 2.0))[1]
+    np.testing.assert_array_equal(host(found), [2.0, 2.0])
