@@ -224,10 +224,9 @@ class Checkpoint(Prepared):
         """
         kept, variables = kept_now(), []
         for value, source, domain in zip(saved, self.sources, self.domains, strict=True):
-            if isinstance(value, Variable):  # under create_graph, also where the pass does not go
-                raw, edge = value._raw, value._node
-            else:
-                raw, edge = value, edges[source] if isinstance(source, int) else None
+            edge, raw = edges[source] if isinstance(source, int) else None, value
+            if isinstance(value, Variable):  # under create_graph: connected also off the pass's way
+                raw, edge = value._raw, edge or value._node
             variable: Variable = domain.Variable._make(raw, edge)
             if edge is not None and kept is not None and kept(edge) == (None,):
                 variable._node = Leaf.of(variable)
