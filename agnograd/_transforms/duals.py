@@ -67,7 +67,7 @@ class Duals(NoOp, Recorder):
     """The recorder of one run whose values have tangents."""
 
     pushes = True
-    began: int
+    began: int  # the arguments are older
 
     def __init__(self, trace: Trace, given: Sequence[Variable]) -> None:
         # Without results, and arguments that are written to: their nodes refer to this. While the
@@ -75,7 +75,7 @@ class Duals(NoOp, Recorder):
         self.trace, self.as_variables = copy(trace), trace.as_variables
         self.trace.inputs = [x.detach() for x in trace.inputs]
         self.trace.as_variables = False
-        self.start = self.began = next_rank()  # the arguments are older
+        self.began = next_rank()
         self.arguments = ByNode[Tangent]()
         for x, tangent in zip(trace.inputs, given, strict=True):
             if x._node is not None:
@@ -89,7 +89,7 @@ class Duals(NoOp, Recorder):
 
     def ended(self, targets: Sequence[Edge]) -> None:
         """Refuse a pass to all leaves, or to what duals may have been computed from."""
-        if targets and not any(type(t) is Dual or t[RANK] > self.start for t in targets):
+        if targets and not any(type(t) is Dual or t[RANK] > self.began for t in targets):
             return
         if self.over:
             raise GradientError(
@@ -100,7 +100,7 @@ class Duals(NoOp, Recorder):
 
     def commits(self, leaves: Iterable[Edge]) -> None:
         """Add no gradients to what was there before: a run that comes later would do it again."""
-        if not self.over and any(leaf[RANK] > self.start for leaf in leaves):
+        if not self.over and any(leaf[RANK] > self.began for leaf in leaves):
             self._run_again()
 
     def _run_again(self) -> NoReturn:
@@ -131,7 +131,7 @@ class Duals(NoOp, Recorder):
                 pass
             elif self.knows(edge):
                 depends, tangent = True, self.of(edge)
-            elif edge[RANK] < self.start and type(maker_of(edge)) is not _Outside:
+            elif edge[RANK] < self.began and type(maker_of(edge)) is not _Outside:
                 return node
             given.append(tangent)
         if not depends:
