@@ -12,6 +12,7 @@ from agnograd._arrays.interpreted import Interpreted, Run
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.binding import Bound, Names, has_arrays
+from agnograd._batch.units import Units, product, scaling
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_python_scalar
@@ -33,10 +34,12 @@ class Members(Run):
 class Batched(Interpreted):
     """An array of many members, which lie along the first axis of the payload.
 
-    Without a run, the payload is the same for all members, and has no such axis.
+    Without a run, the payload is the same for all members, and has no such axis. Of members
+    that are scaled unit vectors, ``units`` says which.
     """
 
-    __slots__ = ()
+    __slots__ = ("units",)
+    units: Units
     run: Members | None
 
     @property
@@ -71,8 +74,10 @@ class Batches(Interpretation):
         if op.parameters == ("x",) and op.rules and compute is not None and op.batch is None:
             return self._unary(op)
         if op.parameters == ("x1", "x2") and op.batch in (None, "elementwise") and compute:
-            return self._binary(op, compute)
-        return self._bound(op, compute or _member_by_member(op))
+            binary = self._binary(op, compute)
+            return scaling(self, binary) if op.name == "multiply" else binary
+        bound = self._bound(op, compute or _member_by_member(op))
+        return product(self, bound) if op.name == "matmul" else bound
 
     def concrete(self, array: Any) -> Any:
         if array.run is not None:

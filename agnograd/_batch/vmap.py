@@ -10,6 +10,7 @@ from agnograd._arrays.domains import domain_of, owner_of
 from agnograd._arrays.interpreted import Border
 from agnograd._arrays.variable import Variable
 from agnograd._batch.arrays import Batched, Batches, Members
+from agnograd._batch.units import Units
 from agnograd._ops.batching import in_full
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._util.checks import callable_in, positive_in
@@ -95,11 +96,17 @@ def vmap(
     return mapped
 
 
-def at_once(f: Callable[[Any], list[Any]], units: Any) -> list[Any]:
-    """Return what a function of one array gives for each of some, these along the first axis."""
-    border, run = Border(Batches, [units]), Members(units.shape[0])
+def at_once(f: Callable[[Any], list[Any]], rows: Any, first: int) -> list[Any]:
+    """Return what a function of one array gives for arrays that are one at one element, else zero.
+
+    The first of these is one at the element ``first``, and each other one at the next.
+    """
+    border, run = Border(Batches, [rows]), Members(rows.shape[0])
+    given = border.array(rows, run)
+    if len(rows.shape) == 2:
+        given._raw.units = Units(first, border.functions(rows).ones_like(rows[:, 0]))
     results = []
-    for each in border.call(run, f, [border.array(units, run)], {}):
+    for each in border.call(run, f, [given], {}):
         payload = each._raw.payload
         if each._raw.run is None:
             payload = in_full(border.functions(payload), run.size, payload)

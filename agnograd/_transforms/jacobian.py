@@ -180,8 +180,8 @@ def _by_pulls(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
     for output in outputs:
         parts = []
         pull = _at_once(partial(_pulled, trace, output), chunk)
-        for units in _units(output, chunk):
-            parts.append(pull(units))
+        for first, units in _units(output, chunk):
+            parts.append(pull(units, first))
             yield parts[-1]
         columns = [[part[index] for part in parts] for index in range(len(trace.inputs))]
         pairs = zip(columns, trace.inputs, strict=True)
@@ -203,8 +203,8 @@ def _by_pushes(trace: Trace, outputs: list[Variable], chunk: int) -> Way:
         for direction in _directions(x):
             along = _at_once(partial(_pushed, push, index, x, direction), chunk)
             parts = []
-            for units in _units(x, chunk):
-                parts.append(along(units))
+            for first, units in _units(x, chunk):
+                parts.append(along(units, first))
                 yield parts[-1]
             for place, output in enumerate(outputs):
                 block = _block(trace, [part[place] for part in parts], x, -1, output, chunk)
@@ -221,9 +221,11 @@ def _pushed(push: Pushforward, index: int, x: Variable, direction: complex, unit
     return push(tangents)
 
 
-def _at_once(way: Callable[[Any], list[Any]], chunk: int) -> Callable[[Any], list[Any]]:
+def _at_once(way: Callable[..., list[Any]], chunk: int) -> Callable[[Any, int], list[Any]]:
     """Return a pass, or a push, as a function of so many units at once: see ``_units``."""
-    return way if chunk == 1 else partial(later("agnograd._batch.vmap", "at_once"), way)
+    if chunk == 1:
+        return lambda unit, first: way(unit)
+    return partial(later("agnograd._batch.vmap", "at_once"), way)
 
 
 def _block(
@@ -275,8 +277,11 @@ def _size(variable: Variable) -> int:
     return known_size(variable.shape)
 
 
-def _units(variable: Variable, chunk: int) -> Iterator[Any]:
-    """Yield raw arrays that are one at one element, else zero; several along one more axis."""
+def _units(variable: Variable, chunk: int) -> Iterator[tuple[int, Any]]:
+    """Yield raw arrays that are one at one element, else zero, and the place of that.
+
+    If ``chunk`` is not 1, several are along one more axis.
+    """
     size, raw = _size(variable), variable._domain.raw
     rows = max(1, _UNITS // max(size, 1))
     rows = max(rows // chunk, 1) * chunk
@@ -286,4 +291,4 @@ def _units(variable: Variable, chunk: int) -> Iterator[Any]:
         units = raw.reshape(eye, (count, *variable.shape))
         for start in range(0, count, chunk):
             some = start if chunk == 1 else slice(start, min(start + chunk, count))
-            yield units[some, ...]
+            yield first + start, units[some, ...]
