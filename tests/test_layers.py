@@ -42,7 +42,7 @@ BUDGETS = {
     "_engine": 1330,
     "_codegen": 1795,
     "_arrays": 3318,
-    "_batch": 727,
+    "_batch": 739,
     "_functions": 1363,
     "_transforms": 2207,
     "_cli": 432,

@@ -23,12 +23,20 @@ if TYPE_CHECKING:
 
 
 class Members(Run):
-    """One run of a function by ``vmap``: how many members there are."""
+    """One run of a function by ``vmap``: how many members there are.
+
+    Attributes
+    ----------
+    size : int
+        The number of members.
+    has_units : bool
+        Whether some arrays may be known to be unit vectors.
+    """
 
     error = BatchingError
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, has_units: bool = False) -> None:
+        self.size, self.has_units = size, has_units
 
 
 class Batched(Interpreted):

@@ -44,6 +44,8 @@ def scaling(backend: Batches, multiply: Function) -> Function:
 
     def scaled(x1: Any, x2: Any, /) -> Any:
         out = multiply(x1, x2)
+        if out.run is None or not out.run.has_units:  # most often
+            return out
         for x, other in ((x1, x2), (x2, x1)):
             units = getattr(x, "units", None) if type(x) is array else None
             factor = None if units is None else _same_for_all(array, other)
@@ -64,7 +66,9 @@ def product(backend: Batches, matmul: Function) -> Function:
 
     def computed(x1: Any, x2: Any, /) -> Any:
         for x, other, turned in ((x1, x2, False), (x2, x1, True)):
-            units = getattr(x, "units", None) if type(x) is array else None
+            if type(x) is not array or x.run is None or not x.run.has_units:
+                continue
+            units = getattr(x, "units", None)
             matrix = None if units is None else _same_for_all(array, other)
             if units is None or matrix is None or len(getattr(matrix, "shape", ())) != 2:
                 continue

@@ -101,9 +101,9 @@ def at_once(f: Callable[[Any], list[Any]], rows: Any, first: int) -> list[Any]:
 
     The first of these is one at the element ``first``, and each other one at the next.
     """
-    border, run = Border(Batches, [rows]), Members(rows.shape[0])
+    border, run = Border(Batches, [rows]), Members(rows.shape[0], len(rows.shape) == 2)
     given = border.array(rows, run)
-    if len(rows.shape) == 2:
+    if run.has_units:
         given._raw.units = Units(first, border.functions(rows).ones_like(rows[:, 0]))
     results = []
     for each in border.call(run, f, [given], {}):
