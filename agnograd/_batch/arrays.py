@@ -12,7 +12,7 @@ from agnograd._arrays.interpreted import Interpreted, Run
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.binding import Bound, Names, has_arrays
-from agnograd._batch.units import Units, product, scaling
+from agnograd._batch.units import Units, product, scale
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_python_scalar
@@ -82,10 +82,8 @@ class Batches(Interpretation):
         if op.parameters == ("x",) and op.rules and compute is not None and op.batch is None:
             return self._unary(op)
         if op.parameters == ("x1", "x2") and op.batch in (None, "elementwise") and compute:
-            binary = self._binary(op, compute)
-            return scaling(self, binary) if op.name == "multiply" else binary
-        bound = self._bound(op, compute or _member_by_member(op))
-        return product(self, bound) if op.name == "matmul" else bound
+            return self._binary(op, compute)
+        return self._bound(op, compute or _member_by_member(op))
 
     def concrete(self, array: Any) -> Any:
         if array.run is not None:
@@ -156,6 +154,7 @@ class Batches(Interpretation):
         array, function = self.array_class, attrgetter(op.name)
         raw, slow = function(self.below.raw), self._bound(op, compute)
         plain = PYTHON_SCALARS.union(self.below.array_types)
+        multiplies = op.name == "multiply"
 
         def binary(x1: Any, x2: Any, /) -> Any:
             if type(x1) is array:
@@ -182,14 +181,17 @@ class Batches(Interpretation):
                 run.meet()
             if isinstance(p1, Variable) or isinstance(p2, Variable):
                 return array(function(self.below.namespace)(p1, p2), run)
-            return array(raw(p1, p2), run)
+            out = array(raw(p1, p2), run)
+            if multiplies and run is not None and run.has_units:
+                scale(self, out, x1, x2)
+            return out
 
         return binary
 
     def _bound(self, op: Op, compute: BatchingRule) -> Callable[..., Any]:
         """Return a function that gives a rule the payloads, bound to the op's parameters."""
         names, same = Names.of(op), attrgetter(op.name)
-        inputs, sequence = op.arrays, op.sequence
+        inputs, sequence, multiplies = op.arrays, op.sequence, op.name == "matmul"
 
         def computed(xp: Any, run: Members | None, mapped: Set[str], bound: Bound) -> Any:
             if run is None:
@@ -199,6 +201,10 @@ class Batches(Interpretation):
         def function(*args: Any, **kwargs: Any) -> Any:
             bound = Bound(names, args, kwargs)
             run, mapped, xp = self._unwrapped(inputs, sequence, bound.arguments)
+            if multiplies and run is not None and run.has_units:
+                rows = product(self, *args)
+                if rows is not None:
+                    return rows
             if xp is self.below.raw:
                 return self.wrapped(computed(xp, run, mapped, bound), run)
             # What is recorded is recorded below, and what rules make there is of that level.

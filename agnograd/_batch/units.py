@@ -7,7 +7,6 @@ rows or columns of it, scaled: no product of matrices is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.interpreted import Interpreted
@@ -15,8 +14,6 @@ from agnograd._arrays.variable import Variable
 
 if TYPE_CHECKING:
     from agnograd._batch.arrays import Batches
-
-Function = Callable[..., Any]
 
 
 class Units(NamedTuple):
@@ -38,47 +35,33 @@ class Units(NamedTuple):
         return array[self.first : self.first + self.scales.shape[0], ...]
 
 
-def scaling(backend: Batches, multiply: Function) -> Function:
-    """Return a function that multiplies, and knows what becomes of unit vectors."""
+def scale(backend: Batches, out: Any, x1: Any, x2: Any) -> None:
+    """Note what a product, element by element, makes of unit vectors."""
     array, raw = backend.array_class, backend.below.raw
-
-    def scaled(x1: Any, x2: Any, /) -> Any:
-        out = multiply(x1, x2)
-        if out.run is None or not out.run.has_units:  # most often
-            return out
-        for x, other in ((x1, x2), (x2, x1)):
-            units = getattr(x, "units", None) if type(x) is array else None
-            factor = None if units is None else _same_for_all(array, other)
-            if units is None or factor is None:
-                continue
-            shape = tuple(getattr(factor, "shape", ()))
-            if shape in ((), (1,), x.shape):
-                factor = units.of(factor) if shape == x.shape else factor
-                out.units = units._replace(scales=raw.multiply(units.scales, factor))
-        return out
-
-    return scaled
+    for x, other in ((x1, x2), (x2, x1)):
+        units = getattr(x, "units", None) if type(x) is array else None
+        factor = None if units is None else _same_for_all(array, other)
+        if units is None or factor is None:
+            continue
+        shape = tuple(getattr(factor, "shape", ()))
+        if shape in ((), (1,), x.shape):
+            factor = units.of(factor) if shape == x.shape else factor
+            out.units = units._replace(scales=raw.multiply(units.scales, factor))
 
 
-def product(backend: Batches, matmul: Function) -> Function:
-    """Return a function that computes products of matrices, and scales rows where it can."""
+def product(backend: Batches, x1: Any, x2: Any) -> Any:
+    """Return the product of a matrix and unit vectors: its rows, scaled; None if it is another."""
     array, raw = backend.array_class, backend.below.raw
-
-    def computed(x1: Any, x2: Any, /) -> Any:
-        for x, other, turned in ((x1, x2, False), (x2, x1, True)):
-            if type(x) is not array or x.run is None or not x.run.has_units:
-                continue
-            units = getattr(x, "units", None)
-            matrix = None if units is None else _same_for_all(array, other)
-            if units is None or matrix is None or len(getattr(matrix, "shape", ())) != 2:
-                continue
-            matrix = raw.matrix_transpose(matrix) if turned else matrix
-            if matrix.shape[0] == x.shape[0]:
-                rows = raw.multiply(raw.reshape(units.scales, (-1, 1)), units.of(matrix))
-                return array(rows, x.run.meet())
-        return matmul(x1, x2)
-
-    return computed
+    for x, other, turned in ((x1, x2, False), (x2, x1, True)):
+        units = getattr(x, "units", None) if type(x) is array else None
+        matrix = None if units is None else _same_for_all(array, other)
+        if units is None or matrix is None or len(getattr(matrix, "shape", ())) != 2:
+            continue
+        matrix = raw.matrix_transpose(matrix) if turned else matrix
+        if matrix.shape[0] == x.shape[0]:
+            scales = raw.reshape(units.scales, (-1, 1))
+            return array(raw.multiply(scales, units.of(matrix)), x.run)
+    return None
 
 
 def _same_for_all(array: type[Interpreted], value: Any) -> Any:
