@@ -250,3 +250,22 @@ def test_a_function_that_fails_leaves_nothing_behind(xp, x):
 
 def test_square_with_saved_arrays(xp, x):
     close(ag.vmap(ag.grad(lambda x: xp.sum(Square()(x))))(x), 2.0 * host(x))
+
+
+@pytest.mark.parametrize(
+    "slope",
+    [
+        lambda f: ag.grad(f)(3.0),
+        lambda f: ag.value_and_grad(f)(3.0)[1],
+        lambda f: ag.grad(lambda pair: f(pair[0]))([3.0, 2.0])[0],
+        lambda f: ag.jvp(f, 3.0, 1.0)[1],
+        lambda f: ag.vjp(f, 3.0)[1](1.0)[0],
+        lambda f: ag.linearize(f, 3.0)[1](1.0),
+        lambda f: ag.jacobian(f)(3.0),
+        lambda f: 3.0 * ag.hvp(f, 3.0, 1.0),
+    ],
+    ids=["grad", "value", "pytree", "jvp", "vjp", "linearize", "jacobian", "hvp"],
+)
+def test_derivatives_at_numbers_of_python(xp, slope):
+    found = ag.vmap(lambda x: x * slope(lambda y: y * y))(xp.asarray([1.0, 2.0]).data)
+    np.testing.assert_allclose(host(found), [6.0, 12.0])
