@@ -6,6 +6,8 @@ __all__ = [
     "ArgumentIndexError",
     "BatchingError",
     "BatchingWarning",
+    "CompileError",
+    "CompileWarning",
     "FreedGraphError",
     "GradientError",
     "InterpretationError",
@@ -51,6 +53,18 @@ class BatchingError(AgnogradError, TypeError):
 
 class BatchingWarning(UserWarning):
     """An op has no batching rule, and is computed for one member of ``vmap`` after the other."""
+
+
+class CompileError(AgnogradError, TypeError):
+    """A function cannot become a program: what it does is not the same in each call.
+
+    The shape of a result depends on values, a value leaves the function, or the function changes
+    something outside of it. The message names the line, and says what to use instead.
+    """
+
+
+class CompileWarning(UserWarning):
+    """A compiled function was traced too often, and is called as it is from now on."""
 
 
 class FreedGraphError(AgnogradError, RuntimeError):

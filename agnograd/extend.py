@@ -46,7 +46,18 @@ if TYPE_CHECKING:
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
     from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.keywords import with_keywords
+    from agnograd._plugins.lowerings import Lowering
     from agnograd._plugins.protocols import Protocol
+    from agnograd._program.program import (
+        Fact,
+        Missed,
+        Ref,
+        Step,
+        TracedProgram,
+        freed_after,
+        roots_of,
+    )
+    from agnograd._program.straight import Writer, straight
     from agnograd._util.locks import Lock
     from agnograd.testing._samples import Sample, array
 
@@ -56,19 +67,26 @@ __all__ = [
     "Call",
     "Capabilities",
     "Deferred",
+    "Fact",
     "Flat",
     "Interpretation",
     "Interpreted",
     "Lock",
+    "Lowering",
+    "Missed",
     "Op",
     "OpSet",
     "Program",
     "Protocol",
     "Record",
+    "Ref",
     "Rule",
     "Run",
     "Sample",
+    "Step",
+    "TracedProgram",
     "Uncopied",
+    "Writer",
     "adjoint",
     "array",
     "as_ufunc",
@@ -78,6 +96,7 @@ __all__ = [
     "device_of",
     "divide_or_zero",
     "every_element",
+    "freed_after",
     "hookimpl",
     "in_full",
     "in_one_row",
@@ -98,7 +117,9 @@ __all__ = [
     "reduced_axes",
     "replace",
     "reshaped_strides",
+    "roots_of",
     "sensitivity",
+    "straight",
     "sum_to",
     "unequal_shapes",
     "with_keywords",
@@ -114,7 +135,13 @@ _LATER = {
     "Interpretation": "agnograd._arrays.interpretation",
     **dict.fromkeys(("Interpreted", "Run"), "agnograd._arrays.interpreted"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
+    "Lowering": "agnograd._plugins.lowerings",
     "Protocol": "agnograd._plugins.protocols",
+    **dict.fromkeys(
+        ("Fact", "Missed", "Ref", "Step", "TracedProgram", "freed_after", "roots_of"),
+        "agnograd._program.program",
+    ),
+    **dict.fromkeys(("Writer", "straight"), "agnograd._program.straight"),
     "replace": "agnograd._arrays.views",
     **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._plugins.bridges"),
     **dict.fromkeys(("Sample", "array"), "agnograd.testing._samples"),

@@ -236,6 +236,13 @@ class Backend:
         """
         return False
 
+    def may_share(self, x: Any, y: Any) -> bool:
+        """Return whether writing to one array could change the other one.
+
+        It may be True even if they share no memory. The default is False for immutable arrays.
+        """
+        return not self.capabilities.immutable
+
     def fingerprint(self, x: Any) -> Any:
         """Return a value that compares unequal once ``x`` was written to, or None if impossible.
 

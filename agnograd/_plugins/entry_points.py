@@ -21,7 +21,8 @@ BACKENDS = "agnograd.backends"
 OPS = "agnograd.ops"
 PLUGINS = "agnograd.plugins"
 PROTOCOLS = "agnograd.protocols"
-_GROUPS = (BACKENDS, OPS, PLUGINS, PROTOCOLS)
+LOWERINGS = "agnograd.lowerings"
+_GROUPS = (BACKENDS, OPS, PLUGINS, PROTOCOLS, LOWERINGS)
 OURS = "agnograd"
 T = TypeVar("T")
 

@@ -1,0 +1,145 @@
+"""The run that a program is made of: what each op was given, and what it gave."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from types import FrameType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agnograd._arrays.interpreted import Run
+from agnograd._program.program import GUARD, Fact, Ref, Step, TracedProgram, seen_by
+from agnograd.errors import AgnogradError, CompileError
+
+if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
+
+# The recording that runs in this thread and task.
+running: ContextVar[Recording | None] = ContextVar("agnograd_recording", default=None)
+
+
+class Recording(Run):
+    """One run of a function, which is written down as a program.
+
+    Each op computes its value at once, so that shapes and dtypes need no rules of their own.
+
+    Attributes
+    ----------
+    known : dict of int to object
+        What stands for arrays, and Variables, from outside that are inputs: by the identity of the
+        raw array.
+    unknown : list of tuple
+        The arrays from outside that are not inputs, each with the place where it was used.
+    """
+
+    error: ClassVar[type[AgnogradError]] = CompileError
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.steps: list[Step] = []
+        self.facts: dict[Ref, Fact] = {}
+        self.constants: dict[Ref, Any] = {}
+        self.inputs: list[Ref] = []
+        self.known: dict[int, Any] = {}
+        self.unknown: list[tuple[Any, str]] = []
+        self._refs: dict[int, Ref] = {}  # of constants, by identity; they are kept alive
+        self._shares = domain.backend.may_share
+
+    def new(self, value: Any) -> Ref:
+        """Return a new value of the program."""
+        ref = Ref(len(self.facts))
+        self.facts[ref] = fact_of(self.domain, value)
+        return ref
+
+    def input(self, value: Any) -> Ref:
+        """Return a new input of the program."""
+        ref = self.new(value)
+        self.inputs.append(ref)
+        return ref
+
+    def constant(self, value: Any) -> Ref:
+        """Return the value of the program that stands for an array that is the same in each run."""
+        ref = self._refs.get(id(value))
+        if ref is None:
+            ref = self._refs[id(value)] = self.new(value)
+            self.constants[ref] = value
+        return ref
+
+    def from_outside(self, value: Any) -> None:
+        """Take note of an array that the function found outside, and that is not an input."""
+        if not any(each is value for each, _ in self.unknown):
+            self.unknown.append((value, place() or ""))
+
+    def step(
+        self,
+        op: str,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        out: Any,
+        given: Sequence[tuple[Ref, Any]],
+    ) -> list[Ref]:
+        """Note a call; return its results' places. ``given`` are the arrays it was called with."""
+        several = isinstance(out, tuple | list)
+        values = out if several else (out,)
+        refs = [self.new(value) for value in values]
+        views = tuple(
+            dict.fromkeys(
+                ref for ref, x in given if any(self._shares(value, x) for value in values)
+            )
+        )
+        self.steps.append(Step(op, args, dict(kwargs), tuple(refs), several, views, place()))
+        return refs
+
+    def guard(self, kind: str, ref: Ref, value: Any) -> None:
+        """Note that Python looked at a value."""
+        self.steps.append(
+            Step(GUARD, (ref,), {"kind": kind, "value": seen_by(kind, value)}, (), location=place())
+        )
+
+    def program(self, outputs: Sequence[Ref]) -> TracedProgram:
+        """Return what was recorded."""
+        used = {ref for step in self.steps for ref in step.uses()} | set(outputs)
+        constants = {ref: value for ref, value in self.constants.items() if ref in used}
+        name = getattr(self.function, "__qualname__", "a function")
+        return TracedProgram(
+            self.domain,
+            tuple(self.inputs),
+            constants,
+            tuple(self.steps),
+            tuple(outputs),
+            dict(self.facts),
+            name,
+        )
+
+
+def fact_of(domain: Domain, value: Any) -> Fact:
+    """Return what is known of a value from now on."""
+    strides = getattr(value, "strides", None)
+    return Fact(
+        tuple(value.shape),
+        value.dtype,
+        strides if isinstance(strides, tuple) else None,
+        type(value),
+        domain.device(value),
+    )
+
+
+def refused(what: str) -> CompileError:
+    """Return the error of something that a program cannot do; ``what`` follows the place."""
+    at = place()
+    return CompileError(f"ag.compile{f' at {at}' if at else ''}: {what}")
+
+
+def place() -> str | None:
+    """Return the line of the user's code that runs now: the first outside of agnograd."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.partition(".")[0] not in _OWN and not name.startswith("agnograd_"):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+        frame = frame.f_back
+    return None
+
+
+_OWN = frozenset({"agnograd", "functools", "contextlib", "optree"})

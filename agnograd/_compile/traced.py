@@ -1,0 +1,206 @@
+"""The interpretation that writes a program: its arrays have a value, and a place in it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any
+
+from agnograd._arrays.interpretation import Interpretation, _replaced
+from agnograd._arrays.interpreted import Interpreted, Run, root_of
+from agnograd._arrays.variable import Variable
+from agnograd._compile.recording import Recording, refused, running
+from agnograd._ops.op import Op
+from agnograd._program.program import Ref
+
+# What a program cannot compute: the results have as many elements as values say.
+SHAPED_BY_VALUES = frozenset(
+    ("nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values")
+)
+_INSTEAD = "which a program cannot follow: use xp.where, or do it outside of the function"
+_SINGLE = ("__getitem__", "__setitem__", "scatter_add", "scatter_add_axis")
+
+
+class TracedArray(Interpreted):
+    """An array of a function that is traced: what it is now, and its place in the program.
+
+    Without a run it is a constant. Python may look at a single value of it: the program then
+    compares the value of each run with this one.
+    """
+
+    __slots__ = ("ref",)
+    run: Recording | None
+
+    def __init__(self, payload: Any, run: Run | None = None, ref: Ref | None = None) -> None:
+        super().__init__(payload, run)
+        self.ref = ref
+
+    def _seen(self, kind: str, convert: Callable[[Any], Any]) -> Any:
+        value = convert(self.payload)
+        if self.run is not None:
+            self.run.meet().guard(kind, self.ref, value)  # type: ignore[arg-type]
+        return value
+
+    def __bool__(self) -> bool:
+        return self._seen("bool", bool)  # type: ignore[no-any-return]
+
+    def __int__(self) -> int:
+        return self._seen("int", int)  # type: ignore[no-any-return]
+
+    def __index__(self) -> int:
+        return self._seen("int", lambda value: value.__index__())  # type: ignore[no-any-return]
+
+    def __float__(self) -> float:
+        return self._seen("float", float)  # type: ignore[no-any-return]
+
+    def __complex__(self) -> complex:
+        return self._seen("complex", complex)  # type: ignore[no-any-return]
+
+
+class Tracing(Interpretation):
+    """A backend over a library whose arrays note what is computed with them."""
+
+    title = "compile"
+    array_class = TracedArray
+
+    def rule(self, op: Op) -> Callable[..., Any] | None:
+        """Return what notes an op, and computes it; None for one that is a program of others."""
+        if op.chapter == "data_type" and op.name != "astype":
+            return self._facts(op)
+        if op.forward is not None and not self._is_single(op):
+            return None
+        function = attrgetter(op.name)(self.below.raw)
+        depends = op.name in SHAPED_BY_VALUES
+
+        def traced(*args: Any, **kwargs: Any) -> Any:
+            if depends and _differs(args):
+                raise refused(f"{op.name}: the shape of its result depends on values, {_INSTEAD}")
+            return self.note(op.name, function, args, kwargs)
+
+        return traced
+
+    def _is_single(self, op: Op) -> bool:
+        """Return whether an op that has a program is one step all the same.
+
+        It is if the library computes it by a function of its own, or if its program needs the
+        backend.
+        """
+        backend = self.below.backend
+        if op.name in _SINGLE or op.name in backend.kernels() or backend.name in op.kernels:
+            return True
+        return "backend" in inspect.signature(op.forward).parameters  # type: ignore[arg-type]
+
+    def note(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
+    ) -> Any:
+        """Compute a step of raw arrays, and note it if one of them differs between runs."""
+        run: Recording | None = None
+        found: list[TracedArray] = []
+
+        def value(each: Any) -> Any:
+            nonlocal run
+            if type(each) is self.array_class:
+                found.append(each)
+                if each.run is not None:
+                    run = each.run.meet(run)
+                return each.payload
+            return each
+
+        out = function(
+            *_replaced(value, args), **{n: _replaced(value, v) for n, v in kwargs.items()}
+        )
+        if run is None:
+            return self.wrapped(out, None)
+        recording: Recording = run
+        given: list[tuple[Ref, Any]] = []
+
+        def ref(each: Any) -> Any:
+            if type(each) is self.array_class:
+                at = recording.constant(each.payload) if each.ref is None else each.ref
+                given.append((at, each.payload))
+                return at
+            if isinstance(each, self.below.array_types):
+                at = recording.constant(each)
+                given.append((at, each))
+                return at
+            return each
+
+        arguments = _replaced(ref, args), {n: _replaced(ref, v) for n, v in kwargs.items()}
+        refs = iter(recording.step(name, *arguments, out, given))
+        return _replaced(lambda each: self.array_class(each, recording, next(refs)), out)
+
+    def lift(self, value: Any) -> Any:
+        """Return an array from outside: the input that it is, or a constant."""
+        if type(value) is self.array_class:
+            return value
+        run = running.get()
+        raw = value._raw if isinstance(value, Variable) else value
+        if run is not None and id(raw) in run.known:
+            return run.known[id(raw)]
+        lifted = super().lift(value)
+        if lifted is NotImplemented:
+            return lifted
+        if isinstance(lifted.payload, Variable):
+            raise refused(
+                "the function uses a tracked Variable that is neither an argument nor in a "
+                "variable of its own or of its module; give it as an argument"
+            )
+        if run is not None and not run.ended:
+            run.from_outside(lifted.payload)
+        return lifted
+
+    def concrete(self, array: Any) -> Any:
+        """Return the value of a constant; other values must not leave the function."""
+        if array.run is None:
+            return array.payload
+        array.run.meet()
+        raise refused(
+            "an array becomes one of another library, or text, while the function is traced: its "
+            "values would be those of the first call; use functions of the array's own namespace"
+        )
+
+    def item(self, array: Any) -> Any:
+        """Return a 0-d array as a Python scalar, which later runs are compared with."""
+        value = root_of(self.below).item(array.payload)
+        if array.run is not None:
+            array.run.meet().guard("item", array.ref, value)
+        return value
+
+    def each_member(
+        self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Call a function of raw arrays, which becomes a step."""
+        return tuple(self.note("@call", f, tuple(arrays), {}))
+
+    def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
+        backend, copy = self.below.backend, self.below.copy
+        return self.note(
+            "@scatter_add",
+            lambda x, k, v: backend.scatter_add(copy(x), k, v),
+            (into, key, values),
+            {},
+        )
+
+    def scatter_add_axis(self, into: Any, indices: Any, values: Any, axis: int) -> Any:
+        backend, copy = self.below.backend, self.below.copy
+        return self.note(
+            "@scatter_add_axis",
+            lambda x, i, v, a: backend.scatter_add_axis(copy(x), i, v, a),
+            (into, indices, values, axis),
+            {},
+        )
+
+    def _facts(self, op: Op) -> Callable[..., Any]:
+        """Return a function that looks only at dtypes."""
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            payloads = [self.payload(each) for each in args]
+            return attrgetter(op.name)(self.below.raw)(*payloads, **kwargs)
+
+        return function
+
+
+def _differs(args: Any) -> bool:
+    """Return whether an array among the arguments differs between runs."""
+    return any(getattr(each, "run", None) is not None for each in args)

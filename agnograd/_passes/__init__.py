@@ -1,0 +1,1 @@
+"""Passes: each returns a program that computes the same in less time or memory."""

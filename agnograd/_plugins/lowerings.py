@@ -1,0 +1,89 @@
+"""Lowerings: how a traced program runs, found through entry points."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from agnograd._plugins.entry_points import LOWERINGS, EntryPoint, installed, load
+from agnograd._program.program import Runnable, TracedProgram
+from agnograd._program.straight import straight
+from agnograd.errors import UnknownPluginError
+
+
+class Lowering:
+    """How a program runs: what ``ag.compile`` makes a function of.
+
+    Its entry point in the group ``agnograd.lowerings`` has the name ``LIBRARY.NAME``: LIBRARY is
+    the backend whose arrays it takes, or ``any``, and NAME is what users give as
+    ``lowering=``.
+
+    Attributes
+    ----------
+    preference : int
+        Among the lowerings of a backend, ``lowering="auto"`` takes the one with the highest. One
+        that is 0 has to be asked for by name.
+    exact : bool
+        Whether results are the same bit for bit as those of the ops one after the other.
+    """
+
+    preference: ClassVar[int] = 0
+    exact: ClassVar[bool] = False
+
+    def lower(self, program: TracedProgram) -> Runnable:
+        """Return a function that runs a program.
+
+        It takes the arrays of ``program.inputs``, and returns those of ``program.outputs``: new
+        arrays, which share no memory with anything. It never writes to what it is given, and may be
+        called by several threads at once. It raises ``Missed`` where a guard
+        finds a value that is not the one of the program. What it cannot lower it leaves to another lowering, such as the one named
+        ``plain``: it does not fail.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must override lower()")
+
+
+class Plain(Lowering):
+    """Runs the steps of a program one after the other, by the library's own functions."""
+
+    preference = 1
+    exact = True
+
+    def lower(self, program: TracedProgram) -> Runnable:
+        """Return the function that runs a program."""
+        return straight(program)
+
+
+plain = Plain()
+
+
+def lowerings(library: str | None = None) -> dict[str, EntryPoint]:
+    """Return the entry points of lowerings by name; those of one backend if it is given."""
+    found = {}
+    for full, entry in installed(LOWERINGS).items():
+        of, _, name = full.rpartition(".")
+        if library is None:
+            found[full] = entry
+        elif of == library or (of == "any" and name not in found):
+            found[name] = entry
+    return found
+
+
+def lowering_for(library: str, name: str) -> Lowering:
+    """Return the lowering of a name for arrays of a backend; ``auto`` is the preferred one.
+
+    Raises
+    ------
+    UnknownPluginError
+        If the backend has no lowering of this name.
+    PluginError
+        If it cannot be imported.
+    """
+    known = lowerings(library)
+    if name == "auto":
+        loaded = [load(entry, Lowering) for entry in known.values()]
+        return max(loaded, key=lambda each: each.preference)
+    if name not in known:
+        raise UnknownPluginError(
+            f"no lowering is named {name!r} for arrays of backend {library!r}; there are: "
+            f"{', '.join(('auto', *sorted(known)))}"
+        )
+    return load(known[name], Lowering)

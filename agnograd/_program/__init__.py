@@ -1,0 +1,1 @@
+"""Programs: ops on raw arrays, in their order, without Variables, nodes or Python in between."""
