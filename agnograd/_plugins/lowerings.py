@@ -34,9 +34,9 @@ class Lowering:
 
         It takes the arrays of ``program.inputs``, and returns those of ``program.outputs``: new
         arrays, which share no memory with anything. It never writes to what it is given, and may be
-        called by several threads at once. It raises ``Missed`` where a guard
-        finds a value that is not the one of the program. What it cannot lower it leaves to another lowering, such as the one named
-        ``plain``: it does not fail.
+        called by several threads at once. It raises ``Missed`` where a guard finds a value that is
+        not the one of the program. What it cannot lower it leaves to a different lowering, such as
+        the one named ``plain``: it does not fail.
         """
         raise NotImplementedError(f"{type(self).__name__} must override lower()")
 
