@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from agnograd._plugins.keywords import with_keywords
     from agnograd._plugins.lowerings import Lowering
     from agnograd._plugins.protocols import Protocol
-    from agnograd._program.plan import Plan, Way, nbytes, planned
+    from agnograd._program.plan import MemoryPlan, Way, nbytes, planned
     from agnograd._program.program import (
         Fact,
         Missed,
@@ -76,10 +76,10 @@ __all__ = [
     "Interpreted",
     "Lock",
     "Lowering",
+    "MemoryPlan",
     "Missed",
     "Op",
     "OpSet",
-    "Plan",
     "PlanError",
     "Program",
     "Protocol",
@@ -152,7 +152,7 @@ _LATER = {
         ("Fact", "Missed", "Ref", "Runnable", "Step", "TracedProgram", "freed_after", "roots_of"),
         "agnograd._program.program",
     ),
-    **dict.fromkeys(("Plan", "Way", "nbytes", "planned"), "agnograd._program.plan"),
+    **dict.fromkeys(("MemoryPlan", "Way", "nbytes", "planned"), "agnograd._program.plan"),
     **dict.fromkeys(("PlanError", "verify"), "agnograd._program.verify"),
     **dict.fromkeys(("Writer", "named_function", "straight"), "agnograd._program.straight"),
     "replace": "agnograd._arrays.views",

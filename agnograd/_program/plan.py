@@ -25,7 +25,7 @@ class Way(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MemoryPlan:
     """Where the results of a program's steps are written to.
 
     Attributes
@@ -45,7 +45,7 @@ class Plan:
     updates: frozenset[int]
 
 
-def planned(program: TracedProgram, way: Callable[[Step], Way]) -> Plan:
+def planned(program: TracedProgram, way: Callable[[Step], Way]) -> MemoryPlan:
     """Return a plan that needs little memory; ``way`` says what can be done with each step.
 
     A buffer is used again once nothing reads its value, or a view of it, any more. What an output
@@ -87,7 +87,7 @@ class _Planner:
         self.free: dict[int, list[int]] = {}  # buffers by their size
         self.held: dict[Ref, int] = {}
 
-    def plan(self) -> Plan:
+    def plan(self) -> MemoryPlan:
         """Walk through all steps."""
         writes = []
         for number, step in enumerate(self.program.steps):
@@ -102,7 +102,7 @@ class _Planner:
             for ref in self.freed.get(number, ()):
                 if ref in self.held:
                     self._give_back(self.held.pop(ref))
-        return Plan(tuple(self.sizes), tuple(writes), self.updates)
+        return MemoryPlan(tuple(self.sizes), tuple(writes), self.updates)
 
     def _buffer(self, number: int, step: Step, out: Ref) -> int | None:
         way, fact = self.ways[number], self.program.facts[out]

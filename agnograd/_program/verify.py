@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from agnograd._program.plan import Plan, Way
+from agnograd._program.plan import MemoryPlan, Way
 from agnograd._program.program import Ref, Step, TracedProgram
 
 # A piece of memory, and how often it had been written to when a value came to be there.
@@ -19,14 +19,14 @@ class PlanError(AssertionError):
     """A plan of buffers is wrong: a run would compute something else than the program."""
 
 
-def verify(program: TracedProgram, plan: Plan, way: Callable[[Step], Way]) -> None:
+def verify(program: TracedProgram, plan: MemoryPlan, way: Callable[[Step], Way]) -> None:
     """Prove that no step of a program reads what another one has overwritten.
 
     Parameters
     ----------
     program : TracedProgram
         The program.
-    plan : Plan
+    plan : MemoryPlan
         Where its results are written to.
     way : callable
         What the lowering can do with each step.
@@ -44,7 +44,9 @@ def verify(program: TracedProgram, plan: Plan, way: Callable[[Step], Way]) -> No
 class _Verifier:
     """What is where, while steps run."""
 
-    def __init__(self, program: TracedProgram, plan: Plan, way: Callable[[Step], Way]) -> None:
+    def __init__(
+        self, program: TracedProgram, plan: MemoryPlan, way: Callable[[Step], Way]
+    ) -> None:
         self.program, self.plan, self.way = program, plan, way
         self.written: dict[str, int] = {}  # how often each piece of memory was written to
         self.contents: dict[Ref, frozenset[Content]] = {}

@@ -11,7 +11,7 @@ import numpy as np
 from agnograd.extend import (
     Fact,
     Lowering,
-    Plan,
+    MemoryPlan,
     Ref,
     Runnable,
     Step,
@@ -109,7 +109,7 @@ def _is_product(program: TracedProgram, step: Step) -> bool:
 class Buffers:
     """Sets of buffers, each of which one run at a time writes to."""
 
-    def __init__(self, plan: Plan, forms: list[tuple[int, Fact]]) -> None:
+    def __init__(self, plan: MemoryPlan, forms: list[tuple[int, Fact]]) -> None:
         self.sizes, self.forms = plan.sizes, forms
         self.free: list[list[Any]] = []
 

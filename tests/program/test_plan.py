@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agnograd._program.plan import Plan, Way, nbytes, planned
+from agnograd._program.plan import MemoryPlan, Way, nbytes, planned
 from agnograd._program.program import Fact, Ref, Step, TracedProgram
 from agnograd._program.verify import verify
 
@@ -43,7 +43,7 @@ def plan_of(steps, outputs, **kwargs):
 
 def test_a_chain_takes_one_buffer():
     plan = plan_of([("sin", 0), ("sin", 1), ("sin", 2), ("sin", 3)], [4])
-    assert plan == Plan((32,), ((0,), (0,), (0,), (None,)), frozenset())
+    assert plan == MemoryPlan((32,), ((0,), (0,), (0,), (None,)), frozenset())
 
 
 def test_a_product_never_writes_to_an_argument():
@@ -76,14 +76,14 @@ def test_inputs_are_never_written_to():
 
 def test_updates_are_in_place_where_nothing_else_needs_the_array():
     steps = [("sin", 0), ("@scatter_add", 1), ("@scatter_add", 2), ("sin", 3)]
-    assert plan_of(steps, [4]) == Plan((32,), ((0,), (0,), (0,), (None,)), frozenset((1, 2)))
+    assert plan_of(steps, [4]) == MemoryPlan((32,), ((0,), (0,), (0,), (None,)), frozenset((1, 2)))
     read_later = [("sin", 0), ("@scatter_add", 1), ("add", 1, 2)]
     assert not plan_of(read_later, [3]).updates
 
 
 def test_updates_that_become_an_output_are_in_memory_of_their_own():
     steps = [("sin", 0), ("@scatter_add", 1), ("@scatter_add", 2)]
-    assert plan_of(steps, [3]) == Plan((), ((None,),) * 3, frozenset((1, 2)))
+    assert plan_of(steps, [3]) == MemoryPlan((), ((None,),) * 3, frozenset((1, 2)))
 
 
 def test_an_update_does_not_write_over_what_it_adds():
