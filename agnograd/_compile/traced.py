@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, NoReturn
 
 from agnograd._arrays.interpretation import Interpretation, _replaced
 from agnograd._arrays.interpreted import Interpreted, Run, root_of
@@ -63,6 +63,7 @@ class Tracing(Interpretation):
 
     title = "compile"
     array_class = TracedArray
+    whole = True
 
     def rule(self, op: Op) -> Callable[..., Any] | None:
         """Return what notes an op, and computes it; None for one that is a program of others."""
@@ -149,6 +150,13 @@ class Tracing(Interpretation):
         if run is not None and not run.ended:
             run.from_outside(lifted.payload)
         return lifted
+
+    def refuse_write(self) -> NoReturn:
+        """Refuse a write to an array from outside: it would happen only while tracing."""
+        raise refused(
+            "the function writes to an array that was there before it was called; return the "
+            "array's new value instead, or write to a copy"
+        )
 
     def concrete(self, array: Any) -> Any:
         """Return the value of a constant; other values must not leave the function."""
