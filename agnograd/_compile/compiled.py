@@ -1,0 +1,208 @@
+"""``ag.compile``: a function that is traced once for arguments of a kind, and then replayed."""
+
+from __future__ import annotations
+
+import functools
+import types
+import warnings
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from agnograd._arrays.domain import Domain
+from agnograd._arrays.domains import domain_named, domain_of, owner_of
+from agnograd._arrays.levels import levels_up
+from agnograd._arrays.variable import Variable
+from agnograd._compile.graph import GraphUnit
+from agnograd._compile.keys import key_of, key_of_array
+from agnograd._compile.surroundings import Surroundings
+from agnograd._compile.trace import ARRAY, Callee, Signature, Traced
+from agnograd._compile.unit import Unit
+from agnograd._compile.ways import TooManyPrograms
+from agnograd._hooks.entering import is_inside
+from agnograd._hooks.state import current_mode, is_grad_enabled
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._plugins.backends import default_name
+from agnograd._plugins.lowerings import Lowering, lowering_for
+from agnograd._util.checks import callable_in
+from agnograd._util.locks import Lock
+from agnograd._util.trees import flatten, map_leaves, unflatten
+from agnograd.errors import CompileWarning
+
+MOST = 8  # programs of one function
+
+
+class Compiled:
+    """A function that runs as a program: what ``ag.compile`` returns.
+
+    Attributes
+    ----------
+    function : callable
+        The function that is compiled.
+    name : str
+        What messages call it.
+    """
+
+    def __init__(self, f: Callable[..., Any], lowering: str, static: Any) -> None:
+        functools.update_wrapper(self, f)
+        self.name = str(getattr(f, "__qualname__", type(f).__name__))
+        self.function, self._lowering, self._static = f, lowering, static
+        self._entries: dict[Hashable, Entry] = {}
+        self._lowerings: dict[str, Lowering] = {}
+        self._lock = Lock()
+        self._surroundings = Surroundings(f)
+        self._programs = 0
+        self._warned = False
+        self._bound: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; it is traced if it was not yet for arguments of this kind."""
+        mode = current_mode()
+        if mode is not None and mode.level is not None:
+            return self.function(*args, **kwargs)
+        outside, facts = self._surroundings.read()
+        leaves, tree = flatten((args, kwargs))
+        state = mode is None or mode.recording, mode is not None and mode.inside
+        key = (key_of(leaves, tree), state, facts, *map(key_of_array, outside))
+        entry = self._entries.get(key) or self._entered(key, leaves, tree, outside)
+        try:
+            return entry(leaves, outside)
+        except TooManyPrograms:
+            return self._plainly(key, leaves, tree)
+
+    def _entered(
+        self, key: Hashable, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]
+    ) -> Entry:
+        """Return what runs for a key that is new."""
+        return self._entries.setdefault(key, Entry(self, leaves, tree, outside))
+
+    def _plainly(self, key: Hashable, leaves: Sequence[Any], tree: Any) -> Any:
+        """Call the function as it is: it was traced too often."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"AGNOGRAD: {self.name} was compiled {MOST} times, and is called as it is from now "
+                f"on where none of these programs fits; {self._difference(key)}",
+                CompileWarning,
+                stacklevel=levels_up(),
+            )
+        given, raw = lifted(leaves)
+        args, kwargs = unflatten(tree, given)
+        found = self.function(*args, **kwargs)
+        return map_leaves(lowered, found) if raw and not is_inside() else found
+
+    def _difference(self, key: Hashable) -> str:
+        return ""
+
+    # -- what units ask ----------------------------------------------------------------------------
+
+    def lowering(self, domain: Domain) -> Lowering:
+        """Return what makes programs of a backend's arrays run."""
+        name = domain.backend.name
+        if name not in self._lowerings:
+            self._lowerings[name] = lowering_for(name, self._lowering)
+        return self._lowerings[name]
+
+    def traced(self, make: Callable[[], Traced], order: int) -> Traced:
+        """Trace the function, or a derivative of it, unless it was traced too often.
+
+        There is no function to call instead of a derivative: those are traced whenever they have
+        to be.
+        """
+        with self._lock:
+            if order == 0 and self._programs >= MOST:
+                raise TooManyPrograms
+            found = make()
+            self._programs += order == 0
+            return found
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Return the method of an object: it is compiled for each object by itself."""
+        if instance is None:
+            return self
+        found = self._bound.get(instance)
+        if found is None:
+            found = Compiled(types.MethodType(self.function, instance), self._lowering, self._static)
+            self._bound[instance] = found
+        return found
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.name}>"
+
+
+class Entry:
+    """A compiled function for arguments of one kind."""
+
+    def __init__(
+        self, owner: Compiled, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]
+    ) -> None:
+        arrays = [(place, leaf) for place, leaf in enumerate(leaves) if owner_of(leaf) is not None]
+        arrays = [each for each in arrays if not is_python_scalar(each[1])]
+        given = [leaf for _, leaf in arrays] + list(outside)
+        self._places = [place for place, _ in arrays]
+        self._domain = self._home(owner, given)
+        signature = Signature(
+            tuple([ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]),
+            tree,
+            tuple(outside),
+        )
+        callee = Callee(owner.function, signature)
+        recording = is_grad_enabled()
+        tracked = [
+            place
+            for place, x in enumerate(given)
+            if recording and isinstance(x, Variable) and x.requires_grad
+        ]
+        self._as_variables = is_inside() or any(isinstance(x, Variable) for x in given)
+        self._unit = (
+            GraphUnit(owner, callee, self._domain, tracked)
+            if tracked
+            else Unit(owner, callee, self._domain)
+        )
+
+    @staticmethod
+    def _home(owner: Compiled, given: Sequence[Any]) -> Domain:
+        """Return the domain that all arrays are of; without any it is the default backend's."""
+        domains = {domain_of(each) for each in given} or {domain_named(default_name())}
+        first, *others = domains
+        if others:
+            raise first.mixed(f"{owner.name}: an array is given", others[0].backend)
+        return first
+
+    def __call__(self, leaves: Sequence[Any], outside: Sequence[Any]) -> Any:
+        """Run the program for the arrays among leaves, and those that the function finds."""
+        given = [leaves[place] for place in self._places]
+        given += outside
+        unit = self._unit
+        if isinstance(unit, GraphUnit):
+            result, outputs = unit.recorded(given)
+            return result.filled(outputs)
+        raw = [x._raw if isinstance(x, Variable) else x for x in given]
+        result, found = unit(raw)
+        if self._as_variables:
+            make = self._domain.Variable._make
+            found = [make(each, None) for each in found]
+        return result.filled(found)
+
+
+def lifted(leaves: Sequence[Any]) -> tuple[list[Any], bool]:
+    """Return leaves with arrays as Variables, and whether all of these were raw arrays."""
+    found, raw = [], True
+    for leaf in leaves:
+        domain = None if is_python_scalar(leaf) else owner_of(leaf)
+        raw = raw and not isinstance(leaf, Variable)
+        known = domain is None or isinstance(leaf, Variable)
+        found.append(leaf if known else domain.Variable._make(domain.to_raw(leaf), None))
+    return found, raw
+
+
+def lowered(leaf: Any) -> Any:
+    """Return the raw array of a Variable that has no gradient; all else as it is."""
+    return leaf.data if isinstance(leaf, Variable) and leaf._node is None else leaf
+
+
+def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) -> Compiled:
+    """Return a function that computes the same as ``f``, as a program.
+    """
+    callable_in("ag.compile", f, "ag.compile(f), or ag.compile(ag.grad(f))")
+    return Compiled(f, lowering, static)
