@@ -122,7 +122,9 @@ class Compiled:
             return self
         found = self._bound.get(instance)
         if found is None:
-            found = Compiled(types.MethodType(self.function, instance), self._lowering, self._static)
+            found = Compiled(
+                types.MethodType(self.function, instance), self._lowering, self._static
+            )
             self._bound[instance] = found
         return found
 
@@ -202,7 +204,6 @@ def lowered(leaf: Any) -> Any:
 
 
 def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) -> Compiled:
-    """Return a function that computes the same as ``f``, as a program.
-    """
+    """Return a function that computes the same as ``f``, as a program."""
     callable_in("ag.compile", f, "ag.compile(f), or ag.compile(ag.grad(f))")
     return Compiled(f, lowering, static)

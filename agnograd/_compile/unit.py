@@ -103,7 +103,5 @@ def scalars_of(program: TracedProgram) -> list[int]:
     """Return which outputs are scalars of the library, which users get as arrays."""
     kinds = program.domain.ready_types
     return [
-        place
-        for place, ref in enumerate(program.outputs)
-        if program.facts[ref].kind not in kinds
+        place for place, ref in enumerate(program.outputs) if program.facts[ref].kind not in kinds
     ]

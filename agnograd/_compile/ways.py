@@ -7,6 +7,7 @@ from typing import Any
 
 from agnograd._compile.trace import Traced
 from agnograd._program.program import Missed, Runnable
+from agnograd._util.locks import Lock
 
 
 class TooManyPrograms(Exception):  # noqa: N818 - it says where to go on, and no user sees it
@@ -31,6 +32,9 @@ class Way:
         self.traced, self.run, self.back = traced, run, back
 
 
+Replay = tuple[Way, list[Any]]
+
+
 class Ways:
     """The programs of a function of arrays.
 
@@ -40,7 +44,8 @@ class Ways:
 
     def __init__(self, make: Callable[[Sequence[Any]], Way]) -> None:
         self._make = make
-        self.known: list[Way] = []
+        self.known: tuple[Way, ...] = ()
+        self._lock = Lock()
         self._latest: Way | None = None
 
     def run(self, arrays: Sequence[Any]) -> tuple[Way, list[Any]]:
@@ -49,26 +54,38 @@ class Ways:
         If a guard finds a value that is not its own, another program takes over, from the
         beginning: one whose guards say what was found so far, or a new one.
         """
-        way = self._latest
-        if way is not None:
+        tried, found = 0, None
+        while found is None:
+            known = self.known
+            if len(known) == tried:
+                with self._lock:  # the way may be in what another thread makes meanwhile
+                    if len(self.known) == tried:
+                        return self._new(arrays)
+                continue
+            found, tried = self._replayed(known, arrays), len(known)
+        return found
+
+    def _replayed(self, known: Sequence[Way], arrays: Sequence[Any]) -> Replay | None:
+        """Return what one of some ways gives, the latest one first, or None if none is right."""
+        seen: tuple[Any, ...] = ()
+        for way in (self._latest, *known) if known else ():
+            if way is None or way.guards[: len(seen)] != seen:
+                continue
             try:
-                return way, way.run(arrays)
+                found = way.run(arrays)
             except Missed as miss:
                 seen = (*way.guards[: miss.number], miss.seen)
-            for each in self.known:
-                if each.guards[: len(seen)] != seen:
-                    continue
-                try:
-                    found = each.run(arrays)
-                except Missed as miss:
-                    seen = (*each.guards[: miss.number], miss.seen)
-                else:
-                    self._latest = each
-                    return each, found
+            else:
+                self._latest = way
+                return way, found
+        return None
+
+    def _new(self, arrays: Sequence[Any]) -> Replay:
         way = self._make(arrays)
-        self.known.append(way)
-        self._latest = way
         try:
-            return way, way.run(arrays)
+            found = way.run(arrays)
         except Missed as miss:  # it rounds in another way than what was traced
             raise TooManyPrograms from miss
+        self._latest = way
+        self.known = (*self.known, way)
+        return way, found
