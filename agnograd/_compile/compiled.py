@@ -16,7 +16,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._compile.graph import GraphUnit
 from agnograd._compile.keys import key_of, key_of_array
 from agnograd._compile.surroundings import Surroundings
-from agnograd._compile.trace import ARRAY, Callee, Signature, Traced
+from agnograd._compile.trace import ARRAY, Callee, Signature, Traced, arguments
 from agnograd._compile.unit import Unit
 from agnograd._compile.ways import TooManyPrograms
 from agnograd._hooks.entering import is_inside
@@ -26,10 +26,11 @@ from agnograd._plugins.backends import default_name
 from agnograd._plugins.lowerings import Lowering, lowering_for
 from agnograd._util.checks import callable_in
 from agnograd._util.locks import Lock
-from agnograd._util.trees import flatten, map_leaves, unflatten
+from agnograd._util.trees import flatten, map_leaves
 from agnograd.errors import CompileWarning
 
 MOST = 8  # programs of one function
+_LEAVES = frozenset({bool, int, float, complex, str, type(None)})
 
 
 class Compiled:
@@ -61,8 +62,11 @@ class Compiled:
         if mode is not None and mode.level is not None:
             return self.function(*args, **kwargs)
         outside, facts = self._surroundings.read()
-        leaves, tree = flatten((args, kwargs))
-        state = mode is None or mode.recording, mode is not None and mode.inside
+        leaves: Sequence[Any] = args
+        tree = None
+        if kwargs or not all(type(x) in _LEAVES or owner_of(x) is not None for x in args):
+            leaves, tree = flatten((args, kwargs))
+        state = mode and (mode.recording, mode.inside)
         key = (key_of(leaves, tree), state, facts, *map(key_of_array, outside))
         entry = self._entries.get(key) or self._entered(key, leaves, tree, outside)
         try:
@@ -87,7 +91,7 @@ class Compiled:
                 stacklevel=levels_up(),
             )
         given, raw = lifted(leaves)
-        args, kwargs = unflatten(tree, given)
+        args, kwargs = arguments(given, tree)
         found = self.function(*args, **kwargs)
         return map_leaves(lowered, found) if raw and not is_inside() else found
 
@@ -143,11 +147,8 @@ class Entry:
         given = [leaf for _, leaf in arrays] + list(outside)
         self._places = [place for place, _ in arrays]
         self._domain = self._home(owner, given)
-        signature = Signature(
-            tuple([ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]),
-            tree,
-            tuple(outside),
-        )
+        others = [ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]
+        signature = Signature(tuple(others), tree)
         callee = Callee(owner.function, signature)
         recording = is_grad_enabled()
         tracked = [
@@ -155,12 +156,20 @@ class Entry:
             for place, x in enumerate(given)
             if recording and isinstance(x, Variable) and x.requires_grad
         ]
-        self._as_variables = is_inside() or any(isinstance(x, Variable) for x in given)
+        self._variables = [place for place, x in enumerate(given) if isinstance(x, Variable)]
+        self._as_variables = is_inside() or bool(self._variables)
         self._unit = (
             GraphUnit(owner, callee, self._domain, tracked)
             if tracked
             else Unit(owner, callee, self._domain)
         )
+
+    def _arrays(self, leaves: Sequence[Any]) -> list[Any]:
+        """Return the arrays among leaves; most often all are."""
+        places = self._places
+        if len(places) == len(leaves):
+            return list(leaves)
+        return [leaves[place] for place in places]
 
     @staticmethod
     def _home(owner: Compiled, given: Sequence[Any]) -> Domain:
@@ -173,14 +182,16 @@ class Entry:
 
     def __call__(self, leaves: Sequence[Any], outside: Sequence[Any]) -> Any:
         """Run the program for the arrays among leaves, and those that the function finds."""
-        given = [leaves[place] for place in self._places]
-        given += outside
+        given = self._arrays(leaves)
+        if outside:
+            given += outside
         unit = self._unit
         if isinstance(unit, GraphUnit):
-            result, outputs = unit.recorded(given)
-            return result.filled(outputs)
-        raw = [x._raw if isinstance(x, Variable) else x for x in given]
-        result, found = unit(raw)
+            result, found = unit.recorded(given, len(outside))
+            return result.filled(found)
+        for place in self._variables:
+            given[place] = given[place]._raw
+        result, found = unit(given)
         if self._as_variables:
             make = self._domain.Variable._make
             found = [make(each, None) for each in found]

@@ -55,9 +55,15 @@ class GraphUnit(Unit):
         back = Back(parts.backward, self._lowered(parts.backward), parts.inputs, joint)
         return Way(traced, forward, back)
 
-    def recorded(self, arrays: Sequence[Any]) -> tuple[Result, Sequence[Variable]]:
-        """Return what the function returns for arrays, of which those tracked are Variables."""
-        call = CompiledFunction(self)
+    def recorded(
+        self, arrays: Sequence[Any], outside: int = 0
+    ) -> tuple[Result, Sequence[Variable]]:
+        """Return what the function returns for arrays, of which those tracked are Variables.
+
+        The last ones, ``outside`` of them, are known by their identity.
+        """
+        last = arrays[len(arrays) - outside :]
+        call = CompiledFunction(self, [getattr(each, "_raw", each) for each in last])
         outputs = call(*arrays)
         return call.seen[0].traced.result, outputs
 
@@ -110,13 +116,16 @@ class CompiledFunction(Function):
     _is_pure = True
     _is_one = False  # hooks see its steps
 
-    def __init__(self, unit: GraphUnit) -> None:
-        self.unit, self._title = unit, f"compiled {unit.owner.name}"
+    def __init__(self, unit: GraphUnit, outside: Sequence[Any]) -> None:
+        self.unit, self.outside = unit, outside
+        self._title = f"compiled {unit.owner.name}"
         self.seen: list[Way] = []
         self.kept: list[Any] = []
 
     def forward(self, xp: Any, *arrays: Any) -> Any:
         """Run the forward part."""
+        if self.outside:  # which may have been copied, to tell them from arguments
+            arrays = (*arrays[: -len(self.outside)], *self.outside)
         way, found = self.unit.ways.run(arrays)
         self.seen.append(way)
         count = way.back.outputs

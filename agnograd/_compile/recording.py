@@ -35,8 +35,9 @@ class Recording(Run):
 
     error: ClassVar[type[AgnogradError]] = CompileError
 
-    def __init__(self, domain: Domain, traced: Any) -> None:
+    def __init__(self, domain: Domain, traced: Any, arrays: Sequence[Any]) -> None:
         self.domain = domain
+        self.arrays = arrays  # that the function is given, and finds
         self.traced = traced  # the interpretation
         self.steps: list[Step] = []
         self.facts: dict[Ref, Fact] = {}

@@ -21,19 +21,27 @@ ARRAY: Any = type("Array", (), {"__repr__": lambda self: "an array"})()
 class Signature(NamedTuple):
     """How arrays become the arguments of a function.
 
-    ``leaves`` are those of the arguments, with ``ARRAY`` in place of arrays, and ``tree`` is their
-    structure. ``outside`` are arrays that the function finds elsewhere, raw or as Variables; each
-    is an input as well, after those among the arguments.
+    ``leaves`` are those of the arguments, with ``ARRAY`` in place of arrays. ``tree`` is their
+    structure, or None if they are the positional arguments themselves.
     """
 
     leaves: tuple[Any, ...]
     tree: Any
-    outside: tuple[Any, ...] = ()
 
-    def arguments(self, arrays: Sequence[Any]) -> Any:
+    @property
+    def count(self) -> int:
+        """The number of arrays."""
+        return sum(leaf is ARRAY for leaf in self.leaves)
+
+    def arguments(self, arrays: Sequence[Any]) -> tuple[Any, Any]:
         """Return the arguments, positional and by name."""
         given = iter(arrays)
-        return unflatten(self.tree, [next(given) if x is ARRAY else x for x in self.leaves])
+        return arguments([next(given) if x is ARRAY else x for x in self.leaves], self.tree)
+
+
+def arguments(leaves: Sequence[Any], tree: Any) -> tuple[Any, Any]:
+    """Return positional and other arguments of leaves; without a tree they are positional."""
+    return (leaves, {}) if tree is None else unflatten(tree, leaves)
 
 
 class Result(NamedTuple):
@@ -52,24 +60,23 @@ class Result(NamedTuple):
 class Callee:
     """A function of users, as one of a flat list of arrays.
 
-    It is called while a recording runs, with Variables over traced arrays.
+    It is called while a recording runs, with Variables over traced arrays. After the arrays among
+    its arguments come those that it finds elsewhere.
     """
 
     def __init__(self, f: Callable[..., Any], signature: Signature) -> None:
         self.f, self.signature = f, signature
-        self.name = str(getattr(f, "__qualname__", type(f).__name__))
+        self._inner = signature.count
 
     def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
-        """Call the function; what it finds outside are the arrays as they are now."""
-        outside = self.signature.outside
-        inner = len(arrays) - len(outside)
-        before = run.known
+        """Call the function; what it finds elsewhere stands for arrays that it is given here."""
+        before, outside = run.known, slice(self._inner, len(arrays))
         run.known = before | {
-            id(x._raw if isinstance(x, Variable) else x): array
-            for x, array in zip(outside, arrays[inner:], strict=True)
+            id(raw): array
+            for raw, array in zip(run.arrays[outside], arrays[outside], strict=True)
         }
         try:
-            args, kwargs = self.signature.arguments(arrays[:inner])
+            args, kwargs = self.signature.arguments(arrays[: self._inner])
             found, tree = flatten(self.f(*args, **kwargs))
         finally:
             run.known = before
@@ -114,7 +121,7 @@ def record(
     """Run a function of raw arrays, and return what it computes as a program."""
     domain = Tracing.domain(below)
     backend: Any = domain.backend
-    run = Recording(below, backend)
+    run = Recording(below, backend, arrays)
     run.function = function
     given = [
         domain.Variable._make(backend.array_class(each, run, run.input(each)), None)

@@ -84,10 +84,10 @@ class Runs:
         """Return the arrays of the outputs; library scalars become arrays."""
         mode = current_mode()
         try:
-            if mode is not None and mode.observers is not None:
-                found = Stepwise(self._traced)(arrays)
-            else:
+            if mode is None or mode.observers is None:
                 found = self.lowered(arrays)
+            else:
+                found = Stepwise(self._traced)(arrays)
         except Missed:
             raise
         except Exception as error:

@@ -54,6 +54,12 @@ class Ways:
         If a guard finds a value that is not its own, another program takes over, from the
         beginning: one whose guards say what was found so far, or a new one.
         """
+        latest = self._latest
+        if latest is not None:  # most often
+            try:
+                return latest, latest.run(arrays)
+            except Missed:
+                pass
         tried, found = 0, None
         while found is None:
             known = self.known
@@ -66,10 +72,10 @@ class Ways:
         return found
 
     def _replayed(self, known: Sequence[Way], arrays: Sequence[Any]) -> Replay | None:
-        """Return what one of some ways gives, the latest one first, or None if none is right."""
+        """Return what one of some ways gives, or None if none of them is right."""
         seen: tuple[Any, ...] = ()
-        for way in (self._latest, *known) if known else ():
-            if way is None or way.guards[: len(seen)] != seen:
+        for way in known:
+            if way.guards[: len(seen)] != seen:
                 continue
             try:
                 found = way.run(arrays)
