@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import types
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,8 +13,11 @@ from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_named, domain_of, owner_of
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
+from agnograd._compile.differences import difference
+from agnograd._compile.effects import check_unchanged, watch
 from agnograd._compile.graph import GraphUnit
-from agnograd._compile.keys import key_of, key_of_array
+from agnograd._compile.keys import Key, content_key, fingerprint, key_of, key_of_array
+from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.surroundings import Surroundings
 from agnograd._compile.trace import ARRAY, Callee, Signature, Traced, arguments
 from agnograd._compile.unit import Unit
@@ -44,16 +47,19 @@ class Compiled:
         What messages call it.
     """
 
-    def __init__(self, f: Callable[..., Any], lowering: str, static: Any) -> None:
+    def __init__(
+        self, f: Callable[..., Any], lowering: str, static: Any = (), others: Sequence[Any] = ()
+    ) -> None:
         functools.update_wrapper(self, f)
         self.name = str(getattr(f, "__qualname__", type(f).__name__))
-        self.function, self._lowering, self._static = f, lowering, static
-        self._entries: dict[Hashable, Entry] = {}
+        self.function, self._lowering, self._static = f, lowering, Statics(f, static)
+        self._entries: dict[Key, Entry] = {}
         self._lowerings: dict[str, Lowering] = {}
         self._lock = Lock()
-        self._surroundings = Surroundings(f)
+        self._surroundings = Surroundings(f, *others)
+        self._variants: dict[Key, Compiled] = {}  # by the static arguments
         self._programs = 0
-        self._warned = False
+        self._warned = self._by_elements = False
         self._bound: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -61,42 +67,67 @@ class Compiled:
         mode = current_mode()
         if mode is not None and mode.level is not None:
             return self.function(*args, **kwargs)
+        if self._static:
+            return self._with_statics(args, kwargs)
         outside, facts = self._surroundings.read()
         leaves: Sequence[Any] = args
         tree = None
         if kwargs or not all(type(x) in _LEAVES or owner_of(x) is not None for x in args):
             leaves, tree = flatten((args, kwargs))
         state = mode and (mode.recording, mode.inside)
-        key = (key_of(leaves, tree), state, facts, *map(key_of_array, outside))
+        key = (key_of(leaves, tree), facts, tuple(map(key_of_array, outside)), state)
+        if self._by_elements and outside:
+            key = (*key, fingerprint(outside))
         entry = self._entries.get(key) or self._entered(key, leaves, tree, outside)
         try:
             return entry(leaves, outside)
         except TooManyPrograms:
             return self._plainly(key, leaves, tree)
 
-    def _entered(
-        self, key: Hashable, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]
-    ) -> Entry:
+    def _with_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function that is compiled for the static arguments among these."""
+        rest, named, values = self._static.apart(args, kwargs)
+        key = content_key(values)
+        variant = self._variants.get(key)
+        if variant is None:
+            with self._lock:
+                if len(self._variants) >= MOST:
+                    self._warn("the static arguments differ in each call")
+                    return self.function(*args, **kwargs)
+                f = WithStatics(self.function, values)
+                others = (self.function, *values.values())
+                variant = self._variants.setdefault(key, Compiled(f, self._lowering, others=others))
+        return variant(*rest, **named)
+
+    def _entered(self, key: Key, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]) -> Entry:
         """Return what runs for a key that is new."""
         return self._entries.setdefault(key, Entry(self, leaves, tree, outside))
 
-    def _plainly(self, key: Hashable, leaves: Sequence[Any], tree: Any) -> Any:
+    def _plainly(self, key: Key, leaves: Sequence[Any], tree: Any) -> Any:
         """Call the function as it is: it was traced too often."""
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"AGNOGRAD: {self.name} was compiled {MOST} times, and is called as it is from now "
-                f"on where none of these programs fits; {self._difference(key)}",
-                CompileWarning,
-                stacklevel=levels_up(),
-            )
+        self._warn(self._difference(key))
         given, raw = lifted(leaves)
         args, kwargs = arguments(given, tree)
         found = self.function(*args, **kwargs)
         return map_leaves(lowered, found) if raw and not is_inside() else found
 
-    def _difference(self, key: Hashable) -> str:
-        return ""
+    def _warn(self, why: str) -> None:
+        """Warn, once, that the function was compiled too often."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"AGNOGRAD: {self.name} was compiled {MOST} times, and is called as it is from now "
+                f"on where none of these programs fits: {why}",
+                CompileWarning,
+                stacklevel=levels_up(),
+            )
+
+    def _difference(self, key: Key) -> str:
+        """Return what is new in a key, in words."""
+        others = [each for each in self._entries if each != key]
+        if not others:
+            return "values decide about branches: use xp.where in place of `if`"
+        return f"in this call {difference(others[-1], key)}"
 
     # -- what units ask ----------------------------------------------------------------------------
 
@@ -116,8 +147,12 @@ class Compiled:
         with self._lock:
             if order == 0 and self._programs >= MOST:
                 raise TooManyPrograms
+            before = watch(self._surroundings)
             found = make()
+            check_unchanged(before, self.name)
             self._programs += order == 0
+            # What Python makes of arrays outside is a constant of the program.
+            self._by_elements = self._by_elements or bool(found.unknown)
             return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -126,9 +161,9 @@ class Compiled:
             return self
         found = self._bound.get(instance)
         if found is None:
-            found = Compiled(
-                types.MethodType(self.function, instance), self._lowering, self._static
-            )
+            method = types.MethodType(self.function, instance)
+            # By name: its positions begin after the object.
+            found = Compiled(method, self._lowering, tuple(self._static.names))
             self._bound[instance] = found
         return found
 

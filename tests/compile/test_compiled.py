@@ -163,6 +163,39 @@ def test_a_number_is_part_of_the_program(xp):
     assert programs(compiled) == 4  # 2 and 2.0 are two
 
 
+@pytest.mark.parametrize("static", [1, "options", (1,), ("options",), -1])
+def test_static_arguments_are_used_as_they_are(xp, static):
+    def f(x, options):
+        return x * options["scale"] if options["on"] else x
+
+    compiled, x = ag.compile(f, static=static), raw(xp, 3)
+    for scale in (2.0, 3.0, 2.0):
+        close(compiled(x, {"scale": scale, "on": True}), scale * host(x))
+        close(compiled(x, options={"scale": scale, "on": False}), host(x))
+    weights = {"scale": xp.asarray(x).data, "on": True}
+    close(compiled(x, weights), host(x) ** 2)
+    close(ag.compile(ag.grad(lambda x, n: xp.sum(x) * n), static=1)(x, 3), np.full(3, 3.0))
+
+
+def test_static_objects_are_read_again(xp):
+    class Model:
+        scale = 2.0
+
+        def __init__(self):
+            self.shift = 1.0
+
+    model, x = Model(), raw(xp, 3)
+    compiled = ag.compile(lambda x, model: x * model.scale + model.shift, static="model")
+    close(compiled(x, model), 2.0 * host(x) + 1.0)
+    model.shift, Model.scale = 5.0, 3.0
+    close(compiled(x, model), 3.0 * host(x) + 5.0)
+
+
+def test_what_static_cannot_be_is_an_error(xp):
+    with pytest.raises(ArgumentError, match="static is"):
+        ag.compile(lambda x: x, static=1.5)
+
+
 def test_another_shape_or_dtype_is_another_program(xp):
     compiled = ag.compile(lambda x: xp.sum(x, axis=0))
     for shape in ((3,), (3, 2), (0, 2), (3,)):
