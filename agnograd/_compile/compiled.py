@@ -79,10 +79,13 @@ class Compiled:
         if self._by_elements and outside:
             key = (*key, fingerprint(outside))
         entry = self._entries.get(key) or self._entered(key, leaves, tree, outside)
+        if entry.is_abstract:
+            return self._plainly(leaves, tree)
         try:
             return entry(leaves, outside)
         except TooManyPrograms:
-            return self._plainly(key, leaves, tree)
+            why = None if self._warned else self._difference(key)
+        return self._plainly(leaves, tree, why)
 
     def _with_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function that is compiled for the static arguments among these."""
@@ -103,9 +106,10 @@ class Compiled:
         """Return what runs for a key that is new."""
         return self._entries.setdefault(key, Entry(self, leaves, tree, outside))
 
-    def _plainly(self, key: Key, leaves: Sequence[Any], tree: Any) -> Any:
-        """Call the function as it is: it was traced too often."""
-        self._warn(self._difference(key))
+    def _plainly(self, leaves: Sequence[Any], tree: Any, why: str | None = None) -> Any:
+        """Call the function as it is; ``why`` says what it was traced too often for."""
+        if why is not None:
+            self._warn(why)
         given, raw = lifted(leaves)
         args, kwargs = arguments(given, tree)
         found = self.function(*args, **kwargs)
@@ -172,7 +176,13 @@ class Compiled:
 
 
 class Entry:
-    """A compiled function for arguments of one kind."""
+    """A compiled function for arguments of one kind.
+
+    Attributes
+    ----------
+    is_abstract : bool
+        Whether arrays have no values, since the library itself traces: then there is no program.
+    """
 
     def __init__(
         self, owner: Compiled, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]
@@ -182,6 +192,9 @@ class Entry:
         given = [leaf for _, leaf in arrays] + list(outside)
         self._places = [place for place, _ in arrays]
         self._domain = self._home(owner, given)
+        self.is_abstract = any(
+            self._domain.backend.is_abstract(getattr(each, "_raw", each)) for each in given
+        )
         others = [ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]
         signature = Signature(tuple(others), tree)
         callee = Callee(owner.function, signature)

@@ -72,8 +72,7 @@ class Callee:
         """Call the function; what it finds elsewhere stands for arrays that it is given here."""
         before, outside = run.known, slice(self._inner, len(arrays))
         run.known = before | {
-            id(raw): array
-            for raw, array in zip(run.arrays[outside], arrays[outside], strict=True)
+            id(raw): array for raw, array in zip(run.arrays[outside], arrays[outside], strict=True)
         }
         try:
             args, kwargs = self.signature.arguments(arrays[: self._inner])
