@@ -45,7 +45,8 @@ def add_conversions(domain: Domain, module: str) -> None:
         if derived and (at := _asarray_above(domain, obj)) is not None:
             return at(obj, dtype=dtype, device=device, copy=copy)  # type: ignore[no-any-return]
         if domain.level and (lifted := domain.backend.lift(obj)) is not NotImplemented:
-            obj = domain.Variable._make(lifted, None)
+            known = isinstance(lifted, Variable)
+            obj = lifted if known else domain.Variable._make(lifted, None)
         if isinstance(obj, Variable):
             if obj._domain is not domain:
                 raise domain.mixed("asarray: a Variable is given", obj._domain.backend)
@@ -129,7 +130,7 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
     if isinstance(value, Variable) and value._domain is domain:
         return value._raw, value._node
     if domain.level and (lifted := domain.backend.lift(value)) is not NotImplemented:
-        return lifted, None
+        return (lifted._raw, lifted._node) if isinstance(lifted, Variable) else (lifted, None)
     if isinstance(value, Variable):
         raise domain.mixed(f"{call.name}: argument {name!r} is a Variable", value._domain.backend)
     if isinstance(value, domain.array_types):

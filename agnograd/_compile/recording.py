@@ -35,8 +35,10 @@ class Recording(Run):
 
     error: ClassVar[type[AgnogradError]] = CompileError
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: Domain, traced: Any, arrays: Sequence[Any]) -> None:
         self.domain = domain
+        self.arrays = arrays  # that the function is given, and finds
+        self.traced = traced  # the interpretation
         self.steps: list[Step] = []
         self.facts: dict[Ref, Fact] = {}
         self.constants: dict[Ref, Any] = {}
@@ -44,6 +46,7 @@ class Recording(Run):
         self.known: dict[int, Any] = {}
         self.unknown: list[tuple[Any, str]] = []
         self._refs: dict[int, Ref] = {}  # of constants, by identity; they are kept alive
+        self._guards = 0
         self._shares = domain.backend.may_share
 
     def new(self, value: Any) -> Ref:
@@ -93,9 +96,9 @@ class Recording(Run):
 
     def guard(self, kind: str, ref: Ref, value: Any) -> None:
         """Note that Python looked at a value."""
-        self.steps.append(
-            Step(GUARD, (ref,), {"kind": kind, "value": seen_by(kind, value)}, (), location=place())
-        )
+        options = {"kind": kind, "value": seen_by(kind, value), "number": self._guards}
+        self._guards += 1
+        self.steps.append(Step(GUARD, (ref,), options, (), location=place()))
 
     def program(self, outputs: Sequence[Ref]) -> TracedProgram:
         """Return what was recorded."""

@@ -115,6 +115,7 @@ class Backend:
     taken_over: tuple[str, ...] = ()
     large: int | None = None
     level: int = 0  # how many others it stands on: an ``extend.Interpretation`` does
+    whole: ClassVar[bool] = False  # whether, while it is entered, it takes over all ops below
     # Whether any backend of the process computes on a current device: see ``on_device``.
     switching: ClassVar[bool] = False
     # Gives NumPy's backend; ``agnograd._plugins.backends`` sets it.
@@ -171,7 +172,8 @@ class Backend:
     def lift(self, value: Any) -> Any:
         """Return what a backend that this one stands on computes with, as an array of this one.
 
-        It is NotImplemented for anything else.
+        It may also be a Variable over such an array, with a gradient. It is NotImplemented for
+        anything else.
         """
         return NotImplemented
 
@@ -234,6 +236,10 @@ class Backend:
 
         The number of references to such an array says whether anything else may see a write.
         """
+        return False
+
+    def is_abstract(self, x: Any) -> bool:
+        """Return whether an array has no values, since the library itself traces a function."""
         return False
 
     def may_share(self, x: Any, y: Any) -> bool:

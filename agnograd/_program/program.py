@@ -69,7 +69,8 @@ class Step:
     ----------
     op : str
         The name of an op, with dots, as in the raw namespace; or one of these: ``@guard``, which
-        compares a value with what the traced function saw, and has no results; ``@call``, which
+        compares a value with what the traced function saw, and has no results: ``seen_by(kind, x)``
+        is ``value``, and ``number`` says which guard it is, whatever passes leave out; ``@call``, which
         calls a Python function; ``@scatter_add`` and ``@scatter_add_axis``, which return their
         first argument, as a new value, with something added to it, as ``Backend`` has them; and
         what passes or lowerings make, whose meaning they know.
