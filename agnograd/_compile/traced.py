@@ -129,6 +129,7 @@ class Tracing(Interpretation):
         run = running.get()
         raw = value._raw if isinstance(value, Variable) else value
         if run is not None and id(raw) in run.known:
+            run.met.add(id(raw))
             return run.known[id(raw)]
         lifted = super().lift(value)
         if lifted is NotImplemented:
@@ -138,8 +139,8 @@ class Tracing(Interpretation):
                 "the function uses a tracked Variable that is neither an argument nor in a "
                 "variable of its own or of its module; give it as an argument"
             )
-        if run is not None and not run.ended:
-            run.from_outside(lifted.payload)
+        if run is not None:
+            run.unknown = True
         return lifted
 
     def refuse_write(self) -> NoReturn:
