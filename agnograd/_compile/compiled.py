@@ -17,7 +17,7 @@ from agnograd._compile.differences import difference
 from agnograd._compile.effects import check_unchanged, watch
 from agnograd._compile.graph import GraphUnit
 from agnograd._compile.keys import Key, content_key, fingerprint, key_of, key_of_array
-from agnograd._compile.plan import Facts
+from agnograd._compile.inventory import Facts
 from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.surroundings import Surroundings
 from agnograd._compile.trace import ARRAY, Callee, Signature, Traced, arguments
