@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # The step that compares a value with what the traced function saw: see ``Step``.
 GUARD = "@guard"
+PULLBACK = "@pullback"
+CALLS = frozenset(("@call", PULLBACK))  # of Python functions, which are their keyword ``function``
 
 
 class Ref:
@@ -70,9 +72,11 @@ class Step:
     op : str
         The name of an op, with dots, as in the raw namespace; or one of these: ``@guard``, which
         compares a value with what the traced function saw, and has no results; ``@call``, which
-        calls a Python function; ``@scatter_add`` and ``@scatter_add_axis``, which return their
-        first argument, as a new value, with something added to it, as ``Backend`` has them; and
-        what passes or lowerings make, whose meaning they know.
+        calls a Python function; ``@pullback``, which calls the backend's derivative of an op with
+        respect to an input, named by the keywords ``op`` and ``input``; ``@scatter_add`` and
+        ``@scatter_add_axis``, which return their first argument, as a new value, with something
+        added to it, as ``Backend`` has them; and what passes or lowerings make, whose meaning they
+        know.
     args, kwargs
         The arguments, with ``Ref`` in place of arrays, also in tuples, lists and slices.
     outs : tuple of Ref
