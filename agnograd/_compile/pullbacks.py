@@ -31,12 +31,12 @@ def traced_pullbacks(tracing: Tracing) -> Functions:
         for into, function in functions.items():
             rule = op.rules[into]
             if callable(rule.function) and rule.kind in ("elementwise", "vjp"):
-                pullback = Pullback(op, into, function, tracing.below)
-                found.setdefault(name, {})[into] = pullback.noted_by(tracing)
+                derivative = OwnDerivative(op, into, function, tracing.below)
+                found.setdefault(name, {})[into] = derivative.noted_by(tracing)
     return found
 
 
-class Pullback:
+class OwnDerivative:
     """The gradient with respect to one input, on raw arrays.
 
     It is the backend's own function, or the rule where that returns ``NotImplemented``.
