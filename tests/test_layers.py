@@ -40,7 +40,7 @@ BUDGETS = {
     "_util": 800,
     "_ops": 1120,
     "_program": 1200,
-    "_plugins": 1800,
+    "_plugins": 1810,
     "_passes": 1600,
     "_graph": 680,
     "_hooks": 975,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
+_PLAIN = frozenset((int, float, bool, str, type(None)))  # arguments that no value is in
 # The step that compares a value with what the traced function saw: see ``Step``.
 GUARD = "@guard"
 PULLBACK = "@pullback"
@@ -28,7 +29,7 @@ class Ref:
         return type(other) is Ref and other.number == self.number
 
     def __hash__(self) -> int:
-        return hash((Ref, self.number))
+        return self.number
 
     def __repr__(self) -> str:
         return f"%{self.number}"
@@ -97,14 +98,23 @@ class Step:
     views: tuple[Ref, ...] = ()
     location: str | None = None
 
-    def uses(self) -> Iterator[Ref]:
-        """Yield the values that the step reads, as often as it names them."""
-        yield from refs_in(self.args)
-        yield from refs_in(tuple(self.kwargs.values()))
+    def uses(self) -> list[Ref]:
+        """Return the values that the step reads, as often as it names them."""
+        found: list[Ref] = []
+        for value in self.args:  # passes ask for this more than for anything else
+            kind = type(value)
+            if kind is Ref:
+                found.append(value)
+            elif kind not in _PLAIN:
+                found.extend(refs_in(value))
+        for value in self.kwargs.values():
+            if type(value) not in _PLAIN:
+                found.extend(refs_in(value))
+        return found
 
     def renamed(self, new: Mapping[Ref, Any]) -> Step:
         """Return the step with other values, or numbers, in place of some that it reads."""
-        if not new or not any(ref in new for ref in self.uses()):
+        if not new or new.keys().isdisjoint(self.uses()):
             return self
         kwargs = {name: substituted(value, new) for name, value in self.kwargs.items()}
         views = tuple(found for ref in self.views if type(found := new.get(ref, ref)) is Ref)
