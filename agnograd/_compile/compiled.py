@@ -16,8 +16,8 @@ from agnograd._arrays.variable import Variable
 from agnograd._compile.differences import difference
 from agnograd._compile.effects import check_unchanged, watch
 from agnograd._compile.graph import GraphUnit
-from agnograd._compile.keys import Key, content_key, fingerprint, key_of, key_of_array
 from agnograd._compile.inventory import Facts
+from agnograd._compile.keys import Key, content_key, fingerprint, key_of, key_of_array
 from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.surroundings import Surroundings
 from agnograd._compile.trace import ARRAY, Callee, Signature, Traced, arguments
@@ -175,7 +175,7 @@ class Compiled:
             found = make()
             check_unchanged(before, self.name)
             self._programs += order == 0
-            names = before.plan.arrays
+            names = before.inventory.arrays
             new = {names[place].name for place in found.by_elements} - self._by_elements
             if new:
                 self._by_elements |= new

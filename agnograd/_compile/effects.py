@@ -129,7 +129,9 @@ def _shared_states() -> Iterator[tuple[str, bytes]]:
     for module, name in _SHARED.items():
         state = getattr(sys.modules.get(module), name, None)
         if state is not None:
-            yield module, pickle.dumps(state())
+            found = state()
+            # The bytes of a pickled tensor differ from one time to the next.
+            yield module, pickle.dumps(found.tolist() if hasattr(found, "tolist") else found)
 
 
 def position(value: Any) -> Any:
