@@ -104,7 +104,7 @@ class Protocols:
         ``index`` is one place in the flat array, or one for each axis.
         """
         if (above := self._taken_over()) is not None:
-            return above.item(*index)
+            return above.item(*index)  # type: ignore[no-any-return]
         data = self._raw
         if index:
             key = index[0] if isinstance(index[0], tuple) else index

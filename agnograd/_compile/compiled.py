@@ -274,8 +274,9 @@ def lifted(leaves: Sequence[Any]) -> tuple[list[Any], bool]:
     for leaf in leaves:
         domain = None if is_python_scalar(leaf) else owner_of(leaf)
         raw = raw and not isinstance(leaf, Variable)
-        known = domain is None or isinstance(leaf, Variable)
-        found.append(leaf if known else domain.Variable._make(domain.to_raw(leaf), None))
+        if domain is not None and not isinstance(leaf, Variable):
+            leaf = domain.Variable._make(domain.to_raw(leaf), None)
+        found.append(leaf)
     return found, raw
 
 

@@ -25,7 +25,7 @@ FIELDS = ("type", "shape", "dtype", "strides", "device", "weak type", "need for 
 TRACKED = "tracked"  # marks the key of a Variable
 _SHORT = 1024  # the most bytes of an array that stand in a key as they are
 # By type: those of libraries, and Python's own. Programs may make other classes for ever.
-_BY_ID = object.__hash__
+_BY_ID: Any = object.__hash__
 _keyers: dict[type, Callable[[Any], Key]] = {}
 
 

@@ -29,7 +29,7 @@ class Signature(NamedTuple):
     tree: Any
 
     @property
-    def count(self) -> int:
+    def arrays(self) -> int:
         """The number of arrays."""
         return sum(leaf is ARRAY for leaf in self.leaves)
 
@@ -66,7 +66,7 @@ class Callee:
 
     def __init__(self, f: Callable[..., Any], signature: Signature) -> None:
         self.f, self.signature = f, signature
-        self._inner = signature.count
+        self._inner = signature.arrays
 
     def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
         """Call the function; what it finds elsewhere stands for arrays that it is given here."""
