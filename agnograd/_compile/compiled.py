@@ -16,6 +16,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._compile.differences import difference
 from agnograd._compile.effects import check_unchanged, watch
 from agnograd._compile.graph import GraphUnit
+from agnograd._compile.inventory import Facts
 from agnograd._compile.keys import Key, content_key, fingerprint, key_of, key_of_array
 from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.surroundings import Surroundings
@@ -33,6 +34,7 @@ from agnograd._util.trees import flatten, map_leaves
 from agnograd.errors import CompileWarning
 
 MOST = 8  # programs of one function
+_USUAL = (True, False)  # ops are recorded, and no function runs that is being transformed
 _LEAVES = frozenset({bool, int, float, complex, str, type(None)})
 
 
@@ -59,7 +61,8 @@ class Compiled:
         self._surroundings = Surroundings(f, *others)
         self._variants: dict[Key, Compiled] = {}  # by the static arguments
         self._programs = 0
-        self._warned = self._by_elements = False
+        self._warned = False
+        self._by_elements: frozenset[Any] = frozenset()  # names of arrays outside
         self._bound: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -74,18 +77,39 @@ class Compiled:
         tree = None
         if kwargs or not all(type(x) in _LEAVES or owner_of(x) is not None for x in args):
             leaves, tree = flatten((args, kwargs))
-        state = mode and (mode.recording, mode.inside)
-        key = (key_of(leaves, tree), facts, tuple(map(key_of_array, outside)), state)
-        if self._by_elements and outside:
-            key = (*key, fingerprint(outside))
-        entry = self._entries.get(key) or self._entered(key, leaves, tree, outside)
-        if entry.is_abstract:
-            return self._plainly(leaves, tree)
+        state = _USUAL if mode is None else (mode.recording, mode.inside)
+        key: Key = (key_of(leaves, tree), facts, tuple(map(key_of_array, outside)), state)
+        if self._by_elements:
+            key = (*key, self._elements(outside, facts))
+        entry = self._entries.get(key)
         try:
+            if entry is None:
+                return self._first(key, leaves, tree, outside)
             return entry(leaves, outside)
         except TooManyPrograms:
             why = None if self._warned else self._difference(key)
         return self._plainly(leaves, tree, why)
+
+    def _elements(self, outside: Sequence[Any], facts: Facts) -> Key:
+        """Return all elements of those arrays outside that programs are made for as they are."""
+        named = zip(outside, facts.arrays, strict=True)
+        return fingerprint([array for array, name in named if name in self._by_elements])
+
+    def _first(self, key: Key, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]) -> Any:
+        """Call the function for a key that is new."""
+        with self._lock:  # what another thread makes meanwhile is made once
+            entry = self._entries.get(key)
+            if entry is not None:
+                return entry(leaves, outside)
+            entry = Entry(self, leaves, tree, outside)
+            if entry.is_abstract:
+                return self._plainly(leaves, tree)
+            before = self._by_elements
+            found = entry(leaves, outside)
+            if self._by_elements is not before:  # as the key of the next call has them
+                key = (*key[:4], self._elements(outside, key[1]))
+            self._entries.setdefault(key, entry)
+            return found
 
     def _with_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function that is compiled for the static arguments among these."""
@@ -101,10 +125,6 @@ class Compiled:
                 others = (self.function, *values.values())
                 variant = self._variants.setdefault(key, Compiled(f, self._lowering, others=others))
         return variant(*rest, **named)
-
-    def _entered(self, key: Key, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]) -> Entry:
-        """Return what runs for a key that is new."""
-        return self._entries.setdefault(key, Entry(self, leaves, tree, outside))
 
     def _plainly(self, leaves: Sequence[Any], tree: Any, why: str | None = None) -> Any:
         """Call the function as it is; ``why`` says what it was traced too often for."""
@@ -155,8 +175,10 @@ class Compiled:
             found = make()
             check_unchanged(before, self.name)
             self._programs += order == 0
-            # What Python makes of arrays outside is a constant of the program.
-            self._by_elements = self._by_elements or bool(found.unknown)
+            names = before.inventory.arrays
+            new = {names[place].name for place in found.by_elements} - self._by_elements
+            if new:
+                self._by_elements |= new
             return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -252,8 +274,9 @@ def lifted(leaves: Sequence[Any]) -> tuple[list[Any], bool]:
     for leaf in leaves:
         domain = None if is_python_scalar(leaf) else owner_of(leaf)
         raw = raw and not isinstance(leaf, Variable)
-        known = domain is None or isinstance(leaf, Variable)
-        found.append(leaf if known else domain.Variable._make(domain.to_raw(leaf), None))
+        if domain is not None and not isinstance(leaf, Variable):
+            leaf = domain.Variable._make(domain.to_raw(leaf), None)
+        found.append(leaf)
     return found, raw
 
 

@@ -29,7 +29,7 @@ class Signature(NamedTuple):
     tree: Any
 
     @property
-    def count(self) -> int:
+    def arrays(self) -> int:
         """The number of arrays."""
         return sum(leaf is ARRAY for leaf in self.leaves)
 
@@ -66,7 +66,7 @@ class Callee:
 
     def __init__(self, f: Callable[..., Any], signature: Signature) -> None:
         self.f, self.signature = f, signature
-        self._inner = signature.count
+        self._inner = signature.arrays
 
     def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
         """Call the function; what it finds elsewhere stands for arrays that it is given here."""
@@ -79,6 +79,11 @@ class Callee:
             found, tree = flatten(self.f(*args, **kwargs))
         finally:
             run.known = before
+        run.by_elements = tuple(
+            place
+            for place, raw in enumerate(run.arrays[outside])
+            if run.unknown or id(raw) not in run.met
+        )
         backend: Any = run.traced
         results: list[Any] = []
         others: list[Any] = []
@@ -103,11 +108,14 @@ def as_traced(backend: Any, below: Domain, leaf: Any) -> Any:
 
 
 class Traced(NamedTuple):
-    """A program, and what the traced function returned beside arrays."""
+    """A program, and what the traced function returned beside arrays.
+
+    ``by_elements`` are the arrays from outside that it is made for as they are.
+    """
 
     program: TracedProgram
     result: Result
-    unknown: list[tuple[Any, str]]
+    by_elements: tuple[int, ...]
 
 
 def record(
@@ -137,7 +145,7 @@ def record(
         running.reset(token)
         set_mode(outer)  # an interrupt may have kept the block from restoring it
     program = run.program(outputs).with_(name=name)
-    return Traced(program, result._replace(arrays=[]), run.unknown)
+    return Traced(program, result._replace(arrays=[]), run.by_elements)
 
 
 def _ref(run: Recording, array: Any) -> Ref:

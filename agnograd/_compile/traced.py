@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from agnograd._arrays.interpretation import Interpretation, _replaced
 from agnograd._arrays.interpreted import Interpreted, Run, root_of
 from agnograd._arrays.variable import Variable
+from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_mask
@@ -78,6 +79,10 @@ class Tracing(Interpretation):
 
         return traced
 
+    def pullbacks(self) -> Functions:
+        """Return the derivatives of the backend below, each of which is a step."""
+        return traced_pullbacks(self)
+
     def _is_single(self, op: Op) -> bool:
         """Return whether an op that has a program is one step all the same.
 
@@ -129,6 +134,7 @@ class Tracing(Interpretation):
         run = running.get()
         raw = value._raw if isinstance(value, Variable) else value
         if run is not None and id(raw) in run.known:
+            run.met.add(id(raw))
             return run.known[id(raw)]
         lifted = super().lift(value)
         if lifted is NotImplemented:
@@ -138,8 +144,8 @@ class Tracing(Interpretation):
                 "the function uses a tracked Variable that is neither an argument nor in a "
                 "variable of its own or of its module; give it as an argument"
             )
-        if run is not None and not run.ended:
-            run.from_outside(lifted.payload)
+        if run is not None:
+            run.unknown = True
         return lifted
 
     def refuse_write(self) -> NoReturn:
@@ -170,7 +176,8 @@ class Tracing(Interpretation):
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
         """Call a function of raw arrays, which becomes a step."""
-        return tuple(self.note("@call", f, tuple(arrays), {}))
+        function = {"function": f}
+        return tuple(self.note("@call", lambda *given, **_: f(*given), tuple(arrays), function))
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         backend, copy = self.below.backend, self.below.copy

@@ -52,7 +52,8 @@ def test_gradients_are_compiled_whole(xp, argnums):
         w, x = raw(xp, 4, 3, start=start), raw(xp, 5, 4, start=-start)
         (value, gradients), (v, g) = compiled(w, x), f(w, x)
         close(value, v)
-        for one, other in zip(*[a if isinstance(a, tuple) else (a,) for a in (gradients, g)]):
+        pairs = zip(*[a if isinstance(a, tuple) else (a,) for a in (gradients, g)], strict=True)
+        for one, other in pairs:
             close(one, other)
     assert programs(compiled) == 1
 
