@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agnograd._arrays.domain import Domain
@@ -32,6 +35,9 @@ from agnograd._util.checks import callable_in
 from agnograd._util.locks import Lock
 from agnograd._util.trees import flatten, map_leaves
 from agnograd.errors import CompileWarning
+
+if TYPE_CHECKING:
+    from agnograd._compile.explain import Explanation
 
 MOST = 8  # programs of one function
 _USUAL = (True, False)  # ops are recorded, and no function runs that is being transformed
@@ -192,6 +198,32 @@ class Compiled:
             found = Compiled(method, self._lowering, tuple(self._static.names))
             self._bound[instance] = found
         return found
+
+    def __reduce__(self) -> Any:
+        """Return what a pickle or a copy makes: by name if it has one, or of what it compiles."""
+        module = sys.modules.get(self.function.__module__ or "")
+        name = getattr(self, "__qualname__", "")
+        with suppress(AttributeError):
+            if attrgetter(name)(module) is self:
+                return name
+        return Compiled, (self.function, self._lowering, self._static.given)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Compile the function once more, for these arguments, and return what came of it.
+
+        Print it to see the steps of the program, the lines that they come from, what they take,
+        and how they run; its method ``plot`` draws it.
+
+        Raises
+        ------
+        CompileError
+            If the function is called as it is for these arguments.
+        """
+        from agnograd._compile.explain import explanation
+
+        return explanation(
+            Compiled(self.function, self._lowering, self._static.given), args, kwargs
+        )
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}>"
