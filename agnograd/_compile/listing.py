@@ -138,7 +138,10 @@ def call(program: TracedProgram, step: Step) -> str:
     if step.op == GUARD:
         kind, found = step.kwargs["kind"], step.kwargs["value"]
         return f"{kind}({given[0]}) is {found}"
-    options = [f"{n}={text(program, value)}" for n, value in step.kwargs.items()]
+    named = [
+        (n, value) for n, value in step.kwargs.items() if value is not None and value is not False
+    ]
+    options = [f"{n}={text(program, value)}" for n, value in named]  # those that say something
     op = step.op
     if op in CALLS:
         of, into = step.kwargs.get("op"), step.kwargs.get("input")
