@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         TracedProgram,
         freed_after,
         roots_of,
+        seen_by,
     )
     from agnograd._program.straight import Writer, straight
     from agnograd._util.locks import Lock
@@ -118,6 +119,7 @@ __all__ = [
     "replace",
     "reshaped_strides",
     "roots_of",
+    "seen_by",
     "sensitivity",
     "straight",
     "sum_to",
@@ -138,7 +140,7 @@ _LATER = {
     "Lowering": "agnograd._plugins.lowerings",
     "Protocol": "agnograd._plugins.protocols",
     **dict.fromkeys(
-        ("Fact", "Missed", "Ref", "Step", "TracedProgram", "freed_after", "roots_of"),
+        ("Fact", "Missed", "Ref", "Step", "TracedProgram", "freed_after", "roots_of", "seen_by"),
         "agnograd._program.program",
     ),
     **dict.fromkeys(("Writer", "straight"), "agnograd._program.straight"),
