@@ -10,7 +10,7 @@ import torch
 
 from agnograd.extend import Fact, Ref, Step, is_basic
 
-__all__ = ["IN_PLACE", "DirectCall", "direct_call"]
+__all__ = ["IN_PLACE", "UPDATES", "DirectCall", "direct_call"]
 
 
 class DirectCall(NamedTuple):
@@ -66,6 +66,8 @@ NAMES += " reciprocal sin sinh sqrt square tan tanh"
 UNARY = {name: getattr(torch, name) for name in NAMES.split()}
 # Whose result may take the memory of an argument: each element is read before it is written.
 IN_PLACE = frozenset({*BINARY, *UNARY})
+# Which add to their first argument, by methods of the backend.
+UPDATES = frozenset({"@scatter_add", "@scatter_add_axis"})
 _EXACT = 2**24  # up to which every integer is a number of float32
 
 
@@ -163,10 +165,11 @@ def _expand_dims(step: Step, facts: Facts) -> DirectCall | None:
 
 
 def _where(step: Step, facts: Facts) -> DirectCall | None:
-    if step.kwargs or not all(type(each) is Ref for each in step.args):
+    if step.kwargs:
         return None
-    _, one, two = (facts[each] for each in step.args)
-    return DirectCall(torch.where, step.args) if one.dtype == two.dtype else None
+    chosen = [facts[each].dtype for each in step.args[1:] if type(each) is Ref]
+    known = type(step.args[0]) is Ref and len(set(chosen)) == 1
+    return DirectCall(torch.where, step.args) if known else None
 
 
 def _getitem(step: Step, facts: Facts) -> DirectCall | None:

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from agnograd.extend import (
-    Fact,
     Lowering,
     Missed,
     Ref,
     Step,
     Writer,
     freed_after,
+    nbytes,
     roots_of,
     seen_by,
     straight,
 )
-from agnograd_torch._calls import IN_PLACE, direct_call
+from agnograd_torch._calls import IN_PLACE, UPDATES, direct_call
 
 if TYPE_CHECKING:
-    from agnograd.extend import TracedProgram
+    from agnograd.extend import Runnable, TracedProgram
 
 __all__ = ["Direct", "Inductor", "direct", "inductor"]
-
-Run = Callable[[Sequence[Any]], list[Any]]
 
 
 class Direct(Lowering):
@@ -41,7 +39,7 @@ class Direct(Lowering):
     preference = 2
     exact = True
 
-    def lower(self, program: TracedProgram) -> Run:
+    def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program."""
         run, plain = DirectWriter(program).runnable(), straight(program)
 
@@ -61,11 +59,23 @@ class DirectWriter(Writer):
 
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
+        backend = program.domain.backend
+        self._updates = {op: getattr(backend, op[1:]) for op in UPDATES}
         self._freed = freed_after(program)
-        self._fresh = _fresh(program)
+        self._roots = roots_of(program)
+        self._fresh = {
+            step.outs[0]
+            for step in program.steps
+            if len(step.outs) == 1
+            and (step.op in UPDATES or not step.op.startswith("@"))
+            and self._roots[step.outs[0]] == {step.outs[0]}
+        }
 
     def step(self, number: int, step: Step) -> None:
         """Write a step by a direct call if there is one."""
+        if step.op in UPDATES:
+            self._update(number, step)
+            return
         found = direct_call(step, self.program.facts)
         if found is None:
             super().step(number, step)
@@ -78,37 +88,30 @@ class DirectWriter(Writer):
         name = self.held(function, step.op)
         self.lines.append(f"{self.results(step)} = {name}({', '.join(given)})")
 
+    def _update(self, number: int, step: Step) -> None:
+        """Write what adds to its first argument: in place, or to a copy."""
+        function = self.held(self._updates[step.op], step.op)
+        into, *given = map(self.text, step.args)
+        if not self._is_free(number, step, step.args[0]):
+            into = f"{into}.clone()"
+        self.lines.append(f"{self.results(step)} = {function}({', '.join([into, *given])})")
+
     def _memory(self, number: int, step: Step) -> Ref | None:
         """Return an argument in whose place the result can be written."""
         if step.op not in IN_PLACE:
             return None
         facts = self.program.facts
         wanted = facts[step.outs[0]]
-        if not _is_dense(wanted):
-            return None
-        free = self._fresh.intersection(self._freed.get(number, ()))
         fitting = (ref for ref in step.args if type(ref) is Ref and facts[ref] == wanted)
-        return next((ref for ref in fitting if ref in free), None)
+        return next((ref for ref in fitting if self._is_free(number, step, ref)), None)
 
-
-def _fresh(program: TracedProgram) -> set[Ref]:
-    """Return the values whose memory a step has made, and that only views of them share."""
-    roots = roots_of(program)
-    return {
-        step.outs[0]
-        for step in program.steps
-        if len(step.outs) == 1
-        and not step.op.startswith("@")
-        and roots[step.outs[0]] == {step.outs[0]}
-    }
-
-
-def _is_dense(fact: Fact) -> bool:
-    """Return whether the elements fill the memory from the first to the last one."""
-    if fact.strides is None or not fact.size:
-        return False
-    last = sum((n - 1) * stride for n, stride in zip(fact.shape, fact.strides, strict=True))
-    return last == (fact.size - 1) * int(fact.dtype.itemsize)
+    def _is_free(self, number: int, step: Step, ref: Any) -> bool:
+        """Return whether a step may write over an argument, which nothing reads but the step."""
+        if ref not in self._fresh or ref not in self._freed.get(number, ()):
+            return False
+        others = [each for each in step.uses() if each != ref]
+        shared = any(ref in self._roots[each] for each in others)
+        return not shared and nbytes(self.program.facts[ref]) is not None
 
 
 class GuardsLast(Writer):
@@ -134,7 +137,7 @@ class GuardsLast(Writer):
 class Inductor(Lowering):
     """Compiles the whole program by ``torch.compile``, as one graph without breaks."""
 
-    def lower(self, program: TracedProgram) -> Run:
+    def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program; the first run compiles it."""
         return Compiled(program)
 
