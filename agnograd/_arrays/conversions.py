@@ -44,9 +44,7 @@ def add_conversions(domain: Domain, module: str) -> None:
         """
         if derived and (at := _asarray_above(domain, obj)) is not None:
             return at(obj, dtype=dtype, device=device, copy=copy)  # type: ignore[no-any-return]
-        if domain.level and (lifted := domain.backend.lift(obj)) is not NotImplemented:
-            known = isinstance(lifted, Variable)
-            obj = lifted if known else domain.Variable._make(lifted, None)
+        obj = _lifted(domain, obj) if domain.level else obj
         if isinstance(obj, Variable):
             if obj._domain is not domain:
                 raise domain.mixed("asarray: a Variable is given", obj._domain.backend)
@@ -70,6 +68,14 @@ def add_conversions(domain: Domain, module: str) -> None:
     for function in (astype, asarray, from_dlpack):
         function.__module__, function.__qualname__ = module, function.__name__
         setattr(domain.namespace, function.__name__, function)
+
+
+def _lifted(domain: Domain, obj: Any) -> Any:
+    """Return what an array, or a Variable, from below is on a level; all else as it is."""
+    lifted = domain.backend.lift(obj)
+    if lifted is NotImplemented:
+        return obj
+    return lifted if isinstance(lifted, Variable) else domain.Variable._make(lifted, None)
 
 
 def _asarray_above(domain: Domain, obj: Any) -> Callable[..., Any] | None:

@@ -17,8 +17,9 @@ from agnograd._arrays.variable import built, owners
 from agnograd._graph.nodes import OP, raw_gradient
 from agnograd._hooks.entering import entered
 from agnograd._ops.op import Op
-from agnograd._plugins.backend import Backend, Capabilities
+from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import add_backend
+from agnograd._plugins.capabilities import Capabilities
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import GradientError
 

@@ -16,13 +16,8 @@ from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_named, domain_of, owner_of
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
-from agnograd._compile.differences import difference
-from agnograd._compile.effects import check_unchanged, watch
 from agnograd._compile.graph import GraphUnit
-from agnograd._compile.inventory import Facts
-from agnograd._compile.keys import Key, content_key, fingerprint, key_of, key_of_array
 from agnograd._compile.statics import Statics, WithStatics
-from agnograd._compile.surroundings import Surroundings
 from agnograd._compile.trace import ARRAY, Callee, Signature, Traced, arguments
 from agnograd._compile.unit import Unit
 from agnograd._compile.ways import TooManyPrograms
@@ -31,6 +26,11 @@ from agnograd._hooks.state import current_mode, is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import default_name
 from agnograd._plugins.lowerings import Lowering, lowering_for
+from agnograd._surroundings.differences import difference
+from agnograd._surroundings.effects import check_unchanged, watch
+from agnograd._surroundings.inventory import Facts
+from agnograd._surroundings.keys import Key, content_key, fingerprint, key_of, key_of_array
+from agnograd._surroundings.surroundings import Surroundings
 from agnograd._util.checks import callable_in
 from agnograd._util.locks import Lock
 from agnograd._util.trees import flatten, map_leaves
@@ -44,7 +44,7 @@ _USUAL = (True, False)  # ops are recorded, and no function runs that is being t
 _LEAVES = frozenset({bool, int, float, complex, str, type(None)})
 
 
-class Compiled:
+class CompiledFunction:
     """A function that runs as a program: what ``ag.compile`` returns.
 
     Attributes
@@ -65,11 +65,11 @@ class Compiled:
         self._lowerings: dict[str, Lowering] = {}
         self._lock = Lock()
         self._surroundings = Surroundings(f, *others)
-        self._variants: dict[Key, Compiled] = {}  # by the static arguments
+        self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
         self._programs = 0
         self._warned = False
         self._by_elements: frozenset[Any] = frozenset()  # names of arrays outside
-        self._bound: WeakKeyDictionary[Any, Compiled] = WeakKeyDictionary()
+        self._bound: WeakKeyDictionary[Any, CompiledFunction] = WeakKeyDictionary()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; it is traced if it was not yet for arguments of this kind."""
@@ -129,7 +129,9 @@ class Compiled:
                     return self.function(*args, **kwargs)
                 f = WithStatics(self.function, values)
                 others = (self.function, *values.values())
-                variant = self._variants.setdefault(key, Compiled(f, self._lowering, others=others))
+                variant = self._variants.setdefault(
+                    key, CompiledFunction(f, self._lowering, others=others)
+                )
         return variant(*rest, **named)
 
     def _plainly(self, leaves: Sequence[Any], tree: Any, why: str | None = None) -> Any:
@@ -195,7 +197,7 @@ class Compiled:
         if found is None:
             method = types.MethodType(self.function, instance)
             # By name: its positions begin after the object.
-            found = Compiled(method, self._lowering, tuple(self._static.names))
+            found = CompiledFunction(method, self._lowering, tuple(self._static.names))
             self._bound[instance] = found
         return found
 
@@ -239,7 +241,7 @@ class Entry:
     """
 
     def __init__(
-        self, owner: Compiled, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]
+        self, owner: CompiledFunction, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]
     ) -> None:
         arrays = [(place, leaf) for place, leaf in enumerate(leaves) if owner_of(leaf) is not None]
         arrays = [each for each in arrays if not is_python_scalar(each[1])]
@@ -274,7 +276,7 @@ class Entry:
         return [leaves[place] for place in places]
 
     @staticmethod
-    def _home(owner: Compiled, given: Sequence[Any]) -> Domain:
+    def _home(owner: CompiledFunction, given: Sequence[Any]) -> Domain:
         """Return the domain that all arrays are of; without any it is the default backend's."""
         domains = {domain_of(each) for each in given} or {domain_named(default_name())}
         first, *others = domains
@@ -317,7 +319,7 @@ def lowered(leaf: Any) -> Any:
     return leaf.data if isinstance(leaf, Variable) and leaf._node is None else leaf
 
 
-def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) -> Compiled:
+def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) -> CompiledFunction:
     """Return a function that computes the same as ``f``, as a program."""
     callable_in("ag.compile", f, "ag.compile(f), or ag.compile(ag.grad(f))")
-    return Compiled(f, lowering, static)
+    return CompiledFunction(f, lowering, static)

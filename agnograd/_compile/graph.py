@@ -11,7 +11,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._compile.recording import Recording
 from agnograd._compile.trace import Result, record
 from agnograd._compile.unit import Owner, Runs, Traceable, Unit
-from agnograd._compile.ways import Way
+from agnograd._compile.ways import Guarded
 from agnograd._functions.function import Function
 from agnograd._passes.partition import partition
 from agnograd._passes.passes import run as improved
@@ -42,7 +42,7 @@ class GraphUnit(Unit):
         super().__init__(owner, callee, domain)
         self.tracked, self.order = tuple(tracked), order
 
-    def _way(self, arrays: Sequence[Any]) -> Way:
+    def _way(self, arrays: Sequence[Any]) -> Guarded:
         joint = Joint(self.callee, self.tracked)
         traced = self.owner.traced(
             lambda: record(joint, self.domain, arrays, self.owner.name), self.order
@@ -53,7 +53,7 @@ class GraphUnit(Unit):
         )
         forward = Runs(parts.forward, self._lowered(parts.forward), plain.forward)
         back = Back(parts.backward, self._lowered(parts.backward), parts.inputs, joint)
-        return Way(traced, forward, back)
+        return Guarded(traced, forward, back)
 
     def recorded(
         self, arrays: Sequence[Any], outside: int = 0
@@ -63,7 +63,7 @@ class GraphUnit(Unit):
         The last ones, ``outside`` of them, are known by their identity.
         """
         last = arrays[len(arrays) - outside :]
-        call = CompiledFunction(self, [getattr(each, "_raw", each) for each in last])
+        call = GraphCall(self, [getattr(each, "_raw", each) for each in last])
         outputs = call(*arrays)
         return call.seen[0].traced.result, outputs
 
@@ -75,7 +75,7 @@ class GraphUnit(Unit):
         )
         unit = self._pullbacks.get(tracked)
         if unit is None:
-            callee = Pullback(self.callee, self.tracked, len(arrays))
+            callee = TracedPullback(self.callee, self.tracked, len(arrays))
             unit = self._pullbacks[tracked] = GraphUnit(
                 self.owner, callee, self.domain, tracked, self.order + 1
             )
@@ -109,7 +109,7 @@ class Back(Runs):
         ]
 
 
-class CompiledFunction(Function):
+class GraphCall(Function):
     """One call of a compiled function in a graph."""
 
     _knows_attributes = True
@@ -119,7 +119,7 @@ class CompiledFunction(Function):
     def __init__(self, unit: GraphUnit, outside: Sequence[Any]) -> None:
         self.unit, self.outside = unit, outside
         self._title = f"compiled {unit.owner.name}"
-        self.seen: list[Way] = []
+        self.seen: list[Guarded] = []
         self.kept: list[Any] = []
 
     def forward(self, xp: Any, *arrays: Any) -> Any:
@@ -167,7 +167,7 @@ def pulled(
     return found[0], lambda cotangents: pull(list(cotangents))
 
 
-class Pullback:
+class TracedPullback:
     """The gradients of a traceable function, as a traceable function.
 
     Its arrays are the function's, ``count`` of them, and then a cotangent for each result of

@@ -10,7 +10,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._compile.recording import Recording
 from agnograd._compile.stepwise import Stepwise, locate
 from agnograd._compile.trace import Result, Traced, record
-from agnograd._compile.ways import Way, Ways
+from agnograd._compile.ways import Guarded, Ways
 from agnograd._hooks.state import current_mode
 from agnograd._passes.passes import run as improved
 from agnograd._program.program import Missed, Runnable, TracedProgram
@@ -56,12 +56,12 @@ class Unit:
         self.owner, self.callee, self.domain = owner, callee, domain
         self.ways = Ways(self._way)
 
-    def _way(self, arrays: Sequence[Any]) -> Way:
+    def _way(self, arrays: Sequence[Any]) -> Guarded:
         traced = self.owner.traced(
             lambda: record(self.callee, self.domain, arrays, self.owner.name), self.order
         )
         program = improved(traced.program)
-        return Way(traced, Runs(program, self._lowered(program), traced.program))
+        return Guarded(traced, Runs(program, self._lowered(program), traced.program))
 
     def _lowered(self, program: TracedProgram) -> Runnable:
         return self.owner.lowering(self.domain).lower(program)

@@ -14,7 +14,7 @@ class TooManyPrograms(Exception):  # noqa: N818 - it says where to go on, and no
     """A function was traced as often as it may be."""
 
 
-class Way:
+class Guarded:
     """A program for what its guards say, and what runs it.
 
     Attributes
@@ -32,7 +32,7 @@ class Way:
         self.traced, self.run, self.back = traced, run, back
 
 
-Replay = tuple[Way, list[Any]]
+Replay = tuple[Guarded, list[Any]]
 
 
 class Ways:
@@ -42,13 +42,13 @@ class Ways:
     traced too often.
     """
 
-    def __init__(self, make: Callable[[Sequence[Any]], Way]) -> None:
+    def __init__(self, make: Callable[[Sequence[Any]], Guarded]) -> None:
         self._make = make
-        self.known: tuple[Way, ...] = ()
+        self.known: tuple[Guarded, ...] = ()
         self._lock = Lock()
-        self._latest: Way | None = None
+        self._latest: Guarded | None = None
 
-    def run(self, arrays: Sequence[Any]) -> tuple[Way, list[Any]]:
+    def run(self, arrays: Sequence[Any]) -> tuple[Guarded, list[Any]]:
         """Return the way that is right for arrays, and what its program gives for them.
 
         If a guard finds a value that is not its own, another program takes over, from the
@@ -71,7 +71,7 @@ class Ways:
             found, tried = self._replayed(known, arrays), len(known)
         return found
 
-    def _replayed(self, known: Sequence[Way], arrays: Sequence[Any]) -> Replay | None:
+    def _replayed(self, known: Sequence[Guarded], arrays: Sequence[Any]) -> Replay | None:
         """Return what one of some ways gives, or None if none of them is right."""
         seen: tuple[Any, ...] = ()
         for way in known:
@@ -90,7 +90,7 @@ class Ways:
         way = self._make(arrays)
         try:
             found = way.run(arrays)
-        except Missed as miss:  # it rounds in another way than what was traced
+        except Missed as miss:  # it rounds differently from what was traced
             raise TooManyPrograms from miss
         self._latest = way
         self.known = (*self.known, way)

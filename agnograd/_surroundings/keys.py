@@ -15,8 +15,8 @@ from typing import Any
 
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
-from agnograd._compile.reading import is_users
 from agnograd._plugins.backends import is_array
+from agnograd._surroundings.reading import is_users
 from agnograd.errors import ArgumentError
 
 Key = tuple[Any, ...]
