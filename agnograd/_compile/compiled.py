@@ -208,7 +208,7 @@ class CompiledFunction:
         with suppress(AttributeError):
             if attrgetter(name)(module) is self:
                 return name
-        return Compiled, (self.function, self._lowering, self._static.given)
+        return CompiledFunction, (self.function, self._lowering, self._static.given)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
         """Compile the function once more, for these arguments, and return what came of it.
@@ -224,7 +224,7 @@ class CompiledFunction:
         from agnograd._compile.explain import explanation
 
         return explanation(
-            Compiled(self.function, self._lowering, self._static.given), args, kwargs
+            CompiledFunction(self.function, self._lowering, self._static.given), args, kwargs
         )
 
     def __repr__(self) -> str:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.variable import Variable
-from agnograd._compile.differences import the
-from agnograd._compile.keys import name_of_leaf
 from agnograd._compile.listing import Listing, of_fact, seconds
 from agnograd._compile.picture import picture
 from agnograd._compile.stepwise import Stepwise
@@ -19,13 +17,15 @@ from agnograd._hooks.state import current_mode
 from agnograd._plugins.entry_points import load
 from agnograd._plugins.lowerings import Lowering, lowerings
 from agnograd._program.program import Ref, Step, TracedProgram
+from agnograd._surroundings.differences import the
+from agnograd._surroundings.keys import name_of_leaf
 from agnograd._util.trees import flatten
 from agnograd.errors import CompileError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from agnograd._compile.compiled import Compiled
+    from agnograd._compile.compiled import CompiledFunction
 
 _RUNS = 7  # how often a program runs, at most
 _ENOUGH = 0.5  # seconds after which it does not run again
@@ -93,7 +93,9 @@ class Explanation(NamedTuple):
             yield from part.lines(most)
 
 
-def explanation(compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Explanation:
+def explanation(
+    compiled: CompiledFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Explanation:
     """Call a compiled function that was never called, and return what became of it.
 
     Raises
