@@ -137,7 +137,7 @@ class Interpretation(Backend):
         border = Border(cls, leaves)
         args, kwargs = unflatten(tree, [border.into(leaf, run) for leaf in leaves])
         found, tree = flatten(border.call(run, f, args, kwargs))
-        return unflatten(tree, [border.out(leaf) for leaf in found])
+        return unflatten(tree, [border.out(leaf, run) for leaf in found])
 
     # -- what a subclass says ----------------------------------------------------------------------
 
@@ -242,6 +242,10 @@ class Interpretation(Backend):
                 return self.below.namespace
         return self.below.raw
 
+    def moved(self, array: Any, payload: Any, there: Domain) -> Any:
+        """Return an array of ``there``, this interpretation of another library, by its payload."""
+        return there.backend.array_class(payload, array.run)  # type: ignore[attr-defined]
+
     def function(self, name: str) -> Callable[..., Any]:
         """Return what computes an op, by its name, on arrays of this backend."""
         found: Callable[..., Any] = attrgetter(name)(built[self.name].raw)
@@ -254,6 +258,11 @@ class Interpretation(Backend):
 
     def array_types(self) -> tuple[type, ...]:
         return (self.array_class,)
+
+    def from_dlpack(self, x: Any, **options: Any) -> Any:
+        if derived.get(type(x)) is built[self.name]:
+            return self.namespace().asarray(x, **options)
+        return self.lift(self.below.backend.from_dlpack(x, **options))
 
     def dtype(self, name: str) -> Any:
         return self.below.dtype_or_none(name)

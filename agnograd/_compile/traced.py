@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.interpretation import Interpretation, _replaced
 from agnograd._arrays.interpreted import Interpreted, Run, root_of
 from agnograd._arrays.variable import Variable
@@ -149,6 +150,16 @@ class Tracing(Interpretation):
         if run is not None and not run.ended:
             run.from_outside(lifted.payload)
         return lifted
+
+    def moved(self, array: Any, payload: Any, there: Domain) -> Any:
+        """Return a constant of another library; a program is of one library."""
+        if array.run is None:
+            return super().moved(array, payload, there)
+        array.run.meet()
+        raise refused(
+            "an array moves to another library, and a program is of one: compile the functions "
+            "before and after the move"
+        )
 
     def concrete(self, array: Any) -> Any:
         """Return the value of a constant; other values must not leave the function."""
