@@ -9,13 +9,14 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
-from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, root_of
+from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced, root_of
 from agnograd._arrays.levels import derived, stands_on
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
 from agnograd._graph.nodes import OP, raw_gradient
 from agnograd._hooks.entering import entered
+from agnograd._hooks.state import Mode, current_mode
 from agnograd._ops.op import Op
 from agnograd._plugins.backend import Backend, Capabilities
 from agnograd._plugins.backends import add_backend
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from agnograd._graph.nodes import Node
 
 _HERE = nullcontext()
+_SAME_STATE = entered()
 
 
 class Interpretation(Backend):
@@ -286,8 +288,11 @@ class Interpretation(Backend):
 
         Where that is recorded below, they see it there.
         """
-        if any(isinstance(self.payload(each), Variable) for each in inputs):
-            return op, kernel(*arguments)
+        if any(isinstance(getattr(each, "payload", None), Variable) for each in inputs):
+            with _SAME_STATE:
+                mode: Mode = current_mode()  # type: ignore[assignment]  # it was entered
+                mode.batch_size = self.call(op, inputs).batch_size
+                return op, kernel(*arguments)
         out: list[Any] = []
 
         def compute() -> Any:
@@ -392,13 +397,3 @@ class Interpretation(Backend):
             setattr(self.array_class, f"__{short}__", method(function))
             if short in BINARY:
                 setattr(self.array_class, f"__r{short}__", reflected(function))
-
-
-def _replaced(function: Callable[[Any], Any], value: Any) -> Any:
-    """Return a value with what a function returns in place of each part of lists and slices."""
-    if isinstance(value, tuple | list):
-        parts = [_replaced(function, each) for each in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, slice):
-        return slice(*[function(bound) for bound in (value.start, value.stop, value.step)])
-    return function(value)

@@ -9,8 +9,8 @@ from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
-from agnograd._arrays.domains import domain_named, owner_of
 from agnograd._arrays.conversions import holds_variable, stacked
+from agnograd._arrays.domains import domain_named, owner_of
 from agnograd._arrays.levels import highest
 from agnograd._arrays.namespace import within
 from agnograd._arrays.variable import Variable, built
@@ -194,6 +194,16 @@ def root_of(domain: Domain) -> Domain:
     return domain
 
 
+def _replaced(function: Callable[[Any], Any], value: Any) -> Any:
+    """Return a value with what a function returns in place of each part of lists and slices."""
+    if isinstance(value, tuple | list):
+        parts = [_replaced(function, each) for each in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, slice):
+        return slice(*[function(bound) for bound in (value.start, value.stop, value.step)])
+    return function(value)
+
+
 def payload_of(array: Interpreted, run: Run) -> Any:
     """Return the payload of a result of a run; it raises if it is an array of another run."""
     if array.run is not None and array.run is not run:
@@ -345,7 +355,7 @@ class Border:
     def home(self, leaf: Any) -> Domain:
         """Return the interpretation's domain that a result is of, or can be lifted to.
 
-        It stands on another library than the arguments if the function moved the result there.
+        It stands on a different library from the arguments' if the function moved the result there.
         """
         owner = None if is_python_scalar(leaf) else owner_of(leaf)
         if owner is None or owner is self.domain:

@@ -40,7 +40,10 @@ def above(domain: Domain, name: str, *values: Any) -> Callable[..., Any] | None:
     It is this one, too, if the highest stands on another library: then the function refuses values.
     """
     found = highest(domain, values)
-    if found is domain or not stands_on(found, domain):
+    if found is domain:
+        return None
+    backend: Any = found.backend
+    if backend.below is not domain and not stands_on(found, domain):
         return None
     function: Callable[..., Any] = attrgetter(name)(found.namespace)
     return function

@@ -10,7 +10,7 @@ from weakref import ref
 from agnograd._arrays.levels import derived, entered_over
 from agnograd._arrays.methods import Methods
 from agnograd._graph.nodes import UNWATCHED, WATCH, Edge, Leaf, ranks, watch
-from agnograd._hooks.state import HookHandle
+from agnograd._hooks.state import HookHandle, current_mode
 from agnograd._util.deferred import later
 from agnograd.errors import (
     GradientError,
@@ -80,7 +80,7 @@ class Variable(Methods):
         domain = cls._domain
         if domain is None:
             domain = owners.get(kind) or cls._domain_of(raw)
-            if derived:
+            if derived and (mode := current_mode()) is not None and mode.level is not None:
                 domain = entered_over(domain)
         variable: Variable = next(domain.blank)
         if kind in domain.ready_types:  # most often

@@ -64,7 +64,7 @@ def asarray(
     [2.0, 4.0]
     """
     of = obj if backend is None else backend
-    # Levels above a library are no backends of their own: `asarray` of the library finds them.
+    # Of levels above a library, its function `asarray` finds the highest.
     target = root_of(domain_named(of) if isinstance(of, str) else domain_of(of))
     dtype = target.dtype_named(dtype) if isinstance(dtype, str) else dtype
     try:

@@ -333,7 +333,7 @@ def test_a_result_of_another_run_is_an_error(xp, x):
 
 def test_a_constant_leaves_two_levels(xp, x):
     """It is an array from further below than the inner function's arguments."""
-    row = x[0, :].data
+    row = xp.asarray(x)[0, :].data
     inner = ag.vmap(lambda x: row, out_axes=None)
     close(ag.vmap(lambda y: inner(x) + 1.0)(x), np.stack([host(x)[0] + 1.0] * len(host(x))))
 

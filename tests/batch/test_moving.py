@@ -6,10 +6,10 @@ import pytest
 import agnograd as ag
 from agnograd.errors import LostGradientError
 from agnograd.extend import Interpretation, Run
-from arrays import host, leaf
+from arrays import Square, host, leaf
 
 
-class Plain(Interpretation):
+class Unchanged(Interpretation):
     """Compute what is computed anyway."""
 
 
@@ -48,11 +48,14 @@ def conversions(xp, backend, other, w):
         "a constant like one": lambda x: ag.asarray(w, backend=x) * x * x,
         "a list": lambda x: ag.asarray([x[0], 2.0, x[1] * xp.asarray(w)[0]], backend=backend) * x,
         "a list in the namespace": lambda x: xp.asarray([[x[0], 2.0, w[1]], [w[0], 1, x[1]]]) * x,
-        "numbers": lambda x: ag.asarray([1.0, 2.0, 3.0], backend=x) * x * ag.asarray(2.0, backend=x),
+        "numbers": lambda x: (
+            ag.asarray([1.0, 2.0, 3.0], backend=x) * x * ag.asarray(2.0, backend=x)
+        ),
         "the namespace of one": lambda x: ag.namespace(x).zeros(3, dtype=x.dtype) + x * x,
         "elsewhere and back": there_and_back,
-        "a constant from elsewhere": lambda x: ag.asarray(ag.asarray(w, backend=other), backend=x)
-        * (x * x),
+        "a constant from elsewhere": lambda x: (
+            ag.asarray(ag.asarray(w, backend=other), backend=x) * (x * x)
+        ),
         "a copy": made,
     }
 
@@ -67,9 +70,9 @@ ORDERS = {
     "vmap of jacobian": lambda f, xp: ag.vmap(ag.jacobian(f)),
     "vmap of vmap": lambda f, xp: lambda x: ag.vmap(ag.vmap(f))(xp.stack([x, x]).data)[1, ...],
     "vmap around an interpretation": lambda f, xp: ag.vmap(
-        lambda x: Plain.interpret(f, x, run=Run())
+        lambda x: Unchanged.interpret(f, x, run=Run())
     ),
-    "an interpretation": lambda f, xp: lambda x: Plain.interpret(ag.vmap(f), x, run=Run()),
+    "an interpretation": lambda f, xp: lambda x: Unchanged.interpret(ag.vmap(f), x, run=Run()),
 }
 SINGLE = {
     "vmap of grad": lambda f, xp: ag.grad(lambda x: xp.sum(xp.sin(f(x)))),
@@ -112,7 +115,7 @@ def test_results_may_be_of_another_library(xp, backend, other, x):
     np.testing.assert_allclose(host(total), host(x).sum(axis=1))
     np.testing.assert_allclose(host(twice), 2.0 * host(x).T)
     np.testing.assert_allclose(host(row), host(x)[0])
-    named, _, _ = Plain.interpret(ag.vmap(f), x, run=Run())
+    named, _, _ = Unchanged.interpret(ag.vmap(f), x, run=Run())
     assert type(named) is type(there.data)
 
     tracked = ag.Variable(x)
@@ -132,6 +135,39 @@ def test_a_move_of_members_is_one_op(xp, other, x):
     with ag.hooks(Look()):
         ag.vmap(lambda x: ag.asarray(x, backend=other))(x)
     assert ("Move", (4, 3)) in sizes
+
+
+def test_hooks_see_all_members_and_how_many_in_every_order(xp, x):
+    seen = []
+
+    class Look:
+        @ag.extend.hookimpl
+        def forward_postprocess(self, op, inputs, outputs):
+            seen.extend((op.name, op.batch_size, each.shape) for each in (*inputs, *outputs))
+
+        @ag.extend.hookimpl
+        def backward_start(self, outputs):
+            seen.extend(("start", None, each.shape) for each in outputs)
+
+        @ag.extend.hookimpl
+        def backward_preprocess(self, op, inputs):
+            seen.append((op.name, op.batch_size, inputs[0].shape))
+
+    def f(x):
+        return xp.vecdot(ag.checkpoint(xp.sin)(x), Square()(x))
+
+    with ag.hooks(Look()):
+        ag.vmap(ag.grad(f))(x)
+    assert {(each[1], each[2][0]) for each in seen if each[0] != "start"} == {(4, 4)}
+    assert ("start", None, (4,)) in seen
+    seen.clear()
+    with ag.hooks(Look()):
+        ag.grad(lambda x: xp.prod(ag.vmap(f)(x)))(x)
+    assert {each[:2] for each in seen if each[0] in ("sin", "vecdot")} == {
+        ("sin", 4),
+        ("vecdot", 4),
+    }
+    assert {each[1] for each in seen if each[0] == "prod"} == {None}
 
 
 def test_functions_with_results_elsewhere(xp, other, x):
