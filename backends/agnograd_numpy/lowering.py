@@ -1,0 +1,280 @@
+"""Traced programs as straight-line Python that calls NumPy, and writes to planned memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from agnograd.extend import (
+    Fact,
+    Lowering,
+    Ref,
+    Runnable,
+    Step,
+    TracedProgram,
+    Way,
+    Writer,
+    is_basic,
+    named_function,
+    planned,
+    verify,
+)
+from agnograd_numpy import _pullbacks, _steps
+from agnograd_numpy._kernels import KERNELS
+from agnograd_numpy._steps import Buffers, is_product
+
+__all__ = ["NumpyLowering", "NumpyWriter", "lowering"]
+
+_INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+_REAL = frozenset((np.float32, np.float64))
+
+# From how many bytes on it pays to let a value's own memory go before the function ends.
+_FREED = 2**12
+
+_VERIFIED = os.environ.get("AGNOGRAD_VERIFY", "0") not in ("", "0")
+
+
+class NumpyLowering(Lowering):
+    """Runs a program as one function, whose steps call NumPy and write to memory that stays."""
+
+    preference = 2
+    exact = True
+
+    def lower(self, program: TracedProgram) -> Runnable:
+        """Return the function that runs a program."""
+        return NumpyWriter(program).runnable()
+
+
+lowering = NumpyLowering()
+
+
+class NumpyWriter(Writer):
+    """Writes NumPy's ufuncs, methods and operators."""
+
+    def __init__(self, program: TracedProgram) -> None:
+        super().__init__(program)
+        self.ways = {id(step): _steps.way_of(program, step) for step in program.steps}
+        self.plan = planned(program, self.way)
+        if _VERIFIED:
+            verify(program, self.plan, self.way)
+        self._forms: dict[tuple[int, Fact], str] = {}
+        self._places: dict[Ref, str] = {}  # the forms of buffers that values are in
+        self._full: dict[tuple[Any, ...], str | None] = {}
+
+    def way(self, step: Step) -> Way:
+        """Return what can be done with a step."""
+        return self.ways[id(step)]
+
+    # -- the function ------------------------------------------------------------------------------
+
+    def source(self) -> str:
+        """Write the function: around its steps, it takes a set of buffers, and gives it back."""
+        self.body()
+        program, forms = self.program, self._forms
+        given = "".join(f"{self.name(ref)}, " for ref in program.inputs)
+        lines = ["def run(arrays):"]
+        lines += [f"    {given}= arrays"] * bool(given)
+        body = [*self.lines, f"return {self.outputs()}"]
+        if forms:
+            buffers = Buffers(self.plan, [*forms])
+            self.scope |= {"_take": buffers.take, "_give_back": buffers.free.append}
+            lines.append("    _buffers = _take()")
+            lines.append("    try:")
+            lines.append(f"        {''.join(f'{name}, ' for name in forms.values())}= _buffers")
+            lines += [f"        {line}" for line in body]
+            lines += ["    finally:", "        _give_back(_buffers)"]
+        else:
+            lines += [f"    {line}" for line in body]
+        return "\n".join([*lines, ""])
+
+    def name(self, ref: Ref) -> str:
+        """Return the variable of a value, which may be that of its buffer."""
+        return self._places.get(ref) or super().name(ref)
+
+    def is_named(self, ref: Ref) -> bool:
+        """Return whether a value is worth a ``del``: one of its own memory, if that is large."""
+        if ref in self._places:
+            return False
+        fact = self.program.facts[ref]
+        large = fact.kind is np.ndarray and fact.size * fact.dtype.itemsize >= _FREED
+        return large and super().is_named(ref)
+
+    # -- steps -------------------------------------------------------------------------------------
+
+    def step(self, number: int, step: Step) -> None:
+        """Write one step."""
+        into = self.place(number, step)
+        if number in self.plan.updates:
+            self.scatter(step, into)
+        elif self.way(step) is Way.ELEMENTWISE:
+            self.compute(step, self.elementwise(step, into), into)
+        elif _pullbacks.is_tanh(step, self.program.facts):
+            self.tanh(step, into)
+        elif (text := self.short(step, into)) is not None:
+            self.compute(step, text, into)
+        else:
+            super().step(number, step)
+        if into is not None:
+            self._places[step.outs[0]] = into
+
+    def place(self, number: int, step: Step) -> str | None:
+        """Return the variable of the buffer that a step's only result is written to, if any."""
+        if len(step.outs) != 1 or self.plan.writes[number] == (None,):
+            return None
+        (buffer,) = self.plan.writes[number]
+        form = buffer, self.program.facts[step.outs[0]]
+        return self._forms.setdefault(form, f"b{len(self._forms)}")  # type: ignore[arg-type]
+
+    def compute(self, step: Step, text: str, into: str | None) -> None:
+        """Write a call whose result has a name, unless it is written to a buffer."""
+        self.lines.append(text if into else f"{self.results(step)} = {text}")
+
+    def elementwise(self, step: Step, into: str | None) -> str:
+        """Write a call of a ufunc, or an operator between scalars."""
+        ufunc = named_function(self.program, step.op, step.kwargs)
+        texts = [self.beside(step, each) or self.text(each) for each in step.args]
+        if into:
+            # NumPy wants to be sure that nobody means a third operand of these two.
+            prefix = "out=" if step.op in ("maximum", "minimum") else ""
+            texts.append(prefix + into)
+        return f"{self.held(ufunc, step.op)}({', '.join(texts)})"
+
+    def beside(self, step: Step, value: Any) -> str | None:
+        """Write a number beside an array as an array."""
+        if type(value) is Ref and value not in self.program.constants:
+            return None
+        others = [self.program.facts[each] for each in step.args if type(each) is Ref]
+        key = (repr(value), *others)
+        if key not in self._full:
+            made = _steps.beside(self.program, step, value)
+            self._full[key] = None if made is None else self.held(made, "full")
+        return self._full[key]
+
+    def scalar(self, step: Step) -> str | None:
+        """Write an operator between scalars, which takes a tenth of the time of a ufunc."""
+        out = self.program.facts[step.outs[0]]
+        if out.kind not in _REAL or not all(self._is_real(each, out) for each in step.args):
+            return None
+        texts = [*map(self.text, step.args)]
+        if step.op == "negative":
+            return f"-{texts[0]}"
+        return f"{texts[0]} {_INFIX[step.op]} {texts[1]}"
+
+    def _is_real(self, value: Any, out: Fact) -> bool:
+        """Return whether an operand is a scalar of the result's type, or a number beside one."""
+        if type(value) is Ref:
+            return self.program.facts[value].kind is out.kind
+        return type(value) is float or (type(value) is int and abs(value) < 2**31)
+
+    def short(self, step: Step, into: str | None) -> str | None:
+        """Write what has a shorter form than a call of the op's function."""
+        if step.op in _INFIX or step.op == "negative":
+            return self.scalar(step)
+        if step.op[0] == "@" or len(step.outs) != 1:
+            return None
+        if is_product(self.program, step):
+            one, other = map(self.text, step.args)
+            return f"{one}.dot({other}{f', {into}' if into else ''})"
+        write, known = _SHORT.get(step.op), KERNELS.get(step.op)
+        if write is None or not step.args or type(step.args[0]) is not Ref:
+            return None
+        if known is not None and known is not named_function(self.program, step.op, step.kwargs):
+            return None
+        return write(self, step, self.text(step.args[0]), self.program.facts[step.args[0]])
+
+    def key(self, key: Any) -> str:
+        """Write what stands in brackets: one object, unless a part of it is a value."""
+        if type(key) in (int, Ref) or any(True for _ in Step("", (key,), {}, ()).uses()):
+            return self.text(key)
+        return self.held(key, "key")
+
+    def tanh(self, step: Step, into: str | None) -> None:
+        """Write the derivative of tanh as it is in ``_pullbacks``."""
+        g, x = map(self.text, _pullbacks.tanh_operands(step))
+        out = into or self.name(step.outs[0])
+        cosh, multiply, divide = (
+            self.held(each, each.__name__) for each in (np.cosh, np.multiply, np.divide)
+        )
+        small = _pullbacks.tanh_condition(self.program.facts[_pullbacks.tanh_operands(step)[1]])
+        held = {name: self.held(thing, name) for name, thing in _pullbacks.CONDITION.items()}
+        self.lines += [
+            f"if {small.format(x=x, **held)}:",
+            f"    {cosh}({x}, {into})" if into else f"    {out} = {cosh}({x})",
+            f"    {multiply}({out}, {out}, {out})",
+            f"    {divide}({g}, {out}, {out})",
+            "else:",
+            f"    {f'{into}[...]' if into else out} = {self.call(step)}",
+        ]
+
+    def scatter(self, step: Step, into: str | None) -> None:
+        """Write an addition to an array that is this program's own."""
+        own, key, *rest = step.args
+        target = into or self.name(step.outs[0])
+        if not into:
+            self.lines.append(f"{target} = {self.text(own)}")
+        if step.op == "@scatter_add" and is_basic(key):
+            self.lines.append(f"{target}[{self.key(key)}] += {self.text(rest[0])}")
+        else:
+            function = self.held(getattr(self.program.domain.backend, step.op[1:]), step.op)
+            self.lines.append(f"{function}({', '.join([target, *map(self.text, (key, *rest))])})")
+
+
+# -- kernels, as they are in _kernels --------------------------------------------------------------
+
+
+def _getitem(writer: NumpyWriter, step: Step, x: str, fact: Fact) -> str | None:
+    return f"{x}[{writer.key(step.args[1])}]"
+
+
+def _transposed(writer: NumpyWriter, step: Step, x: str, fact: Fact) -> str | None:
+    return f"{x}.T" if len(fact.shape) == 2 and not step.kwargs else None
+
+
+def _permuted(writer: NumpyWriter, step: Step, x: str, fact: Fact) -> str | None:
+    return _method(writer, step, x, "transpose", "axes")
+
+
+def _reshaped(writer: NumpyWriter, step: Step, x: str, fact: Fact) -> str | None:
+    if step.kwargs.get("copy") is not None:
+        return None
+    kwargs = {name: value for name, value in step.kwargs.items() if name != "copy"}
+    return _method(writer, Step(step.op, step.args, kwargs, step.outs), x, "reshape", "shape")
+
+
+def _method(writer: NumpyWriter, step: Step, x: str, name: str, argument: str) -> str | None:
+    """Write a method of one argument, which is positional or has a name."""
+    given = [*step.args[1:], *step.kwargs.values()]
+    if len(given) != 1 or not set(step.kwargs) <= {argument}:
+        return None
+    return f"{x}.{name}({writer.text(given[0])})"
+
+
+def _reduction(ufunc: Any) -> Callable[..., str | None]:
+    """Return what writes a reduction by a method of a ufunc."""
+
+    def write(writer: NumpyWriter, step: Step, x: str, fact: Fact) -> str | None:
+        if len(step.args) != 1 or not set(step.kwargs) <= {"axis", "dtype", "keepdims"}:
+            return None
+        axis, dtype = (writer.text(step.kwargs.get(name)) for name in ("axis", "dtype"))
+        keepdims = writer.text(step.kwargs.get("keepdims", False))
+        reduce = writer.held(ufunc.reduce, f"{ufunc.__name__}_reduce")
+        return f"{reduce}({x}, {axis}, {dtype}, None, {keepdims})"
+
+    return write
+
+
+_SHORT: dict[str, Callable[[NumpyWriter, Step, str, Fact], str | None]] = {
+    "__getitem__": _getitem,
+    "all": _reduction(np.logical_and),
+    "any": _reduction(np.logical_or),
+    "linalg.matrix_transpose": _transposed,
+    "matrix_transpose": _transposed,
+    "max": _reduction(np.maximum),
+    "min": _reduction(np.minimum),
+    "permute_dims": _permuted,
+    "reshape": _reshaped,
+    "sum": _reduction(np.add),
+}
