@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 def add_conversions(domain: Domain, module: str) -> None:
     """Give a backend's namespace the functions that make Variables of what is not one."""
-    convert: Callable[..., Variable] = domain.namespace.astype
-    domain.convert = convert
+    domain.convert = convert = domain.namespace.astype
 
     @functools.wraps(convert)
     def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Variable:
@@ -62,8 +61,8 @@ def add_conversions(domain: Domain, module: str) -> None:
 
         Tracked Variables refuse; pass ``x.detach()``.
         """
-        asked = {"device": device, "copy": copy}
-        given = {name: value for name, value in asked.items() if value is not None}
+        given = {"device": device} if device is not None else {}
+        given |= {"copy": copy} if copy is not None else {}
         if derived and (at := _at_level(domain, "from_dlpack", x)) is not None:
             return at(x, **given)  # type: ignore[no-any-return]
         return domain.Variable._make(domain.backend.from_dlpack(x, **given), None)
