@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 def add_conversions(domain: Domain, module: str) -> None:
     """Give a backend's namespace the functions that make Variables of what is not one."""
-    domain.convert = convert = domain.namespace.astype
+    convert: Callable[..., Variable] = domain.namespace.astype
+    domain.convert = convert
 
     @functools.wraps(convert)
     def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Variable:
@@ -61,15 +62,19 @@ def add_conversions(domain: Domain, module: str) -> None:
 
         Tracked Variables refuse; pass ``x.detach()``.
         """
-        given = {"device": device} if device is not None else {}
-        given |= {"copy": copy} if copy is not None else {}
+        asked = {"device": device, "copy": copy}
+        given = {name: value for name, value in asked.items() if value is not None}
         if derived and (at := _at_level(domain, "from_dlpack", x)) is not None:
             return at(x, **given)  # type: ignore[no-any-return]
         return domain.Variable._make(domain.backend.from_dlpack(x, **given), None)
 
-    for function in (astype, asarray, from_dlpack):
+    _add_functions(domain.namespace, module, astype, asarray, from_dlpack)
+
+
+def _add_functions(namespace: Any, module: str, *functions: Any) -> None:
+    for function in functions:
         function.__module__, function.__qualname__ = module, function.__name__
-        setattr(domain.namespace, function.__name__, function)
+        setattr(namespace, function.__name__, function)
 
 
 def _at_level(domain: Domain, name: str, obj: Any) -> Callable[..., Any] | None:
