@@ -46,7 +46,7 @@ BUDGETS = {
     "_hooks": 977,
     "_engine": 1330,
     "_codegen": 1795,
-    "_arrays": 3410,
+    "_arrays": 3411,
     "_batch": 739,
     "_functions": 1376,
     "_transforms": 2209,
