@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_named, domain_of, owner_of
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from agnograd._compile.explain import Explanation
 
 MOST = 8  # programs of one function
+OBJECTS = 32  # whose compiled methods are kept
 _USUAL = (True, False)  # ops are recorded, and no function runs that is being transformed
 _LEAVES = frozenset({bool, int, float, complex, str, type(None)})
 
@@ -69,7 +69,7 @@ class CompiledFunction:
         self._programs = 0
         self._warned = False
         self._by_elements: frozenset[Any] = frozenset()  # names of arrays outside
-        self._bound: WeakKeyDictionary[Any, CompiledFunction] = WeakKeyDictionary()
+        self._bound: dict[int, CompiledFunction] = {}  # by the identity of the object
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; it is traced if it was not yet for arguments of this kind."""
@@ -190,15 +190,21 @@ class CompiledFunction:
             return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Return the method of an object: it is compiled for each object by itself."""
+        """Return the method of an object: it is compiled for each object by itself.
+
+        Programs of the latest objects are kept. These keep the object, so that not all can be.
+        """
         if instance is None:
             return self
-        found = self._bound.get(instance)
+        found = self._bound.get(id(instance))
         if found is None:
             method = types.MethodType(self.function, instance)
             # By name: its positions begin after the object.
             found = CompiledFunction(method, self._lowering, tuple(self._static.names))
-            self._bound[instance] = found
+            with self._lock:
+                found = self._bound.setdefault(id(instance), found)
+                if len(self._bound) > OBJECTS:
+                    del self._bound[next(iter(self._bound))]
         return found
 
     def __reduce__(self) -> Any:
