@@ -9,6 +9,7 @@ from typing import Any
 
 from agnograd._program.program import (
     CALLS,
+    CHAIN,
     GUARD,
     Missed,
     Ref,
@@ -158,6 +159,9 @@ def named_function(
     if op in CALLS:
         function: Callable[..., Any] = kwargs["function"]
         return function
+    if op == CHAIN:
+        chain: Callable[..., Any] = backend.sum_in_order
+        return chain
     if op in ("@scatter_add", "@scatter_add_axis"):
         add, copy = getattr(backend, op[1:]), program.domain.copy
         return lambda into, *given: add(copy(into), *given)

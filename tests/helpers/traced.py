@@ -7,7 +7,7 @@ from agnograd._arrays.domains import domain_named
 from agnograd._compile.recording import fact_of
 from agnograd._compile.trace import trace
 from agnograd._passes import passes
-from agnograd._program.program import GUARD, Missed, Ref, TracedProgram, mapped
+from agnograd._program.program import CALLS, GUARD, Missed, Ref, TracedProgram, mapped
 from agnograd._program.straight import function_of, straight
 from agnograd._util.trees import flatten
 
@@ -94,7 +94,7 @@ def facts_hold(program, arrays):
         if step.op == GUARD:
             continue
         args = mapped(values.__getitem__, step.args)
-        kwargs = {} if step.op == "@call" else step.kwargs
+        kwargs = {} if step.op in CALLS else step.kwargs
         found = function_of(program, step)(
             *args, **{name: mapped(values.__getitem__, each) for name, each in kwargs.items()}
         )
