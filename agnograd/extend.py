@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         TracedProgram,
         freed_after,
         roots_of,
+        seen_by,
     )
     from agnograd._program.straight import Writer, named_function, straight
     from agnograd._program.verify import PlanError, verify
@@ -129,6 +130,7 @@ __all__ = [
     "replace",
     "reshaped_strides",
     "roots_of",
+    "seen_by",
     "sensitivity",
     "straight",
     "sum_to",
@@ -150,7 +152,17 @@ _LATER = {
     **dict.fromkeys(("Description", "Lowering"), "agnograd._plugins.lowerings"),
     "Protocol": "agnograd._plugins.protocols",
     **dict.fromkeys(
-        ("Fact", "Missed", "Ref", "Runnable", "Step", "TracedProgram", "freed_after", "roots_of"),
+        (
+            "Fact",
+            "Missed",
+            "Ref",
+            "Runnable",
+            "Step",
+            "TracedProgram",
+            "freed_after",
+            "roots_of",
+            "seen_by",
+        ),
         "agnograd._program.program",
     ),
     **dict.fromkeys(("MemoryPlan", "Way", "nbytes", "planned"), "agnograd._program.plan"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -271,11 +271,9 @@ def roots_of(program: TracedProgram) -> dict[Ref, frozenset[Ref]]:
         ref: frozenset((ref,)) for ref in (*program.inputs, *program.constants)
     }
     for step in program.steps:
-        above = _union(found.get(ref, frozenset((ref,))) for ref in step.views)
+        above = frozenset[Ref]()
+        for ref in step.views:
+            above |= found.get(ref, frozenset((ref,)))
         for ref in step.outs:
             found[ref] = above or frozenset((ref,))
     return found
-
-
-def _union(sets: Iterable[frozenset[Ref]]) -> frozenset[Ref]:
-    return frozenset().union(*sets)
