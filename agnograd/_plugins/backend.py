@@ -310,12 +310,6 @@ class Backend:
 
         return scatter_add_axis(self.namespace(), into, indices, values, axis)
 
-    def sum_in_order(self, start: Any, values: Any) -> Any:
-        """Add the elements of a one-dimensional array to a number, one after the other."""
-        for i in range(values.shape[0]):
-            start = start + values[i]
-        return start
-
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return what computes ``operator.add``, ``operator.getitem`` and so on, on raw arrays."""
         return function

@@ -199,12 +199,6 @@ class NumpyBackend(Backend):
         np.add.at(into.reshape(-1), places.reshape(-1), values.reshape(-1))
         return into
 
-    def sum_in_order(self, start: Any, values: Any) -> Any:
-        """Return the last of NumPy's running sums, each of which it makes of the one before."""
-        every = self._np.empty(values.size + 1, values.dtype)
-        every[0], every[1:] = start, values
-        return self._np.add.accumulate(every, out=every)[-1]
-
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``."""
         out = self._np.array(x)
