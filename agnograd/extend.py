@@ -32,7 +32,7 @@ from agnograd._ops.rule_helpers import (
     without_newaxis,
 )
 from agnograd._plugins.backend import Backend, Capabilities
-from agnograd._util.deferred import Deferred, inline, later
+from agnograd._util.deferred import Deferred, function_from, inline, later
 from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ __all__ = [
     "divide_or_zero",
     "every_element",
     "freed_after",
+    "function_from",
     "hookimpl",
     "in_full",
     "in_one_row",
