@@ -31,7 +31,8 @@ from agnograd._ops.rule_helpers import (
     reshaped_strides,
     without_newaxis,
 )
-from agnograd._plugins.backend import Backend, Capabilities
+from agnograd._plugins.backend import Backend
+from agnograd._plugins.capabilities import Capabilities
 from agnograd._util.deferred import Deferred, function_from, inline, later
 from agnograd.hookspecs import hookimpl
 
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         TracedProgram,
         freed_after,
         roots_of,
+        seen_by,
     )
     from agnograd._program.straight import Writer, named_function, straight
     from agnograd._program.verify import PlanError, verify
@@ -130,6 +132,7 @@ __all__ = [
     "replace",
     "reshaped_strides",
     "roots_of",
+    "seen_by",
     "sensitivity",
     "straight",
     "sum_to",
@@ -151,7 +154,17 @@ _LATER = {
     **dict.fromkeys(("Description", "Lowering"), "agnograd._plugins.lowerings"),
     "Protocol": "agnograd._plugins.protocols",
     **dict.fromkeys(
-        ("Fact", "Missed", "Ref", "Runnable", "Step", "TracedProgram", "freed_after", "roots_of"),
+        (
+            "Fact",
+            "Missed",
+            "Ref",
+            "Runnable",
+            "Step",
+            "TracedProgram",
+            "freed_after",
+            "roots_of",
+            "seen_by",
+        ),
         "agnograd._program.program",
     ),
     **dict.fromkeys(("MemoryPlan", "Way", "nbytes", "planned"), "agnograd._program.plan"),

@@ -19,6 +19,7 @@ __all__ = [
     "beside",
     "is_array",
     "is_product",
+    "sum_in_order",
     "ufunc_of",
     "way_of",
 ]
@@ -139,3 +140,10 @@ class Buffers:
                 np.ndarray(fact.shape, fact.dtype, memory[number], 0, fact.strides)
                 for number, fact in self.forms
             ]
+
+
+def sum_in_order(start: Any, values: Any) -> Any:
+    """Return the last of NumPy's running sums, each of which it makes of the one before."""
+    sums = np.empty(values.size + 1, values.dtype)
+    sums[0], sums[1:] = start, values
+    return np.add.accumulate(sums, out=sums)[-1]
