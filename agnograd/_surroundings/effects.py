@@ -116,7 +116,7 @@ def _remembered(inventory: Inventory) -> list[Name]:
     return [
         name.part(f".{each}")
         for _, value, name in inventory.objects
-        for each in dict_of(value)
+        for each in dict_of(value) or ()
         if isinstance(getattr_static(type(value), each, None), cached_property)
     ]
 
