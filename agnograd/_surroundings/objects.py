@@ -77,17 +77,23 @@ def attributes_of(value: Any, names: set[str] | None) -> Iterator[tuple[str, Any
     """
     kind = type(value)
     for name, each in tuple((dict_of(value) or {}).items()):
-        if type(name) is str and (names is None or name in names):
+        if type(name) is str and (name in names if names is not None else not _is_special(name)):
             yield name, each, True
     for base in kind.__mro__:
         if base.__module__ == "builtins":
             continue
         for name, slot in tuple(vars(base).items()):
-            if isinstance(slot, MemberDescriptorType) and (names is None or name in names):
+            if isinstance(slot, MemberDescriptorType) and not _is_special(name):
+                if names is not None and name not in names:
+                    continue
                 try:
                     yield name, slot.__get__(value, kind), False
                 except AttributeError:  # nothing is in it yet
                     continue
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
 
 
 def dict_of(value: Any) -> dict[str, Any] | None:
