@@ -41,11 +41,14 @@ def qualified(kind: type) -> str:
 def is_open(kind: type) -> bool:
     """Return whether any attribute of such an object may be read, and not only those named.
 
-    Those of fields may be, as of dataclasses, since Python or a library goes through them all. So
-    may those of classes of installed packages, and of what is derived from them: the functions of
-    such classes are not looked at.
+    Those of fields may be, as of dataclasses, since Python or a library goes through them all, and
+    so may those of pytrees. Those of classes of installed packages, and of what is derived from
+    them, may be since the functions of such classes are not looked at.
     """
     if any(hasattr(kind, mark) for mark in ("__dataclass_fields__", "__attrs_attrs__")):
+        return True
+    optree = sys.modules.get("optree")
+    if optree is not None and optree.register_pytree_node.get(kind) is not None:
         return True
     return any(not is_users(base.__module__) and not is_closed(base) for base in kind.__mro__)
 

@@ -13,6 +13,7 @@ import weakref
 from typing import NamedTuple
 
 import numpy as np
+import optree
 import pytest
 
 import agnograd as ag
@@ -800,6 +801,23 @@ def compiled_method():
     return (lambda x: stepping.step(x)), lambda: setattr(stepping, "rate", 2.0)
 
 
+def pytree():
+    class Pair:
+        def __init__(self, one, two):
+            vars(self).update(one=one, two=two)
+
+    optree.register_pytree_node(
+        Pair,
+        lambda pair: ([pair.one, pair.two], None),
+        lambda _, parts: Pair(*parts),
+        namespace=optree.registry.__GLOBAL_NAMESPACE,
+    )
+    pair = Pair(1.0, 2.0)
+    return (lambda x: [x * each for each in optree.tree_leaves(pair)]), lambda: setattr(
+        pair, "two", 3.0
+    )
+
+
 def derived_from_an_installed_class():
     class Vectorized(np.vectorize):
         def __call__(self, x):
@@ -960,6 +978,11 @@ def another_object():
 def unread_attribute():
     model = Model()
     return model, lambda: setattr(model, "unread", 2.0)
+
+
+def unread_attribute_beside_a_copy():
+    model = Model()
+    return (lambda x: model.step(x.copy()).replace(1, 2)), lambda: setattr(model, "unread", 2.0)
 
 
 def unread_global():
