@@ -163,7 +163,7 @@ def pulled(
         found[:] = [callee(run, values)]
         if any(each.grad is not None for each in given):
             raise refused(
-                "backward() inside of the function adds to the gradient of an array from outside; "
+                "backward() inside the function adds to the gradient of an array from outside; "
                 "use ag.grad or ag.vjp inside, or call backward() on what the function returns"
             )
         return [each for each in found[0].arrays if each._domain.is_inexact(each.dtype)]
