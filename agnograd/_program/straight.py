@@ -48,7 +48,6 @@ class Writer:
         self.program = program
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {"_Missed": Missed, "_seen": seen_by}
-        self._guards = 0
         self._known: dict[int, str] = {}  # names of objects in the scope
         self._constants = {ref: f"c{ref.number}" for ref in program.constants}
         self.scope |= {f"c{ref.number}": value for ref, value in program.constants.items()}
@@ -90,8 +89,7 @@ class Writer:
         kind, value = step.kwargs["kind"], step.kwargs["value"]
         seen = _SEEN.get(kind, f"_seen({kind!r}, {{0}})").format(self.text(step.args[0]))
         self.lines.append(f"if (_g := {seen}) != {self.text(value)}:")
-        self.lines.append(f"    raise _Missed({self._guards}, _g)")
-        self._guards += 1
+        self.lines.append(f"    raise _Missed({step.kwargs['number']}, _g)")
 
     def results(self, step: Step) -> str:
         """Write the names of a step's results."""
