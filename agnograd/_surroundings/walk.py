@@ -172,7 +172,10 @@ class Walk:
             elif is_handed_on(cell.cell_contents):
                 self.visit(cell.cell_contents, None, inner)
         for each in handed_on(f):
-            self.visit(each, None, name)
+            # What a function of agnograd wraps is in its closure as well; only one that is made
+            # when it is first called has no closure, and loses what it wraps.
+            if own or code.co_freevars or not isinstance(each, FunctionType):
+                self.visit(each, None, name)
         self._defaults(f, own)
         if not own:
             return
