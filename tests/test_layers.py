@@ -46,10 +46,10 @@ BUDGETS = {
     "_hooks": 977,
     "_engine": 1330,
     "_codegen": 1795,
-    "_arrays": 3411,
+    "_arrays": 3418,
     "_batch": 739,
     "_functions": 1376,
-    "_transforms": 2209,
+    "_transforms": 2221,
     "_compile": 2800,
     "_cli": 432,
 }

@@ -343,7 +343,8 @@ class Interpretation(Backend):
         for each in arrays:
             if type(each) is self.array_class and each.run is not None:
                 run = each.run.meet(run)
-        found = f(*map(self.payload, arrays))
+        with self._entered_below:
+            found = f(*map(self.payload, arrays))
         return tuple([self.wrapped(each, run) for each in found])
 
     def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
