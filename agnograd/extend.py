@@ -31,8 +31,9 @@ from agnograd._ops.rule_helpers import (
     reshaped_strides,
     without_newaxis,
 )
-from agnograd._plugins.backend import Backend, Capabilities
-from agnograd._util.deferred import Deferred, inline, later
+from agnograd._plugins.backend import Backend
+from agnograd._plugins.capabilities import Capabilities
+from agnograd._util.deferred import Deferred, function_from, inline, later
 from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ __all__ = [
     "divide_or_zero",
     "every_element",
     "freed_after",
+    "function_from",
     "hookimpl",
     "in_full",
     "in_one_row",

@@ -11,7 +11,18 @@ from agnograd.extend import Fact, MemoryPlan, Ref, Step, TracedProgram, Way, nam
 from agnograd_numpy._kernels import KERNELS
 from agnograd_numpy._pullbacks import is_tanh
 
-__all__ = ["SCATTERS", "Buffers", "beside", "is_array", "is_product", "ufunc_of", "way_of"]
+__all__ = [
+    "BLOCKS",
+    "FULL",
+    "SCATTERS",
+    "Buffers",
+    "beside",
+    "is_array",
+    "is_product",
+    "sum_in_order",
+    "ufunc_of",
+    "way_of",
+]
 
 BLOCKS = "@blocks"  # element-wise steps that are computed block by block
 SCATTERS = ("@scatter_add", "@scatter_add_axis")
@@ -27,7 +38,7 @@ _BESIDE = frozenset(
 )
 
 # Up to how many elements an array that is full of a number is read faster than the number.
-_FULL = 64
+FULL = 64
 
 
 def ufunc_of(program: TracedProgram, step: Step) -> Any:
@@ -73,7 +84,7 @@ def is_product(program: TracedProgram, step: Step) -> bool:
     return len(found) == 2 and alike and all(len(each.shape) == 2 for each in found)
 
 
-def beside(program: TracedProgram, step: Step, value: Any, most: int = _FULL) -> Any:
+def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:
     """Return an array for a number that stands beside an array: NumPy converts it in less time.
 
     It has the array's dtype, as NumPy converts it to, and the array's layout, if there are no more
@@ -129,3 +140,10 @@ class Buffers:
                 np.ndarray(fact.shape, fact.dtype, memory[number], 0, fact.strides)
                 for number, fact in self.forms
             ]
+
+
+def sum_in_order(start: Any, values: Any) -> Any:
+    """Return the last of NumPy's running sums, each of which it makes of the one before."""
+    sums = np.empty(values.size + 1, values.dtype)
+    sums[0], sums[1:] = start, values
+    return np.add.accumulate(sums, out=sums)[-1]

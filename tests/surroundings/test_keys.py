@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._compile.differences import difference
-from agnograd._compile.keys import content_key, fingerprint, key_of, key_of_array, value_key
-from agnograd._compile.surroundings import Surroundings
+from agnograd._surroundings.differences import difference
+from agnograd._surroundings.keys import content_key, fingerprint, key_of, key_of_array, value_key
+from agnograd._surroundings.surroundings import Surroundings
 from agnograd._util.trees import flatten
 from agnograd.errors import ArgumentError
 
@@ -134,6 +134,15 @@ def test_a_fingerprint_is_that_of_all_elements(size):
         one[place] = 0.0
     assert fingerprint([one[::-1]]) == before == fingerprint([ag.Variable(one)])
     assert len(before[0]) <= 1024
+
+
+@pytest.mark.parametrize("size", [0, 1, 10_000])
+@pytest.mark.parametrize("kind", ["f8", ">f4", "c16", "?", "i1"])
+def test_a_fingerprint_of_any_dtype_and_layout(size, kind):
+    one = np.arange(2 * size).astype(kind).reshape(2, size)
+    whole = fingerprint([one])
+    assert type(whole[0]) is bytes
+    assert fingerprint([one.copy("F"), np.flip(np.flip(one))]) == whole * 2
 
 
 def test_a_key_takes_a_call_for_each_array():
