@@ -9,8 +9,8 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
-from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced, root_of
-from agnograd._arrays.levels import derived, stands_on
+from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced
+from agnograd._arrays.levels import derived, root_of, stands_on
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
