@@ -10,7 +10,7 @@ import jax
 from agnograd.extend import Lowering, Missed, Ref, Step, Writer, seen_by, straight
 
 if TYPE_CHECKING:
-    from agnograd.extend import Runnable, TracedProgram
+    from agnograd.extend import Description, Runnable, TracedProgram
 
 __all__ = ["Jit", "jit"]
 
@@ -33,6 +33,11 @@ class Jit(Lowering):
             return straight(program)  # what such a function does, JAX would do only once
         return Compiled(program)
 
+    def describe(self, program: TracedProgram) -> Description:
+        """Return the function that JAX traces: all steps are of one group."""
+        steps = [n for n, step in enumerate(program.steps) if step.op != "@guard"]
+        return {"source": JitWriter(program).source(), "groups": [steps]}
+
 
 class Compiled:
     """A program under ``jax.jit``; it runs step by step if JAX cannot trace it."""
@@ -43,13 +48,19 @@ class Compiled:
         self._large = [program.constants[ref] for ref in writer.large]
         self._run = jax.jit(writer.runnable())
         self._straight = straight(program)
+        self._is_traceable = True
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """Run the program."""
+        if not self._is_traceable:
+            return self._straight(arrays)
         try:
             found: list[Any] = self._run(*self._large, *arrays)
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):
-            return self._straight(arrays)  # a step that looks at values, such as a mask as a key
+            # A step looks at values, such as a mask as a key.
+            found = self._straight(arrays)
+            self._is_traceable = False
+            return found
         if self._guards:
             count = len(found) - len(self._guards)
             check(self._guards, found[count:])

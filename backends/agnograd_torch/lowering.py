@@ -23,7 +23,7 @@ from agnograd.extend import (
 from agnograd_torch._calls import IN_PLACE, UPDATES, direct_call
 
 if TYPE_CHECKING:
-    from agnograd.extend import Runnable, TracedProgram
+    from agnograd.extend import Description, Runnable, TracedProgram
 
 __all__ = ["Direct", "Inductor", "direct", "inductor"]
 
@@ -52,6 +52,10 @@ class Direct(Lowering):
                 return plain(arrays)
 
         return guarded
+
+    def describe(self, program: TracedProgram) -> Description:
+        """Return the text of the function that runs a program."""
+        return {"source": DirectWriter(program).source()}
 
 
 class DirectWriter(Writer):
@@ -140,6 +144,11 @@ class Inductor(Lowering):
     def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program; the first run compiles it."""
         return Compiled(program)
+
+    def describe(self, program: TracedProgram) -> Description:
+        """Return the function that PyTorch compiles: all steps are of one group."""
+        steps = [n for n, step in enumerate(program.steps) if step.op != "@guard"]
+        return {"source": GuardsLast(program).source(), "groups": [steps]}
 
 
 class Compiled:

@@ -32,6 +32,12 @@ def samples():
     return [pytest.param(sample, id=f"{sample.op}-{index}") for _, index, sample in all_samples()]
 
 
+def sample_of_each_op():
+    """Return one sample of each op, as a parameter of a test."""
+    found = {sample.op: sample for _, _, sample in all_samples()}
+    return [pytest.param(sample, id=op) for op, sample in found.items()]
+
+
 def program_of(sample, backend):
     """Return the program of a sample's loss and gradient, and arrays that it runs on.
 
