@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
+from agnograd._arrays.interpreted import beside, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.purity import (
     attributes_since,
@@ -85,6 +86,11 @@ class Function:
     _saved: tuple[Any, ...] = ()
     # Whether no attribute holds an array that backward would wrongly take for a constant.
     _knows_attributes = False
+    # Whether no method writes to what it is given, so that nothing has to be looked at for it.
+    _is_pure = False
+    # Whether hooks see it as one op; what else they see it as, its forward tells them.
+    _is_one = True
+    _title: str | None = None
 
     def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
         """Compute the function on raw arrays."""
@@ -115,7 +121,7 @@ class Function:
 
 def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Run a function's forward, and record the call if an argument is tracked."""
-    name = type(function).__name__
+    name = function._title or type(function).__name__
     first = first_array(args)
     if first is None:
         raise UnsupportedArrayError(
@@ -129,7 +135,9 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         # An array that two arguments share is copied: a saved one is known by its identity.
         if pair is not None and known.setdefault(id(pair[0]), pair)[1] is not pair[1]:
             found[i] = domain.copy(pair[0]), pair[1]
-    there = call.domain = domain if function.backend is None else domain_named(function.backend)
+    there = domain
+    if function.backend is not None:
+        there = call.domain = beside(domain, root_of(domain_named(function.backend)))
     raw = [x if pair is None else pair[0] for x, pair in zip(args, found, strict=True)]
     inputs = [pair[0] for pair in found if pair is not None]
     edges = tuple(pair[1] for pair in found if pair is not None)
@@ -137,17 +145,18 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     knows = function._knows_attributes
     held = {} if knows else held_by(function)
     forward = partial(function.forward, domain.raw, *raw, **options)
-    compute = partial(without_writes, forward, f"{name}.forward", args=raw)
+    pure = function._is_pure
+    compute = forward if pure else partial(without_writes, forward, f"{name}.forward", args=raw)
     state = current_mode()
-    if state is None or state.observers is None:
+    if state is None or not state.looks:
         out = compute()
+    elif not function._is_one:
+        out, kept_by = compute(), state.of(domain.level).kept
+        edges = edges if kept_by is None else kept_by(*edges)
     else:
-        call, out = state.observers.forward(call, compute, (), tuple(inputs), options)
+        call, out, edges = state.compute(call, compute, (), tuple(inputs), options, edges)
     outputs = out if isinstance(out, tuple | list) else (out,)
     _check_outputs(outputs, name, there)
-    dropping = None if state is None else state.of(domain.level).kept
-    if dropping is not None:
-        edges = dropping(*edges)
     if not any(edges) or not (state is None or state.recording):
         return there.wrap(out)
     kept = () if knows else attributes_since(held, function, inputs)
@@ -243,7 +252,9 @@ class FunctionRule:
         if xp is None:
             compute = partial(function.backward, node[OP].domain.raw, *grads)
             what = f"{type(self.function).__name__}.backward"
-            found = without_writes(compute, what, grads=grads, saved=function.saved)
+            pure = function._is_pure
+            checked = partial(without_writes, compute, what, grads=grads, saved=function.saved)
+            found = compute() if pure else checked()
         else:
             found = function.backward(xp, *grads)
         found = self._checked("backward", found)
