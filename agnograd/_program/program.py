@@ -241,6 +241,8 @@ def seen_by(kind: str, value: Any) -> Any:
     if kind == "complex":
         number = complex(value)
         return number.real.hex(), number.imag.hex()
+    if hasattr(value, "item"):  # an array of one element, or a scalar of a library
+        value = value.item()
     return type(value), repr(value)
 
 

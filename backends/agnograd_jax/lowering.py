@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -44,7 +44,7 @@ class Compiled:
 
     def __init__(self, program: TracedProgram) -> None:
         writer = JitWriter(program)
-        self._guards = [(step.kwargs["kind"], step.kwargs["value"]) for step in program.guards()]
+        self._guards = [step.kwargs for step in program.guards()]
         self._large = [program.constants[ref] for ref in writer.large]
         self._run = jax.jit(writer.runnable())
         self._straight = straight(program)
@@ -101,12 +101,12 @@ class JitWriter(Writer):
         return f"[*{super().outputs()}{seen}]"
 
 
-def check(guards: Sequence[tuple[str, Any]], values: Sequence[Any]) -> None:
+def check(guards: Sequence[Mapping[str, Any]], values: Sequence[Any]) -> None:
     """Raise for the first guard whose value is not the one that was traced."""
-    for number, ((kind, value), found) in enumerate(zip(guards, values, strict=True)):
-        seen = seen_by(kind, found)
-        if seen != value:
-            raise Missed(number, seen)
+    for guard, value in zip(guards, values, strict=True):
+        seen = seen_by(guard["kind"], value)
+        if seen != guard["value"]:
+            raise Missed(guard["number"], seen)
 
 
 jit = Jit()

@@ -58,7 +58,7 @@ class Compiled:
 
     def __init__(self, program: TracedProgram) -> None:
         writer = FittingWriter(on_jax(program))
-        self._guards = [(step.kwargs["kind"], step.kwargs["value"]) for step in program.guards()]
+        self._guards = [step.kwargs for step in program.guards()]
         self._large = [program.constants[ref] for ref in writer.large]
         self._run = jax.jit(writer.runnable())
         self._facts = [program.facts[ref] for ref in program.outputs]

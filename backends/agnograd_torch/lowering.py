@@ -188,10 +188,10 @@ class Compiled:
 
     def _checked(self, outputs: list[Any], seen: Sequence[Any]) -> list[Any]:
         """Return the outputs, or raise if a guard's value is not the one that was traced."""
-        for number, (guard, value) in enumerate(zip(self._guards, seen, strict=True)):
+        for guard, value in zip(self._guards, seen, strict=True):
             found = seen_by(guard["kind"], value)
             if found != guard["value"]:
-                raise Missed(number, found)
+                raise Missed(guard["number"], found)
         return outputs
 
 

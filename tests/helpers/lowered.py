@@ -32,9 +32,14 @@ def samples():
     return [pytest.param(sample, id=f"{sample.op}-{index}") for _, index, sample in all_samples()]
 
 
-def sample_of_each_op():
-    """Return one sample of each op, as a parameter of a test."""
-    found = {sample.op: sample for _, _, sample in all_samples()}
+NAMES = "add astype broadcast_to concat cumulative_sum divide einsum exp linalg.solve linalg.svd"
+NAMES += " matmul mean min permute_dims pow reshape roll sort std sum take tanh where"
+FEW = NAMES.split()
+
+
+def few_samples():
+    """Return one sample of some ops of each kind, for what takes long to compile."""
+    found = {sample.op: sample for _, _, sample in all_samples() if sample.op in FEW}
     return [pytest.param(sample, id=op) for op, sample in found.items()]
 
 
