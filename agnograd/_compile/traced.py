@@ -18,7 +18,6 @@ from agnograd._ops.rule_helpers import is_mask
 from agnograd._program.program import Ref
 
 _INSTEAD = "which a program cannot follow: use xp.where, or do it outside of the function"
-_KINDS = ("bool", "int", "float", "complex")
 _SINGLE = ("__getitem__", "__setitem__", "scatter_add", "scatter_add_axis")
 
 
@@ -181,9 +180,7 @@ class Tracing(Interpretation):
         """Return a 0-d array as a Python scalar, which later runs are compared with."""
         value = root_of(self.below).item(array.payload)
         if array.run is not None:
-            # Every library converts an array without axes.
-            kind = type(value).__name__ if array.payload.shape == () else "item"
-            array.run.meet().guard(kind if kind in _KINDS else "item", array.ref, value)
+            array.run.meet().guard(type(value).__name__, array.ref, value)
         return value
 
     def each_member(

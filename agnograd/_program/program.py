@@ -122,7 +122,8 @@ class Step:
             return self
         kwargs = {name: substituted(value, new) for name, value in self.kwargs.items()}
         views = tuple(found for ref in self.views if type(found := new.get(ref, ref)) is Ref)
-        return replace(self, args=substituted(self.args, new), kwargs=kwargs, views=views)
+        args = tuple([substituted(value, new) for value in self.args])
+        return Step(self.op, args, kwargs, self.outs, self.several, views, self.location)
 
 
 @dataclass(slots=True)
@@ -211,6 +212,11 @@ def refs_in(value: Any) -> Iterator[Ref]:
 
 def substituted(value: Any, new: Mapping[Ref, Any]) -> Any:
     """Return an argument with something else in place of some values."""
+    kind = type(value)
+    if kind is Ref:
+        return new.get(value, value)
+    if kind in _PLAIN:
+        return value
     return mapped(lambda ref: new.get(ref, ref), value)
 
 
@@ -230,7 +236,7 @@ def mapped(function: Callable[[Ref], Any], value: Any) -> Any:
 def seen_by(kind: str, value: Any) -> Any:
     """Return what a guard of a kind compares: a Python number that tells all values apart.
 
-    ``kind`` is the conversion: "bool", "int", "float", "complex" or "item".
+    ``kind`` is the conversion: "bool", "int", "float" or "complex".
     """
     if kind == "bool":
         return bool(value)
@@ -238,12 +244,8 @@ def seen_by(kind: str, value: Any) -> Any:
         return int(value)
     if kind == "float":
         return float(value).hex()  # tells 0.0 and -0.0 apart; NaN is itself
-    if kind == "complex":
-        number = complex(value)
-        return number.real.hex(), number.imag.hex()
-    if hasattr(value, "item"):  # an array of one element, or a scalar of a library
-        value = value.item()
-    return type(value), repr(value)
+    number = complex(value)
+    return number.real.hex(), number.imag.hex()
 
 
 def freed_after(program: TracedProgram) -> dict[int, list[Ref]]:

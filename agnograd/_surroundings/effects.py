@@ -5,9 +5,10 @@ from __future__ import annotations
 import pickle
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
+from importlib import import_module
 from inspect import getattr_static
 from operator import attrgetter, length_hint
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
@@ -17,14 +18,15 @@ from agnograd._arrays.variable import Variable
 from agnograd._surroundings.differences import the
 from agnograd._surroundings.inventory import Inventory, Name
 from agnograd._surroundings.keys import Same, fingerprint, value_key
-from agnograd._surroundings.objects import dict_of
+from agnograd._surroundings.objects import dict_of, is_value
+from agnograd._surroundings.reading import is_users
 from agnograd._surroundings.surroundings import Surroundings
-from agnograd._surroundings.walk import is_value
 from agnograd.errors import CompileError
 
 # Generators of random numbers that a whole process shares, if the module is in use.
 _SHARED = {"random": "getstate", "numpy.random": "get_state", "torch": "get_rng_state"}
 _GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
+_FRAMES = ("gi_frame", "cr_frame", "ag_frame")
 
 
 class Before:
@@ -33,8 +35,11 @@ class Before:
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
         self.inventory = surroundings.walk()
+        if "random" in surroundings.attributes:
+            _import_generators()
         self.state = _state_of(self.inventory)
         self.shared = dict(_shared_states())
+        self.modules = frozenset(sys.modules)
 
 
 def watch(surroundings: Surroundings) -> Before:
@@ -68,6 +73,8 @@ def changed_since(before: Before) -> str | None:
     for place, (verb, state) in now.items():
         name, known = place[0], before.state.get(place)
         if any(name.path.startswith(each.path) and name[::2] == each[::2] for each in remembered):
+            continue
+        if known is None and _belongs_to(name, sys.modules.keys() - before.modules):
             continue
         if known is None:
             return f"sets {the(name)}"
@@ -116,9 +123,14 @@ def _remembered(inventory: Inventory) -> list[Name]:
     return [
         name.part(f".{each}")
         for _, value, name in inventory.objects
-        for each in dict_of(value)
+        for each in dict_of(value) or ()
         if isinstance(getattr_static(type(value), each, None), cached_property)
     ]
+
+
+def _belongs_to(name: Name, modules: Iterable[str]) -> bool:
+    """Return whether something came with an import: it is a module, or in one."""
+    return any(f"{name.path}.".startswith(f"{each}.") for each in modules)
 
 
 # -- where generators, iterators and files stand --------------------------------------------------
@@ -129,24 +141,42 @@ def _shared_states() -> Iterator[tuple[str, bytes]]:
     for module, name in _SHARED.items():
         state = getattr(sys.modules.get(module), name, None)
         if state is not None:
-            found = state()
-            # The bytes of a pickled tensor differ from one time to the next.
-            yield module, pickle.dumps(found.tolist() if hasattr(found, "tolist") else found)
+            yield module, _bytes(state())
+
+
+def _import_generators() -> None:
+    """Import what a function is about to import: otherwise its first draws would not be seen."""
+    for module in ("random", "numpy.random"):
+        root = module.partition(".")[0]
+        if root == module or root in sys.modules:
+            import_module(module)
+
+
+def _bytes(state: Any) -> bytes:
+    """Return a state as bytes; those of a pickled tensor differ from one time to the next."""
+    return pickle.dumps(state.tolist() if hasattr(state, "tolist") else state)
 
 
 def position(value: Any) -> Any:
     """Return where a generator of random numbers, an iterator or a file stands; else None."""
-    for name in ("gi", "cr", "ag"):
-        if isinstance(value, _GENERATORS) and hasattr(value, f"{name}_frame"):
-            frame = getattr(value, f"{name}_frame")
-            return frame and (frame.f_lasti, *((n, Same(x)) for n, x in frame.f_locals.items()))
+    if isinstance(value, _GENERATORS):
+        frame = next(getattr(value, n) for n in _FRAMES if hasattr(value, n))
+        return frame and (frame.f_lasti, *((n, Same(x)) for n, x in frame.f_locals.items()))
     if hasattr(type(value), "__next__") and not hasattr(value, "tell"):
         return _rest(value)
     for path in ("bit_generator.state", "getstate", "get_state", "tell"):
-        with suppress(Exception):  # closed files, and whatever else has no such thing
+        if not _has(type(value), path.partition(".")[0]):
+            continue
+        with suppress(Exception):  # of a closed file, say
             found = attrgetter(path)(value)
-            return pickle.dumps(found() if callable(found) else found)
+            return _bytes(found() if callable(found) else found)
     return None
+
+
+def _has(kind: type, name: str) -> bool:
+    """Return whether a class has a member that the user did not write: only those are called."""
+    owner = next((base for base in kind.__mro__ if name in vars(base)), None)
+    return owner is not None and not is_users(owner.__module__)
 
 
 def _rest(iterator: Any) -> Any:

@@ -248,13 +248,32 @@ def own_function_attribute():
     return inner()
 
 
+class Recording:
+    """Has methods by which others tell where they stand: nobody may call them."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+    def tell(self):
+        raise RuntimeError
+
+    get_state = getstate = __next__ = tell
+
+
+recording = Recording()
+
+
+def has_an_object():
+    return recording
+
+
 def reads_only():
     return [model.w, history, log, rng, numbers, stream, large, variable]
 
 
 @pytest.mark.parametrize(
     "function",
-    [own_list, own_generator, own_function_attribute, reads_only, Model().reads],
+    [own_list, own_generator, own_function_attribute, has_an_object, reads_only, Model().reads],
     ids=lambda each: each.__name__,
 )
 def test_what_is_no_change(function):
@@ -270,6 +289,49 @@ def test_the_first_import_of_random_numbers_is_no_change(monkeypatch):
     assert changed_since(before) is None
 
 
+def imports_and_draws():
+    import numpy.random
+
+    numpy.random.rand()
+
+
+@pytest.mark.parametrize("function", [draws_from_the_shared_generator_of_numpy, imports_and_draws])
+def test_the_first_draw_is_a_change(function, monkeypatch):
+    monkeypatch.setattr(np, "random", np.random)
+    monkeypatch.delitem(sys.modules, "numpy.random")
+    before = watch(Surroundings(function))
+    assert changed_since(before) is None
+    function()
+    assert "module numpy.random shares" in changed_since(before)
+
+
+def test_an_import_is_no_change(tmp_path, monkeypatch):
+    (tmp_path / "wholly_new").mkdir()
+    (tmp_path / "wholly_new" / "__init__.py").write_text("scale = 1.0")
+    (tmp_path / "wholly_new" / "inner.py").write_text("shift = [1.0]")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def imports():
+        import wholly_new.inner
+
+        return wholly_new.scale, wholly_new.inner.shift
+
+    def changes():
+        from wholly_new.inner import shift
+
+        shift.append(1.0)
+
+    surroundings = Surroundings(imports)
+    before = watch(surroundings)
+    imports()
+    assert changed_since(before) is None
+    before = watch(surroundings)
+    changes()
+    assert changed_since(before) == "changes wholly_new.inner.shift"
+    for name in ("wholly_new", "wholly_new.inner"):
+        monkeypatch.delitem(sys.modules, name)
+
+
 def test_a_module_of_the_users():
     module = types.ModuleType("configuration")
     module.scale = 1.0
@@ -280,3 +342,23 @@ def test_a_module_of_the_users():
     before = watch(Surroundings(doubles))
     doubles()
     assert changed_since(before) == "changes configuration.scale"
+
+
+def test_changes_in_torch():
+    torch = pytest.importorskip("torch")
+    generator, tensor = torch.Generator(), torch.zeros(2, 1000).T[::2]
+
+    def writes():
+        tensor[3, 1] += 1
+
+    expected = {
+        lambda: torch.rand(()): "draws random numbers from the generator that the module torch "
+        "shares",
+        generator.seed: "goes on with self",
+        writes: "writes to the closure variable 'tensor' of writes",
+    }
+    for function, what in expected.items():
+        before = watch(Surroundings(function))
+        assert changed_since(before) is None
+        function()
+        assert changed_since(before) == what
