@@ -130,7 +130,7 @@ class FittingWriter(JitWriter):
 
 
 class Named:
-    """A variable of the text that is no value of the program."""
+    """A variable of the text for what is not a value of the program."""
 
     def __init__(self, name: str) -> None:
         self.name = name
