@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from agnograd.extend import (
+    Description,
     Fact,
     Lowering,
     Ref,
@@ -42,6 +43,18 @@ class NumpyLowering(Lowering):
     def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program."""
         return NumpyWriter(grouped(program)).runnable()
+
+    def describe(self, program: TracedProgram) -> Description:
+        """Return the groups that are computed in blocks, the buffers, and the text."""
+        groups = grouped(program)
+        writer = NumpyWriter(groups)
+        places = {id(step): place for place, step in enumerate(program.steps)}
+        found = [step.kwargs["blocks"] for step in groups.steps if step.op == BLOCKS]
+        return {
+            "groups": [[places[id(step)] for step in blocks.members] for blocks in found],
+            "buffers": [*writer.plan.sizes, *(each for b in found for each in b.buffers.sizes)],
+            "source": writer.source(),
+        }
 
 
 lowering = NumpyLowering()
