@@ -40,7 +40,7 @@ BUDGETS = {
     "_util": 800,
     "_ops": 1120,
     "_program": 1200,
-    "_plugins": 1800,
+    "_plugins": 1810,
     "_passes": 1600,
     "_graph": 680,
     "_hooks": 975,
@@ -50,7 +50,7 @@ BUDGETS = {
     "_batch": 739,
     "_functions": 1363,
     "_transforms": 2209,
-    "_compile": 2200,
+    "_compile": 2800,
     "_cli": 432,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

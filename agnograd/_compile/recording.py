@@ -115,11 +115,10 @@ class Recording(Run):
 
 def fact_of(domain: Domain, value: Any) -> Fact:
     """Return what is known of a value from now on."""
-    strides = getattr(value, "strides", None)
     return Fact(
         tuple(value.shape),
         value.dtype,
-        strides if isinstance(strides, tuple) else None,
+        domain.backend.strides(value),
         type(value),
         domain.device(value),
     )

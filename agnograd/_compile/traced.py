@@ -10,6 +10,7 @@ from typing import Any
 from agnograd._arrays.interpretation import Interpretation, _replaced
 from agnograd._arrays.interpreted import Interpreted, Run, root_of
 from agnograd._arrays.variable import Variable
+from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
 from agnograd._ops.op import Op
 from agnograd._program.program import Ref
@@ -79,6 +80,10 @@ class Tracing(Interpretation):
             return self.note(op.name, function, args, kwargs)
 
         return traced
+
+    def pullbacks(self) -> Functions:
+        """Return the derivatives of the backend below, each of which is a step."""
+        return traced_pullbacks(self)
 
     def _is_single(self, op: Op) -> bool:
         """Return whether an op that has a program is one step all the same.
@@ -171,7 +176,8 @@ class Tracing(Interpretation):
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
         """Call a function of raw arrays, which becomes a step."""
-        return tuple(self.note("@call", f, tuple(arrays), {}))
+        function = {"function": f}
+        return tuple(self.note("@call", lambda *given, **_: f(*given), tuple(arrays), function))
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         backend, copy = self.below.backend, self.below.copy

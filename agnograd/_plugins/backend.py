@@ -243,6 +243,11 @@ class Backend:
         """
         return not self.capabilities.immutable
 
+    def strides(self, x: Any) -> tuple[int, ...] | None:
+        """Return the bytes from one element to the next along each axis; None if unknown."""
+        strides = getattr(x, "strides", None)
+        return strides if isinstance(strides, tuple) else None
+
     def fingerprint(self, x: Any) -> Any:
         """Return a value that compares unequal once ``x`` was written to, or None if impossible.
 

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from agnograd._program.program import (
+    CALLS,
     GUARD,
     Missed,
     Ref,
@@ -100,7 +101,7 @@ class Writer:
         """Write the call of a step's function."""
         function = self.held(function_of(self.program, step), step.op)
         given = [*map(self.text, step.args)]
-        if step.op != "@call":
+        if step.op not in CALLS:
             given += [f"{name}={self.text(value)}" for name, value in step.kwargs.items()]
         return f"{function}({', '.join(given)})"
 
@@ -154,7 +155,7 @@ def named_function(
 ) -> Callable[..., Any]:
     """Return what computes an op of a program on raw arrays, by its name."""
     backend: Any = program.domain.backend
-    if op == "@call":
+    if op in CALLS:
         function: Callable[..., Any] = kwargs["function"]
         return function
     if op in ("@scatter_add", "@scatter_add_axis"):

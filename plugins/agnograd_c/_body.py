@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from agnograd_c._code import Element, Instruction, Number, Operand
 from agnograd_c._runs import Home, Runs
 
-_ELEMENTS = {"f64": "double", "f32": "float", "i64": "int64_t", "i32": "int32_t", "b1": "int"}
+# What elements are in memory.
+C_TYPES = {"f64": "double", "f32": "float", "i64": "int64_t", "i32": "int32_t", "b1": "int8_t"}
 
 
 class Body:
@@ -24,9 +25,11 @@ class Body:
         The numbers that differ between iterations.
     """
 
-    def __init__(self, code: Sequence[Instruction], element: Callable[[Element], str]) -> None:
+    def __init__(
+        self, code: Sequence[Instruction], element: Callable[[Element], str], scalars: Set[int]
+    ) -> None:
         self.code, self.element = code, element
-        found = Runs(code)
+        found = Runs(code, scalars)
         self.runs, self.homes = found.runs, found.homes
         self.kept: dict[tuple[int, int], bool] = {}
         self.tables: list[str] = []
@@ -83,12 +86,9 @@ class Body:
         """Write an argument of an instruction of a loop."""
         start, period, times = self.runs[number]
         first = self.code[start + place].args[index]
-        if isinstance(first, Number):
-            return self._numbers(
-                [self.code[start + t * period + place].args[index] for t in range(times)]
-            )
-        if isinstance(first, Element):
-            return self.element(first)
+        if not isinstance(first, int):
+            given = [self.code[start + t * period + place].args[index] for t in range(times)]
+            return self._numbers(given) if isinstance(first, Number) else self._scalars(given)
         second = self.code[start + period + place].args[index]
         assert isinstance(second, int)
         if second >= start + period:
@@ -102,6 +102,15 @@ class Body:
         self.kept[run, there] = True
         return f"@{run}_{there}[{time} + t * {self.homes[second].time - time}]@"
 
+    def _scalars(self, elements: Sequence[Any]) -> str:
+        """Write an input that may be another scalar in each iteration."""
+        if len(set(elements)) == 1:
+            return self.element(elements[0])
+        _, offset, type = elements[0]
+        given = ", ".join(str(each.input) for each in elements)
+        self.tables.append(f"static const int K{len(self.tables)}[] = {{{given}}};")
+        return f"splat_{type}(*(const {C_TYPES[type]} *)(p[K{len(self.tables) - 1}[t]] + {offset}))"
+
     def _numbers(self, numbers: Sequence[Any]) -> str:
         """Write a number that may be another one in each iteration."""
         type, value = numbers[0]
@@ -112,7 +121,7 @@ class Body:
             step = numbers[1].value - value
             if all(each.value == value + t * step for t, each in enumerate(numbers)):
                 return f"({value} + t * ({step}))"
-        element = "ptrdiff_t" if type == "at" else _ELEMENTS[type]
+        element = "ptrdiff_t" if type == "at" else C_TYPES[type]
         given = ", ".join(plain_text(each) for each in numbers)
         self.tables.append(f"static const {element} K{len(self.tables)}[] = {{{given}}};")
         text = f"K{len(self.tables) - 1}[t]"

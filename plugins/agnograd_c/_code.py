@@ -9,13 +9,13 @@ from agnograd.extend import Fact, Ref, Step
 
 # What C calls the dtypes that it computes with; a complex number is two real ones.
 CODES = {
-    "float64": "f64",
-    "float32": "f32",
-    "int64": "i64",
-    "int32": "i32",
-    "bool": "b1",
-    "complex128": "f64",
-    "complex64": "f32",
+    ("f", 8): "f64",
+    ("f", 4): "f32",
+    ("i", 8): "i64",
+    ("i", 4): "i32",
+    ("b", 1): "b1",
+    ("c", 16): "f64",
+    ("c", 8): "f32",
 }
 BYTES = {"f64": 8, "f32": 4, "i64": 8, "i32": 4, "b1": 1}
 FLOATS = frozenset(("f64", "f32"))
@@ -49,12 +49,13 @@ class Instruction(NamedTuple):
 
 def code_of(fact: Fact) -> str | None:
     """Return what C calls the dtype of a value, or None if it does not compute with it."""
-    return CODES.get(fact.dtype.name) if fact.dtype.isnative else None
+    dtype = fact.dtype
+    return CODES.get((dtype.kind, dtype.itemsize)) if dtype.isnative else None
 
 
 def is_complex(fact: Fact) -> bool:
     """Return whether the elements of a value are complex."""
-    return fact.dtype.kind == "c"
+    return bool(fact.dtype.kind == "c")
 
 
 class Code:
@@ -124,16 +125,16 @@ def add_step(code: Code, step: Step) -> None:
     (out,) = step.outs
     fact = code.facts[out]
     type, pair = code_of(fact) or "", is_complex(fact)
-    made: Any
+    made: Operand | list[Operand]
     if step.op in _COMPLEX_ONLY or pair:
-        made = _of_pairs(code, step, type, pair)
+        made = _of_pairs(code, step, type)
     elif step.op in COMPARISONS:
         made = _comparison(code, step)
     elif step.op in TESTS:
         (x,) = step.args
         own = code_of(code.facts[x]) or ""
         made = code.put(f"{step.op}_{own}", "b1", *code.value(x))
-    elif step.op in ("where",):
+    elif step.op == "where":
         condition, x, y = step.args
         (test,) = code.as_type(condition, "b1")
         made = code.op("where", type, test, *code.as_type(x, type), *code.as_type(y, type))
@@ -144,12 +145,13 @@ def add_step(code: Code, step: Step) -> None:
                 made = code.op(name, type, made, *code.as_type(limit, type))
     elif step.op in SAME:
         (made,) = code.as_type(step.args[0], type)
-    elif step.op == "pow" and step.args[1] == 2 and type_of(step.args[1]):
-        made = code.op("square", type, *code.as_type(step.args[0], type))
+    elif step.op == "pow" and type_of(step.args[1]) and step.args[1] in POWERS:
+        (x,) = code.as_type(step.args[0], type)
+        made = code.op(POWERS[step.args[1]], type, x) if step.args[1] != 1 else x
     else:
         name = NAMES.get(step.op, step.op)
         made = code.op(name, type, *[x for each in step.args for x in code.as_type(each, type)])
-    code.values[out] = made if isinstance(made, tuple) else (made,)
+    code.values[out] = tuple(made) if isinstance(made, list) else (made,)
 
 
 # Ops whose arguments are converted to the type of the result.
@@ -163,6 +165,7 @@ NAMES = {
     "bitwise_xor": "xor",
     "bitwise_invert": "invert",
 }
+POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}  # as in NumPy
 SAME = frozenset(("astype", "broadcast_to", "positive"))
 COMPARISONS = {
     "less": ("less", False),
@@ -187,7 +190,7 @@ def compared_as(facts: Mapping[Ref, Fact], step: Step) -> str | None:
     types = {code_of(facts[x]) for x in step.args if type(x) is Ref}
     if None in types or any(type(x) is Ref and is_complex(facts[x]) for x in step.args):
         return None
-    (widest, *others) = sorted(types, key=("f64", "f32", "i64", "i32", "b1").index)  # type: ignore[arg-type]
+    (widest, *others) = sorted(types, key=("f64", "f32", "i64", "i32", "b1").index)
     if widest == "f32" and not {*others} <= {"b1"}:
         return None
     if widest == "b1" and step.op not in ("equal", "not_equal"):
@@ -208,7 +211,7 @@ def _comparison(code: Code, step: Step) -> int:
     return code.put(f"{name}_{type}", "b1", *(reversed(sides) if swapped else sides))
 
 
-def _of_pairs(code: Code, step: Step, type: str, pair: bool) -> Any:
+def _of_pairs(code: Code, step: Step, type: str) -> list[Operand]:
     """Add the instructions of a step of complex numbers, which are those of NumPy."""
 
     def op(name: str, *args: Operand) -> int:
@@ -217,22 +220,22 @@ def _of_pairs(code: Code, step: Step, type: str, pair: bool) -> Any:
     if step.op == "where":
         (test,) = code.as_type(step.args[0], "b1")
         x, y = (code.as_type(each, type, True) for each in step.args[1:])
-        return tuple(op("where", test, *parts) for parts in zip(x, y, strict=True))
+        return [op("where", test, *parts) for parts in zip(x, y, strict=True)]
     if step.op in _COMPLEX_ONLY:
-        return code.value(step.args[0])[step.op == "imag"]
+        return [code.value(step.args[0])[step.op == "imag"]]
     (a, b), *others = (code.as_type(x, type, True) for x in step.args if not _is_dtype(x))
     if step.op in SAME:
-        return a, b
+        return [a, b]
     if step.op == "conj":
-        return a, op("negative", b)
+        return [a, op("negative", b)]
     if step.op == "negative":
-        return op("negative", a), op("negative", b)
-    c, d = others[0] if others else (a, b)
+        return [op("negative", a), op("negative", b)]
+    ((c, d),) = others
     if step.op in ("add", "subtract"):
-        return op(step.op, a, c), op(step.op, b, d)
-    # A product, or a square.
+        return [op(step.op, a, c), op(step.op, b, d)]
+    # A product.
     real = op("subtract", op("multiply", a, c), op("multiply", b, d))
-    return real, op("add", op("multiply", a, d), op("multiply", b, c))
+    return [real, op("add", op("multiply", a, d), op("multiply", b, c))]
 
 
 def _is_dtype(given: Any) -> bool:

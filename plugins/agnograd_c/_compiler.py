@@ -148,8 +148,10 @@ def vector_functions() -> frozenset[str]:
     except OSError:
         return frozenset()
     prefix = "_ZGVnN2" if platform.machine() == "aarch64" else "_ZGVbN2"
-    names = ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh")
-    names += ("acosh", "atanh", "exp", "expm1", "log", "log1p", "log2", "log10")
+    names = [
+        f"{a}{name}{h}" for a in ("", "a") for name in ("sin", "cos", "tan") for h in ("", "h")
+    ]
+    names += ["exp", "expm1", "log", "log1p", "log2", "log10"]
     one = (name for name in names if hasattr(library, f"{prefix}v_{name}"))
     two = (name for name in ("pow", "atan2", "hypot") if hasattr(library, f"{prefix}vv_{name}"))
     return frozenset((*one, *two))

@@ -33,10 +33,35 @@ _EXACT_FLOATS = frozenset(
     ("divide", "reciprocal", "sqrt", "floor", "ceil", "trunc", "round", "sign", "copysign")
 )
 _NUMBERS = frozenset(("add", "subtract", "multiply", "negative", "square", "maximum", "minimum"))
-_COMPLEX = frozenset(
-    ("add", "subtract", "multiply", "negative", "square", "conj", "where", *SAME)
-)
+_COMPLEX = frozenset(("add", "subtract", "multiply", "negative", "conj", "where", *SAME))
 _CASTS = frozenset(("f64", "f32", "i64", "i32"))
+
+
+class Fitting:
+    """Says which steps of a program C computes; it remembers the kinds of steps that it saw."""
+
+    def __init__(self, facts: Mapping[Ref, Fact]) -> None:
+        self.facts = facts
+        self._known: dict[Any, bool] = {}
+
+    def fits(self, step: Step) -> bool:
+        """Return whether C computes a step of one element-wise op."""
+        if step.kwargs or len(step.args) > 2:
+            return fits(self.facts, step)
+        given = (*step.args, *step.outs)
+        key = (step.op, *[self._kind(each) for each in given])
+        if None in key:  # whether it fits depends on more
+            return fits(self.facts, step)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = fits(self.facts, step)
+        return known
+
+    def _kind(self, given: Any) -> Any:
+        if type(given) is Ref:
+            fact = self.facts[given]
+            return fact.dtype, fact.kind
+        return float if type(given) is float else None
 
 
 def fits(facts: Mapping[Ref, Fact], step: Step) -> bool:
@@ -52,7 +77,7 @@ def fits(facts: Mapping[Ref, Fact], step: Step) -> bool:
         return False
     pairs = [is_complex(facts[x]) for x in given]
     if is_complex(out):
-        return step.op in _COMPLEX and not (pairs[0] and step.op == "where" and len(pairs) == 3)
+        return step.op in _COMPLEX and not (step.op == "where" and type_of(step.args[0]))
     if any(pairs):
         return step.op in ("real", "imag")
     return _fits_real(facts, step, type, own)  # type: ignore[arg-type]
@@ -79,6 +104,8 @@ def _fits_real(facts: Mapping[Ref, Fact], step: Step, type: str, own: list[str])
         return False
     if op in _NUMBERS:
         return type != "b1"
+    if op == "pow" and not _is_known_power(facts, step):
+        return False
     if op == "abs":
         return type != "b1" and own == [type]
     return type in FLOATS and (op in _EXACT_FLOATS or op in FUNCTIONS or op in FUNCTIONS2)
@@ -95,6 +122,17 @@ def _converts(args: Any, own: list[str], type: str) -> bool:
         if kind is None and x is not None and not _is_ref(x):
             return False
     return all(_casts(each, type) for each in own)
+
+
+def _is_known_power(facts: Mapping[Ref, Fact], step: Step) -> bool:
+    """Return whether a power is one that NumPy computes as the C library does.
+
+    For some exponents, if there is only one, it computes a square, or a root.
+    """
+    x, exponent = step.args
+    if not _is_ref(x):
+        return False
+    return exponent != 0 if type_of(exponent) else facts[exponent].shape != ()
 
 
 def _casts(own: str, type: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram
-from agnograd_c._fits import INEXACT, fits, looked_at
+from agnograd_c._fits import INEXACT, Fitting, looked_at
 from agnograd_c._reads import is_read, is_scatter
 
 GUARD = "@guard"
@@ -39,9 +39,10 @@ def groups_of(program: TracedProgram) -> list[Group]:
     """
     facts, exact = program.facts, looked_at(program)
     made: dict[Ref, tuple[tuple[int, ...] | None, int, bool]] = {}
+    fitting = Fitting(facts)
     found: dict[tuple[tuple[int, ...], int], Group] = {}
     for number, step in enumerate(program.steps):
-        shape = _shape_of(facts, step, made)
+        shape = _shape_of(fitting, step, made)
         if step.op in INEXACT and not exact.isdisjoint(step.outs):
             shape = None
         level = 0
@@ -55,17 +56,16 @@ def groups_of(program: TracedProgram) -> list[Group]:
     return [group for group in found.values() if is_worth_it(program, group)]
 
 
-def _shape_of(
-    facts: Mapping[Ref, Fact], step: Step, made: Mapping[Ref, Any]
-) -> tuple[int, ...] | None:
+def _shape_of(fitting: Fitting, step: Step, made: Mapping[Ref, Any]) -> tuple[int, ...] | None:
     """Return the shape of the groups that a step can be in, None if there are none."""
+    facts = fitting.facts
     if step.op in ("sum", "mean"):
         (x,) = step.args[:1]
         of, _, ended = made.get(x, (None, 0, False)) if type(x) is Ref else (None, 0, False)
         return of if of and not ended and is_sum(facts, step) else None
     if is_read(facts, step) or is_scatter(facts, step):
         return ()
-    if len(step.outs) == 1 and facts[step.outs[0]].size and fits(facts, step):
+    if len(step.outs) == 1 and facts[step.outs[0]].size and fitting.fits(step):
         return facts[step.outs[0]].shape
     return None
 
@@ -110,8 +110,9 @@ def replaced(
     The others stay in their order as far as possible, so that values live no longer than before.
     """
     steps = program.steps
-    whole = {number: max(group.steps) for group in groups for number in group.steps}
-    at = {max(group.steps): index for index, group in enumerate(groups)}
+    ends = [group.steps[-1] for group in groups]
+    whole = {n: end for group, end in zip(groups, ends, strict=True) for n in group.steps}
+    at = {end: index for index, end in enumerate(ends)}
     makers = {ref: whole.get(n, n) for n, step in enumerate(steps) for ref in step.outs}
     before: dict[int, set[int]] = {whole.get(n, n): set() for n in range(len(steps))}
     guard = None

@@ -57,8 +57,12 @@ def layout_of(
         if length == 1:
             continue
         first = bool(kept) and axis >= kept and len(dims) == outer
-        if dims and not first and all(
-            own[-1] == each[axis] * length for own, each in zip(strides, spread, strict=True)
+        if (
+            dims
+            and not first
+            and all(
+                own[-1] == each[axis] * length for own, each in zip(strides, spread, strict=True)
+            )
         ):
             dims[-1] *= length
             for own, each in zip(strides, spread, strict=True):

@@ -36,7 +36,7 @@ def is_scatter(facts: Mapping[Ref, Fact], step: Step) -> bool:
 
 
 def place_of(fact: Fact, key: Any) -> int | None:
-    """Return the offset in bytes of the element that a key names, None if it names no single one."""
+    """Return the offset in bytes of the element that a key names; None if it is not one."""
     keys = key if type(key) is tuple else (key,)
     if not fact.shape or len(keys) != len(fact.shape) or any(type_of(k) is not int for k in keys):
         return None

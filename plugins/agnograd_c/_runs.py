@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from agnograd_c._code import Element, Instruction, Number, Operand
@@ -48,10 +48,17 @@ class Runs:
         In their order.
     homes : dict of int to Home
         Where the instructions are that are in a run.
+
+    Parameters
+    ----------
+    code : sequence of Instruction
+        The instructions.
+    scalars : set of int
+        The inputs that are scalars: an iteration may take another one than the last.
     """
 
-    def __init__(self, code: Sequence[Instruction]) -> None:
-        self.code = code
+    def __init__(self, code: Sequence[Instruction], scalars: Set[int]) -> None:
+        self.code, self.scalars = code, scalars
         self.runs: list[Run] = []
         self.homes: dict[int, Home] = {}
         self._find()
@@ -104,9 +111,13 @@ class Runs:
     def _move(self, start: int, at: int, period: int, u: Operand, v: Operand) -> Move | None:
         if type(u) is not type(v):
             return None
-        if isinstance(u, Number | Element) or isinstance(v, Number | Element):
-            alike = u == v if isinstance(u, Element) else u.type == v.type  # type: ignore[union-attr]
-            return 0 if alike else None
+        if isinstance(u, Number) and isinstance(v, Number):
+            return 0 if u.type == v.type else None
+        if isinstance(u, Element) and isinstance(v, Element):
+            others = u[1:] == v[1:] and u.input in self.scalars and v.input in self.scalars
+            return 0 if u == v or others else None
+        assert isinstance(u, int)
+        assert isinstance(v, int)
         if v >= at - period and v - u == period and v >= start:
             return _ALONG
         if u >= start or v >= start:

@@ -8,7 +8,7 @@ from math import prod
 from typing import NamedTuple
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram
-from agnograd_c._body import Body
+from agnograd_c._body import C_TYPES, Body
 from agnograd_c._code import (
     BYTES,
     Code,
@@ -25,9 +25,8 @@ from agnograd_c._layout import Layout, is_dense, layout_of, rows
 from agnograd_c._reads import is_in_rows, is_read, is_scatter, place_of
 
 # With more statements, and more inputs and outputs, the C compiler takes too long.
-_LONGEST, _MOST = 3000, 1000
+_LONGEST, _MOST = 3000, 4000
 
-_C = {"f64": "double", "f32": "float", "i64": "int64_t", "i32": "int32_t", "b1": "int8_t"}
 _CHUNK = 1024
 
 
@@ -72,7 +71,7 @@ class Added(NamedTuple):
 def written(
     program: TracedProgram, group: Group, needed: frozenset[Ref]
 ) -> tuple[Function, list[int]] | None:
-    """Return the function of a group, and the steps that it does not compute; None if there is none.
+    """Return the function of a group, and the steps that it leaves; None if there is none.
 
     ``needed`` are the values that are used outside of the group.
     """
@@ -99,6 +98,10 @@ class _Writer:
         made = [ref for n, step in self.steps if n not in self.left for ref in step.outs]
         inside = {ref for n in self.left for ref in self.program.steps[n].uses()}
         return [ref for ref in made if ref in self.needed or ref in inside]
+
+    def scalars(self) -> set[int]:
+        """Return the numbers of the inputs that are scalars."""
+        return {n for ref, n in self.code.inputs.items() if self.facts[ref].shape == ()}
 
     def functions(self) -> set[tuple[str, str]]:
         """Return the functions of the C library that are called."""
@@ -173,7 +176,9 @@ class _Scalars(_Writer):
     def function(self) -> Function | None:
         outputs = self.wanted()
         names = {
-            self.buffers[ref]: f"r{place}" for place, ref in enumerate(outputs) if ref in self.buffers
+            self.buffers[ref]: f"r{place}"
+            for place, ref in enumerate(outputs)
+            if ref in self.buffers
         }
         if len(names) < len(set(self.buffers.values())):
             return None  # nothing uses what is added up
@@ -181,12 +186,13 @@ class _Scalars(_Writer):
         def element(each: Element) -> str:
             if each.input < 0:
                 return names[each]
+            used.add(each.input)
             return f"q{each.input}" if each.input in arrays else f"x{each.input}_{each.offset}"
 
-        arrays = {
-            number for ref, number in self.code.inputs.items() if self.facts[ref].shape != ()
-        }
-        body = Body(self.code.instructions, element)
+        used: set[int] = set()
+
+        arrays = {number for ref, number in self.code.inputs.items() if self.facts[ref].shape != ()}
+        body = Body(self.code.instructions, element, self.scalars())
         lines = body.statements()
         stores = []
         for place, ref in enumerate(outputs):
@@ -195,7 +201,7 @@ class _Scalars(_Writer):
             type = code_of(self.facts[ref]) or ""
             for part, operand in enumerate(self.code.values[ref]):
                 text = body.operand(operand)
-                stores.append(f"*({_C[type]} *)(r{place} + {part * BYTES[type]}) = {text};")
+                stores.append(f"*({C_TYPES[type]} *)(r{place} + {part * BYTES[type]}) = {text};")
         lines = body.finished([*lines, *stores])
         inputs = tuple(self.code.inputs)
         if body.length() > _LONGEST or len(inputs) + len(outputs) > _MOST:
@@ -204,12 +210,14 @@ class _Scalars(_Writer):
         loads = [f"char *const r{k} = p[{len(inputs) + k}];" for k in range(len(outputs))]
         for number, ref in enumerate(inputs):
             type = code_of(self.facts[ref]) or ""
+            if number not in used:
+                continue
             if number in arrays:
                 loads.append(f"char *const q{number} = p[{number}];")
                 continue
             for part in range(1 + is_complex(self.facts[ref])):
                 at = part * BYTES[type]
-                text = f"*(const {_C[type]} *)(p[{number}] + {at})"
+                text = f"*(const {C_TYPES[type]} *)(p[{number}] + {at})"
                 loads.append(f"const {type} x{number}_{at} = {text};")
         text = "\n".join(
             [
@@ -273,9 +281,8 @@ class _Arrays(_Writer):
 
     def _layout(self) -> Layout:
         arrays = [self.facts[ref] for ref in self.code.inputs]
-        self.results = [
-            fact if is_dense(fact) else rows(fact) for fact in map(self.facts.get, self.full())  # type: ignore[arg-type]
-        ]
+        own = [self.facts[ref] for ref in self.full()]
+        self.results = [fact if is_dense(fact) else rows(fact) for fact in own]
         return layout_of(self.group.shape, arrays, self.results, self.kept)
 
     def function(self) -> Function | None:
@@ -283,7 +290,11 @@ class _Arrays(_Writer):
         if self.layout.is_short or not (full or self.sums):
             return None
         sums = [each for each in self.sums if each.step.outs[0] in self.needed]
-        body = Body(self.code.instructions, lambda each: f"x{each.input}_{each.offset}")
+        body = Body(
+            self.code.instructions,
+            lambda each: f"x{each.input}_{each.offset}",
+            self.scalars(),
+        )
         lines = body.statements()
         stores, ends = self._stores(body, full, sums)
         lines = body.finished([*lines, *stores])
@@ -394,7 +405,7 @@ class _Arrays(_Writer):
             at = part * BYTES[type]
             if not stride:
                 base = f"p[{number}]" if stride is None else f"q{number}"
-                text = f"splat_{type}(*(const {_C[type]} *)({base} + {at}))"
+                text = f"splat_{type}(*(const {C_TYPES[type]} *)({base} + {at}))"
             elif stride == BYTES[type] and not pair:
                 text = f"row_{type}(q{number} + i * {stride}, m)"
             else:
@@ -420,7 +431,7 @@ class _Arrays(_Writer):
             start = f"({kind} *)sums + {number} * (ptrdiff_t)({self.units}) + r * {each}"
             lines.append(f"    for (ptrdiff_t r = 0; r < {count} && !failed; r++)")
             lines.append(
-                f"        (({_C[added.result]} *)p[{first + number}])[r] = "
+                f"        (({C_TYPES[added.result]} *)p[{first + number}])[r] = "
                 f"{total}({start}, {each}){divided};"
             )
         return [*lines, "    free(sums);", "    return failed;", "}"]

@@ -48,7 +48,7 @@ typedef i32 b1;
 #define CONVERT(T, x) __builtin_convertvector(x, T)
 #define TRUTH(x) CONVERT(b1, x)
 #define not_b1(a) (~(a))
-#define OF_B1(T, x) (-CONVERT(T, x))
+#define OF_B1(T, x) ((T)(CONVERT(BITS_##T, x) & (BITS_##T)splat_##T(1)))
 #define BITS_f64 i64
 #define BITS_f32 i32
 #define BITS_i64 i64
@@ -132,7 +132,7 @@ TOTAL(i32, int64_t)
 __attribute__((unused)) PAIRS(f64, double)
 __attribute__((unused)) PAIRS(i64, int64_t)
 
-/* Arithmetic, the same bit for bit as NumPy's. */
+/* Arithmetic, the same bit for bit as NumPy's; of two zeros, a maximum is the second. */
 #define NUMBERS(T) \
     INLINE T add_##T(T a, T b) { return a + b; } \
     INLINE T subtract_##T(T a, T b) { return a - b; } \
@@ -175,8 +175,8 @@ INTEGERS(i32)
     INLINE b1 isnan_##T(T a) { return TRUTH(a != a); } \
     INLINE b1 isfinite_##T(T a) { return TRUTH(a - a == 0); } \
     INLINE b1 isinf_##T(T a) { return not_b1(TRUTH(a - a == 0)) & TRUTH(a == a); } \
-    INLINE T maximum_##T(T a, T b) { return SELECT(T, TRUTH(a >= b) | isnan_##T(a), a, b); } \
-    INLINE T minimum_##T(T a, T b) { return SELECT(T, TRUTH(a <= b) | isnan_##T(a), a, b); } \
+    INLINE T maximum_##T(T a, T b) { return SELECT(T, TRUTH(a > b) | isnan_##T(a), a, b); } \
+    INLINE T minimum_##T(T a, T b) { return SELECT(T, TRUTH(a < b) | isnan_##T(a), a, b); } \
     INLINE T abs_##T(T a) { return EACH(T, a, __builtin_fabs##S); } \
     INLINE T sqrt_##T(T a) { return EACH(T, a, __builtin_sqrt##S); } \
     INLINE T floor_##T(T a) { return EACH(T, a, __builtin_floor##S); } \
