@@ -9,13 +9,14 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
-from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, root_of
+from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced, root_of
 from agnograd._arrays.levels import derived, stands_on
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
 from agnograd._graph.nodes import OP, raw_gradient
 from agnograd._hooks.entering import entered
+from agnograd._hooks.state import Mode, current_mode
 from agnograd._ops.op import Op
 from agnograd._plugins.backend import Backend, Capabilities
 from agnograd._plugins.backends import add_backend
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from agnograd._graph.nodes import Node
 
 _HERE = nullcontext()
+_SAME_STATE = entered()
 
 
 class Interpretation(Backend):
@@ -137,7 +139,7 @@ class Interpretation(Backend):
         border = Border(cls, leaves)
         args, kwargs = unflatten(tree, [border.into(leaf, run) for leaf in leaves])
         found, tree = flatten(border.call(run, f, args, kwargs))
-        return unflatten(tree, [border.out(leaf) for leaf in found])
+        return unflatten(tree, [border.out(leaf, run) for leaf in found])
 
     # -- what a subclass says ----------------------------------------------------------------------
 
@@ -242,6 +244,10 @@ class Interpretation(Backend):
                 return self.below.namespace
         return self.below.raw
 
+    def moved(self, array: Any, payload: Any, there: Domain) -> Any:
+        """Return an array of ``there``, this interpretation of another library, by its payload."""
+        return there.backend.array_class(payload, array.run)  # type: ignore[attr-defined]
+
     def function(self, name: str) -> Callable[..., Any]:
         """Return what computes an op, by its name, on arrays of this backend."""
         found: Callable[..., Any] = attrgetter(name)(built[self.name].raw)
@@ -254,6 +260,11 @@ class Interpretation(Backend):
 
     def array_types(self) -> tuple[type, ...]:
         return (self.array_class,)
+
+    def from_dlpack(self, x: Any, **options: Any) -> Any:
+        if derived.get(type(x)) is built[self.name]:
+            return self.namespace().asarray(x, **options)
+        return self.lift(self.below.backend.from_dlpack(x, **options))
 
     def dtype(self, name: str) -> Any:
         return self.below.dtype_or_none(name)
@@ -277,8 +288,11 @@ class Interpretation(Backend):
 
         Where that is recorded below, they see it there.
         """
-        if any(isinstance(self.payload(each), Variable) for each in inputs):
-            return op, kernel(*arguments)
+        if any(isinstance(getattr(each, "payload", None), Variable) for each in inputs):
+            with _SAME_STATE:
+                mode: Mode = current_mode()  # type: ignore[assignment]  # it was entered
+                mode.batch_size = self.call(op, inputs).batch_size
+                return op, kernel(*arguments)
         out: list[Any] = []
 
         def compute() -> Any:
@@ -383,13 +397,3 @@ class Interpretation(Backend):
             setattr(self.array_class, f"__{short}__", method(function))
             if short in BINARY:
                 setattr(self.array_class, f"__r{short}__", reflected(function))
-
-
-def _replaced(function: Callable[[Any], Any], value: Any) -> Any:
-    """Return a value with what a function returns in place of each part of lists and slices."""
-    if isinstance(value, tuple | list):
-        parts = [_replaced(function, each) for each in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, slice):
-        return slice(*[function(bound) for bound in (value.start, value.stop, value.step)])
-    return function(value)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from agnograd._arrays.interpretation import Interpretation, _replaced
-from agnograd._arrays.interpreted import Interpreted, Run, root_of
+from agnograd._arrays.domain import Domain
+from agnograd._arrays.interpretation import Interpretation
+from agnograd._arrays.interpreted import Interpreted, Run, _replaced, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
@@ -154,6 +155,16 @@ class Tracing(Interpretation):
         if run is not None and not run.ended:
             run.from_outside(lifted.payload)
         return lifted
+
+    def moved(self, array: Any, payload: Any, there: Domain) -> Any:
+        """Return a constant of another library; a program is of one library."""
+        if array.run is None:
+            return super().moved(array, payload, there)
+        array.run.meet()
+        raise refused(
+            "an array moves to another library, and a program is of one: compile the functions "
+            "before and after the move"
+        )
 
     def concrete(self, array: Any) -> Any:
         """Return the value of a constant; other values must not leave the function."""
