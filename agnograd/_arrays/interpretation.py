@@ -18,8 +18,9 @@ from agnograd._graph.nodes import OP, raw_gradient
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import Mode, current_mode
 from agnograd._ops.op import Op
-from agnograd._plugins.backend import Backend, Capabilities
+from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import add_backend
+from agnograd._plugins.capabilities import Capabilities
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import GradientError
 
@@ -37,8 +38,7 @@ class Interpretation(Backend):
 
     Each of its arrays holds a payload, an array from below. A subclass says in ``compute`` what an
     op does with payloads, or in ``rule`` what it does with arrays. ``interpret`` runs a function.
-    Interpretations can stand on each other, and each class has one object for whatever it stands
-    on.
+    Interpretations can stand on each other: each class has one object for whatever is below.
 
     Attributes
     ----------
@@ -46,6 +46,8 @@ class Interpretation(Backend):
         What messages call it, by default the name of the class.
     array_class : type
         The class of its arrays, derived from ``Interpreted``.
+    whole : bool
+        Whether it takes over ops of which all arrays are from outside, too.
     below : domain
         What it stands on: ``below.raw`` has the ops on raw arrays, and ``below.namespace`` those
         on Variables, which are recorded.
@@ -92,8 +94,7 @@ class Interpretation(Backend):
     @classmethod
     def domain(cls, below: Domain) -> Domain:
         """Return the domain of this interpretation over another one, built on first use."""
-        known = cls._domains.get((cls, below))
-        if known is not None:
+        if (known := cls._domains.get((cls, below))) is not None:
             return known
         with filling:
             if (cls, below) not in cls._domains:
@@ -146,9 +147,9 @@ class Interpretation(Backend):
     def rule(self, op: Op) -> Callable[..., Any] | None:
         """Return what computes an op on arrays, or None: then its program does, of other ops.
 
-        It is called once for each op, and what it returns for each call: with the arguments of the
-        op, which are arrays of this interpretation, arrays from below and Python scalars. It
-        returns arrays of this interpretation. By default it leaves payloads to ``compute``.
+        It is called once for each op, and what it returns for each call: with arrays of this
+        interpretation, arrays from below and Python scalars, for which it returns arrays of this
+        interpretation. By default it leaves payloads to ``compute``.
         """
 
         def function(*args: Any, **kwargs: Any) -> Any:

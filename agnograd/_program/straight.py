@@ -9,6 +9,7 @@ from typing import Any
 
 from agnograd._program.program import (
     CALLS,
+    CHAIN,
     GUARD,
     Missed,
     Ref,
@@ -47,7 +48,6 @@ class Writer:
         self.program = program
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {"_Missed": Missed, "_seen": seen_by}
-        self._guards = 0
         self._known: dict[int, str] = {}  # names of objects in the scope
         self._constants = {ref: f"c{ref.number}" for ref in program.constants}
         self.scope |= {f"c{ref.number}": value for ref, value in program.constants.items()}
@@ -89,8 +89,7 @@ class Writer:
         kind, value = step.kwargs["kind"], step.kwargs["value"]
         seen = _SEEN.get(kind, f"_seen({kind!r}, {{0}})").format(self.text(step.args[0]))
         self.lines.append(f"if (_g := {seen}) != {self.text(value)}:")
-        self.lines.append(f"    raise _Missed({self._guards}, _g)")
-        self._guards += 1
+        self.lines.append(f"    raise _Missed({step.kwargs['number']}, _g)")
 
     def results(self, step: Step) -> str:
         """Write the names of a step's results."""
@@ -158,11 +157,20 @@ def named_function(
     if op in CALLS:
         function: Callable[..., Any] = kwargs["function"]
         return function
+    if op == CHAIN:
+        return _sum_in_order
     if op in ("@scatter_add", "@scatter_add_axis"):
         add, copy = getattr(backend, op[1:]), program.domain.copy
         return lambda into, *given: add(copy(into), *given)
     found: Callable[..., Any] = attrgetter(op)(program.domain.raw)
     return found
+
+
+def _sum_in_order(start: Any, values: Any) -> Any:
+    """Add the elements of a one-dimensional array to a number, one after the other."""
+    for i in range(values.shape[0]):
+        start = start + values[i]
+    return start
 
 
 def copied_outputs(program: TracedProgram) -> list[bool]:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._compile.effects import changed_since, check_unchanged, watch
-from agnograd._compile.surroundings import Surroundings
+from agnograd._surroundings.effects import changed_since, check_unchanged, watch
+from agnograd._surroundings.surroundings import Surroundings
 from agnograd.errors import CompileError
 
 THIS = sys.modules[__name__]

@@ -9,7 +9,7 @@ from types import FunctionType, MappingProxyType, MemberDescriptorType, MethodTy
 from typing import Any
 
 from agnograd._arrays.variable import Variable
-from agnograd._compile.reading import is_users
+from agnograd._surroundings.reading import is_users
 
 _FUNCTIONS = (FunctionType, classmethod, staticmethod, property, cached_property, partialmethod)
 # Bases of users' classes that keep nothing of their own in an object.

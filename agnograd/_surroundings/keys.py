@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._plugins.backends import is_array
+from agnograd._surroundings.reading import is_users
 from agnograd.errors import ArgumentError
 
 Key = tuple[Any, ...]
@@ -23,6 +25,7 @@ FIELDS = ("type", "shape", "dtype", "strides", "device", "weak type", "need for 
 TRACKED = "tracked"  # marks the key of a Variable
 _SHORT = 1024  # the most bytes of an array that stand in a key as they are
 # By type: those of libraries, and Python's own. Programs may make other classes for ever.
+_BY_ID: Any = object.__hash__
 _keyers: dict[type, Callable[[Any], Key]] = {}
 
 
@@ -103,7 +106,21 @@ def _keyer_of(value: Any) -> Callable[[Any], Key]:
         known = owner is not None and kind in owner.array_types
         return _keyers.setdefault(kind, found) if known else found
     hash(value)
+    if _changes(value):
+        raise TypeError
     return value_key
+
+
+def _changes(value: Any) -> bool:
+    """Return whether what an argument holds may change although it stays the same argument.
+
+    Objects that are equal only to themselves are such, and functions, which read variables.
+    """
+    kind = type(value)
+    if isinstance(value, type | ModuleType | BuiltinFunctionType) or kind.__hash__ is not _BY_ID:
+        return False
+    root = kind.__module__.partition(".")[0]
+    return root in ("builtins", "functools") or is_users(kind.__module__)
 
 
 def _array_keyer(value: Any) -> Callable[[Any], Key]:
@@ -140,14 +157,16 @@ def _unhashable(leaves: Iterable[Any], tree: Any) -> ArgumentError:
             kind = type(leaf).__qualname__
             return ArgumentError(
                 f"ag.compile: {name_of_leaf(tree, number)} is a {kind}, which is neither an array "
-                "nor hashable: give its arrays instead, in a tuple, list or dict; register the "
-                "class with optree as a pytree; or name the argument in static="
+                "nor a value that never changes: give its arrays instead, in a tuple, list or "
+                "dict; register the class with optree as a pytree; or name the argument in static="
             )
     raise AssertionError("all leaves have keys")
 
 
 def name_of_leaf(tree: Any, number: int) -> str:
     """Return what messages call a leaf of ``(args, kwargs)``: ``argument 0['w']``, say."""
+    if tree is None:  # all arguments are leaves
+        return f"argument {number}"
     paths = tree.paths()
     if number >= len(paths) or len(paths[number]) < 2:
         return f"leaf {number} of the arguments"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agnograd._compile.inventory import Inventory, Name, Reading
-from agnograd._compile.walk import Walk
+from agnograd._surroundings.inventory import Inventory, Name, Reading
+from agnograd._surroundings.walk import Walk
 from agnograd.errors import CompileError
 
 _READERS = 4  # of structures that are known at a time: two that take turns cost no more than one

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._compile.differences import difference
-from agnograd._compile.keys import content_key, fingerprint, key_of, key_of_array, value_key
-from agnograd._compile.surroundings import Surroundings
+from agnograd._surroundings.differences import difference
+from agnograd._surroundings.keys import content_key, fingerprint, key_of, key_of_array, value_key
+from agnograd._surroundings.surroundings import Surroundings
 from agnograd._util.trees import flatten
 from agnograd.errors import ArgumentError
 

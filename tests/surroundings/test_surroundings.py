@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._compile.surroundings import Surroundings
+from agnograd._surroundings.surroundings import Surroundings
 
 THIS = sys.modules[__name__]
 xp = ag.namespace("numpy")

@@ -14,12 +14,12 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from agnograd._arrays.variable import Variable
-from agnograd._compile.differences import the
-from agnograd._compile.inventory import Inventory, Name
-from agnograd._compile.keys import Same, fingerprint, value_key
-from agnograd._compile.objects import dict_of
-from agnograd._compile.surroundings import Surroundings
-from agnograd._compile.walk import is_value
+from agnograd._surroundings.differences import the
+from agnograd._surroundings.inventory import Inventory, Name
+from agnograd._surroundings.keys import Same, fingerprint, value_key
+from agnograd._surroundings.objects import dict_of
+from agnograd._surroundings.surroundings import Surroundings
+from agnograd._surroundings.walk import is_value
 from agnograd.errors import CompileError
 
 # Generators of random numbers that a whole process shares, if the module is in use.
@@ -129,7 +129,9 @@ def _shared_states() -> Iterator[tuple[str, bytes]]:
     for module, name in _SHARED.items():
         state = getattr(sys.modules.get(module), name, None)
         if state is not None:
-            yield module, pickle.dumps(state())
+            found = state()
+            # The bytes of a pickled tensor differ from one time to the next.
+            yield module, pickle.dumps(found.tolist() if hasattr(found, "tolist") else found)
 
 
 def position(value: Any) -> Any:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from reprlib import repr as shown
 from typing import Any
 
-from agnograd._compile.inventory import Facts, Name
-from agnograd._compile.keys import FIELDS, TRACKED, Key, Same, name_of_leaf
+from agnograd._surroundings.inventory import Facts, Name
+from agnograd._surroundings.keys import FIELDS, TRACKED, Key, Same, name_of_leaf
 
 
 def difference(old: Key, new: Key) -> str:

@@ -27,9 +27,10 @@ from types import (
 from typing import Any
 
 from agnograd._arrays.variable import Variable, owners
-from agnograd._compile.inventory import Found, Inventory, Name
-from agnograd._compile.keys import Same, value_key
-from agnograd._compile.objects import (
+from agnograd._plugins.backends import backend_of_array
+from agnograd._surroundings.inventory import Found, Inventory, Name
+from agnograd._surroundings.keys import Same, value_key
+from agnograd._surroundings.objects import (
     attributes_of,
     dict_of,
     handed_on,
@@ -40,8 +41,7 @@ from agnograd._compile.objects import (
     is_open,
     members_of,
 )
-from agnograd._compile.reading import is_users, named_in
-from agnograd._plugins.backends import backend_of_array
+from agnograd._surroundings.reading import is_users, named_in
 from agnograd.errors import CompileError
 
 _PLAIN = (bool, int, float, complex, str, bytes, range, type(None), type(...), Enum)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from agnograd._arrays.variable import Variable
-from agnograd._compile.keys import Key, value_key
+from agnograd._surroundings.keys import Key, value_key
 from agnograd._util.deferred import function_from
 
 
