@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agnograd_c._compiler import built, vector_functions
 from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
-from agnograd_c._write import Function
+from agnograd_c._function import Function
 
 _FOLDER = Path(__file__).parent / "csrc"
 

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 from agnograd.extend import Lowering, Ref, Step, TracedProgram, lowering_for
 from agnograd_c._compiler import NoCompiler, compiler
+from agnograd_c._function import Function
 from agnograd_c._groups import Group, groups_of, is_worth_it, replaced
 from agnograd_c._library import library_of
-from agnograd_c._write import Function, written
+from agnograd_c._write import written
 
 # From how many steps of elements on several threads take less time than one.
 _SPREAD = 2**21

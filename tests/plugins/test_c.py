@@ -355,7 +355,7 @@ class TestWhen:
 
     def test_what_is_between_two_steps_keeps_them_apart(self, every):
         x = np.linspace(0, 1, 36).reshape(6, 6)
-        made = check(lambda x: xp.exp(xp.exp(x) @ x) + x, x, at_least=2)
+        made = check(lambda x: xp.sqrt(xp.sqrt(x) @ x) + x, x, at_least=2)
         assert [step.op for step in made.steps] == ["@call", "matmul", "@call"]
 
 
