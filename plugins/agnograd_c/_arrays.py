@@ -18,6 +18,8 @@ from agnograd_c._groups import axes_kept
 from agnograd_c._layout import Layout, is_dense, layout_of, rows
 from agnograd_c._reads import is_in_rows
 
+__all__ = ["ArrayWriter"]
+
 _CHUNK = 1024  # as in lanes.h
 
 

@@ -7,6 +7,28 @@ from typing import Any, NamedTuple
 
 from agnograd.extend import Fact, Ref, Step
 
+__all__ = [
+    "BYTES",
+    "CODES",
+    "COMPARISONS",
+    "FLOATS",
+    "NAMES",
+    "POWERS",
+    "SAME",
+    "TESTS",
+    "Code",
+    "Element",
+    "Instruction",
+    "Number",
+    "Operand",
+    "add_step",
+    "code_of",
+    "compared_as",
+    "is_complex",
+    "limits_of",
+    "type_of",
+]
+
 # What C calls the dtypes that it computes with; a complex number is two real ones.
 CODES = {
     ("f", 8): "f64",

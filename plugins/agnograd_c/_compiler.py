@@ -16,6 +16,17 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+__all__ = [
+    "FLAGS",
+    "NoCompiler",
+    "built",
+    "compiler",
+    "folder",
+    "machine",
+    "name_of",
+    "vector_functions",
+]
+
 # No option that changes results: no fused products, and no algebra of real numbers.
 FLAGS = (
     "-O2",

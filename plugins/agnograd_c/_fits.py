@@ -19,6 +19,8 @@ from agnograd_c._code import (
     type_of,
 )
 
+__all__ = ["FUNCTIONS", "FUNCTIONS2", "INEXACT", "Fitting", "fits", "looked_at"]
+
 # What the C library and libmvec have for floats, by the standard's names, with their own.
 FUNCTIONS = {
     **{f"a{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from agnograd_c._code import (
 )
 from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
 from agnograd_c._groups import Group
+
+__all__ = ["LONGEST", "MOST", "Added", "Function", "GroupWriter"]
 
 # With more statements, and more inputs and outputs, the C compiler takes too long.
 LONGEST, MOST = 3000, 4000
@@ -63,6 +66,7 @@ class GroupWriter:
         self.needed = needed
         self.left: list[int] = []
         self.code = Code(program.facts)
+        self._scalars: Set[int] | None = None
 
     @property
     def steps(self) -> list[tuple[int, Step]]:
@@ -74,9 +78,12 @@ class GroupWriter:
         inside = {ref for n in self.left for ref in self.program.steps[n].uses()}
         return [ref for ref in made if ref in self.needed or ref in inside]
 
-    def scalars(self) -> set[int]:
-        """Return the numbers of the inputs that are scalars."""
-        return {n for ref, n in self.code.inputs.items() if self.facts[ref].shape == ()}
+    def scalars(self) -> Set[int]:
+        """Return the numbers of the inputs that are scalars, once all are known."""
+        if self._scalars is None:
+            inputs = self.code.inputs.items()
+            self._scalars = frozenset(n for ref, n in inputs if self.facts[ref].shape == ())
+        return self._scalars
 
     def functions(self) -> set[tuple[str, str]]:
         """Return the functions of the C library that are called."""

@@ -12,6 +12,20 @@ from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._fits import INEXACT, Fitting, looked_at
 from agnograd_c._reads import is_read, is_scatter
 
+__all__ = [
+    "FEWEST_LARGE",
+    "FEWEST_SCALARS",
+    "FEWEST_SMALL",
+    "GUARD",
+    "LARGE",
+    "Group",
+    "axes_kept",
+    "groups_of",
+    "is_sum",
+    "is_worth_it",
+    "replaced",
+]
+
 GUARD = "@guard"
 
 # What a call of C has to save: as many steps of any size, or as many on so many elements.

@@ -8,6 +8,8 @@ from math import prod
 
 from agnograd.extend import Fact
 
+__all__ = ["Layout", "broadcast_strides", "is_dense", "layout_of", "rows"]
+
 _SHORT, _MANY = 16, 2**12
 
 

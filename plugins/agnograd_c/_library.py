@@ -11,6 +11,8 @@ from agnograd_c._compiler import built, vector_functions
 from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
 from agnograd_c._function import Function
 
+__all__ = ["library_of"]
+
 _FOLDER = Path(__file__).parent / "csrc"
 
 

@@ -14,6 +14,8 @@ from agnograd_c._groups import Group, groups_of, is_worth_it, replaced
 from agnograd_c._library import library_of
 from agnograd_c._write import written
 
+__all__ = ["C", "in_c", "threads"]
+
 # From how many steps of elements on several threads take less time than one.
 _SPREAD = 2**21
 

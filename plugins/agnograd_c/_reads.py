@@ -8,6 +8,8 @@ from typing import Any
 from agnograd.extend import Fact, Ref, Step
 from agnograd_c._code import code_of, is_complex, type_of
 
+__all__ = ["is_in_rows", "is_read", "is_scatter", "place_of"]
+
 
 def is_read(facts: Mapping[Ref, Fact], step: Step) -> bool:
     """Return whether a step reads one element at a place that is known."""

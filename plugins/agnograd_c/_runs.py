@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from agnograd_c._code import Element, Instruction, Number, Operand
 
+__all__ = ["Home", "Move", "Run", "Runs"]
+
 # What is worth a loop, and how long its body may be.
 _FEWEST, _LEAST, _LONGEST, _TRIED = 4, 24, 1024, 6
 

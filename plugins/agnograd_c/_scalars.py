@@ -16,6 +16,8 @@ from agnograd_c._function import LONGEST, MOST, Function, GroupWriter
 from agnograd_c._layout import rows
 from agnograd_c._reads import is_in_rows, is_read, is_scatter, place_of
 
+__all__ = ["ScalarWriter"]
+
 
 class ScalarWriter(GroupWriter):
     """Steps of scalars, once."""
@@ -78,57 +80,28 @@ class ScalarWriter(GroupWriter):
         )
 
     def function(self) -> Function | None:
-        outputs = self.wanted()
-        names = {
+        self.outputs = self.wanted()
+        self.used: set[int] = set()
+        self.names = {
             self.buffers[ref]: f"r{place}"
-            for place, ref in enumerate(outputs)
+            for place, ref in enumerate(self.outputs)
             if ref in self.buffers
         }
-        if not outputs or len(names) < len(set(self.buffers.values())):
+        if not self.outputs or len(self.names) < len(set(self.buffers.values())):
             return None  # there is something that nothing uses
-
-        def element(each: Element) -> str:
-            if each.input < 0:
-                return names[each]
-            used.add(each.input)
-            return f"q{each.input}" if each.input in arrays else f"x{each.input}_{each.offset}"
-
-        used: set[int] = set()
-
-        arrays = {number for ref, number in self.code.inputs.items() if self.facts[ref].shape != ()}
-        body = Body(self.code.instructions, element, self.scalars())
+        body = Body(self.code.instructions, self._element, self.scalars())
         lines = body.statements()
-        stores = []
-        for place, ref in enumerate(outputs):
-            if ref in self.buffers:
-                continue
-            type = code_of(self.facts[ref]) or ""
-            for part, operand in enumerate(self.code.values[ref]):
-                text = body.operand(operand)
-                stores.append(f"*({C_TYPES[type]} *)(r{place} + {part * BYTES[type]}) = {text};")
-        lines = body.finished([*lines, *stores])
+        lines = body.finished([*lines, *self._stores(body)])
         inputs = tuple(self.code.inputs)
-        if body.length() > LONGEST or len(inputs) + len(outputs) > MOST:
+        if body.length() > LONGEST or len(inputs) + len(self.outputs) > MOST:
             return None
         made, freed = body.storage()
-        loads = [f"char *const r{k} = p[{len(inputs) + k}];" for k in range(len(outputs))]
-        for number, ref in enumerate(inputs):
-            type = code_of(self.facts[ref]) or ""
-            if number not in used:
-                continue
-            if number in arrays:
-                loads.append(f"char *const q{number} = p[{number}];")
-                continue
-            for part in range(1 + is_complex(self.facts[ref])):
-                at = part * BYTES[type]
-                text = f"*(const {C_TYPES[type]} *)(p[{number}] + {at})"
-                loads.append(f"const {type} x{number}_{at} = {text};")
         text = "\n".join(
             [
                 "int @(char *const *p, long threads)",
                 "{",
                 "    int failed = 0;",
-                *[f"    {line}" for line in (*body.tables, *loads, *made)],
+                *[f"    {line}" for line in (*body.tables, *self._loads(), *made)],
                 "    if (!failed) {",
                 *[f"        {line}" for line in lines],
                 "    }",
@@ -137,7 +110,42 @@ class ScalarWriter(GroupWriter):
                 "}",
             ]
         )
-        results = tuple(rows(self.facts[ref]) for ref in outputs)
-        return Function(
-            text, 1, inputs, tuple(outputs), results, len(self.group.steps), self.functions()
-        )
+        results = tuple(rows(self.facts[ref]) for ref in self.outputs)
+        work = len(self.group.steps)
+        return Function(text, 1, inputs, tuple(self.outputs), results, work, self.functions())
+
+    def _element(self, each: Element) -> str:
+        """Write an input, or an array that is made, by its pointer, if it has axes."""
+        if each.input < 0:
+            return self.names[each]
+        self.used.add(each.input)
+        return f"x{each.input}_{each.offset}" if each.input in self.scalars() else f"q{each.input}"
+
+    def _stores(self, body: Body) -> list[str]:
+        """Write what stores the scalars that are results."""
+        stores = []
+        for place, ref in enumerate(self.outputs):
+            if ref in self.buffers:
+                continue
+            type = code_of(self.facts[ref]) or ""
+            for part, operand in enumerate(self.code.values[ref]):
+                to = f"*({C_TYPES[type]} *)(r{place} + {part * BYTES[type]})"
+                stores.append(f"{to} = {body.operand(operand)};")
+        return stores
+
+    def _loads(self) -> list[str]:
+        """Write the pointers of arrays, and what reads scalars."""
+        count, scalars = len(self.code.inputs), self.scalars()
+        loads = [f"char *const r{k} = p[{count + k}];" for k in range(len(self.outputs))]
+        for ref, number in self.code.inputs.items():
+            if number not in self.used:
+                continue
+            if number not in scalars:
+                loads.append(f"char *const q{number} = p[{number}];")
+                continue
+            type = code_of(self.facts[ref]) or ""
+            for part in range(1 + is_complex(self.facts[ref])):
+                at = part * BYTES[type]
+                text = f"*(const {C_TYPES[type]} *)(p[{number}] + {at})"
+                loads.append(f"const {type} x{number}_{at} = {text};")
+        return loads

@@ -8,6 +8,8 @@ from agnograd_c._function import Function
 from agnograd_c._groups import Group
 from agnograd_c._scalars import ScalarWriter
 
+__all__ = ["written"]
+
 
 def written(
     program: TracedProgram, group: Group, needed: frozenset[Ref]

@@ -16,6 +16,8 @@ import numpy as np
 from agnograd.extend import Fact
 from agnograd_c._compiler import NoCompiler, built, name_of
 
+__all__ = ["callable_of", "driver"]
+
 _DRIVER = Path(__file__).parent.parent / "csrc" / "driver.c"
 
 
