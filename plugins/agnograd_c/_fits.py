@@ -157,7 +157,7 @@ def _is_plain(step: Step) -> bool:
 
 
 def _is_array(fact: Fact) -> bool:
-    """Return whether a value is an ordinary array of NumPy's, or one of its scalars."""
+    """Return whether a value is an ordinary NumPy array, or a NumPy scalar."""
     return fact.kind.__module__ == "numpy" and fact.strides is not None
 
 

@@ -47,7 +47,7 @@ class Group:
 def groups_of(program: TracedProgram) -> list[Group]:
     """Return the groups that take C less time than NumPy.
 
-    Each step has a level: how many groups and other steps, by turns, are before it. A group has all
+    Each step has a level: how often groups and other steps alternate before it. A group has all
     steps of a level and shape. So what is between two steps of a group is in the group, too, and
     the groups and the other steps can be put in an order.
     """

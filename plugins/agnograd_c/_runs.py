@@ -56,7 +56,7 @@ class Runs:
     code : sequence of Instruction
         The instructions.
     scalars : set of int
-        The inputs that are scalars: an iteration may take another one than the last.
+        The inputs that are scalars: each iteration may take a different one.
     """
 
     def __init__(self, code: Sequence[Instruction], scalars: Set[int]) -> None:
