@@ -58,6 +58,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         help="checks that take only the samples of --agnograd-quick; may be repeated",
     )
+    add(
+        "--agnograd-lowering",
+        metavar="NAME",
+        default="auto",
+        help="how compiled programs run in the check `compiled` (default: auto)",
+    )
     add("--agnograd-gaps", metavar="FILE", help="known gaps of the library, with reasons")
     add(
         "--agnograd-explore",
