@@ -48,16 +48,19 @@ if TYPE_CHECKING:
     from agnograd._plugins.keywords import with_keywords
     from agnograd._plugins.lowerings import Lowering
     from agnograd._plugins.protocols import Protocol
+    from agnograd._program.plan import MemoryPlan, Way, nbytes, planned
     from agnograd._program.program import (
         Fact,
         Missed,
         Ref,
+        Runnable,
         Step,
         TracedProgram,
         freed_after,
         roots_of,
     )
-    from agnograd._program.straight import Writer, straight
+    from agnograd._program.straight import Writer, named_function, straight
+    from agnograd._program.verify import PlanError, verify
     from agnograd._util.locks import Lock
     from agnograd.testing._samples import Sample, array
 
@@ -73,19 +76,23 @@ __all__ = [
     "Interpreted",
     "Lock",
     "Lowering",
+    "MemoryPlan",
     "Missed",
     "Op",
     "OpSet",
+    "PlanError",
     "Program",
     "Protocol",
     "Record",
     "Ref",
     "Rule",
     "Run",
+    "Runnable",
     "Sample",
     "Step",
     "TracedProgram",
     "Uncopied",
+    "Way",
     "Writer",
     "adjoint",
     "array",
@@ -112,8 +119,11 @@ __all__ = [
     "is_tracked",
     "itself",
     "keep_axes",
+    "named_function",
+    "nbytes",
     "operand",
     "operands",
+    "planned",
     "reduced_axes",
     "replace",
     "reshaped_strides",
@@ -122,6 +132,7 @@ __all__ = [
     "straight",
     "sum_to",
     "unequal_shapes",
+    "verify",
     "with_keywords",
     "with_rank",
     "without_newaxis",
@@ -138,10 +149,12 @@ _LATER = {
     "Lowering": "agnograd._plugins.lowerings",
     "Protocol": "agnograd._plugins.protocols",
     **dict.fromkeys(
-        ("Fact", "Missed", "Ref", "Step", "TracedProgram", "freed_after", "roots_of"),
+        ("Fact", "Missed", "Ref", "Runnable", "Step", "TracedProgram", "freed_after", "roots_of"),
         "agnograd._program.program",
     ),
-    **dict.fromkeys(("Writer", "straight"), "agnograd._program.straight"),
+    **dict.fromkeys(("MemoryPlan", "Way", "nbytes", "planned"), "agnograd._program.plan"),
+    **dict.fromkeys(("PlanError", "verify"), "agnograd._program.verify"),
+    **dict.fromkeys(("Writer", "named_function", "straight"), "agnograd._program.straight"),
     "replace": "agnograd._arrays.views",
     **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._plugins.bridges"),
     **dict.fromkeys(("Sample", "array"), "agnograd.testing._samples"),

@@ -37,7 +37,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
-    "_util": 775,
+    "_util": 800,
     "_ops": 1120,
     "_program": 1200,
     "_plugins": 1800,

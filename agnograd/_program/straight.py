@@ -53,7 +53,7 @@ class Writer:
 
     def runnable(self) -> Runnable:
         """Return the function."""
-        return function_from(self.source(), self.scope)
+        return function_from(self.source(), self.scope, keep=False)
 
     def source(self) -> str:
         """Write the function."""

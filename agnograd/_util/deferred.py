@@ -11,10 +11,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from itertools import count
 from operator import attrgetter
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 from agnograd._util.kept import kept
 
@@ -61,18 +62,21 @@ def later(module: str, name: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def function_from(source: str, scope: Mapping[str, Any]) -> FunctionType:
+def function_from(source: str, scope: Mapping[str, Any], *, keep: bool = True) -> FunctionType:
     """Return the function that a ``def`` statement defines, with what it names of a scope.
 
     All text that agnograd writes becomes code here. ``linecache`` gets the text, so that a
     traceback shows its lines, and ``inspect.getsource`` all of it. The function keeps nothing else
     of the scope: the garbage collector visits all of its globals, each time.
+
+    What it is compiled to is kept for other functions, and other processes, with the same text.
+    Without ``keep`` nothing is, once the function itself is gone.
     """
     import linecache  # only with functions to make
 
     head, _, rest = source.strip().partition("(")
     name = head.removeprefix("def ")
-    module, code, number = _code(f"def {_ANY_NAME}({rest}\n")
+    module, code, number = _code(f"def {_ANY_NAME}({rest}\n") if keep else _once(head, rest)
     filename = f"<agnograd {name} {number}>"
     text = f"{head}({rest}\n"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
@@ -81,6 +85,8 @@ def function_from(source: str, scope: Mapping[str, Any]) -> FunctionType:
     function: FunctionType = own.pop(code.co_name)
     function.__code__ = code.replace(co_name=name, co_qualname=name, co_filename=filename)
     function.__name__ = function.__qualname__ = name
+    if not keep:
+        finalize(function, linecache.cache.pop, filename, None)
     return function
 
 
@@ -91,9 +97,22 @@ _ANY_NAME = "_any_name"
 def _code(source: str) -> tuple[CodeType, CodeType, int]:
     """Compile a text; all functions whose text is the same but for their name share the code."""
     module = kept(source, lambda: compile(source, "<agnograd>", "exec"))
+    return module, _defined(module, _ANY_NAME), _code.cache_info().currsize
+
+
+def _once(head: str, rest: str) -> tuple[CodeType, CodeType, int]:
+    """Compile a text of which there will hardly be another one."""
+    module = compile(f"{head}({rest}\n", "<agnograd>", "exec")
+    return module, _defined(module, head.removeprefix("def ")), -next(_numbers)
+
+
+_numbers = count(1)
+
+
+def _defined(module: CodeType, name: str) -> CodeType:
+    """Return the code of a function, and not that of a default."""
     codes = (each for each in module.co_consts if isinstance(each, CodeType))
-    code = next(each for each in codes if each.co_name == _ANY_NAME)  # and not that of a default
-    return module, code, _code.cache_info().currsize
+    return next(each for each in codes if each.co_name == name)
 
 
 def _names(code: CodeType) -> Iterator[str]:

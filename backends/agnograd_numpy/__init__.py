@@ -126,6 +126,13 @@ class NumpyBackend(Backend):
         whole: bool = type(x) is np.ndarray and x.base is None and x.flags.owndata
         return whole and bool(x.flags.writeable)
 
+    def may_share(self, x: Any, y: Any) -> bool:
+        """Compare the bounds of their memory; nothing is ever written to a scalar."""
+        array = self._np.ndarray
+        if not isinstance(x, array) or not isinstance(y, array):
+            return False
+        return bool(self._np.may_share_memory(x, y))
+
     def fingerprint(self, x: Any) -> Any:
         """Return the bytes of an array, or of some all over one of more than a mebibyte."""
         if x.nbytes <= 2**20:

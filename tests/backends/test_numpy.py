@@ -423,3 +423,11 @@ def test_the_memory_of_a_pass_is_there_for_the_next_one():
         [sys.executable, "-c", FAULTS], env=usual, check=True, capture_output=True, text=True
     )
     assert int(done.stdout) < 1000  # pages that the system cleared, otherwise 20,000
+
+
+def test_views_may_share_memory_and_copies_do_not():
+    x = np.arange(6.0).reshape(2, 3)
+    backend = NumpyBackend()
+    assert all(backend.may_share(x, view) for view in (x, x.T, x[1], x[..., None], x.reshape(-1)))
+    assert not any(backend.may_share(x, other) for other in (x.copy(), x[0, 0], x + 1.0))
+    assert not backend.may_share(x[0], x[1])

@@ -218,3 +218,9 @@ def test_with_warnings_as_errors_nothing_is_mixed():
         for mix in (lambda: x * C, lambda: C * x, lambda: np.concatenate([x, C])):
             with pytest.raises(MixedBackendsWarning):
                 mix()
+
+
+def test_views_may_share_memory_and_copies_do_not():
+    x, backend = strict.reshape(strict.arange(6.0), (2, 3)), backend_named("strict")
+    assert all(backend.may_share(x, view) for view in (x, x.T, x[1, ...]))
+    assert not any(backend.may_share(x, other) for other in (strict.asarray(x, copy=True), x + 1.0))

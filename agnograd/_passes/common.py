@@ -1,0 +1,81 @@
+"""Common subexpressions: what is computed twice is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from agnograd._program.program import GUARD, Ref, Step, TracedProgram
+
+# What gives the same bits with its two arguments in the other order, but for the payload of NaN.
+COMMUTATIVE = frozenset(
+    (
+        *("add", "multiply", "equal", "not_equal", "logical_and", "logical_or", "logical_xor"),
+        *("bitwise_and", "bitwise_or", "bitwise_xor"),
+    )
+)
+
+
+def common(program: TracedProgram) -> TracedProgram:
+    """Return the program in which steps that make the same call are one.
+
+    Results that were separate arrays become one array. Nothing may write to a value that is read
+    later, so that this shows only where a lowering decides on memory.
+    """
+    facts = program.facts
+    first: dict[Hashable, Step] = {}
+    new: dict[Ref, Ref] = {}
+    kept = []
+    for traced in program.steps:
+        step = traced.renamed(new)
+        if step.op != GUARD and (key := key_of(step)) is not None:
+            known = first.setdefault(key, step)
+            if known is not step and _alike(known, step, facts):
+                new.update(zip(step.outs, known.outs, strict=True))
+                continue
+        kept.append(step)
+    if not new:
+        return program
+    outputs = tuple(new.get(ref, ref) for ref in program.outputs)
+    return program.with_(steps=tuple(kept), outputs=outputs)
+
+
+def key_of(step: Step) -> Hashable:
+    """Return what two steps that make the same call have in common, or None if it is not known."""
+    args = step.args
+    if step.op in COMMUTATIVE and len(args) == 2 and all(type(arg) is Ref for arg in args):
+        args = tuple(sorted(args, key=lambda ref: ref.number))
+    try:
+        key = (step.op, frozen(args), frozen(tuple(step.kwargs.items())) if step.kwargs else None)
+        hash(key)
+    except TypeError:  # an argument that is not hashable, such as a set
+        return None
+    return key
+
+
+def frozen(value: Any) -> Hashable:
+    """Return something hashable that is equal for arguments that mean the same, and only for those.
+
+    Numbers of two types differ, and so do 0.0 and -0.0. NaN is equal to itself.
+    """
+    kind = type(value)
+    if kind is Ref or kind is str or value is None:
+        return value  # type: ignore[no-any-return]
+    if kind is float:
+        return float, value.hex()
+    if kind is complex:
+        return complex, value.real.hex(), value.imag.hex()
+    if kind is slice:
+        return slice, frozen(value.start), frozen(value.stop), frozen(value.step)
+    if isinstance(value, tuple | list):
+        return kind, *map(frozen, value)
+    return kind, value
+
+
+def _alike(known: Step, step: Step, facts: Any) -> bool:
+    """Return whether the results of two equal calls are alike; with arguments swapped they may not.
+
+    Their strides can differ: those of the first argument come first.
+    """
+    pairs = zip(known.outs, step.outs, strict=True)
+    return all(facts[one] == facts[other] for one, other in pairs)

@@ -1,0 +1,47 @@
+"""Dead code: steps that no output and no guard needs."""
+
+from __future__ import annotations
+
+from agnograd._program.program import GUARD, Ref, Step, TracedProgram, refs_in
+
+
+def dead(program: TracedProgram) -> TracedProgram:
+    """Return the program without steps and constants whose values nothing reads.
+
+    All guards stay, and in their order: a run says by its number which one failed. Everything else
+    computes its results and does nothing else, calls of Python functions too.
+    """
+    live = set(program.outputs)
+    kept = needed(program.steps, live)
+    constants = {ref: value for ref, value in program.constants.items() if ref in live}
+    if len(kept) == len(program.steps) and len(constants) == len(program.constants):
+        return program
+    return with_steps(program, kept, constants)
+
+
+def needed(steps: tuple[Step, ...], live: set[Ref]) -> list[Step]:
+    """Return the steps that compute the values of a set, and guards; add to the set what they read.
+
+    The set has the values of the program's inputs and constants that are read, too.
+    """
+    kept = []
+    for step in reversed(steps):
+        if step.op == GUARD or not live.isdisjoint(step.outs):
+            kept.append(step)
+            live.update(refs_in(step.args))
+            if step.kwargs:
+                live.update(refs_in(tuple(step.kwargs.values())))
+    kept.reverse()
+    return kept
+
+
+def with_steps(
+    program: TracedProgram, steps: list[Step], constants: dict[Ref, object]
+) -> TracedProgram:
+    """Return the program with other steps and constants; facts of values that are gone go, too."""
+    facts = program.facts
+    known = {ref: facts[ref] for ref in (*program.inputs, *constants)}
+    for step in steps:
+        for ref in step.outs:
+            known[ref] = facts[ref]
+    return program.with_(steps=tuple(steps), constants=constants, facts=known)

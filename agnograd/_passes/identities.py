@@ -1,0 +1,224 @@
+"""Identities: calls that give one of their arguments, or that a simpler call replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from agnograd._ops.rule_helpers import is_basic
+from agnograd._program.program import Fact, Ref, Step, TracedProgram
+
+
+class Seen(NamedTuple):
+    """What rules look at: the program, what is known of its values, and the steps so far."""
+
+    program: TracedProgram
+    facts: Mapping[Ref, Fact]
+    made: Mapping[Ref, Step]  # by result
+
+    def argument(self, value: Any, op: str) -> Any:
+        """Return what an op was given to make a value, or None if a different op made it."""
+        step = self.made.get(value) if type(value) is Ref else None
+        return step.args[0] if step is not None and step.op == op else None
+
+    def alike(self, one: Any, other: Any) -> bool:
+        """Return whether two values have the same shape, dtype, strides, type and device."""
+        return type(one) is type(other) is Ref and self.facts[one] == self.facts[other]
+
+
+# Looks at a step, and returns a value that equals its result, a simpler step, or None.
+Rule = Callable[[Seen, Step], Ref | Step | None]
+
+
+def identities(program: TracedProgram) -> TracedProgram:
+    """Return the program without calls that give one of their arguments, bit for bit.
+
+    A value takes the place of another only if all that is known of the two is the same, strides
+    too: the order in which a library adds elements depends on them.
+    """
+    seen = Seen(program, program.facts, made := {})
+    new: dict[Ref, Ref] = {}
+    kept, changed = [], False
+    for traced in program.steps:
+        step = traced.renamed(new) if new else traced
+        while (rule := RULES.get(step.op)) is not None:
+            found = rule(seen, step)
+            if type(found) is not Step:
+                break
+            step, changed = found, True
+        else:
+            found = None
+        if type(found) is Ref and seen.alike(found, step.outs[0]):
+            new[step.outs[0]] = found
+            continue
+        kept.append(step)
+        made.update(dict.fromkeys(step.outs, step))
+    if not (new or changed):
+        return program
+    outputs = tuple(new.get(ref, ref) for ref in program.outputs)
+    return program.with_(steps=tuple(kept), outputs=outputs)
+
+
+def _first(seen: Seen, step: Step) -> Any:
+    """Replace what changes neither shape nor dtype by its argument."""
+    return step.args[0] if step.args else None
+
+
+def _reshape(seen: Seen, step: Step) -> Any:
+    """Reshape an array in rows once, not twice: each time the result is a view in rows."""
+    x = step.args[0]
+    inner = seen.argument(x, "reshape")
+    if type(inner) is Ref and _in_rows(seen.facts[inner]) and not step.kwargs.get("copy"):
+        return _from(step, inner)
+    return x
+
+
+def _broadcast(seen: Seen, step: Step) -> Any:
+    inner = seen.argument(step.args[0], "broadcast_to")
+    return step.args[0] if type(inner) is not Ref else _from(step, inner)
+
+
+def _permute(seen: Seen, step: Step) -> Any:
+    x, axes = step.args[0], _axes(step)
+    if axes is None:
+        return None
+    if axes == tuple(range(len(axes))):
+        return x
+    inner = seen.argument(x, "permute_dims")
+    before = _axes(seen.made[x]) if type(inner) is Ref else None
+    if before is None:
+        return None
+    step = replace(step, kwargs={})
+    return _instead(step, step.op, (inner, tuple(before[axis] for axis in axes)))
+
+
+def _axes(step: Step) -> tuple[int, ...] | None:
+    axes = step.args[1] if len(step.args) > 1 else step.kwargs.get("axes")
+    return axes if type(axes) is tuple and all(a >= 0 for a in axes) else None
+
+
+def _twice(seen: Seen, step: Step) -> Any:
+    """Undo what is its own inverse."""
+    return seen.argument(step.args[0], step.op)
+
+
+def _abs(seen: Seen, step: Step) -> Any:
+    inner = seen.argument(step.args[0], "negative")
+    if seen.alike(inner, step.args[0]):
+        return _instead(step, step.op, (inner,))
+    return step.args[0] if seen.argument(step.args[0], "abs") is not None else None
+
+
+def _conj(seen: Seen, step: Step) -> Any:
+    x = step.args[0]
+    return None if _is_complex(seen, x) else x
+
+
+def _getitem(seen: Seen, step: Step) -> Any:
+    """Select all: a view with the shape and strides of its base has its elements, too.
+
+    Without strides, only a key that shows it at once is known to.
+    """
+    x, key = step.args
+    fact = seen.facts[x]
+    if fact.shape != seen.facts[step.outs[0]].shape:
+        return None
+    if fact.strides is not None:
+        return x if is_basic(key) else None
+    parts = key if isinstance(key, tuple) else (key,)
+    return x if all(part is ... or part == slice(None) for part in parts) else None
+
+
+def _multiply(seen: Seen, step: Step) -> Any:
+    one, other = step.args
+    if _is(1, one) and not _is_complex(seen, other):
+        return other
+    if _is(1, other) and not _is_complex(seen, one):
+        return one
+    inner = seen.argument(one, "negative"), seen.argument(other, "negative")
+    if seen.alike(inner[0], one) and seen.alike(inner[1], other):
+        return _instead(step, step.op, inner)
+    return None
+
+
+def _divide(seen: Seen, step: Step) -> Any:
+    one, other = step.args
+    return one if _is(1, other) and not _is_complex(seen, one) else None
+
+
+def _add(seen: Seen, step: Step) -> Any:
+    one, other = step.args
+    inner = seen.argument(other, "negative")
+    if seen.alike(inner, other):
+        return _instead(step, "subtract", (one, inner))
+    inner = seen.argument(one, "negative")
+    # The first argument decides on strides: only arguments alike can change their places.
+    if seen.alike(inner, one) and seen.alike(one, other):
+        return _instead(step, "subtract", (other, inner))
+    return None
+
+
+def _subtract(seen: Seen, step: Step) -> Any:
+    one, other = step.args
+    if _is(0, other) and str(other) != "-0.0":  # -0.0 - -0.0 is 0.0
+        return one
+    inner = seen.argument(other, "negative")
+    return _instead(step, "add", (one, inner)) if seen.alike(inner, other) else None
+
+
+def _is(number: int, value: Any) -> bool:
+    """Return whether an argument is a Python number of this value, and not complex."""
+    return type(value) in (int, float) and value == number
+
+
+def _is_complex(seen: Seen, value: Any) -> bool:
+    """Return whether a value is complex: its products have terms of both parts, and so NaN."""
+    if type(value) is not Ref:
+        return isinstance(value, complex)
+    return bool(seen.program.domain.is_complex(seen.facts[value].dtype))
+
+
+def _instead(step: Step, op: str, args: tuple[Any, ...]) -> Step:
+    """Return a step with a different op and other arguments: it may be a view of any of them.
+
+    This only matters where a library does not say what shares memory.
+    """
+    views = tuple(dict.fromkeys(arg for arg in args if type(arg) is Ref)) if step.views else ()
+    return replace(step, op=op, args=args, views=views)
+
+
+def _from(step: Step, base: Ref) -> Step:
+    """Return a step that takes the array that its first argument is a view of."""
+    return _instead(step, step.op, (base, *step.args[1:]))
+
+
+def _in_rows(fact: Fact) -> bool:
+    """Return whether the elements follow each other in row-major order, at one distance."""
+    if fact.strides is None:
+        return False
+    expected = None
+    for length, stride in zip(reversed(fact.shape), reversed(fact.strides), strict=True):
+        if length == 1:
+            continue
+        if expected is not None and stride != expected:
+            return False
+        expected = stride * length
+    return True
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("positive", "astype", "asarray", "real", "squeeze"), _first),
+    **dict.fromkeys(("negative", "matrix_transpose"), _twice),
+    "reshape": _reshape,
+    "broadcast_to": _broadcast,
+    "permute_dims": _permute,
+    "abs": _abs,
+    "conj": _conj,
+    "__getitem__": _getitem,
+    "multiply": _multiply,
+    "divide": _divide,
+    "pow": _divide,  # by one, as in a division
+    "add": _add,
+    "subtract": _subtract,
+}

@@ -1,0 +1,41 @@
+"""All passes, by name, and the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from agnograd._passes.common import common
+from agnograd._passes.dead import dead
+from agnograd._passes.identities import identities
+from agnograd._program.program import TracedProgram
+
+Pass = Callable[[TracedProgram], TracedProgram]
+
+# In the order in which they run.
+PASSES: dict[str, Pass] = {
+    "identities": identities,
+    "common": common,
+    "dead": dead,
+}
+# Those that change no bit of a result, and that every lowering takes.
+DEFAULT = tuple(PASSES)
+# Each pass sees all that it can in one run; more runs are for what other passes bring to light.
+ROUNDS = 4
+
+
+def run(program: TracedProgram, names: Sequence[str] = DEFAULT) -> TracedProgram:
+    """Run passes on a program, by their names, until none of them changes it any more.
+
+    ``notes["passes"]`` of the result says how many steps each of them removed in all.
+    """
+    removed = dict.fromkeys(names, 0)
+    current = program
+    unchanged = 0  # passes in a row
+    for name in list(names) * ROUNDS:
+        after = PASSES[name](current)
+        removed[name] += len(current.steps) - len(after.steps)
+        unchanged = unchanged + 1 if after is current else 0
+        current = after
+        if unchanged == len(names):
+            break
+    return current.with_(notes={**program.notes, "passes": removed})

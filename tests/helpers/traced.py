@@ -1,0 +1,112 @@
+"""Programs traced from functions, as text, and results compared bit for bit."""
+
+import numpy as np
+
+import agnograd as ag
+from agnograd._arrays.domains import domain_named
+from agnograd._compile.recording import fact_of
+from agnograd._compile.trace import trace
+from agnograd._passes import passes
+from agnograd._program.program import GUARD, Missed, Ref, TracedProgram, mapped
+from agnograd._program.straight import function_of, straight
+from agnograd._util.trees import flatten
+
+
+def traced(backend, f, *args):
+    """Return the program of a function of these arrays."""
+    leaves, tree = flatten((args, {}))
+    with np.errstate(all="ignore"):
+        return trace(f, domain_named(backend), leaves, tree)[0]
+
+
+def raw(backend, values, dtype="float64"):
+    """Return a raw array of a backend."""
+    xp = ag.namespace(backend)
+    return xp.asarray(values, dtype=getattr(xp, dtype)).data
+
+
+def ops(program):
+    """Return the ops of a program's steps, in their order."""
+    return [step.op for step in program.steps]
+
+
+def outcome(runnable, arrays):
+    """Return the results of a program, or the guard that failed and what it saw."""
+    with np.errstate(all="ignore"):
+        try:
+            return [np.asarray(each) for each in runnable(arrays)]
+        except Missed as missed:
+            return missed.number, missed.seen
+
+
+def same_bits(found, expected):
+    """Return whether two outcomes are the same, with the signs of zeros; any NaN is NaN."""
+    if isinstance(expected, tuple) or isinstance(found, tuple):
+        return found == expected
+    return len(found) == len(expected) and all(map(_same, found, expected))
+
+
+def _same(one, other):
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
+    if one.dtype.kind == "c":
+        return _same(one.real, other.real) and _same(one.imag, other.imag)
+    if one.dtype.kind != "f":
+        return np.array_equal(one, other)
+    signs = (np.signbit(one) == np.signbit(other)) | np.isnan(one)
+    return np.array_equal(one, other, equal_nan=True) and bool(np.all(signs))
+
+
+def is_sound(program: TracedProgram):
+    """Check that each value is made once, before it is read, and that its facts are known."""
+    known = {*program.inputs, *program.constants}
+    for step in program.steps:
+        assert set(step.uses()) <= known, step
+        assert set(step.views) <= set(step.uses()), step
+        assert known.isdisjoint(step.outs), step
+        assert (step.op == GUARD) == (not step.outs), step
+        known.update(step.outs)
+    assert set(program.outputs) <= known
+    assert known <= program.facts.keys()
+    assert all(type(ref) is Ref for ref in known)
+
+
+def check(program, *arrays, names=passes.DEFAULT, others=()):
+    """Run passes on a program; return what they made, whose results are those of the program.
+
+    They are compared on the arrays of the trace, and on others.
+    """
+    after = passes.run(program, names)
+    is_sound(after)
+    assert after.inputs == program.inputs
+    plain, fast = straight(program), straight(after)
+    for given in (arrays, *others):
+        assert same_bits(outcome(fast, list(given)), outcome(plain, list(given)))
+    with np.errstate(all="ignore"):
+        facts_hold(after, arrays)
+    return after
+
+
+def facts_hold(program, arrays):
+    """Check that each value of a run is what the program's facts say."""
+    values = {**program.constants, **dict(zip(program.inputs, arrays, strict=True))}
+    for step in program.steps:
+        if step.op == GUARD:
+            continue
+        args = mapped(values.__getitem__, step.args)
+        kwargs = {} if step.op == "@call" else step.kwargs
+        found = function_of(program, step)(
+            *args, **{name: mapped(values.__getitem__, each) for name, each in kwargs.items()}
+        )
+        for ref, value in zip(step.outs, found if step.several else (found,), strict=True):
+            values[ref] = value
+            found_fact, fact = fact_of(program.domain, value), program.facts[ref]
+            assert found_fact._replace(strides=None) == fact._replace(strides=None), step
+            assert _strides(found_fact) == _strides(fact), step
+
+
+def _strides(fact):
+    """Return the strides along axes that have any steps to take."""
+    if fact.strides is None or not fact.size:
+        return None
+    return [step for length, step in zip(fact.shape, fact.strides, strict=True) if length > 1]

@@ -1,0 +1,116 @@
+"""Plans of buffers: memory is used again once it is free, and never while it is needed."""
+
+import numpy as np
+import pytest
+
+from agnograd._program.plan import MemoryPlan, Way, nbytes, planned
+from agnograd._program.program import Fact, Ref, Step, TracedProgram
+from agnograd._program.verify import verify
+
+FACT = Fact((4,), np.dtype("float64"), (8,), np.ndarray)
+WAYS = {
+    "sin": Way.ELEMENTWISE,
+    "add": Way.ELEMENTWISE,
+    "matmul": Way.INTO,
+    "@scatter_add": Way.UPDATE,
+}
+
+
+def way(step):
+    return WAYS.get(step.op, Way.NEW)
+
+
+def program(steps, outputs, facts=None, inputs=1):
+    """Return a program of lines ``(op, arguments)``; ``reversed`` is a view of its argument."""
+    refs = [Ref(i) for i in range(inputs)]
+    made = []
+    for op, *given in steps:
+        out = Ref(inputs + len(made))
+        args = tuple(Ref(each) for each in given)
+        made.append(Step(op, args, {}, (out,), views=args if op == "reversed" else ()))
+        refs.append(out)
+    known = dict.fromkeys(refs, FACT) | {Ref(n): fact for n, fact in (facts or {}).items()}
+    outs = tuple(map(Ref, outputs))
+    return TracedProgram(None, tuple(refs[:inputs]), {}, tuple(made), outs, known)
+
+
+def plan_of(steps, outputs, **kwargs):
+    found = program(steps, outputs, **kwargs)
+    plan = planned(found, way)
+    verify(found, plan, way)
+    return plan
+
+
+def test_a_chain_takes_one_buffer():
+    plan = plan_of([("sin", 0), ("sin", 1), ("sin", 2), ("sin", 3)], [4])
+    assert plan == MemoryPlan((32,), ((0,), (0,), (0,), (None,)), frozenset())
+
+
+def test_a_product_never_writes_to_an_argument():
+    plan = plan_of([("sin", 0), ("matmul", 1, 1), ("matmul", 2, 2), ("sin", 3)], [4])
+    assert plan.writes == ((0,), (1,), (0,), (None,))
+
+
+def test_a_view_keeps_the_buffer():
+    plan = plan_of([("sin", 0), ("reversed", 1), ("sin", 0), ("add", 2, 3), ("sin", 4)], [5])
+    assert plan.writes[0] != plan.writes[2]
+    # The view is read in the step, in other places than the result is written to.
+    assert plan.writes[3] == plan.writes[2]
+
+
+def test_nothing_is_written_over_an_argument_of_which_a_view_is_read():
+    plan = plan_of([("sin", 0), ("reversed", 1), ("add", 1, 2), ("sin", 3)], [4])
+    assert plan.writes[2] != plan.writes[0]
+
+
+def test_what_an_output_may_share_has_memory_of_its_own():
+    plan = plan_of([("sin", 0), ("reversed", 1), ("sin", 1), ("sin", 3)], [2, 4])
+    assert plan.writes == ((None,), (None,), (0,), (None,))
+
+
+def test_inputs_are_never_written_to():
+    plan = plan_of([("add", 0, 1), ("sin", 2)], [3], inputs=2)
+    assert plan.writes == ((0,), (None,))
+    assert not plan_of([("@scatter_add", 0), ("sin", 1)], [2]).updates
+
+
+def test_updates_are_in_place_where_nothing_else_needs_the_array():
+    steps = [("sin", 0), ("@scatter_add", 1), ("@scatter_add", 2), ("sin", 3)]
+    assert plan_of(steps, [4]) == MemoryPlan((32,), ((0,), (0,), (0,), (None,)), frozenset((1, 2)))
+    read_later = [("sin", 0), ("@scatter_add", 1), ("add", 1, 2)]
+    assert not plan_of(read_later, [3]).updates
+
+
+def test_updates_that_become_an_output_are_in_memory_of_their_own():
+    steps = [("sin", 0), ("@scatter_add", 1), ("@scatter_add", 2)]
+    assert plan_of(steps, [3]) == MemoryPlan((), ((None,),) * 3, frozenset((1, 2)))
+
+
+def test_an_update_does_not_write_over_what_it_adds():
+    steps = [("sin", 0), ("reversed", 1), ("@scatter_add", 1, 2), ("sin", 3)]
+    assert not plan_of(steps, [4]).updates
+
+
+def test_buffers_serve_all_values_of_their_size():
+    half = Fact((2, 4), np.dtype("float32"), (16, 4), np.ndarray)
+    steps = [("sin", 0), ("matmul", 1, 1), ("matmul", 2, 2), ("sin", 3)]
+    plan = plan_of(steps, [4], facts={3: half})
+    assert plan.sizes == (32, 32)
+    assert plan.writes[2] == plan.writes[0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "size"),
+    [
+        ((2, 3), (24, 8), 48),
+        ((2, 3), (8, 16), 48),
+        ((3, 1, 2), (16, 999, 8), 48),
+        ((2, 3), (0, 8), None),
+        ((2, 3), (48, 16), None),
+        ((3,), (-8,), None),
+        ((0, 3), (24, 8), None),
+        ((2,), None, None),
+    ],
+)
+def test_which_layouts_have_a_size(shape, strides, size):
+    assert nbytes(Fact(shape, np.dtype("float64"), strides, np.ndarray)) == size
