@@ -89,7 +89,9 @@ def way_of(program: TracedProgram, step: Step) -> Way:
     if len(step.outs) != 1 or not is_array(program.facts[step.outs[0]]):
         return Way.NEW
     if ufunc_of(program, step) is not None:
-        return Way.ELEMENTWISE
+        out = program.facts[step.outs[0]]
+        # NumPy rounds a product of two complex numbers otherwise where it overwrites one of them.
+        return Way.INTO if out.size == 1 and out.dtype.kind == "c" else Way.ELEMENTWISE
     return Way.INTO if _is_product(program, step) else Way.NEW
 
 
