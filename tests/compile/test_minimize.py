@@ -7,7 +7,7 @@ from scipy.optimize import minimize, rosen, rosen_der
 import agnograd as ag
 
 xp = ag.namespace("numpy")
-START = np.asarray([-1.2, 1.0, 0.7, -0.4, 1.3])
+START = np.asarray([0.5, 1.0, 0.7, 0.4, 1.3])
 
 
 def rosenbrock(x):
