@@ -2,6 +2,7 @@
 from . import autodiff, bridge, errors, extend, testing
 from ._arrays.domains import Variable, namespace
 from ._batch.vmap import vmap
+from ._compile.compiled import compile
 from ._functions.checkpoint import checkpoint
 from ._functions.function import Function
 from ._functions.moving import asarray
@@ -38,6 +39,7 @@ __all__ = [
     "bridge",
     "check_grad",
     "checkpoint",
+    "compile",
     "enable_grad",
     "errors",
     "extend",

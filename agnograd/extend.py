@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
     from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.keywords import with_keywords
-    from agnograd._plugins.lowerings import Lowering
+    from agnograd._plugins.lowerings import Description, Lowering
     from agnograd._plugins.protocols import Protocol
     from agnograd._program.plan import MemoryPlan, Way, nbytes, planned
     from agnograd._program.program import (
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         TracedProgram,
         freed_after,
         roots_of,
+        seen_by,
     )
     from agnograd._program.straight import Writer, named_function, straight
     from agnograd._program.verify import PlanError, verify
@@ -70,6 +71,7 @@ __all__ = [
     "Call",
     "Capabilities",
     "Deferred",
+    "Description",
     "Fact",
     "Flat",
     "Interpretation",
@@ -128,6 +130,7 @@ __all__ = [
     "replace",
     "reshaped_strides",
     "roots_of",
+    "seen_by",
     "sensitivity",
     "straight",
     "sum_to",
@@ -146,10 +149,20 @@ _LATER = {
     "Interpretation": "agnograd._arrays.interpretation",
     **dict.fromkeys(("Interpreted", "Run"), "agnograd._arrays.interpreted"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
-    "Lowering": "agnograd._plugins.lowerings",
+    **dict.fromkeys(("Description", "Lowering"), "agnograd._plugins.lowerings"),
     "Protocol": "agnograd._plugins.protocols",
     **dict.fromkeys(
-        ("Fact", "Missed", "Ref", "Runnable", "Step", "TracedProgram", "freed_after", "roots_of"),
+        (
+            "Fact",
+            "Missed",
+            "Ref",
+            "Runnable",
+            "Step",
+            "TracedProgram",
+            "freed_after",
+            "roots_of",
+            "seen_by",
+        ),
         "agnograd._program.program",
     ),
     **dict.fromkeys(("MemoryPlan", "Way", "nbytes", "planned"), "agnograd._program.plan"),

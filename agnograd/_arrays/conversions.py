@@ -44,8 +44,7 @@ def add_conversions(domain: Domain, module: str) -> None:
         """
         if derived and (at := _asarray_above(domain, obj)) is not None:
             return at(obj, dtype=dtype, device=device, copy=copy)  # type: ignore[no-any-return]
-        if domain.level and (lifted := domain.backend.lift(obj)) is not NotImplemented:
-            obj = domain.Variable._make(lifted, None)
+        obj = _lifted(domain, obj) if domain.level else obj
         if isinstance(obj, Variable):
             if obj._domain is not domain:
                 raise domain.mixed("asarray: a Variable is given", obj._domain.backend)
@@ -69,6 +68,14 @@ def add_conversions(domain: Domain, module: str) -> None:
     for function in (astype, asarray, from_dlpack):
         function.__module__, function.__qualname__ = module, function.__name__
         setattr(domain.namespace, function.__name__, function)
+
+
+def _lifted(domain: Domain, obj: Any) -> Any:
+    """Return what an array, or a Variable, from below is on a level; all else as it is."""
+    lifted = domain.backend.lift(obj)
+    if lifted is NotImplemented:
+        return obj
+    return lifted if isinstance(lifted, Variable) else domain.Variable._make(lifted, None)
 
 
 def _asarray_above(domain: Domain, obj: Any) -> Callable[..., Any] | None:
@@ -129,7 +136,7 @@ def unwrap(call: Call, name: str, value: Any, beside: Any = None) -> tuple[Any, 
     if isinstance(value, Variable) and value._domain is domain:
         return value._raw, value._node
     if domain.level and (lifted := domain.backend.lift(value)) is not NotImplemented:
-        return lifted, None
+        return (lifted._raw, lifted._node) if isinstance(lifted, Variable) else (lifted, None)
     if isinstance(value, Variable):
         raise domain.mixed(f"{call.name}: argument {name!r} is a Variable", value._domain.backend)
     if isinstance(value, domain.array_types):

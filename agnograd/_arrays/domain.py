@@ -107,7 +107,7 @@ class Domain:
         if isinstance(value, Variable) and value._domain is self:
             return value.data
         if self.level and (lifted := self.backend.lift(value)) is not NotImplemented:
-            return lifted
+            return lifted._raw if isinstance(lifted, Variable) else lifted
         if isinstance(value, Variable):
             raise self.mixed("a Variable is given", value._domain.backend)
         if isinstance(value, self.array_types):

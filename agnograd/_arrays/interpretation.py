@@ -44,6 +44,9 @@ class Interpretation(Backend):
         What messages call it, by default the name of the class.
     array_class : type
         The class of its arrays, derived from ``Interpreted``.
+    whole : bool
+        Whether it also takes over the ops of a function on arrays of which none is of the
+        interpretation, such as two that the function closes over.
     below : domain
         What it stands on: ``below.raw`` has the ops on raw arrays, and ``below.namespace`` those
         on Variables, which are recorded.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from agnograd._graph.nodes import Edge
+from agnograd._hooks.state import current_mode
 from agnograd._util.deferred import later
 from agnograd.errors import LostGradientError, LostGradientWarning, NoUfuncError
 
@@ -102,6 +103,8 @@ class Protocols:
 
         ``index`` is one place in the flat array, or one for each axis.
         """
+        if (above := self._taken_over()) is not None:
+            return above.item(*index)  # type: ignore[no-any-return]
         data = self._raw
         if index:
             key = index[0] if isinstance(index[0], tuple) else index
@@ -114,24 +117,45 @@ class Protocols:
         item: bool | int | float | complex = self._domain.item(data)
         return item
 
+    def _taken_over(self) -> Any:
+        """Return the Variable that stands for this one where a level takes over all ops, or None.
+
+        There, what Python sees of an array from outside may differ in the next run.
+        """
+        mode = current_mode()
+        if mode is None or not mode.whole or mode.level is self._domain:
+            return None
+        level: Any = mode.level
+        lifted = level.backend.lift(self)
+        if lifted is NotImplemented:
+            return None
+        known = isinstance(lifted, level.Variable)
+        return lifted if known else level.Variable._make(lifted, None)
+
+    def _looked_at(self) -> Any:
+        """Return the raw array whose value Python looks at."""
+        above = self._taken_over()
+        return self._raw if above is None else above._raw
+
     def __bool__(self) -> bool:
-        return bool(self._raw)
+        return bool(self._looked_at())
 
     def __int__(self) -> int:
-        return int(self._raw)
+        return int(self._looked_at())
 
     def __index__(self) -> int:
         # Python takes no CuPy array for an index, but the number in it.
-        value: Any = self._raw if hasattr(self._raw, "__index__") else self.item()
+        raw = self._looked_at()
+        value: Any = raw if hasattr(raw, "__index__") else self.item()
         return operator.index(value)
 
     def __float__(self) -> float:
         self._warn_lost("float")
-        return float(self._raw)
+        return float(self._looked_at())
 
     def __complex__(self) -> complex:
         self._warn_lost("complex")
-        return complex(self._raw)
+        return complex(self._looked_at())
 
     def _warn_lost(self, kind: str) -> None:
         if self._node is not None:
@@ -144,6 +168,8 @@ class Protocols:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         self._refuse_to_leave("__array__")
+        if (above := self._taken_over()) is not None:
+            return above.__array__(dtype, copy)
         return self._domain.backend.to_host(self.data, dtype=dtype, copy=copy)
 
     def __dlpack__(

@@ -261,6 +261,8 @@ def _commit(variable: Variable, new: Variable, recorded: bool) -> None:
 
 def _check_moves_up(variable: Variable, new: Variable, storage: Storage | None) -> None:
     """Refuse a write of a value of a level above into an array that others know as it is."""
+    if new._domain.backend.whole:
+        new._domain.backend.refuse_write()  # type: ignore[attr-defined]
     if type(variable._node) is Leaf or storage is not None:
         what = "a leaf" if type(variable._node) is Leaf else "an array that has views"
         raise MixedBackendsError(

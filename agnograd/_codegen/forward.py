@@ -42,6 +42,8 @@ def {name}{signature}:
     _state = _mode()
     if _state is None or not _state.looks:
         {computed}
+    elif _state.whole and (_at := _entered_above(_domain, {quoted})) is not None:
+        {taken_over}
     else:
         {seen} = _state.compute(
             _call, {kernel}, {positional}, {inputs}, {options}, {nodes}
@@ -135,6 +137,8 @@ def forward_source(
         unwrapping=_unwrapping(op, form),
         recorded=recorded,
         computed=written_out(compute, given, "_out", "_kernel", names),
+        quoted=repr(op.name),
+        taken_over=_taken_over(op),
         seen=f"_op, _out, {nodes}" if recorded else "_, _out, _",
         kernel="_kernel" if plain else f"_partial(_kernel, {given})",
         positional=inputs if plain else "()",
@@ -214,11 +218,18 @@ def _left_above(op: Op, name: str) -> Iterator[str]:
     """Leave the call to the level above that an argument belongs to, as it was called."""
     yield f"if _derived and (_at := _above(_domain, {op.name!r}, {name})) is not None:"
     before = op.arrays[: op.arrays.index(name)] if name in op.arrays else op.arrays
-    for each in before:
-        if each in op.differentiable:
-            yield f"    if _{each}_node is not None:"
-            yield f"        {each} = _Variable._make({each}, _{each}_node)"
-    yield f"    return _at({_arguments(op)})"
+    yield from indented(_taken_over(op, before))
+
+
+def _taken_over(op: Op, unwrapped: tuple[str, ...] | None = None) -> Iterator[str]:
+    """Leave the call to a level above; inputs that were unwrapped become Variables again."""
+    for each in op.arrays if unwrapped is None else unwrapped:
+        if each == op.sequence:
+            yield f"{each} = [_Variable._make(*_each) for _each in zip({each}, _edges)]"
+        elif each in op.differentiable:
+            yield f"if _{each}_node is not None:"
+            yield f"    {each} = _Variable._make({each}, _{each}_node)"
+    yield f"return _at({_arguments(op)})"
 
 
 def _arguments(op: Op) -> str:

@@ -29,21 +29,32 @@ class Recording(Run):
     known : dict of int to object
         What stands for arrays, and Variables, from outside that are inputs: by the identity of the
         raw array.
-    unknown : list of tuple
-        The arrays from outside that are not inputs, each with the place where it was used.
+    met : set of int
+        Those of ``known`` that the function used in an op.
+    unknown : bool
+        Whether it used arrays from outside that are not inputs: Python may have made them of those
+        that are.
+    by_elements : tuple of int
+        Which arrays from outside the program is made for as they are, element by element: what
+        Python does with them is not part of it.
     """
 
     error: ClassVar[type[AgnogradError]] = CompileError
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: Domain, traced: Any, arrays: Sequence[Any]) -> None:
         self.domain = domain
+        self.arrays = arrays  # that the function is given, and finds
+        self.traced = traced  # the interpretation
         self.steps: list[Step] = []
         self.facts: dict[Ref, Fact] = {}
         self.constants: dict[Ref, Any] = {}
         self.inputs: list[Ref] = []
         self.known: dict[int, Any] = {}
-        self.unknown: list[tuple[Any, str]] = []
+        self.met: set[int] = set()
+        self.unknown = False
+        self.by_elements: tuple[int, ...] = ()
         self._refs: dict[int, Ref] = {}  # of constants, by identity; they are kept alive
+        self._guards = 0
         self._shares = domain.backend.may_share
 
     def new(self, value: Any) -> Ref:
@@ -65,11 +76,6 @@ class Recording(Run):
             ref = self._refs[id(value)] = self.new(value)
             self.constants[ref] = value
         return ref
-
-    def from_outside(self, value: Any) -> None:
-        """Take note of an array that the function found outside, and that is not an input."""
-        if not any(each is value for each, _ in self.unknown):
-            self.unknown.append((value, place() or ""))
 
     def step(
         self,
@@ -93,9 +99,9 @@ class Recording(Run):
 
     def guard(self, kind: str, ref: Ref, value: Any) -> None:
         """Note that Python looked at a value."""
-        self.steps.append(
-            Step(GUARD, (ref,), {"kind": kind, "value": seen_by(kind, value)}, (), location=place())
-        )
+        options = {"kind": kind, "value": seen_by(kind, value), "number": self._guards}
+        self._guards += 1
+        self.steps.append(Step(GUARD, (ref,), options, (), location=place()))
 
     def program(self, outputs: Sequence[Ref]) -> TracedProgram:
         """Return what was recorded."""
@@ -115,11 +121,10 @@ class Recording(Run):
 
 def fact_of(domain: Domain, value: Any) -> Fact:
     """Return what is known of a value from now on."""
-    strides = getattr(value, "strides", None)
     return Fact(
         tuple(value.shape),
         value.dtype,
-        strides if isinstance(strides, tuple) else None,
+        domain.backend.strides(value),
         type(value),
         domain.device(value),
     )

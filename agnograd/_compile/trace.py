@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.variable import Variable
@@ -11,59 +11,167 @@ from agnograd._compile.recording import Recording, running
 from agnograd._compile.traced import Tracing
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, set_mode
-from agnograd._program.program import TracedProgram
+from agnograd._program.program import Ref, TracedProgram
 from agnograd._util.trees import flatten, unflatten
+
+# What stands for an array among the leaves of arguments and results.
+ARRAY: Any = type("Array", (), {"__repr__": lambda self: "an array"})()
+
+
+class Signature(NamedTuple):
+    """How arrays become the arguments of a function.
+
+    ``leaves`` are those of the arguments, with ``ARRAY`` in place of arrays. ``tree`` is their
+    structure, or None if they are the positional arguments themselves.
+    """
+
+    leaves: tuple[Any, ...]
+    tree: Any
+
+    @property
+    def arrays(self) -> int:
+        """The number of arrays."""
+        return sum(leaf is ARRAY for leaf in self.leaves)
+
+    def arguments(self, arrays: Sequence[Any]) -> tuple[Any, Any]:
+        """Return the arguments, positional and by name."""
+        given = iter(arrays)
+        return arguments([next(given) if x is ARRAY else x for x in self.leaves], self.tree)
+
+
+def arguments(leaves: Sequence[Any], tree: Any) -> tuple[Any, Any]:
+    """Return positional and other arguments of leaves; without a tree they are positional."""
+    return (leaves, {}) if tree is None else unflatten(tree, leaves)
+
+
+class Result(NamedTuple):
+    """What a function returned: its arrays, and what stands around them."""
+
+    arrays: list[Any]
+    others: list[Any]  # its leaves, with ``ARRAY`` in place of arrays
+    tree: Any
+
+    def filled(self, arrays: Sequence[Any]) -> Any:
+        """Return the result with other arrays."""
+        given = iter(arrays)
+        return unflatten(self.tree, [next(given) if x is ARRAY else x for x in self.others])
+
+
+class Callee:
+    """A function of users, as one of a flat list of arrays.
+
+    It is called while a recording runs, with Variables over traced arrays. After the arrays among
+    its arguments come those that it finds elsewhere.
+    """
+
+    def __init__(self, f: Callable[..., Any], signature: Signature) -> None:
+        self.f, self.signature = f, signature
+        self._inner = signature.arrays
+
+    def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
+        """Call the function; what it finds elsewhere stands for arrays that it is given here."""
+        before, outside = run.known, slice(self._inner, len(arrays))
+        run.known = before | {
+            id(raw): array for raw, array in zip(run.arrays[outside], arrays[outside], strict=True)
+        }
+        try:
+            args, kwargs = self.signature.arguments(arrays[: self._inner])
+            found, tree = flatten(self.f(*args, **kwargs))
+        finally:
+            run.known = before
+        run.by_elements = tuple(
+            place
+            for place, raw in enumerate(run.arrays[outside])
+            if run.unknown or id(raw) not in run.met
+        )
+        backend: Any = run.traced
+        results: list[Any] = []
+        others: list[Any] = []
+        for leaf in found:
+            array = as_traced(backend, run.domain, leaf)
+            results += [] if array is None else [array]
+            others.append(leaf if array is None else ARRAY)
+        return Result(results, others, tree)
+
+
+def as_traced(backend: Any, below: Domain, leaf: Any) -> Any:
+    """Return an array that a traced function made, or found outside, as a Variable; else None."""
+    domain = Tracing.domain(below)
+    if isinstance(leaf, Variable) and leaf._domain is domain:
+        return leaf
+    if not isinstance(leaf, (Variable, backend.array_class, *below.array_types)):
+        return None
+    lifted = backend.lift(leaf)
+    if lifted is NotImplemented or isinstance(lifted, Variable):
+        return None if lifted is NotImplemented else lifted
+    return domain.Variable._make(lifted, None)
+
+
+class Traced(NamedTuple):
+    """A program, and what the traced function returned beside arrays.
+
+    ``by_elements`` are the arrays from outside that it is made for as they are.
+    """
+
+    program: TracedProgram
+    result: Result
+    by_elements: tuple[int, ...]
+
+
+def record(
+    callee: Callable[[Recording, Sequence[Variable]], Result],
+    below: Domain,
+    arrays: Sequence[Any],
+    name: str = "a function",
+    function: Any = None,
+) -> Traced:
+    """Run a function of raw arrays, and return what it computes as a program."""
+    domain = Tracing.domain(below)
+    backend: Any = domain.backend
+    run = Recording(below, backend, arrays)
+    run.function = function
+    given = [
+        domain.Variable._make(backend.array_class(each, run, run.input(each)), None)
+        for each in arrays
+    ]
+    outer, token = current_mode(), running.set(run)
+    try:
+        # Hooks see the program when it runs.
+        with entered(hooks=False, inside=True, level=domain):
+            result = callee(run, given)
+            outputs = [_ref(run, each._raw) for each in result.arrays]
+    finally:
+        run.ended = True
+        running.reset(token)
+        set_mode(outer)  # an interrupt may have kept the block from restoring it
+    program = run.program(outputs).with_(name=name)
+    return Traced(program, result._replace(arrays=[]), run.by_elements)
+
+
+def _ref(run: Recording, array: Any) -> Ref:
+    return run.constant(array.payload) if array.ref is None else array.ref
+
+
+def signature_of(below: Domain, leaves: Sequence[Any], tree: Any) -> tuple[Signature, list[Any]]:
+    """Return how raw arrays, and Variables, among leaves become arguments, and their raw arrays."""
+    arrays, others = [], []
+    for leaf in leaves:
+        if isinstance(leaf, (Variable, *below.array_types)):
+            arrays.append(leaf._raw if isinstance(leaf, Variable) else leaf)
+            others.append(ARRAY)
+        else:
+            others.append(leaf)
+    return Signature(tuple(others), tree), arrays
 
 
 def trace(
     f: Callable[..., Any], below: Domain, leaves: Sequence[Any], tree: Any
 ) -> tuple[TracedProgram, list[Any], Any]:
-    """Trace a function of arguments with these leaves; raw arrays among them are inputs.
+    """Trace a function of arguments with these leaves, of which raw arrays are inputs.
 
-    Return the program, what the leaves of the result are that are not arrays (None for those that
-    are), and the structure of the result.
+    Return the program, the leaves of the result with ``ARRAY`` in place of arrays, and its
+    structure.
     """
-    domain = Tracing.domain(below)
-    backend: Any = domain.backend
-    run = Recording(below)
-    given = []
-    for leaf in leaves:
-        if isinstance(leaf, below.array_types):
-            array = backend.array_class(leaf, run, run.input(leaf))
-            given.append(domain.Variable._make(array, None))
-        else:
-            given.append(leaf)
-    args, kwargs = unflatten(tree, given)
-    found, structure = flatten(_called(f, run, domain, args, kwargs))
-    outputs, others = [], []
-    for leaf in found:
-        array = leaf._raw if isinstance(leaf, Variable) else leaf
-        lifted = array if type(array) is backend.array_class else NotImplemented
-        if lifted is NotImplemented and (isinstance(leaf, Variable) or _is_array(below, array)):
-            lifted = backend.lift(leaf)
-        if lifted is NotImplemented:
-            others.append(leaf)
-            continue
-        ref = run.constant(lifted.payload) if lifted.ref is None else lifted.ref
-        outputs.append(ref)
-        others.append(None)
-    return run.program(outputs), others, structure
-
-
-def _is_array(below: Domain, value: Any) -> bool:
-    return isinstance(value, below.array_types)
-
-
-def _called(
-    f: Callable[..., Any], run: Recording, domain: Domain, args: Any, kwargs: Mapping[str, Any]
-) -> Any:
-    """Call a function where all that it computes is noted."""
-    run.function = f
-    outer, token = current_mode(), running.set(run)
-    try:
-        with entered(inside=True, level=domain):
-            return f(*args, **kwargs)
-    finally:
-        run.ended = True
-        running.reset(token)
-        set_mode(outer)  # an interrupt may have kept the block from restoring it
+    signature, arrays = signature_of(below, leaves, tree)
+    found = record(Callee(f, signature), below, arrays, function=f)
+    return found.program, found.result.others, found.result.tree

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, NoReturn
 
 from agnograd._arrays.interpretation import Interpretation, _replaced
 from agnograd._arrays.interpreted import Interpreted, Run, root_of
 from agnograd._arrays.variable import Variable
+from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
 from agnograd._ops.op import Op
+from agnograd._ops.rule_helpers import is_mask
 from agnograd._program.program import Ref
 
-# What a program cannot compute: the results have as many elements as values say.
-SHAPED_BY_VALUES = frozenset(
-    ("nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values")
-)
 _INSTEAD = "which a program cannot follow: use xp.where, or do it outside of the function"
 _SINGLE = ("__getitem__", "__setitem__", "scatter_add", "scatter_add_axis")
 
@@ -63,6 +61,7 @@ class Tracing(Interpretation):
 
     title = "compile"
     array_class = TracedArray
+    whole = True
 
     def rule(self, op: Op) -> Callable[..., Any] | None:
         """Return what notes an op, and computes it; None for one that is a program of others."""
@@ -71,14 +70,18 @@ class Tracing(Interpretation):
         if op.forward is not None and not self._is_single(op):
             return None
         function = attrgetter(op.name)(self.below.raw)
-        depends = op.name in SHAPED_BY_VALUES
+        shaped = SHAPED_BY_VALUES.get(op.name)
 
         def traced(*args: Any, **kwargs: Any) -> Any:
-            if depends and _differs(args):
+            if shaped is not None and shaped(*args, **kwargs):
                 raise refused(f"{op.name}: the shape of its result depends on values, {_INSTEAD}")
             return self.note(op.name, function, args, kwargs)
 
         return traced
+
+    def pullbacks(self) -> Functions:
+        """Return the derivatives of the backend below, each of which is a step."""
+        return traced_pullbacks(self)
 
     def _is_single(self, op: Op) -> bool:
         """Return whether an op that has a program is one step all the same.
@@ -96,38 +99,32 @@ class Tracing(Interpretation):
     ) -> Any:
         """Compute a step of raw arrays, and note it if one of them differs between runs."""
         run: Recording | None = None
-        found: list[TracedArray] = []
 
-        def value(each: Any) -> Any:
+        def lifted(each: Any) -> Any:
             nonlocal run
-            if type(each) is self.array_class:
-                found.append(each)
-                if each.run is not None:
-                    run = each.run.meet(run)
-                return each.payload
+            if isinstance(each, self.below.array_types):
+                known = self.lift(each)
+                each = known._raw if isinstance(known, Variable) else known
+            if type(each) is self.array_class and each.run is not None:
+                run = each.run.meet(run)
             return each
 
-        out = function(
-            *_replaced(value, args), **{n: _replaced(value, v) for n, v in kwargs.items()}
-        )
+        args, kwargs = _everywhere(lifted, args, kwargs)
+        given, options = _everywhere(self.payload, args, kwargs)
+        out = function(*given, **options)
         if run is None:
             return self.wrapped(out, None)
         recording: Recording = run
-        given: list[tuple[Ref, Any]] = []
+        arrays: list[tuple[Ref, Any]] = []
 
         def ref(each: Any) -> Any:
-            if type(each) is self.array_class:
-                at = recording.constant(each.payload) if each.ref is None else each.ref
-                given.append((at, each.payload))
-                return at
-            if isinstance(each, self.below.array_types):
-                at = recording.constant(each)
-                given.append((at, each))
-                return at
-            return each
+            if type(each) is not self.array_class:
+                return each
+            at = recording.constant(each.payload) if each.ref is None else each.ref
+            arrays.append((at, each.payload))
+            return at
 
-        arguments = _replaced(ref, args), {n: _replaced(ref, v) for n, v in kwargs.items()}
-        refs = iter(recording.step(name, *arguments, out, given))
+        refs = iter(recording.step(name, *_everywhere(ref, args, kwargs), out, arrays))
         return _replaced(lambda each: self.array_class(each, recording, next(refs)), out)
 
     def lift(self, value: Any) -> Any:
@@ -137,6 +134,7 @@ class Tracing(Interpretation):
         run = running.get()
         raw = value._raw if isinstance(value, Variable) else value
         if run is not None and id(raw) in run.known:
+            run.met.add(id(raw))
             return run.known[id(raw)]
         lifted = super().lift(value)
         if lifted is NotImplemented:
@@ -146,9 +144,16 @@ class Tracing(Interpretation):
                 "the function uses a tracked Variable that is neither an argument nor in a "
                 "variable of its own or of its module; give it as an argument"
             )
-        if run is not None and not run.ended:
-            run.from_outside(lifted.payload)
+        if run is not None:
+            run.unknown = True
         return lifted
+
+    def refuse_write(self) -> NoReturn:
+        """Refuse a write to an array from outside: it would happen only while tracing."""
+        raise refused(
+            "the function writes to an array that was there before it was called; return the "
+            "array's new value instead, or write to a copy"
+        )
 
     def concrete(self, array: Any) -> Any:
         """Return the value of a constant; other values must not leave the function."""
@@ -171,7 +176,8 @@ class Tracing(Interpretation):
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
         """Call a function of raw arrays, which becomes a step."""
-        return tuple(self.note("@call", f, tuple(arrays), {}))
+        function = {"function": f}
+        return tuple(self.note("@call", lambda *given, **_: f(*given), tuple(arrays), function))
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         backend, copy = self.below.backend, self.below.copy
@@ -201,6 +207,42 @@ class Tracing(Interpretation):
         return function
 
 
-def _differs(args: Any) -> bool:
-    """Return whether an array among the arguments differs between runs."""
-    return any(getattr(each, "run", None) is not None for each in args)
+def _everywhere(
+    function: Callable[[Any], Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Return arguments with what a function returns in place of each part of them."""
+    return _replaced(function, args), {n: _replaced(function, v) for n, v in kwargs.items()}
+
+
+def _differs(value: Any) -> bool:
+    """Return whether a value, or a part of it, is an array that differs between runs."""
+    if isinstance(value, tuple | list):
+        return any(map(_differs, value))
+    return getattr(value, "run", None) is not None
+
+
+def _is_mask(part: Any) -> bool:
+    return _differs(part) and is_mask(part.payload, part._backend.below.library)
+
+
+def _selects(x: Any, key: Any, /, *value: Any) -> bool:
+    """Return whether a mask that differs between runs selects elements."""
+    return any(map(_is_mask, key if isinstance(key, tuple) else (key,)))
+
+
+def _selects_several(x: Any, key: Any, value: Any, /) -> bool:
+    """Return whether each of the elements that such a mask selects gets a value of its own."""
+    return bool(getattr(value, "shape", ())) and _selects(x, key)
+
+
+# The ops whose results have as many elements as values say: whether a call is one of these.
+SHAPED_BY_VALUES: dict[str, Callable[..., bool]] = {
+    "__getitem__": _selects,
+    "__setitem__": _selects_several,
+    "nonzero": lambda x: _differs(x),
+    "repeat": lambda x, repeats, /, *, axis=None: _differs(repeats),
+    "unique_all": lambda x: _differs(x),
+    "unique_counts": lambda x: _differs(x),
+    "unique_inverse": lambda x: _differs(x),
+    "unique_values": lambda x: _differs(x),
+}

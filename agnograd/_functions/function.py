@@ -85,6 +85,11 @@ class Function:
     _saved: tuple[Any, ...] = ()
     # Whether no attribute holds an array that backward would wrongly take for a constant.
     _knows_attributes = False
+    # Whether no method writes to what it is given, so that nothing has to be looked at for it.
+    _is_pure = False
+    # Whether hooks see it as one op; what else they see it as, its forward tells them.
+    _is_one = True
+    _title: str | None = None
 
     def forward(self, xp: Any, *args: Any, **options: Any) -> Any:
         """Compute the function on raw arrays."""
@@ -115,7 +120,7 @@ class Function:
 
 def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Run a function's forward, and record the call if an argument is tracked."""
-    name = type(function).__name__
+    name = function._title or type(function).__name__
     first = first_array(args)
     if first is None:
         raise UnsupportedArrayError(
@@ -137,9 +142,10 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     knows = function._knows_attributes
     held = {} if knows else held_by(function)
     forward = partial(function.forward, domain.raw, *raw, **options)
-    compute = partial(without_writes, forward, f"{name}.forward", args=raw)
+    pure = function._is_pure
+    compute = forward if pure else partial(without_writes, forward, f"{name}.forward", args=raw)
     state = current_mode()
-    if state is None or state.observers is None:
+    if state is None or state.observers is None or not function._is_one:
         out = compute()
     else:
         call, out = state.observers.forward(call, compute, (), tuple(inputs), options)
@@ -243,7 +249,9 @@ class FunctionRule:
         if xp is None:
             compute = partial(function.backward, node[OP].domain.raw, *grads)
             what = f"{type(self.function).__name__}.backward"
-            found = without_writes(compute, what, grads=grads, saved=function.saved)
+            pure = function._is_pure
+            checked = partial(without_writes, compute, what, grads=grads, saved=function.saved)
+            found = compute() if pure else checked()
         else:
             found = function.backward(xp, *grads)
         found = self._checked("backward", found)

@@ -44,7 +44,8 @@ class Mode:
     them looks at ops. ``kept``, while gradient managers are active, replaces by None the nodes of
     inputs that depend on nothing that a manager attached. ``tape`` is notified of every node.
     ``watches`` says whether anyone needs to be notified of nodes at all, ``looks`` whether ops are
-    computed by ``compute``, ``attends`` whether either is so. ``inside`` says whether a function
+    computed by ``compute``, ``attends`` whether either is so, and ``whole`` whether ops of levels
+    below are left to ``level``. ``inside`` says whether a function
     that is being transformed runs, ``level`` is the domain that stands on others in which it runs,
     if there is one, and ``beneath`` is the state in which that was entered: its ``kept`` and
     ``tape`` are of the nodes of domains below. ``closing`` is what ends with this object.
@@ -66,6 +67,7 @@ class Mode:
         "recording",
         "tape",
         "watches",
+        "whole",
     )
 
     def __init__(
@@ -97,7 +99,9 @@ class Mode:
         self.observers = hooks if hooks is not None and hooks.observe_ops else None
         packs = hooks is not None and hooks.has("save_value")
         self.watches = packs or self.tape is not None
-        self.looks = self.observers is not None or self.kept is not None
+        # What runs at a level may take over the ops of levels below, also of arrays from outside.
+        self.whole = self.level is not None and self.level.backend.whole
+        self.looks = self.observers is not None or self.kept is not None or self.whole
         if self.beneath is not None:
             self.watches |= self.beneath.watches
             self.looks |= self.beneath.looks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agnograd._program.program import GUARD, Ref, Step, TracedProgram, refs_in
+from agnograd._program.program import GUARD, Ref, Step, TracedProgram
 
 
 def dead(program: TracedProgram) -> TracedProgram:
@@ -28,9 +28,7 @@ def needed(steps: tuple[Step, ...], live: set[Ref]) -> list[Step]:
     for step in reversed(steps):
         if step.op == GUARD or not live.isdisjoint(step.outs):
             kept.append(step)
-            live.update(refs_in(step.args))
-            if step.kwargs:
-                live.update(refs_in(tuple(step.kwargs.values())))
+            live.update(step.uses())
     kept.reverse()
     return kept
 

@@ -90,7 +90,7 @@ def _permute(seen: Seen, step: Step) -> Any:
     if before is None:
         return None
     step = replace(step, kwargs={})
-    return _instead(step, step.op, (inner, tuple(before[axis] for axis in axes)))
+    return instead(step, step.op, (inner, tuple(before[axis] for axis in axes)))
 
 
 def _axes(step: Step) -> tuple[int, ...] | None:
@@ -106,7 +106,7 @@ def _twice(seen: Seen, step: Step) -> Any:
 def _abs(seen: Seen, step: Step) -> Any:
     inner = seen.argument(step.args[0], "negative")
     if seen.alike(inner, step.args[0]):
-        return _instead(step, step.op, (inner,))
+        return instead(step, step.op, (inner,))
     return step.args[0] if seen.argument(step.args[0], "abs") is not None else None
 
 
@@ -138,7 +138,7 @@ def _multiply(seen: Seen, step: Step) -> Any:
         return one
     inner = seen.argument(one, "negative"), seen.argument(other, "negative")
     if seen.alike(inner[0], one) and seen.alike(inner[1], other):
-        return _instead(step, step.op, inner)
+        return instead(step, step.op, inner)
     return None
 
 
@@ -151,11 +151,11 @@ def _add(seen: Seen, step: Step) -> Any:
     one, other = step.args
     inner = seen.argument(other, "negative")
     if seen.alike(inner, other):
-        return _instead(step, "subtract", (one, inner))
+        return instead(step, "subtract", (one, inner))
     inner = seen.argument(one, "negative")
     # The first argument decides on strides: only arguments alike can change their places.
     if seen.alike(inner, one) and seen.alike(one, other):
-        return _instead(step, "subtract", (other, inner))
+        return instead(step, "subtract", (other, inner))
     return None
 
 
@@ -164,7 +164,7 @@ def _subtract(seen: Seen, step: Step) -> Any:
     if _is(0, other) and str(other) != "-0.0":  # -0.0 - -0.0 is 0.0
         return one
     inner = seen.argument(other, "negative")
-    return _instead(step, "add", (one, inner)) if seen.alike(inner, other) else None
+    return instead(step, "add", (one, inner)) if seen.alike(inner, other) else None
 
 
 def _is(number: int, value: Any) -> bool:
@@ -179,7 +179,7 @@ def _is_complex(seen: Seen, value: Any) -> bool:
     return bool(seen.program.domain.is_complex(seen.facts[value].dtype))
 
 
-def _instead(step: Step, op: str, args: tuple[Any, ...]) -> Step:
+def instead(step: Step, op: str, args: tuple[Any, ...]) -> Step:
     """Return a step with a different op and other arguments: it may be a view of any of them.
 
     This only matters where a library does not say what shares memory.
@@ -190,7 +190,7 @@ def _instead(step: Step, op: str, args: tuple[Any, ...]) -> Step:
 
 def _from(step: Step, base: Ref) -> Step:
     """Return a step that takes the array that its first argument is a view of."""
-    return _instead(step, step.op, (base, *step.args[1:]))
+    return instead(step, step.op, (base, *step.args[1:]))
 
 
 def _in_rows(fact: Fact) -> bool:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from agnograd._passes.common import common
 from agnograd._passes.dead import dead
 from agnograd._passes.identities import identities
+from agnograd._passes.uniform import uniform
 from agnograd._program.program import TracedProgram
 
 Pass = Callable[[TracedProgram], TracedProgram]
 
 # In the order in which they run.
 PASSES: dict[str, Pass] = {
+    "uniform": uniform,
     "identities": identities,
     "common": common,
     "dead": dead,

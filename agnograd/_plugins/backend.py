@@ -115,6 +115,7 @@ class Backend:
     taken_over: tuple[str, ...] = ()
     large: int | None = None
     level: int = 0  # how many others it stands on: an ``extend.Interpretation`` does
+    whole: ClassVar[bool] = False  # whether, while it is entered, it takes over all ops below
     # Whether any backend of the process computes on a current device: see ``on_device``.
     switching: ClassVar[bool] = False
     # Gives NumPy's backend; ``agnograd._plugins.backends`` sets it.
@@ -139,10 +140,9 @@ class Backend:
         """Return functions that do what rules do in fewer calls, by op name and by input.
 
         Each takes the cotangent ``g`` and what the op's rule for that input names, and changes
-        neither. For an element-wise op it returns the product of ``g`` and the conjugate of the
-        derivative (``lambda g, out: ...`` for ``tanh``). For other ops it returns the gradient,
-        with the input's shape and dtype (``lambda g, x2, x1_dtype: ...`` for ``matmul``). The rule
-        is used if it returns NotImplemented, and in passes under ``create_graph``.
+        neither. It returns the product of ``g`` and the conjugate of the derivative for an
+        element-wise op (``lambda g, out: ...`` for ``tanh``), else the gradient, with the input's
+        shape and dtype. The rule is used if it returns NotImplemented, and under ``create_graph``.
         """
         return {}
 
@@ -159,8 +159,8 @@ class Backend:
     def array(self, value: Any) -> Any:
         """Return ``value``, an array or one of the scalar types, as an array.
 
-        It is called for scalars that users get, for what becomes a Variable, and for operands of a
-        class that is derived from an array type. It may refuse an array whose own rules differ.
+        It gets scalars that users see, what becomes a Variable, and operands of a class derived
+        from an array type. It may refuse an array whose own rules differ.
         """
         return value
 
@@ -171,7 +171,7 @@ class Backend:
     def lift(self, value: Any) -> Any:
         """Return what a backend that this one stands on computes with, as an array of this one.
 
-        It is NotImplemented for anything else.
+        It may be a Variable, with a gradient, and it is NotImplemented for anything else.
         """
         return NotImplemented
 
@@ -212,8 +212,7 @@ class Backend:
         The default writes to a copy, or selects each element from ``x`` or ``value`` if arrays are
         immutable, or the key is a mask and the library has no boolean indexing.
         """
-        able = self.capabilities
-        if able.immutable or (not able.boolean_indexing and is_mask(key, self.namespace())):
+        if self._selects(key):
             from agnograd._plugins.selection import written
 
             return written(self, x, key, value)
@@ -223,17 +222,24 @@ class Backend:
 
     def put(self, x: Any, key: Any, value: Any) -> Any:
         """Write ``value`` into ``x`` at ``key``; return ``x``, or what ``set`` returns instead."""
-        able = self.capabilities
-        if able.immutable or (not able.boolean_indexing and is_mask(key, self.namespace())):
+        if self._selects(key):
             return self.set(x, key, value)
         x[key] = value
         return x
+
+    def _selects(self, key: Any) -> bool:
+        able = self.capabilities
+        return able.immutable or (not able.boolean_indexing and is_mask(key, self.namespace()))
 
     def alone(self, x: Any) -> bool:
         """Return whether memory is shared with ``x`` only by objects that refer to ``x`` itself.
 
         The number of references to such an array says whether anything else may see a write.
         """
+        return False
+
+    def is_abstract(self, x: Any) -> bool:
+        """Return whether an array has no values, since the library itself traces a function."""
         return False
 
     def may_share(self, x: Any, y: Any) -> bool:
@@ -243,10 +249,15 @@ class Backend:
         """
         return not self.capabilities.immutable
 
+    def strides(self, x: Any) -> tuple[int, ...] | None:
+        """Return the bytes from one element to the next along each axis; None if unknown."""
+        strides = getattr(x, "strides", None)
+        return strides if isinstance(strides, tuple) else None
+
     def fingerprint(self, x: Any) -> Any:
         """Return a value that compares unequal once ``x`` was written to, or None if impossible.
 
-        With this, agnograd notices if a user's function writes to its arguments. It must be fast.
+        By it agnograd notices if a user's function writes to its arguments. It must be fast.
         """
         return None
 
@@ -360,8 +371,8 @@ class Backend:
     def on_device(self, array: Any) -> AbstractContextManager[Any]:
         """Return a context in which work goes to the array's device; leaving restores the device.
 
-        It is for libraries that compute on a current device, not where their arrays are. If it is
-        overridden, every rule runs, and gradients are added, on the device of the cotangent.
+        It is for libraries that compute on a current device, not where their arrays are: every
+        rule runs, and gradients are added, on the device of the cotangent.
         """
         return _HERE
 
@@ -374,8 +385,7 @@ class Backend:
 
     def elapsed(self, start: Any, stop: Any) -> float:
         """Return the seconds between two marks; it may wait for the device."""
-        seconds: float = stop - start
-        return seconds
+        return float(stop - start)
 
     def memory(self) -> dict[str, int]:
         """Return figures of device memory in bytes by name; empty if nothing is known."""

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, TypedDict
 
 from agnograd._plugins.entry_points import LOWERINGS, EntryPoint, installed, load
 from agnograd._program.program import Runnable, TracedProgram
-from agnograd._program.straight import straight
+from agnograd._program.straight import Writer, straight
 from agnograd.errors import UnknownPluginError
+
+
+class Description(TypedDict, total=False):
+    """What a lowering says of how it runs a program; each entry may be left out.
+
+    Attributes
+    ----------
+    program : TracedProgram
+        The program after the lowering's own passes, if it has any: groups are of its steps.
+    groups : sequence of sequence of int
+        The steps that run together, as one call or one loop: their places in ``program.steps``.
+    buffers : sequence of int
+        The size of each buffer that one run takes, in bytes. Results that are handed out are not
+        among them.
+    source : str
+        The code that runs.
+    """
+
+    program: TracedProgram
+    groups: Sequence[Sequence[int]]
+    buffers: Sequence[int]
+    source: str
 
 
 class Lowering:
@@ -40,6 +63,10 @@ class Lowering:
         """
         raise NotImplementedError(f"{type(self).__name__} must override lower()")
 
+    def describe(self, program: TracedProgram) -> Description:
+        """Return what ``explain`` shows of how a program runs, if there is anything to say."""
+        return {}
+
 
 class Plain(Lowering):
     """Runs the steps of a program one after the other, by the library's own functions."""
@@ -50,6 +77,10 @@ class Plain(Lowering):
     def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program."""
         return straight(program)
+
+    def describe(self, program: TracedProgram) -> Description:
+        """Return the text of the function that runs a program."""
+        return {"source": Writer(program).source()}
 
 
 plain = Plain()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
+_PLAIN = frozenset((int, float, bool, str, type(None)))  # arguments that no value is in
 # The step that compares a value with what the traced function saw: see ``Step``.
 GUARD = "@guard"
+PULLBACK = "@pullback"
+CALLS = frozenset(("@call", PULLBACK))  # of Python functions, which are their keyword ``function``
 
 
 class Ref:
@@ -26,7 +29,7 @@ class Ref:
         return type(other) is Ref and other.number == self.number
 
     def __hash__(self) -> int:
-        return hash((Ref, self.number))
+        return self.number
 
     def __repr__(self) -> str:
         return f"%{self.number}"
@@ -69,10 +72,13 @@ class Step:
     ----------
     op : str
         The name of an op, with dots, as in the raw namespace; or one of these: ``@guard``, which
-        compares a value with what the traced function saw, and has no results; ``@call``, which
-        calls a Python function; ``@scatter_add`` and ``@scatter_add_axis``, which return their
-        first argument, as a new value, with something added to it, as ``Backend`` has them; and
-        what passes or lowerings make, whose meaning they know.
+        compares a value with what the traced function saw, and has no results: ``seen_by(kind, x)``
+        is ``value``, and ``number`` says which guard it is, whatever passes leave out; ``@call``,
+        which calls a Python function; ``@pullback``, which calls the backend's derivative of an op
+        with respect to an input, named by the keywords ``op`` and ``input``; ``@scatter_add`` and
+        ``@scatter_add_axis``, which return their first argument, as a new value, with something
+        added to it, as ``Backend`` has them; and what passes or lowerings make, whose meaning they
+        know.
     args, kwargs
         The arguments, with ``Ref`` in place of arrays, also in tuples, lists and slices.
     outs : tuple of Ref
@@ -93,14 +99,23 @@ class Step:
     views: tuple[Ref, ...] = ()
     location: str | None = None
 
-    def uses(self) -> Iterator[Ref]:
-        """Yield the values that the step reads, as often as it names them."""
-        yield from refs_in(self.args)
-        yield from refs_in(tuple(self.kwargs.values()))
+    def uses(self) -> list[Ref]:
+        """Return the values that the step reads, as often as it names them."""
+        found: list[Ref] = []
+        for value in self.args:  # passes ask for this more than for anything else
+            kind = type(value)
+            if kind is Ref:
+                found.append(value)
+            elif kind not in _PLAIN:
+                found.extend(refs_in(value))
+        for value in self.kwargs.values():
+            if type(value) not in _PLAIN:
+                found.extend(refs_in(value))
+        return found
 
     def renamed(self, new: Mapping[Ref, Any]) -> Step:
         """Return the step with other values, or numbers, in place of some that it reads."""
-        if not new or not any(ref in new for ref in self.uses()):
+        if not new or new.keys().isdisjoint(self.uses()):
             return self
         kwargs = {name: substituted(value, new) for name, value in self.kwargs.items()}
         views = tuple(found for ref in self.views if type(found := new.get(ref, ref)) is Ref)
@@ -254,11 +269,9 @@ def roots_of(program: TracedProgram) -> dict[Ref, frozenset[Ref]]:
         ref: frozenset((ref,)) for ref in (*program.inputs, *program.constants)
     }
     for step in program.steps:
-        above = _union(found.get(ref, frozenset((ref,))) for ref in step.views)
+        above = frozenset[Ref]()
+        for ref in step.views:
+            above |= found.get(ref, frozenset((ref,)))
         for ref in step.outs:
             found[ref] = above or frozenset((ref,))
     return found
-
-
-def _union(sets: Iterable[frozenset[Ref]]) -> frozenset[Ref]:
-    return frozenset().union(*sets)

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from agnograd._program.program import (
+    CALLS,
     GUARD,
     Missed,
     Ref,
@@ -46,7 +47,6 @@ class Writer:
         self.program = program
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {"_Missed": Missed, "_seen": seen_by}
-        self._guards = 0
         self._known: dict[int, str] = {}  # names of objects in the scope
         self._constants = {ref: f"c{ref.number}" for ref in program.constants}
         self.scope |= {f"c{ref.number}": value for ref, value in program.constants.items()}
@@ -88,8 +88,7 @@ class Writer:
         kind, value = step.kwargs["kind"], step.kwargs["value"]
         seen = _SEEN.get(kind, f"_seen({kind!r}, {{0}})").format(self.text(step.args[0]))
         self.lines.append(f"if (_g := {seen}) != {self.text(value)}:")
-        self.lines.append(f"    raise _Missed({self._guards}, _g)")
-        self._guards += 1
+        self.lines.append(f"    raise _Missed({step.kwargs['number']}, _g)")
 
     def results(self, step: Step) -> str:
         """Write the names of a step's results."""
@@ -100,7 +99,7 @@ class Writer:
         """Write the call of a step's function."""
         function = self.held(function_of(self.program, step), step.op)
         given = [*map(self.text, step.args)]
-        if step.op != "@call":
+        if step.op not in CALLS:
             given += [f"{name}={self.text(value)}" for name, value in step.kwargs.items()]
         return f"{function}({', '.join(given)})"
 
@@ -154,7 +153,7 @@ def named_function(
 ) -> Callable[..., Any]:
     """Return what computes an op of a program on raw arrays, by its name."""
     backend: Any = program.domain.backend
-    if op == "@call":
+    if op in CALLS:
         function: Callable[..., Any] = kwargs["function"]
         return function
     if op in ("@scatter_add", "@scatter_add_axis"):

@@ -242,7 +242,7 @@ def _differentiated(leaf: Any, position: int) -> Variable:
     if mode is not None and mode.level is not None and domain.level < mode.level.level:
         domain = mode.level  # a number of Python becomes an array of its library
         raw = domain.to_raw(leaf) if is_python_scalar(leaf) else domain.backend.lift(leaf)
-        leaf = domain.Variable._make(raw, None)
+        leaf = raw if isinstance(raw, Variable) else domain.Variable._make(raw, None)
     ready = kind in domain.ready_types  # most often: no Variable
     data = leaf if ready else leaf._raw if isinstance(leaf, Variable) else domain.to_raw(leaf)
     if data.dtype not in domain.inexact_dtypes:

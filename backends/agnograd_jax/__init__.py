@@ -109,6 +109,12 @@ class JaxBackend(Backend):
         indices = indices.astype(self.namespace().arange(0).dtype)
         return into.at[(slice(None),) * (axis % into.ndim) + (indices,)].add(values)
 
+    def is_abstract(self, x: Any) -> bool:
+        """Return whether an array is one of a function that JAX traces."""
+        import jax
+
+        return isinstance(x, jax.core.Tracer)
+
     def item(self, array: Any) -> Any:
         """Return JAX's own conversion to a Python scalar."""
         return array.item()

@@ -103,6 +103,26 @@ class TorchBackend(Backend):
         """
         return standard_operator(function, self.namespace())
 
+    def may_share(self, x: Any, y: Any) -> bool:
+        """Return whether two tensors are of one storage."""
+        import torch
+
+        if not x.layout == y.layout == torch.strided:
+            return True
+        try:
+            one: int = x.untyped_storage().data_ptr()
+            return one == y.untyped_storage().data_ptr() and one != 0
+        except RuntimeError:  # a transformation's tensor has none of its own
+            return True
+
+    def strides(self, x: Any) -> tuple[int, ...] | None:
+        """Return PyTorch's strides in bytes; sparse tensors have none."""
+        import torch
+
+        if x.layout is not torch.strided:
+            return None
+        return tuple(each * x.itemsize for each in x.stride())
+
     def fingerprint(self, x: Any) -> Any:
         """Return PyTorch's count of the writes to a tensor, which tensors for inference lack."""
         return None if x.is_inference() else x._version

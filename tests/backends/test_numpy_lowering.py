@@ -15,7 +15,8 @@ from agnograd._plugins.lowerings import lowering_for
 from agnograd._program.straight import straight
 from agnograd._program.verify import verify
 from agnograd._util.trees import flatten
-from agnograd_numpy.lowering import Buffers, NumpyWriter, lowering, way_of
+from agnograd_numpy._steps import Buffers
+from agnograd_numpy.lowering import NumpyWriter, lowering
 
 xp = ag.namespace("numpy")
 rng = np.random.default_rng(0)
@@ -127,7 +128,7 @@ def test_a_run_is_the_steps_one_after_the_other(name):
     f, *args = CASES[name]
     program = program_of(f, *args)
     writer = NumpyWriter(program)
-    verify(program, writer.plan, lambda step: way_of(program, step))
+    verify(program, writer.plan, writer.way)
     run, plain = writer.runnable(), straight(program)
     with np.errstate(all="ignore"):
         wanted = plain(args)

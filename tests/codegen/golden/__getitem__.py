@@ -19,6 +19,10 @@ def __getitem__(x, key, /):
     _state = _mode()
     if _state is None or not _state.looks:
         _out = x[key]
+    elif _state.whole and (_at := _entered_above(_domain, '__getitem__')) is not None:
+        if _x_node is not None:
+            x = _Variable._make(x, _x_node)
+        return _at(x, key)
     else:
         _op, _out, (_x_node, ) = _state.compute(
             _call, _partial(_kernel, x, key), (), (x, ), {'key': key}, (_x_node, )

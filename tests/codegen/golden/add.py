@@ -29,6 +29,12 @@ def add(x1, x2, /):
     _state = _mode()
     if _state is None or not _state.looks:
         _out = _kernel(x1, x2)
+    elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
+        if _x1_node is not None:
+            x1 = _Variable._make(x1, _x1_node)
+        if _x2_node is not None:
+            x2 = _Variable._make(x2, _x2_node)
+        return _at(x1, x2)
     else:
         _op, _out, (_x1_node, _x2_node, ) = _state.compute(
             _call, _kernel, (x1, x2, ), (x1, x2, ), {}, (_x1_node, _x2_node, )
@@ -89,6 +95,12 @@ def add(x1, x2, /):
     _state = _mode()
     if _state is None or not _state.looks:
         _out = x1 + x2
+    elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
+        if _x1_node is not None:
+            x1 = _Variable._make(x1, _x1_node)
+        if _x2_node is not None:
+            x2 = _Variable._make(x2, _x2_node)
+        return _at(x1, x2)
     else:
         _op, _out, (_x1_node, _x2_node, ) = _state.compute(
             _call, _kernel, (x1, x2, ), (x1, x2, ), {}, (_x1_node, _x2_node, )
@@ -149,6 +161,12 @@ def add(x2, x1, /):
     _state = _mode()
     if _state is None or not _state.looks:
         _out = x1 + x2
+    elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
+        if _x1_node is not None:
+            x1 = _Variable._make(x1, _x1_node)
+        if _x2_node is not None:
+            x2 = _Variable._make(x2, _x2_node)
+        return _at(x1, x2)
     else:
         _op, _out, (_x1_node, _x2_node, ) = _state.compute(
             _call, _kernel, (x1, x2, ), (x1, x2, ), {}, (_x1_node, _x2_node, )
@@ -224,6 +242,12 @@ def add(x1, x2, /):
     _state = _mode()
     if _state is None or not _state.looks:
         _out = x1 + x2
+    elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
+        if _x1_node is not None:
+            x1 = _Variable._make(x1, _x1_node)
+        if _x2_node is not None:
+            x2 = _Variable._make(x2, _x2_node)
+        return _at(x1, x2)
     else:
         _op, _out, (_x1_node, _x2_node, ) = _state.compute(
             _call, _kernel, (x1, x2, ), (x1, x2, ), {}, (_x1_node, _x2_node, )

@@ -20,6 +20,10 @@ def max(x, /, *, axis=None, keepdims=False):
     _state = _mode()
     if _state is None or not _state.looks:
         _out = _kernel(x, axis=axis, keepdims=keepdims)
+    elif _state.whole and (_at := _entered_above(_domain, 'max')) is not None:
+        if _x_node is not None:
+            x = _Variable._make(x, _x_node)
+        return _at(x, axis=axis, keepdims=keepdims)
     else:
         _op, _out, (_x_node, ) = _state.compute(
             _call, _partial(_kernel, x, axis=axis, keepdims=keepdims), (), (x, ), {'axis': axis, 'keepdims': keepdims}, (_x_node, )

@@ -18,6 +18,10 @@ def tanh(x, /):
     _state = _mode()
     if _state is None or not _state.looks:
         _out = _kernel(x)
+    elif _state.whole and (_at := _entered_above(_domain, 'tanh')) is not None:
+        if _x_node is not None:
+            x = _Variable._make(x, _x_node)
+        return _at(x)
     else:
         _op, _out, (_x_node, ) = _state.compute(
             _call, _kernel, (x, ), (x, ), {}, (_x_node, )

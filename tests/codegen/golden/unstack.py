@@ -22,6 +22,10 @@ def unstack(x, /, *, axis=0):
     _state = _mode()
     if _state is None or not _state.looks:
         _out = _kernel(x, axis=axis)
+    elif _state.whole and (_at := _entered_above(_domain, 'unstack')) is not None:
+        if _x_node is not None:
+            x = _Variable._make(x, _x_node)
+        return _at(x, axis=axis)
     else:
         _op, _out, (_x_node, ) = _state.compute(
             _call, _partial(_kernel, x, axis=axis), (), (x, ), {'axis': axis}, (_x_node, )

@@ -35,6 +35,12 @@ def where(condition, x1, x2, /):
     _state = _mode()
     if _state is None or not _state.looks:
         _out = _kernel(condition, x1, x2)
+    elif _state.whole and (_at := _entered_above(_domain, 'where')) is not None:
+        if _x1_node is not None:
+            x1 = _Variable._make(x1, _x1_node)
+        if _x2_node is not None:
+            x2 = _Variable._make(x2, _x2_node)
+        return _at(condition, x1, x2)
     else:
         _op, _out, (_x1_node, _x2_node, ) = _state.compute(
             _call, _kernel, (condition, x1, x2, ), (condition, x1, x2, ), {}, (_x1_node, _x2_node, )

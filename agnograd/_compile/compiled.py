@@ -1,0 +1,293 @@
+"""``ag.compile``: a function that is traced once for arguments of a kind, and then replayed."""
+
+from __future__ import annotations
+
+import functools
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from agnograd._arrays.domain import Domain
+from agnograd._arrays.domains import domain_named, domain_of, owner_of
+from agnograd._arrays.levels import levels_up
+from agnograd._arrays.variable import Variable
+from agnograd._compile.graph import GraphUnit
+from agnograd._compile.statics import Statics, WithStatics
+from agnograd._compile.trace import ARRAY, Callee, Signature, Traced, arguments
+from agnograd._compile.unit import Unit
+from agnograd._compile.ways import TooManyPrograms
+from agnograd._hooks.entering import is_inside
+from agnograd._hooks.state import current_mode, is_grad_enabled
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._plugins.backends import default_name
+from agnograd._plugins.lowerings import Lowering, lowering_for
+from agnograd._surroundings.differences import difference
+from agnograd._surroundings.effects import check_unchanged, watch
+from agnograd._surroundings.inventory import Facts
+from agnograd._surroundings.keys import Key, content_key, fingerprint, key_of, key_of_array
+from agnograd._surroundings.surroundings import Surroundings
+from agnograd._util.checks import callable_in
+from agnograd._util.locks import Lock
+from agnograd._util.trees import flatten, map_leaves
+from agnograd.errors import CompileWarning
+
+MOST = 8  # programs of one function
+_USUAL = (True, False)  # ops are recorded, and no function runs that is being transformed
+_LEAVES = frozenset({bool, int, float, complex, str, type(None)})
+
+
+class CompiledFunction:
+    """A function that runs as a program: what ``ag.compile`` returns.
+
+    Attributes
+    ----------
+    function : callable
+        The function that is compiled.
+    name : str
+        What messages call it.
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], lowering: str, static: Any = (), others: Sequence[Any] = ()
+    ) -> None:
+        functools.update_wrapper(self, f)
+        self.name = str(getattr(f, "__qualname__", type(f).__name__))
+        self.function, self._lowering, self._static = f, lowering, Statics(f, static)
+        self._entries: dict[Key, Entry] = {}
+        self._lowerings: dict[str, Lowering] = {}
+        self._lock = Lock()
+        self._surroundings = Surroundings(f, *others)
+        self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
+        self._programs = 0
+        self._warned = False
+        self._by_elements: frozenset[Any] = frozenset()  # names of arrays outside
+        self._bound: WeakKeyDictionary[Any, CompiledFunction] = WeakKeyDictionary()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; it is traced if it was not yet for arguments of this kind."""
+        mode = current_mode()
+        if mode is not None and mode.level is not None:
+            return self.function(*args, **kwargs)
+        if self._static:
+            return self._with_statics(args, kwargs)
+        outside, facts = self._surroundings.read()
+        leaves: Sequence[Any] = args
+        tree = None
+        if kwargs or not all(type(x) in _LEAVES or owner_of(x) is not None for x in args):
+            leaves, tree = flatten((args, kwargs))
+        state = _USUAL if mode is None else (mode.recording, mode.inside)
+        key: Key = (key_of(leaves, tree), facts, tuple(map(key_of_array, outside)), state)
+        if self._by_elements:
+            key = (*key, self._elements(outside, facts))
+        entry = self._entries.get(key)
+        try:
+            if entry is None:
+                return self._first(key, leaves, tree, outside)
+            return entry(leaves, outside)
+        except TooManyPrograms:
+            why = None if self._warned else self._difference(key)
+        return self._plainly(leaves, tree, why)
+
+    def _elements(self, outside: Sequence[Any], facts: Facts) -> Key:
+        """Return all elements of those arrays outside that programs are made for as they are."""
+        named = zip(outside, facts.arrays, strict=True)
+        return fingerprint([array for array, name in named if name in self._by_elements])
+
+    def _first(self, key: Key, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]) -> Any:
+        """Call the function for a key that is new."""
+        with self._lock:  # what another thread makes meanwhile is made once
+            entry = self._entries.get(key)
+            if entry is not None:
+                return entry(leaves, outside)
+            entry = Entry(self, leaves, tree, outside)
+            if entry.is_abstract:
+                return self._plainly(leaves, tree)
+            before = self._by_elements
+            found = entry(leaves, outside)
+            if self._by_elements is not before:  # as the key of the next call has them
+                key = (*key[:4], self._elements(outside, key[1]))
+            self._entries.setdefault(key, entry)
+            return found
+
+    def _with_statics(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function that is compiled for the static arguments among these."""
+        rest, named, values = self._static.apart(args, kwargs)
+        key = content_key(values)
+        variant = self._variants.get(key)
+        if variant is None:
+            with self._lock:
+                if len(self._variants) >= MOST:
+                    self._warn("the static arguments differ in each call")
+                    return self.function(*args, **kwargs)
+                f = WithStatics(self.function, values)
+                others = (self.function, *values.values())
+                variant = self._variants.setdefault(
+                    key, CompiledFunction(f, self._lowering, others=others)
+                )
+        return variant(*rest, **named)
+
+    def _plainly(self, leaves: Sequence[Any], tree: Any, why: str | None = None) -> Any:
+        """Call the function as it is; ``why`` says what it was traced too often for."""
+        if why is not None:
+            self._warn(why)
+        given, raw = lifted(leaves)
+        args, kwargs = arguments(given, tree)
+        found = self.function(*args, **kwargs)
+        return map_leaves(lowered, found) if raw and not is_inside() else found
+
+    def _warn(self, why: str) -> None:
+        """Warn, once, that the function was compiled too often."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"AGNOGRAD: {self.name} was compiled {MOST} times, and is called as it is from now "
+                f"on where none of these programs fits: {why}",
+                CompileWarning,
+                stacklevel=levels_up(),
+            )
+
+    def _difference(self, key: Key) -> str:
+        """Return what is new in a key, in words."""
+        others = [each for each in self._entries if each != key]
+        if not others:
+            return "values decide about branches: use xp.where in place of `if`"
+        return f"in this call {difference(others[-1], key)}"
+
+    # -- what units ask ----------------------------------------------------------------------------
+
+    def lowering(self, domain: Domain) -> Lowering:
+        """Return what makes programs of a backend's arrays run."""
+        name = domain.backend.name
+        if name not in self._lowerings:
+            self._lowerings[name] = lowering_for(name, self._lowering)
+        return self._lowerings[name]
+
+    def traced(self, make: Callable[[], Traced], order: int) -> Traced:
+        """Trace the function, or a derivative of it, unless it was traced too often.
+
+        There is no function to call instead of a derivative: those are traced whenever they have
+        to be.
+        """
+        with self._lock:
+            if order == 0 and self._programs >= MOST:
+                raise TooManyPrograms
+            before = watch(self._surroundings)
+            found = make()
+            check_unchanged(before, self.name)
+            self._programs += order == 0
+            names = before.inventory.arrays
+            new = {names[place].name for place in found.by_elements} - self._by_elements
+            if new:
+                self._by_elements |= new
+            return found
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Return the method of an object: it is compiled for each object by itself."""
+        if instance is None:
+            return self
+        found = self._bound.get(instance)
+        if found is None:
+            method = types.MethodType(self.function, instance)
+            # By name: its positions begin after the object.
+            found = CompiledFunction(method, self._lowering, tuple(self._static.names))
+            self._bound[instance] = found
+        return found
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.name}>"
+
+
+class Entry:
+    """A compiled function for arguments of one kind.
+
+    Attributes
+    ----------
+    is_abstract : bool
+        Whether arrays have no values, since the library itself traces: then there is no program.
+    """
+
+    def __init__(
+        self, owner: CompiledFunction, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]
+    ) -> None:
+        arrays = [(place, leaf) for place, leaf in enumerate(leaves) if owner_of(leaf) is not None]
+        arrays = [each for each in arrays if not is_python_scalar(each[1])]
+        given = [leaf for _, leaf in arrays] + list(outside)
+        self._places = [place for place, _ in arrays]
+        self._domain = self._home(owner, given)
+        self.is_abstract = any(
+            self._domain.backend.is_abstract(getattr(each, "_raw", each)) for each in given
+        )
+        others = [ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]
+        signature = Signature(tuple(others), tree)
+        callee = Callee(owner.function, signature)
+        recording = is_grad_enabled()
+        tracked = [
+            place
+            for place, x in enumerate(given)
+            if recording and isinstance(x, Variable) and x.requires_grad
+        ]
+        self._variables = [place for place, x in enumerate(given) if isinstance(x, Variable)]
+        self._as_variables = is_inside() or bool(self._variables)
+        self._unit = (
+            GraphUnit(owner, callee, self._domain, tracked)
+            if tracked
+            else Unit(owner, callee, self._domain)
+        )
+
+    def _arrays(self, leaves: Sequence[Any]) -> list[Any]:
+        """Return the arrays among leaves; most often all are."""
+        places = self._places
+        if len(places) == len(leaves):
+            return list(leaves)
+        return [leaves[place] for place in places]
+
+    @staticmethod
+    def _home(owner: CompiledFunction, given: Sequence[Any]) -> Domain:
+        """Return the domain that all arrays are of; without any it is the default backend's."""
+        domains = {domain_of(each) for each in given} or {domain_named(default_name())}
+        first, *others = domains
+        if others:
+            raise first.mixed(f"{owner.name}: an array is given", others[0].backend)
+        return first
+
+    def __call__(self, leaves: Sequence[Any], outside: Sequence[Any]) -> Any:
+        """Run the program for the arrays among leaves, and those that the function finds."""
+        given = self._arrays(leaves)
+        if outside:
+            given += outside
+        unit = self._unit
+        if isinstance(unit, GraphUnit):
+            result, found = unit.recorded(given, len(outside))
+            return result.filled(found)
+        for place in self._variables:
+            given[place] = given[place]._raw
+        result, found = unit(given)
+        if self._as_variables:
+            make = self._domain.Variable._make
+            found = [make(each, None) for each in found]
+        return result.filled(found)
+
+
+def lifted(leaves: Sequence[Any]) -> tuple[list[Any], bool]:
+    """Return leaves with arrays as Variables, and whether all of these were raw arrays."""
+    found, raw = [], True
+    for leaf in leaves:
+        domain = None if is_python_scalar(leaf) else owner_of(leaf)
+        raw = raw and not isinstance(leaf, Variable)
+        if domain is not None and not isinstance(leaf, Variable):
+            leaf = domain.Variable._make(domain.to_raw(leaf), None)
+        found.append(leaf)
+    return found, raw
+
+
+def lowered(leaf: Any) -> Any:
+    """Return the raw array of a Variable that has no gradient; all else as it is."""
+    return leaf.data if isinstance(leaf, Variable) and leaf._node is None else leaf
+
+
+def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) -> CompiledFunction:
+    """Return a function that computes the same as ``f``, as a program."""
+    callable_in("ag.compile", f, "ag.compile(f), or ag.compile(ag.grad(f))")
+    return CompiledFunction(f, lowering, static)

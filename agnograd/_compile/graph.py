@@ -1,0 +1,209 @@
+"""Compiled functions in graphs: ops whose backward is a compiled pullback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from agnograd._arrays.domain import Domain
+from agnograd._arrays.variable import Variable
+from agnograd._compile.recording import Recording
+from agnograd._compile.trace import Result, record
+from agnograd._compile.unit import Owner, Runs, Traceable, Unit
+from agnograd._compile.ways import Guarded
+from agnograd._functions.function import Function
+from agnograd._passes.partition import partition
+from agnograd._passes.passes import run as improved
+from agnograd._program.program import Fact, Ref, TracedProgram
+from agnograd._transforms.gradients import vjp
+
+
+class GraphUnit(Unit):
+    """A unit whose results are in a graph.
+
+    One trace has both the function and its pullback. The forward part keeps what the backward part
+    goes on from.
+
+    Parameters
+    ----------
+    tracked : sequence of int
+        The places of the arrays that have a gradient.
+    """
+
+    def __init__(
+        self,
+        owner: Owner,
+        callee: Traceable,
+        domain: Domain,
+        tracked: Sequence[int],
+        order: int = 0,
+    ) -> None:
+        super().__init__(owner, callee, domain)
+        self.tracked, self.order = tuple(tracked), order
+
+    def _way(self, arrays: Sequence[Any]) -> Guarded:
+        joint = Joint(self.callee, self.tracked)
+        traced = self.owner.traced(
+            lambda: record(joint, self.domain, arrays, self.owner.name), self.order
+        )
+        program = improved(traced.program)
+        plain, parts = (
+            partition(each, joint.cotangents, joint.outputs) for each in (traced.program, program)
+        )
+        forward = Runs(parts.forward, self._lowered(parts.forward), plain.forward)
+        back = Back(parts.backward, self._lowered(parts.backward), parts.inputs, joint)
+        return Guarded(traced, forward, back)
+
+    def recorded(
+        self, arrays: Sequence[Any], outside: int = 0
+    ) -> tuple[Result, Sequence[Variable]]:
+        """Return what the function returns for arrays, of which those tracked are Variables.
+
+        The last ones, ``outside`` of them, are known by their identity.
+        """
+        last = arrays[len(arrays) - outside :]
+        call = GraphCall(self, [getattr(each, "_raw", each) for each in last])
+        outputs = call(*arrays)
+        return call.seen[0].traced.result, outputs
+
+    def gradients(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Variable]:
+        """Return the gradients of arrays, connected to what they are computed from."""
+        given = [*arrays, *cotangents]
+        tracked = tuple(
+            place for place, x in enumerate(given) if isinstance(x, Variable) and x.requires_grad
+        )
+        unit = self._pullbacks.get(tracked)
+        if unit is None:
+            callee = TracedPullback(self.callee, self.tracked, len(arrays))
+            unit = self._pullbacks[tracked] = GraphUnit(
+                self.owner, callee, self.domain, tracked, self.order + 1
+            )
+        return unit.recorded(given)[1]
+
+    @cached_property
+    def _pullbacks(self) -> dict[tuple[int, ...], GraphUnit]:
+        return {}
+
+
+class Back(Runs):
+    """The backward part of a program.
+
+    ``inputs`` are the places of the function's arrays that it takes; after them come what the
+    forward part kept, and the cotangents.
+    """
+
+    def __init__(
+        self, program: TracedProgram, run: Any, inputs: Sequence[int], joint: Joint
+    ) -> None:
+        super().__init__(program, run, program)
+        self.inputs, self.outputs = inputs, joint.outputs
+        self._facts: list[Fact] = [program.facts[ref] for ref in joint.cotangents]
+
+    def laid_out(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Return cotangents in the memory layout that the program was traced with."""
+        copy = self.program.domain.copy
+        return [
+            g if fact.strides is None or getattr(g, "strides", None) == fact.strides else copy(g)
+            for g, fact in zip(cotangents, self._facts, strict=True)
+        ]
+
+
+class GraphCall(Function):
+    """One call of a compiled function in a graph."""
+
+    _knows_attributes = True
+    _is_pure = True
+    _is_one = False  # hooks see its steps
+
+    def __init__(self, unit: GraphUnit, outside: Sequence[Any]) -> None:
+        self.unit, self.outside = unit, outside
+        self._title = f"compiled {unit.owner.name}"
+        self.seen: list[Guarded] = []
+        self.kept: list[Any] = []
+
+    def forward(self, xp: Any, *arrays: Any) -> Any:
+        """Run the forward part."""
+        if self.outside:  # which may have been copied, to tell them from arguments
+            arrays = (*arrays[: -len(self.outside)], *self.outside)
+        way, found = self.unit.ways.run(arrays)
+        self.seen.append(way)
+        count = way.back.outputs
+        self.kept = found[count:]
+        self.save(*arrays)
+        return tuple(found[:count])
+
+    def backward(self, xp: Any, *grads: Any) -> Any:
+        """Run the backward part, or record the gradients if they are to be differentiated."""
+        back: Back = self.seen[0].back
+        inexact = self.unit.domain.inexact_dtypes
+        cotangents = [g for g in grads if g.dtype in inexact]
+        arrays = self.saved
+        if any(isinstance(each, Variable) for each in grads):
+            found = self.unit.gradients(arrays, cotangents)
+        else:
+            given = [arrays[place] for place in back.inputs]
+            found = back([*given, *self.kept, *back.laid_out(cotangents)])
+        gradients: list[Any] = [None] * len(arrays)
+        for place, gradient in zip(self.unit.tracked, found, strict=True):
+            gradients[place] = gradient
+        return tuple(gradients)
+
+
+def pulled(
+    callee: Traceable, run: Recording, arrays: Sequence[Variable], tracked: Sequence[int]
+) -> tuple[Result, Callable[[Sequence[Variable]], Sequence[Variable]]]:
+    """Call a traceable function; return its result, and the pullback of cotangents."""
+    found: list[Result] = []
+
+    def of_tracked(*given: Variable) -> list[Variable]:
+        values = list(arrays)
+        for place, value in zip(tracked, given, strict=True):
+            values[place] = value
+        found[:] = [callee(run, values)]
+        return [each for each in found[0].arrays if each._domain.is_inexact(each.dtype)]
+
+    _, pull = vjp(of_tracked, *[arrays[place] for place in tracked])
+    return found[0], lambda cotangents: pull(list(cotangents))
+
+
+class TracedPullback:
+    """The gradients of a traceable function, as a traceable function.
+
+    Its arrays are the function's, ``count`` of them, and then a cotangent for each result of
+    floating-point or complex dtype.
+    """
+
+    def __init__(self, callee: Traceable, tracked: Sequence[int], count: int) -> None:
+        self.callee, self.tracked, self.count = callee, tuple(tracked), count
+
+    def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
+        """Return the gradients."""
+        _, pull = pulled(self.callee, run, arrays[: self.count], self.tracked)
+        return Result([*pull(arrays[self.count :])], [], None)
+
+
+class Joint:
+    """A traceable function and its pullback in one run: values, and then gradients.
+
+    Cotangents become inputs after those of the function, when it has returned.
+    """
+
+    def __init__(self, callee: Traceable, tracked: Sequence[int]) -> None:
+        self.callee, self.tracked = callee, tuple(tracked)
+        self.outputs = 0
+        self.cotangents: list[Ref] = []
+
+    def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
+        """Return values and gradients."""
+        result, pull = pulled(self.callee, run, arrays, self.tracked)
+        self.outputs = len(result.arrays)
+        domain, backend = arrays[0]._domain, run.traced
+        given = []
+        for each in result.arrays:
+            if domain.is_inexact(each.dtype):
+                one = backend.below.raw.ones_like(backend.below.backend.array(each._raw.payload))
+                self.cotangents.append(run.input(one))
+                array = backend.array_class(one, run, self.cotangents[-1])
+                given.append(domain.Variable._make(array, None))
+        return result._replace(arrays=[*result.arrays, *pull(given)])

@@ -1,0 +1,87 @@
+"""Static arguments: those that a program is made for, as they are."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from operator import index
+from typing import Any
+
+from agnograd.errors import ArgumentError
+
+
+class Statics:
+    """Which arguments of a function are static, by their positions and by their names.
+
+    Parameters
+    ----------
+    f : callable
+        The function.
+    static : int, str or sequence of these
+        Positions and names, as ``ag.compile`` takes them.
+
+    Raises
+    ------
+    ArgumentError
+        If ``static`` is something else, or if the function has no such argument.
+    """
+
+    def __init__(self, f: Callable[..., Any], static: Any) -> None:
+        given = (static,) if isinstance(static, int | str) else static
+        names = _positional(f)
+        self.positions: set[int] = set()
+        self.names: set[str] = set()
+        try:
+            for each in given:
+                if isinstance(each, str):
+                    self.names.add(each)
+                    self.positions.update(i for i, name in enumerate(names) if name == each)
+                else:
+                    place = index(each)
+                    self.positions.add(place if place >= 0 else place + len(names))
+                    self.names.update(names[place : place + 1] if place >= 0 else ())
+        except TypeError:
+            raise ArgumentError(
+                f"ag.compile: static is {static!r}; it must be positions or names of arguments, "
+                "static=1 or static=('steps',), say"
+            ) from None
+
+    def __bool__(self) -> bool:
+        return bool(self.positions or self.names)
+
+    def apart(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], dict[int | str, Any]]:
+        """Return the other arguments, positional and by name, and the static ones."""
+        values: dict[int | str, Any] = {
+            place: args[place] for place in sorted(self.positions) if 0 <= place < len(args)
+        }
+        values |= {name: kwargs[name] for name in sorted(self.names & set(kwargs))}
+        rest = tuple(x for place, x in enumerate(args) if place not in values)
+        return rest, {name: x for name, x in kwargs.items() if name not in values}, values
+
+
+class WithStatics:
+    """A function of the arguments that are not static."""
+
+    def __init__(self, f: Callable[..., Any], values: Mapping[int | str, Any]) -> None:
+        self.f, self.values = f, dict(values)
+        self.__name__ = self.__qualname__ = str(getattr(f, "__qualname__", type(f).__name__))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function with all arguments."""
+        given = list(args)
+        for place in sorted(each for each in self.values if isinstance(each, int)):
+            given.insert(place, self.values[place])
+        named = {name: value for name, value in self.values.items() if isinstance(name, str)}
+        return self.f(*given, **named, **kwargs)
+
+
+def _positional(f: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a function's positional parameters, as far as they are known."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):  # of functions that are written in C
+        return ()
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(each.name for each in parameters if each.kind in kinds)

@@ -1,0 +1,107 @@
+"""A function of arrays of certain shapes and dtypes, as programs that run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agnograd._arrays.domain import Domain
+from agnograd._arrays.variable import Variable
+from agnograd._compile.recording import Recording
+from agnograd._compile.stepwise import Stepwise, locate
+from agnograd._compile.trace import Result, Traced, record
+from agnograd._compile.ways import Guarded, Ways
+from agnograd._hooks.state import current_mode
+from agnograd._passes.passes import run as improved
+from agnograd._program.program import Missed, Runnable, TracedProgram
+
+if TYPE_CHECKING:
+    from agnograd._plugins.lowerings import Lowering
+
+
+class Traceable(Protocol):
+    """A function of Variables over traced arrays, which is called while a recording runs."""
+
+    def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result: ...
+
+
+class Owner(Protocol):
+    """What a unit asks of the compiled function that it belongs to."""
+
+    name: str
+
+    def lowering(self, domain: Domain) -> Lowering:
+        """Return what makes programs of a backend's arrays run."""
+
+    def traced(self, make: Callable[[], Traced], order: int) -> Traced:
+        """Trace, if that may be done once more; changes of what is outside are refused."""
+
+
+class Unit:
+    """A function of arrays of certain shapes and dtypes, as programs.
+
+    Parameters
+    ----------
+    owner : Owner
+        The compiled function.
+    callee : callable
+        What is traced.
+    domain : Domain
+        The domain of the arrays, that of a library.
+    """
+
+    order = 0  # of the derivative that is computed
+
+    def __init__(self, owner: Owner, callee: Traceable, domain: Domain) -> None:
+        self.owner, self.callee, self.domain = owner, callee, domain
+        self.ways = Ways(self._way)
+
+    def _way(self, arrays: Sequence[Any]) -> Guarded:
+        traced = self.owner.traced(
+            lambda: record(self.callee, self.domain, arrays, self.owner.name), self.order
+        )
+        program = improved(traced.program)
+        return Guarded(traced, Runs(program, self._lowered(program), traced.program))
+
+    def _lowered(self, program: TracedProgram) -> Runnable:
+        return self.owner.lowering(self.domain).lower(program)
+
+    def __call__(self, arrays: Sequence[Any]) -> tuple[Result, list[Any]]:
+        """Return what the function returns beside arrays, and its raw arrays."""
+        way, found = self.ways.run(arrays)
+        return way.traced.result, found
+
+
+class Runs:
+    """Runs a program: by what it was lowered to, or step by step between the hooks of plugins."""
+
+    def __init__(self, program: TracedProgram, run: Runnable, traced: TracedProgram) -> None:
+        self.program, self.lowered = program, run
+        self._traced = traced  # as the user wrote it, for hooks
+        self._scalars = scalars_of(program)
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """Return the arrays of the outputs; library scalars become arrays."""
+        mode = current_mode()
+        try:
+            if mode is None or mode.observers is None:
+                found = self.lowered(arrays)
+            else:
+                found = Stepwise(self._traced)(arrays)
+        except Missed:
+            raise
+        except Exception as error:
+            if not getattr(error, "__notes__", None):
+                locate(error, self._traced, arrays)
+            raise
+        for place in self._scalars:
+            found[place] = self.program.domain.backend.array(found[place])
+        return found
+
+
+def scalars_of(program: TracedProgram) -> list[int]:
+    """Return which outputs are scalars of the library, which users get as arrays."""
+    kinds = program.domain.ready_types
+    return [
+        place for place, ref in enumerate(program.outputs) if program.facts[ref].kind not in kinds
+    ]

@@ -1,0 +1,242 @@
+"""Uniform arrays: one number takes the place of an array all of whose elements are that number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agnograd._ops.rule_helpers import is_basic
+from agnograd._passes.identities import instead
+from agnograd._program.program import Fact, Ref, Step, TracedProgram, mapped
+from agnograd._program.straight import function_of, named_function
+
+Number = int | float
+
+# Correctly rounded, or exact: an element comes out the same in whatever array it is, or by itself.
+EXACT = frozenset(
+    (
+        *("add", "subtract", "multiply", "divide", "maximum", "minimum", "where"),
+        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
+        *("negative", "abs", "positive", "sqrt", "square", "sign", "floor", "ceil", "trunc"),
+    )
+)
+# Those that take a Python number in every library.
+_WITH_NUMBERS = frozenset(("add", "subtract", "multiply", "divide"))
+# Their results have elements of the first argument, and no others.
+_MOVES = frozenset(
+    (
+        *("broadcast_to", "expand_dims", "flip", "matrix_transpose", "moveaxis", "permute_dims"),
+        *("reshape", "roll", "squeeze", "__getitem__"),
+    )
+)
+_FILLED = {"zeros_like": 0, "ones_like": 1}
+# A step on constants is computed once and for all if its result has at most this many elements.
+FOLDED = 2**16
+
+
+def uniform(program: TracedProgram) -> TracedProgram:
+    """Return the program with numbers, or arrays without axes, in place of uniform arrays.
+
+    They take the places of arguments of element-wise ops that are the same bit for bit with a
+    number, beside an argument that has the result's shape and decides on its layout. Arrays that
+    only uniform arrays made are uniform, too, and what constants make is a constant.
+    """
+    if program.domain.backend.capabilities.lazy:  # nothing may be computed to look at it
+        return program
+    return Numbers(program).rewritten()
+
+
+class Numbers:
+    """What is known of the elements of a program's values.
+
+    Attributes
+    ----------
+    known : dict
+        The Python number, or the value without axes, that all elements of a value are. It has the
+        dtype of the value, and numbers lose nothing as Python numbers.
+    constants : dict
+        The constants of the program, and those that were computed.
+    """
+
+    def __init__(self, program: TracedProgram) -> None:
+        self.program, self.domain = program, program.domain
+        self.facts = dict(program.facts)
+        self.constants = dict(program.constants)
+        self.known: dict[Ref, Number | Ref] = {}
+        self._next = program.next_number()
+        names = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8")
+        self._dtypes = {self.domain.dtype_or_none(name) for name in names} - {None}
+        self._held: dict[Any, Ref] = {}  # constants without axes, by number and dtype
+        self._computed: dict[Any, Number | None] = {}
+        for ref, value in self.constants.items():
+            self.note(ref, self.number_of(ref, value))
+
+    def rewritten(self) -> TracedProgram:
+        """Return the program with what is known of it."""
+        kept = []
+        changed = False
+        for step in self.program.steps:
+            now = self.with_numbers(step) if step.op in EXACT else step
+            changed |= now is not step
+            if len(step.outs) == 1 and not step.several:
+                if self.folded(now):
+                    changed = True
+                    continue
+                self.note(step.outs[0], self.made_by(step))
+            kept.append(now)
+        if not changed:
+            return self.program
+        return self.program.with_(steps=tuple(kept), constants=self.constants, facts=self.facts)
+
+    def note(self, ref: Ref, number: Any) -> None:
+        """Note what is known of a value, if anything is."""
+        if type(number) in (int, float, Ref):
+            self.known[ref] = number
+
+    def number_of(self, ref: Ref, value: Any) -> Number | None:
+        """Return the number that all elements of a constant are, or None."""
+        fact, raw = self.facts[ref], self.domain.raw
+        if fact.dtype not in self._dtypes or not fact.size:
+            return None
+        first = value[(0,) * len(fact.shape)] if fact.shape else value
+        number: Number = self.domain.backend.item(first)
+        if fact.shape and any(fact.strides or (1,)):
+            signed = number == 0 and type(number) is float
+            if not bool(raw.all(raw.equal(value, first))):
+                return None
+            if signed and not bool(raw.all(raw.equal(raw.signbit(value), raw.signbit(first)))):
+                return None
+        return number if number == number else None  # NaN has many forms
+
+    # -- numbers as arguments ----------------------------------------------------------------------
+
+    def with_numbers(self, step: Step) -> Step:
+        """Return an element-wise step with numbers in place of uniform arrays."""
+        known = [type(arg) is Ref and arg in self.known for arg in step.args]
+        if True not in known or step.kwargs:
+            return step
+        out = self.facts[step.outs[0]]
+        first = 1 if step.op == "where" else 0
+        partners = {
+            self.facts[arg].dtype
+            for arg, is_known in zip(step.args[first:], known[first:], strict=True)
+            if type(arg) is Ref and not is_known and _decides(self.facts[arg], out)
+        }
+        args = list(step.args)
+        for place in range(first, len(args)):
+            if known[place] and self.facts[args[place]].dtype in partners:
+                args[place] = self.smaller(args[place], step.op in _WITH_NUMBERS)
+        return step if tuple(args) == step.args else instead(step, step.op, tuple(args))
+
+    def smaller(self, arg: Ref, is_number: bool) -> Number | Ref:
+        """Return the number that an array consists of, as an array without axes if need be."""
+        number = self.known[arg]
+        if is_number or type(number) is Ref or not self.facts[arg].shape:
+            return number if is_number or type(number) is Ref else arg
+        dtype, device = self.facts[arg].dtype, self.facts[arg].device
+        key = (type(number), repr(number), dtype, device)
+        if key not in self._held:
+            value = self.domain.library.asarray(number, dtype=dtype, device=device)
+            strides = None if self.facts[arg].strides is None else ()
+            ref = self._held[key] = Ref(self._next)
+            self._next += 1
+            self.constants[ref] = value
+            self.facts[ref] = Fact((), dtype, strides, type(value), device)
+        return self._held[key]
+
+    # -- what is known of results ------------------------------------------------------------------
+
+    def made_by(self, step: Step) -> Any:
+        """Return what all elements of a step's result are, or None."""
+        fact = self.facts[step.outs[0]]
+        if not fact.size or not step.args:
+            return None
+        x = step.args[0]
+        if step.op in _MOVES and type(x) is Ref:
+            if step.op == "__getitem__" and not is_basic(step.args[1]):
+                return None
+            return self.known.get(x, x if self.facts[x].shape == () and fact.shape else None)
+        if fact.dtype not in self._dtypes:
+            return None
+        if step.op in _FILLED:
+            return self.computed("astype", (_FILLED[step.op],), fact.dtype)
+        if step.op == "full_like":
+            return self.computed("astype", step.args[1:2], fact.dtype)
+        if step.op == "pow" and type(step.args[1]) in (int, float) and step.args[1] == 0:
+            return self.computed("astype", (1,), fact.dtype)
+        if step.op == "astype":
+            return self.computed("astype", (x,), fact.dtype)
+        return self.computed(step.op, step.args, fact.dtype) if step.op in EXACT else None
+
+    def computed(self, op: str, args: tuple[Any, ...], dtype: Any) -> Number | None:
+        """Return what an op gives for numbers, None if that is not finite, or one is not known.
+
+        The library computes it, in arrays without axes, of the dtypes that the arguments have.
+        """
+        values = []
+        for arg in args:
+            value: Any = self.known.get(arg) if type(arg) is Ref else arg
+            if type(value) not in (int, float):
+                return None
+            if type(arg) is Ref or op == "astype":
+                of = self.facts[arg].dtype if type(arg) is Ref else dtype
+                value = self.domain.library.asarray(value, dtype=of)
+            values.append(value)
+        key = (op, dtype, *((getattr(each, "dtype", type(each)), repr(each)) for each in values))
+        if key not in self._computed:
+            self._computed[key] = self._number(op, values, dtype)
+        return self._computed[key]
+
+    def _number(self, op: str, values: list[Any], dtype: Any) -> Number | None:
+        with self.domain.backend.quiet():
+            function = named_function(self.program, op, {})
+            value = function(*values, dtype) if op == "astype" else function(*values)
+            if value.dtype != dtype or not bool(self.domain.raw.isfinite(value)):
+                return None
+        number = self.domain.backend.item(self.domain.backend.array(value))
+        return number if type(number) in (int, float) else None
+
+    # -- constants ---------------------------------------------------------------------------------
+
+    def folded(self, step: Step) -> bool:
+        """Compute a step that only takes constants, if its result is small, and finite.
+
+        What is not finite may warn, or raise, in each run.
+        """
+        out, refs = step.outs[0], step.uses()
+        if not refs or not all(ref in self.constants for ref in refs):
+            return False
+        if step.op.startswith("@") or self.facts[out].size > FOLDED:
+            return False
+        args, kwargs = (self._values(each) for each in (step.args, tuple(step.kwargs.values())))
+        with self.domain.backend.quiet():
+            function = function_of(self.program, step)
+            value = function(*args, **dict(zip(step.kwargs, kwargs, strict=True)))
+        numeric = self.domain.library.isdtype(value.dtype, "numeric")
+        if numeric and not bool(self.domain.raw.all(self.domain.raw.isfinite(value))):
+            return False
+        self.constants[out] = value
+        self.note(out, self.number_of(out, value))
+        return True
+
+    def _values(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = mapped(self.constants.__getitem__, given)
+        return found
+
+
+def _decides(fact: Fact, out: Fact) -> bool:
+    """Return whether a result has the shape of an argument, and its elements in the same order."""
+    if fact.shape != out.shape:
+        return False
+    if fact.strides is None or out.strides is None:
+        return True
+    order = _order(fact)
+    return order is not None and order == _order(out)
+
+
+def _order(fact: Fact) -> list[int] | None:
+    """Return the axes from the largest stride to the smallest, None if elements share memory."""
+    steps = fact.strides or ()
+    axes = [axis for axis, length in enumerate(fact.shape) if length > 1]
+    if any(steps[axis] <= 0 for axis in axes):
+        return None
+    return sorted(axes, key=lambda axis: -steps[axis])

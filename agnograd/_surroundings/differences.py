@@ -1,0 +1,106 @@
+"""What differs between the keys of two calls, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from reprlib import repr as shown
+from typing import Any
+
+from agnograd._surroundings.inventory import Facts, Name
+from agnograd._surroundings.keys import FIELDS, TRACKED, Key, Same, name_of_leaf
+
+
+def difference(old: Key, new: Key) -> str:
+    """Return what the key of a call has that an earlier one had not, in plain words.
+
+    Parameters
+    ----------
+    old, new : tuple
+        The key of the arguments, as ``key_of`` returns it; the facts of the surroundings; a tuple
+        with the keys of their arrays; and whatever else decides what a program does.
+    """
+    (arguments, facts, arrays, *rest), (now, new_facts, new_arrays, *new_rest) = old, new
+    for found in (
+        _of_arguments(arguments, now),
+        _of_facts(facts, new_facts),
+        _of_arrays(new_facts.arrays, arrays, new_arrays),
+    ):
+        for text in found:
+            return text
+    return "something else differs" if rest == new_rest else f"{new_rest} where it had {rest}"
+
+
+def _of_arguments(old: Key, new: Key) -> Iterator[str]:
+    if old[0] != new[0]:
+        yield f"the arguments have the structure {new[0]} where they had {old[0]}"
+        return
+    for number, (before, now) in enumerate(zip(old[1:], new[1:], strict=True)):
+        if before != now:
+            yield of_values(name_of_leaf(new[0], number), before, now)
+
+
+def _of_facts(old: Facts, new: Facts) -> Iterator[str]:
+    if old.names == new.names:
+        for name, before, now in zip(new.names, old.values, new.values, strict=True):
+            if before != now:
+                yield f"{the(name)} is {_text(now)} where it was {_text(before)}"
+    known, found = dict(old.structure), dict(new.structure)
+    for name, key in found.items():
+        if name not in known:
+            yield f"{the(name)} is there, which was not"
+        elif key != known[name]:
+            yield f"{the(name)} is {_text(key)} where it was {_text(known[name])}"
+    for name in known:
+        if name not in found:
+            yield f"{the(name)} is no longer there"
+    if old.structure != new.structure:
+        yield "what the function reads from outside is another object"
+
+
+def _of_arrays(names: Sequence[Any], old: Key, new: Key) -> Iterator[str]:
+    for name, before, now in zip(names, old, new, strict=False):
+        if before != now:
+            yield of_values(the(name), before, now)
+
+
+def of_values(name: str, old: Key, new: Key) -> str:
+    """Return how two keys of one value differ; ``name`` is what it is called."""
+    if old[0] == new[0] == TRACKED:
+        if old[1] != new[1]:
+            return of_values(name, old[1], new[1])
+        now, before = ("tracked", "not") if new[2] else ("not tracked", "tracked")
+        return f"{name} is {now} where it was {before}"
+    for field, before, now in zip(FIELDS, old, new, strict=False):
+        if len(old) == len(new) > 2 and before != now:
+            if field == "type":
+                return f"{name} is a {_text(now)} where it was a {_text(before)}"
+            return f"{name} has {field} {_text(now)} where it had {_text(before)}"
+    return f"{name} is {_text(new)} where it was {_text(old)}"
+
+
+def the(name: Name) -> str:
+    """Return a name with the article that it needs."""
+    return f"the {name}" if name.before else str(name)
+
+
+def _text(key: Any) -> str:
+    """Return how a message shows a key of a value or an array, or one of its fields."""
+    if isinstance(key, Same):
+        return repr(key)
+    if isinstance(key, type):
+        return key.__qualname__
+    if not isinstance(key, tuple) or not key:
+        return str(key)
+    if key[0] == TRACKED:
+        return f"a Variable with {_text(key[1])}"
+    if isinstance(key[0], type) and len(key) == 2:
+        kind, value = key
+        if kind is float and isinstance(value, str):
+            return repr(float.fromhex(value))
+        return value if kind is complex else shown(value)
+    if isinstance(key[0], type) and len(key) > 2:
+        return f"a {key[0].__qualname__} of shape {tuple(key[1])} and dtype {key[2]}"
+    if isinstance(key[0], Same) and len(key) == 2:
+        length = key[1] if isinstance(key[1], int) else len(key[1])
+        return f"a {key[0]!r} of length {length}"
+    return str(key)

@@ -1,0 +1,167 @@
+"""What a function changes outside of itself: a program would not do it again."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property
+from inspect import getattr_static
+from operator import attrgetter, length_hint
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import Any
+
+from agnograd._arrays.variable import Variable
+from agnograd._surroundings.differences import the
+from agnograd._surroundings.inventory import Inventory, Name
+from agnograd._surroundings.keys import Same, fingerprint, value_key
+from agnograd._surroundings.objects import dict_of
+from agnograd._surroundings.surroundings import Surroundings
+from agnograd._surroundings.walk import is_value
+from agnograd.errors import CompileError
+
+# Generators of random numbers that a whole process shares, if the module is in use.
+_SHARED = {"random": "getstate", "numpy.random": "get_state", "torch": "get_rng_state"}
+_GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
+
+
+class Before:
+    """What a function can read, and the states of random numbers, before it runs."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self.surroundings = surroundings
+        self.inventory = surroundings.walk()
+        self.state = _state_of(self.inventory)
+        self.shared = dict(_shared_states())
+
+
+def watch(surroundings: Surroundings) -> Before:
+    """Return what ``changed_since`` compares with. It looks at all elements of all arrays."""
+    return Before(surroundings)
+
+
+def check_unchanged(before: Before, name: str = "the function") -> None:
+    """Raise if something outside of a function was changed since.
+
+    Raises
+    ------
+    CompileError
+        The message names what was changed.
+    """
+    found = changed_since(before)
+    if found is not None:
+        raise CompileError(
+            f"ag.compile: {name} {found}, which would happen only in the first call; return it "
+            "instead, or do it outside of the compiled function"
+        )
+
+
+def changed_since(before: Before) -> str | None:
+    """Return what the function did outside of itself, as the rest of a sentence, or None."""
+    for module, state in _shared_states():
+        if before.shared.get(module, state) != state:
+            return f"draws random numbers from the generator that the module {module} shares"
+    inventory = before.surroundings.walk()
+    now, remembered = _state_of(inventory), _remembered(inventory)
+    for place, (verb, state) in now.items():
+        name, known = place[0], before.state.get(place)
+        if any(name.path.startswith(each.path) and name[::2] == each[::2] for each in remembered):
+            continue
+        if known is None:
+            return f"sets {the(name)}"
+        if known[0] == verb and known[1] != state:
+            return f"{verb} {the(name)}"
+        if known[0] != verb:
+            return f"changes {the(name)}"
+    for place in before.state:
+        if place not in now:
+            return f"deletes {the(place[0])}"
+    return None
+
+
+# A name, and how many things before have the same one; what is done to it; and what it is now.
+_State = dict[tuple[Name, int], tuple[str, Any]]
+
+
+def _state_of(inventory: Inventory) -> _State:
+    """Return all that is known of what a function can read."""
+    found: _State = {}
+
+    def add(name: Name, verb: str, state: Any) -> None:
+        number = 0
+        while (name, number) in found:
+            number += 1
+        found[name, number] = (verb, state)
+
+    for name, key in inventory.structure:
+        add(name, "changes", key)
+    for _, value, name in inventory.values:
+        add(name, "changes", value_key(value))
+    for _, array, name in inventory.arrays:
+        raw, gradient = array, None
+        if isinstance(array, Variable):
+            raw, gradient = array._raw, array.grad if array.is_leaf else None
+        add(name, "changes", Same(array))
+        add(name, "writes to", (Same(raw), fingerprint([raw])))
+        add(name, "adds to the gradient of", Same(gradient))
+    for _, value, name in inventory.objects:
+        add(name, "goes on with", position(value))
+    return found
+
+
+def _remembered(inventory: Inventory) -> list[Name]:
+    """Return the names of what ``functools.cached_property`` keeps: nobody sees that."""
+    return [
+        name.part(f".{each}")
+        for _, value, name in inventory.objects
+        for each in dict_of(value)
+        if isinstance(getattr_static(type(value), each, None), cached_property)
+    ]
+
+
+# -- where generators, iterators and files stand --------------------------------------------------
+
+
+def _shared_states() -> Iterator[tuple[str, bytes]]:
+    """Yield the states of the generators that the modules in use share."""
+    for module, name in _SHARED.items():
+        state = getattr(sys.modules.get(module), name, None)
+        if state is not None:
+            found = state()
+            # The bytes of a pickled tensor differ from one time to the next.
+            yield module, pickle.dumps(found.tolist() if hasattr(found, "tolist") else found)
+
+
+def position(value: Any) -> Any:
+    """Return where a generator of random numbers, an iterator or a file stands; else None."""
+    for name in ("gi", "cr", "ag"):
+        if isinstance(value, _GENERATORS) and hasattr(value, f"{name}_frame"):
+            frame = getattr(value, f"{name}_frame")
+            return frame and (frame.f_lasti, *((n, Same(x)) for n, x in frame.f_locals.items()))
+    if hasattr(type(value), "__next__") and not hasattr(value, "tell"):
+        return _rest(value)
+    for path in ("bit_generator.state", "getstate", "get_state", "tell"):
+        with suppress(Exception):  # closed files, and whatever else has no such thing
+            found = attrgetter(path)(value)
+            return pickle.dumps(found() if callable(found) else found)
+    return None
+
+
+def _rest(iterator: Any) -> Any:
+    """Return what an iterator has still to give."""
+    if type(iterator).__module__ not in ("builtins", "itertools"):
+        return None  # the attributes of the user's own say it
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on
+        return length_hint(iterator, -1), _parts(iterator.__reduce__())
+    return length_hint(iterator, -1), repr(iterator)
+
+
+def _parts(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(map(_parts, value))
+    if is_value(value):
+        return value_key(value)
+    return position(value) if hasattr(type(value), "__next__") else Same(value)

@@ -1,0 +1,180 @@
+"""What a walk through a function's surroundings found, and the function that reads it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from agnograd._arrays.variable import Variable
+from agnograd._surroundings.keys import Key, value_key
+from agnograd._util.deferred import function_from
+
+
+class Name(NamedTuple):
+    """What messages call something: a path, with what stands before and after it."""
+
+    before: str
+    path: str
+    after: str
+
+    def part(self, text: str) -> Name:
+        """Return the name of something that is in it: an attribute ``.w``, or an item ``[0]``."""
+        return Name(self.before, self.path + text, self.after)
+
+    def __str__(self) -> str:
+        return "".join(self)
+
+
+class Found(NamedTuple):
+    """An array, or another value, that was found: the variable that holds it, and its name."""
+
+    variable: str
+    value: Any
+    name: Name
+
+
+class Structure(tuple[Any, ...]):
+    """What is fixed, and how containers and objects are made up; it is hashed once."""
+
+    _hash: int
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = super().__hash__()
+            return self._hash
+
+
+class Facts:
+    """The key of all that a function reads from outside, but for the arrays.
+
+    Attributes
+    ----------
+    structure : Structure
+        Pairs of a name and a key.
+    values : tuple
+        The keys of numbers, texts and the like.
+    names : tuple of str
+        What the values are called.
+    arrays : tuple of str
+        What the arrays are called.
+    """
+
+    __slots__ = ("_hash", "arrays", "names", "structure", "values")
+
+    def __init__(
+        self, structure: Structure, values: Key, names: tuple[Name, ...], arrays: tuple[Name, ...]
+    ) -> None:
+        self.structure, self.values, self.names, self.arrays = structure, values, names, arrays
+        self._hash = hash((structure, values))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(other) is Facts
+            and self._hash == other._hash
+            and self.values == other.values
+            and (self.structure is other.structure or self.structure == other.structure)
+        )
+
+
+Reading = tuple[list[Any], Facts]
+
+
+class Inventory:
+    """How to read again what was found.
+
+    It is written as one function, line by line while the walk goes on. It returns None where
+    the structure is another one. Values that are the very objects that were found before give the
+    very same facts.
+    """
+
+    def __init__(self) -> None:
+        self.structure: list[tuple[Name, Any]] = []
+        self.arrays: list[Found] = []
+        self.values: list[Found] = []
+        self.objects: list[Found] = []
+        self._lines: list[str] = []
+        self._constants: dict[int, tuple[str, Any]] = {}
+        self._count = 0
+
+    def constant(self, value: Any) -> str:
+        """Return the name under which the function knows an object."""
+        known = self._constants.setdefault(id(value), (f"k{len(self._constants)}", value))
+        return known[0]
+
+    def let(self, text: str) -> str:
+        """Return a new variable of the function, for what an expression gives."""
+        self._count += 1
+        self._lines.append(f"v{self._count} = {text}")
+        return f"v{self._count}"
+
+    def differs_if(self, text: str) -> None:
+        """Let the structure be another one where a condition is true."""
+        self._lines.append(f"if {text}: return None")
+
+    def note(self, name: Name, key: Any) -> None:
+        """Note a part of the structure."""
+        self.structure.append((name, key))
+
+    def reading(self) -> Reading:
+        """Return what was found."""
+        return [found.value for found in self.arrays], self.facts
+
+    def close(self) -> Inventory:
+        """Make the facts: the walk has come to its end."""
+        names = tuple(found.name for found in self.arrays)
+        known = [id(_raw(found.value)) for found in self.arrays]
+        if len(names) > 1:  # which of them are one: a Variable, and the raw array that it holds
+            ids = ", ".join(
+                f"id({each}._raw)" if isinstance(value, Variable) else f"id({each})"
+                for each, value, _ in self.arrays
+            )
+            if len(set(known)) == len(names):
+                self.differs_if(f"len({{{ids}}}) != {len(names)}")
+            else:  # rare: so it is looked at again each time
+                self.differs_if("True")
+                self.note(names[0], ("one", tuple(map(known.index, known))))
+        structure = Structure(self.structure)
+        known_as = tuple(found.name for found in self.values)
+
+        def facts_of(values: tuple[Any, ...]) -> Facts:
+            return Facts(structure, tuple(map(value_key, values)), known_as, names)
+
+        self._facts_of = facts_of
+        self.facts = facts_of(tuple(found.value for found in self.values))
+        return self
+
+    def reader(self) -> Callable[[], Reading | None]:
+        """Return the function that reads it all again, or None if it is made up otherwise."""
+        facts, again = self.constant(self.facts), self.constant(self._facts_of)
+        same = " and ".join(
+            f"{found.variable} is {self.constant(found.value)}" for found in self.values
+        )
+        arrays = ", ".join(found.variable for found in self.arrays)
+        values = "".join(f"{found.variable}, " for found in self.values)
+        lines = [f"  {line}" for line in self._lines or ["pass"]]
+        ends = [f" return [{arrays}], {facts}"]
+        if same:
+            ends = [f" if {same}:", f" {ends[0]}", f" return [{arrays}], {again}(({values}))"]
+        parameters = ", ".join(name for name, _ in self._constants.values())
+        head = [f"def reader({parameters}):", "def read():", " try:"]
+        tail = [" except Exception:", "  return None", *ends, "return read"]
+        text = "\n ".join([*head, *lines, *tail])
+        make: Any = _maker(text)
+        read: Callable[[], Reading | None] = make(*(value for _, value in self._constants.values()))
+        return read
+
+
+@lru_cache(256)
+def _maker(text: str) -> Callable[..., Any]:
+    """Return the function that a text defines: many functions read in the same way."""
+    return function_from(text, {})
+
+
+def _raw(array: Any) -> Any:
+    return array._raw if isinstance(array, Variable) else array

@@ -1,0 +1,258 @@
+"""The key of a call: what has to be the same for a program to be run again.
+
+Arrays are known by their type, shape, dtype, memory layout and device, and everything else by its
+type and value: ``1``, ``1.0`` and ``True`` are three values, and so are ``0.0`` and ``-0.0``, while
+NaN is one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from types import BuiltinFunctionType, ModuleType
+from typing import Any
+
+from agnograd._arrays.domains import owner_of
+from agnograd._arrays.variable import Variable
+from agnograd._plugins.backends import is_array
+from agnograd._surroundings.reading import is_users
+from agnograd.errors import ArgumentError
+
+Key = tuple[Any, ...]
+# What the key of an array has, in this order; those of arrays without the last ones end earlier.
+FIELDS = ("type", "shape", "dtype", "strides", "device", "weak type", "need for a gradient")
+TRACKED = "tracked"  # marks the key of a Variable
+_SHORT = 1024  # the most bytes of an array that stand in a key as they are
+# By type: those of libraries, and Python's own. Programs may make other classes for ever.
+_BY_ID: Any = object.__hash__
+_keyers: dict[type, Callable[[Any], Key]] = {}
+
+
+class Same:
+    """An object that equals nothing but itself; it is kept alive, so that its identity is its own.
+
+    Attributes
+    ----------
+    value : object
+        The object.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Same and other.value is self.value
+
+    def __hash__(self) -> int:
+        return hash((Same, id(self.value)))
+
+    def __repr__(self) -> str:
+        name = getattr(self.value, "__qualname__", None)
+        return name if isinstance(name, str) else f"a {type(self.value).__qualname__}"
+
+
+# -- keys of arguments and arrays -----------------------------------------------------------------
+
+
+def key_of(leaves: Sequence[Any], tree: Any) -> Key:
+    """Return the key of arguments: their structure, and what is known of each leaf.
+
+    Parameters
+    ----------
+    leaves : sequence
+        Arrays, Variables, and hashable objects.
+    tree : treespec
+        The structure of ``(args, kwargs)``, as ``flatten`` returns it.
+
+    Raises
+    ------
+    ArgumentError
+        If a leaf is neither an array nor hashable.
+    """
+    keys = [tree]
+    for leaf in leaves:
+        keyer = _keyers.get(type(leaf))
+        if keyer is None:
+            try:
+                keyer = _keyer_of(leaf)
+            except TypeError:
+                raise _unhashable(leaves, tree) from None
+        keys.append(keyer(leaf))
+    return tuple(keys)
+
+
+def key_of_array(array: Any) -> Key:
+    """Return what programs know of a raw array or a Variable."""
+    return (_keyers.get(type(array)) or _keyer_of(array))(array)
+
+
+def _keyer_of(value: Any) -> Callable[[Any], Key]:
+    """Return the function that gives the keys of values of a type; raise if there is none."""
+    kind = type(value)
+    if isinstance(value, Variable):
+        domain = value._domain
+
+        def of_variable(variable: Any) -> Key:
+            return TRACKED, key_of_array(variable._raw), variable._node is not None
+
+        known = kind in (domain.Variable, domain.View)
+        return _keyers.setdefault(kind, of_variable) if known else of_variable
+    if is_array(value):
+        found = _array_keyer(value)
+        owner = owner_of(value)
+        known = owner is not None and kind in owner.array_types
+        return _keyers.setdefault(kind, found) if known else found
+    hash(value)
+    if _changes(value):
+        raise TypeError
+    return value_key
+
+
+def _changes(value: Any) -> bool:
+    """Return whether what an argument holds may change although it stays the same argument.
+
+    Objects that are equal only to themselves are such, and functions, which read variables.
+    """
+    kind = type(value)
+    if isinstance(value, type | ModuleType | BuiltinFunctionType) or kind.__hash__ is not _BY_ID:
+        return False
+    root = kind.__module__.partition(".")[0]
+    return root in ("builtins", "functools") or is_users(kind.__module__)
+
+
+def _array_keyer(value: Any) -> Callable[[Any], Key]:
+    """Return the function that gives the keys of arrays of a type, by the attributes they have."""
+    kind, owner = type(value), owner_of(value)
+    devices: Sequence[str] = () if owner is None else owner.backend.capabilities.devices
+    device = len(devices) > 1 and hasattr(value, "device")
+    rest = [name for name in ("weak_type", "requires_grad") if hasattr(value, name)]
+    if isinstance(getattr(value, "strides", None), tuple) and not device and not rest:
+        return lambda a: (kind, a.shape, a.dtype, a.strides)
+    if callable(getattr(value, "stride", None)) and device and rest == ["requires_grad"]:
+        return lambda a: (kind, a.shape, a.dtype, a.stride(), a.device, None, a.requires_grad)
+
+    def of_array(array: Any) -> Key:
+        strides = getattr(array, "strides", None)
+        return (
+            kind,
+            tuple(array.shape),
+            array.dtype,
+            strides if isinstance(strides, tuple) else None,
+            array.device if device else None,
+            getattr(array, "weak_type", None),
+            getattr(array, "requires_grad", None),
+        )
+
+    return of_array
+
+
+def _unhashable(leaves: Iterable[Any], tree: Any) -> ArgumentError:
+    for number, leaf in enumerate(leaves):
+        try:
+            _keyer_of(leaf)
+        except TypeError:
+            kind = type(leaf).__qualname__
+            return ArgumentError(
+                f"ag.compile: {name_of_leaf(tree, number)} is a {kind}, which is neither an array "
+                "nor a value that never changes: give its arrays instead, in a tuple, list or "
+                "dict; register the class with optree as a pytree; or name the argument in static="
+            )
+    raise AssertionError("all leaves have keys")
+
+
+def name_of_leaf(tree: Any, number: int) -> str:
+    """Return what messages call a leaf of ``(args, kwargs)``: ``argument 0['w']``, say."""
+    if tree is None:  # all arguments are leaves
+        return f"argument {number}"
+    paths = tree.paths()
+    if number >= len(paths) or len(paths[number]) < 2:
+        return f"leaf {number} of the arguments"
+    _, first, *inner = paths[number]
+    return f"argument {first!r}" + "".join(f"[{each!r}]" for each in inner)
+
+
+# -- keys of values -------------------------------------------------------------------------------
+
+
+def value_key(value: Any) -> Key:
+    """Return a hashable value as a key that tells it apart from all that is not the same."""
+    kind = type(value)
+    if kind is float:
+        return (float, value) if value and value == value else (float, value.hex())
+    if kind is complex:
+        return complex, repr(value)
+    if isinstance(value, tuple):
+        return kind, tuple(map(value_key, value))
+    if kind is slice:
+        return slice, tuple(map(value_key, (value.start, value.stop, value.step)))
+    if kind is frozenset:
+        return frozenset, frozenset(map(value_key, value))
+    if hasattr(value, "dtype") and hasattr(value, "tobytes"):  # a scalar of a library
+        return kind, value.dtype, value.tobytes()
+    if isinstance(value, float):  # of a class of the user's own
+        return kind, value.hex()
+    return kind, value
+
+
+def content_key(value: Any) -> Key:
+    """Return any value as a key, by its content: lists, dicts, sets and arrays too.
+
+    It is for arguments that are named in ``static=``.
+
+    Raises
+    ------
+    ArgumentError
+        If there is something in it that is neither an array nor hashable.
+    """
+    kind = type(value)
+    if isinstance(value, Mapping):
+        return kind, tuple((value_key(name), content_key(each)) for name, each in value.items())
+    if isinstance(value, list | tuple | deque):
+        return kind, tuple(map(content_key, value))
+    if isinstance(value, Set):
+        return kind, frozenset(map(content_key, value))
+    if isinstance(value, bytearray):
+        return kind, bytes(value)
+    if is_array(value):
+        return key_of_array(value), *fingerprint([value])
+    try:
+        hash(value)
+    except TypeError:
+        raise ArgumentError(
+            f"ag.compile: a {kind.__qualname__} is in an argument that static= names; it must be "
+            "hashable, an array, or a list, tuple, dict or set of such"
+        ) from None
+    return value_key(value)
+
+
+def fingerprint(arrays: Iterable[Any]) -> Key:
+    """Return what all elements of arrays are.
+
+    Those of a short array stand for themselves, and those of a longer one by their hash of 128
+    bits. A lazy array is known by what its backend knows it by, and an array that has no values
+    yet, as under a transformation, by its identity.
+    """
+    return tuple(map(_elements, arrays))
+
+
+def _elements(array: Any) -> Any:
+    raw = array._raw if isinstance(array, Variable) else array
+    owner = owner_of(raw)
+    backend = None if owner is None else owner.backend
+    if backend is None or backend.level:
+        return Same(raw)
+    if backend.capabilities.lazy:
+        return backend.fingerprint(raw) or Same(raw)
+    try:
+        data: bytes = backend.to_host(raw).tobytes()
+    except Exception:  # whatever a library raises where there are no values
+        return Same(raw)
+    return data if len(data) <= _SHORT else hashlib.blake2b(data, digest_size=16).digest()
+
+
+_keyers.update(
+    dict.fromkeys((bool, int, float, complex, str, bytes, type(None), type(...)), value_key)
+)

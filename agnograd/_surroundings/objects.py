@@ -1,0 +1,155 @@
+"""What objects and classes have that a function can read: attributes, slots, methods."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import cached_property, partialmethod
+from types import FunctionType, MappingProxyType, MemberDescriptorType, MethodType
+from typing import Any
+
+from agnograd._arrays.variable import Variable
+from agnograd._surroundings.reading import is_users
+
+_FUNCTIONS = (FunctionType, classmethod, staticmethod, property, cached_property, partialmethod)
+# Bases of users' classes that keep nothing of their own in an object.
+_EMPTY_BASES = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})
+# Objects of Python's own modules whose attributes are a program's to set.
+_OPEN = frozenset(
+    {
+        *("types.SimpleNamespace", "argparse.Namespace", "threading.local", "_thread._local"),
+        *("collections.UserDict", "collections.UserList", "collections.ChainMap"),
+    }
+)
+# Methods that are called only where an object is made, and those that no function's value needs.
+_MAKING = frozenset({"__init__", "__new__", "__post_init__", "__init_subclass__"})
+_SHOWING = frozenset(
+    {
+        *("__repr__", "__str__", "__format__", "__del__", "__reduce__", "__reduce_ex__"),
+        *("__getstate__", "__setstate__", "__sizeof__", "__dir__", "__copy__", "__deepcopy__"),
+        *("__class_getitem__", "__subclasshook__"),
+    }
+)
+
+
+def qualified(kind: type) -> str:
+    """Return the name of a type with its module's."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def is_open(kind: type) -> bool:
+    """Return whether any attribute of such an object may be read: functions name only some.
+
+    Those of fields are, as of dataclasses, since Python or a library goes through them all. So are
+    those of classes of installed packages, whose functions are not looked at.
+    """
+    if any(hasattr(kind, mark) for mark in ("__dataclass_fields__", "__attrs_attrs__")):
+        return True
+    return not is_users(kind.__module__) and not is_closed(kind)
+
+
+def is_closed(kind: type) -> bool:
+    """Return whether a class is one of Python's own, or of agnograd: its objects are not open."""
+    if qualified(kind) in _OPEN:
+        return False
+    root = kind.__module__.partition(".")[0]
+    own = root == "agnograd" or root.startswith("agnograd_")
+    return own or root in sys.stdlib_module_names
+
+
+def is_by_content(kind: type) -> bool:
+    """Return whether an object may be replaced by another one with the same attributes.
+
+    An object with a state that is not in its attributes may not.
+    """
+    if hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__"):
+        return True
+    bases = [base for base in kind.__mro__ if not is_users(base.__module__)]
+    return is_users(kind.__module__) and all(qualified(each) in _EMPTY_BASES for each in bases)
+
+
+def attributes_of(value: Any, names: set[str] | None) -> Iterator[tuple[str, Any, bool]]:
+    """Yield name, value, and whether it is in ``__dict__``, of an object's attributes.
+
+    ``names`` are those that are read; None stands for all.
+    """
+    kind = type(value)
+    own = dict_of(value)
+    for name, each in tuple(own.items()):
+        if type(name) is str and (names is None or name in names):
+            yield name, each, True
+    for base in kind.__mro__:
+        if base.__module__ == "builtins":
+            continue
+        for name, slot in tuple(vars(base).items()):
+            if isinstance(slot, MemberDescriptorType) and (names is None or name in names):
+                try:
+                    yield name, slot.__get__(value, kind), False
+                except AttributeError:  # nothing is in it yet
+                    continue
+
+
+def dict_of(value: Any) -> dict[str, Any]:
+    """Return the ``__dict__`` of an object, or an empty one."""
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return own if isinstance(own, dict) else {}
+
+
+def handed_on(value: Any) -> Iterator[Any]:
+    """Yield what an object of agnograd, or of Python, may have from the user.
+
+    That is the function that it wraps, and functions in the attributes of agnograd's objects.
+    """
+    wrapped = getattr(value, "__wrapped__", None)
+    if callable(wrapped):
+        yield wrapped
+    registry = getattr(value, "registry", None)  # of functools.singledispatch
+    if isinstance(value, FunctionType) and isinstance(registry, MappingProxyType):
+        yield from registry.values()
+    if type(value).__module__.partition(".")[0] == "agnograd":
+        for _, each, _ in attributes_of(value, None):
+            if is_handed_on(each):
+                yield each
+
+
+def is_handed_on(value: Any) -> bool:
+    """Return whether something in a wrapper is what it wraps, and no state of its own."""
+    if isinstance(value, Variable) or hasattr(type(value), "__dlpack__"):
+        return True
+    if isinstance(value, tuple):
+        return any(map(is_handed_on, value))
+    kind = value if isinstance(value, type) else type(value)
+    return callable(value) and (
+        isinstance(value, FunctionType | MethodType)
+        or is_users(kind.__module__)
+        or hasattr(value, "__wrapped__")
+        or kind.__module__ == "functools"
+    )
+
+
+def members_of(kind: type, names: set[str], constructed: bool) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of the members of a user's class, but for its bases', that are read.
+
+    Python, and the functions of classes that it derives from, call methods that nothing names.
+    """
+    bases = [base for base in kind.__mro__ if not is_users(base.__module__)]
+    for name, value in tuple(vars(kind).items()):
+        if isinstance(value, MemberDescriptorType) or name in ("__dict__", "__weakref__"):
+            continue
+        called = isinstance(value, _FUNCTIONS) and (
+            (name.startswith("__") and name not in _SHOWING)
+            or any(name in vars(base) for base in bases)
+        )
+        if (called or name in names) and (constructed or name not in _MAKING):
+            yield name, value
+
+
+def inner_functions(value: Any) -> Iterator[Any]:
+    """Yield the functions that a descriptor calls."""
+    for name in ("__func__", "fget", "fset", "func", "method"):
+        inner = getattr(value, name, None)
+        if callable(inner):
+            yield inner

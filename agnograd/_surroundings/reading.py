@@ -1,0 +1,118 @@
+"""What code names: the variables of its module, and the attributes that it reads or sets."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dis import get_instructions
+from functools import cache, lru_cache
+from pathlib import PurePath
+from types import CodeType
+from typing import Any, NamedTuple
+
+_GLOBALS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
+_NAMES = frozenset({"LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})  # in the body of a class
+_ATTRIBUTES = frozenset(
+    {"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR", "IMPORT_FROM"}
+)
+# With these code reads attributes, or variables, whose names it does not have as names.
+_DYNAMIC = frozenset(
+    {
+        *("getattr", "setattr", "delattr", "vars", "dir", "eval", "exec", "globals", "locals"),
+        *("attrgetter", "methodcaller", "__dict__", "__getattribute__", "__setattr__"),
+        *("copy", "deepcopy", "asdict", "astuple", "fields", "replace", "getmembers"),
+    }
+)
+_WORD = re.compile(r"[^\W\d]\w*")
+_LONG = 1000  # characters of a text that is neither a name nor a short expression
+
+
+class Named(NamedTuple):
+    """What code names.
+
+    Attributes
+    ----------
+    variables : tuple of str
+        Global variables.
+    attributes : frozenset of str
+        Attributes of anything, methods among them.
+    modules : tuple of str
+        Modules that it imports while it runs; relative ones begin with dots.
+    dynamic : bool
+        Whether it may read other attributes as well, by ``getattr`` say.
+    """
+
+    variables: tuple[str, ...]
+    attributes: frozenset[str]
+    modules: tuple[str, ...]
+    dynamic: bool
+
+
+@lru_cache(4096)
+def named_in(code: CodeType) -> Named:
+    """Return what code names, and all functions, comprehensions and classes in it."""
+    variables: dict[str, None] = {}
+    attributes: set[str] = set()
+    modules: list[str] = []
+    words: list[str] = []
+    dynamic = False
+    level: Any = 0
+    for each in _codes(code):
+        before: list[Any] = [None, None]  # the last two constants, for the dots of an import
+        for instruction in get_instructions(each):
+            name, value = instruction.opname, instruction.argval
+            if name in _GLOBALS or name in _NAMES:
+                variables[value] = None
+            elif name in _ATTRIBUTES:
+                attributes.add(value)
+            elif name == "IMPORT_NAME":
+                level = before[0]
+                modules.append("." * (level if isinstance(level, int) else 0) + value)
+            elif name == "MATCH_CLASS":
+                dynamic = True
+            elif name == "LOAD_CONST":
+                before = [before[1], value]
+        words += (c for c in each.co_consts if isinstance(c, str) and len(c) < _LONG)
+    if dynamic or not _DYNAMIC.isdisjoint(attributes) or not _DYNAMIC.isdisjoint(variables):
+        dynamic = True
+        found = [word for text in words for word in _WORD.findall(text)]
+        attributes.update(found)
+        if not {"globals", "eval", "exec", "vars"}.isdisjoint(variables):
+            variables.update(dict.fromkeys(found))
+    return Named(tuple(variables), frozenset(attributes), tuple(modules), dynamic)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _codes(each)
+
+
+# -- whose code it is -----------------------------------------------------------------------------
+
+
+def is_users(module: str | None) -> bool:
+    """Return whether a module, by its name, is the user's own: what it holds may change.
+
+    The user's own are scripts, notebooks, and all projects whose files are not where packages are
+    installed, an editable one too. Neither agnograd and its plugins are, nor Python's own modules
+    and installed packages: their variables are constants to programs.
+    """
+    if not module:
+        return True
+    return _is_users(module, getattr(sys.modules.get(module), "__file__", None))
+
+
+@cache
+def _is_users(module: str, file: str | None) -> bool:
+    root = module.partition(".")[0]
+    if root in sys.stdlib_module_names:
+        return root == "__main__"
+    if root == "agnograd" or root.startswith("agnograd_"):
+        return False
+    return file is None or _INSTALLED.isdisjoint(PurePath(file).parts)
+
+
+_INSTALLED = frozenset({"site-packages", "dist-packages"})

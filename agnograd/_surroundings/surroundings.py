@@ -1,0 +1,69 @@
+"""What a function reads besides its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agnograd._surroundings.inventory import Inventory, Name, Reading
+from agnograd._surroundings.walk import Walk
+from agnograd.errors import CompileError
+
+_READERS = 4  # of structures that are known at a time: two that take turns cost no more than one
+
+
+class Surroundings:
+    """All that a function can read from outside, found by its code and by what its code names.
+
+    That is what is in its closure, the variables of modules that it names, defaults, attributes of
+    objects, items of containers; and the same for the user's functions that are found so, also in
+    functions of agnograd, such as ``ag.grad(f)``. What code reads in other ways, such as files and
+    the environment, is not found.
+
+    Numbers of libraries, such as ``numpy.float64``, count as numbers, not as arrays.
+
+    Parameters
+    ----------
+    f : callable
+        The function.
+    *others
+        Objects whose attributes and functions it may use as well, such as static arguments.
+    """
+
+    def __init__(self, f: Callable[..., Any], *others: Any) -> None:
+        self.roots = (f, *others)
+        self._attributes: set[str] = set()
+        self._everything = False
+        self._readers: tuple[Callable[[], Reading | None], ...] = ()
+
+    def read(self) -> Reading:
+        """Return the arrays, and the key of all else, as they are now.
+
+        The arrays are raw ones and Variables, each once, always in the same order for equal keys;
+        ``arrays`` of the key names them.
+        """
+        for read in self._readers:
+            found = read()
+            if found is not None:
+                return found
+        inventory = self.walk()
+        self._readers = (inventory.reader(), *self._readers[: _READERS - 1])
+        return inventory.reading()
+
+    def walk(self) -> Inventory:
+        """Look at everything again."""
+        while True:
+            before = len(self._attributes), self._everything
+            walk = Walk(self._attributes, self._everything)
+            try:
+                for each in self.roots:
+                    named = isinstance(each, type) or hasattr(each, "__name__")
+                    walk.visit(each, None, Name("", each.__name__ if named else "self", ""))
+            except RecursionError:
+                raise CompileError(
+                    "ag.compile: what the function can read from outside is nested too deeply; "
+                    "give it what it needs as arguments"
+                ) from None
+            self._everything = walk.everything
+            if before == (len(self._attributes), self._everything):
+                return walk.inventory.close()

@@ -1,0 +1,133 @@
+"""What NumPy can do with a step of a program, and the memory that steps write to."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from agnograd.extend import Fact, MemoryPlan, Ref, Step, TracedProgram, Way, named_function, nbytes
+from agnograd_numpy._kernels import KERNELS
+from agnograd_numpy._pullbacks import is_tanh
+
+__all__ = ["SCATTERS", "Buffers", "beside", "is_array", "is_product", "ufunc_of", "way_of"]
+
+BLOCKS = "@blocks"  # element-wise steps that are computed block by block
+SCATTERS = ("@scatter_add", "@scatter_add_axis")
+_MATMUL = KERNELS["matmul"]
+
+# Those that give the same bits for a number as for an array that is full of it. NumPy's power is
+# not among them: it squares where the exponent is one number, 2.
+_BESIDE = frozenset(
+    (
+        *("add", "subtract", "multiply", "divide", "maximum", "minimum"),
+        *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
+    )
+)
+
+# Up to how many elements an array that is full of a number is read faster than the number.
+_FULL = 64
+
+
+def ufunc_of(program: TracedProgram, step: Step) -> Any:
+    """Return the ufunc that computes a step element by element, or None."""
+    if step.op[0] == "@" or step.kwargs or step.several:
+        return None
+    function = named_function(program, step.op, step.kwargs)
+    if type(function) is not np.ufunc or function.signature is not None:
+        return None
+    return function if len(step.args) == function.nin and function.nout == 1 else None
+
+
+def is_array(fact: Fact) -> bool:
+    """Return whether a value is an array that has axes: not a scalar, nor of another class."""
+    return fact.kind is np.ndarray and bool(fact.shape)
+
+
+def way_of(program: TracedProgram, step: Step) -> Way:
+    """Return how NumPy can compute a step."""
+    facts = program.facts
+    if step.op == BLOCKS:
+        return Way.INTO
+    if len(step.outs) != 1 or not is_array(facts[step.outs[0]]):
+        return Way.NEW
+    if step.op in SCATTERS:
+        into = step.args[0]
+        return Way.UPDATE if type(into) is Ref and is_array(facts[into]) else Way.NEW
+    if ufunc_of(program, step) is not None:
+        out = facts[step.outs[0]]
+        # NumPy rounds a product of two complex numbers otherwise where it overwrites one of them.
+        return Way.NEW if out.size == 1 and out.dtype.kind == "c" else Way.ELEMENTWISE
+    return Way.INTO if is_product(program, step) or is_tanh(step, facts) else Way.NEW
+
+
+def is_product(program: TracedProgram, step: Step) -> bool:
+    """Return whether a step is a product of two matrices of the result's dtype."""
+    if step.op[0] == "@" or step.kwargs or len(step.args) != 2:
+        return False
+    if named_function(program, step.op, step.kwargs) is not _MATMUL:
+        return False
+    facts = program.facts
+    out = facts[step.outs[0]]
+    found = [facts[each] for each in step.args if type(each) is Ref]
+    alike = all(is_array(each) and each.dtype == out.dtype for each in found)
+    return len(found) == 2 and alike and all(len(each.shape) == 2 for each in found)
+
+
+def beside(program: TracedProgram, step: Step, value: Any, most: int = _FULL) -> Any:
+    """Return an array for a number that stands beside an array: NumPy converts it in less time.
+
+    It has the array's dtype, as NumPy converts it to, and the array's layout, if there are no more
+    than ``most`` elements. It is None where that might change something.
+    """
+    if step.op not in _BESIDE or (type(value) is Ref and value not in program.constants):
+        return None
+    others = [each for each in step.args if each is not value]
+    if len(others) != 1 or type(others[0]) is not Ref:
+        return None
+    fact = program.facts[others[0]]
+    if not is_array(fact):
+        return None
+    if type(value) is Ref:
+        value = program.constants[value]
+        if not isinstance(value, np.generic) or value.dtype != fact.dtype:
+            return None
+    elif type(value) not in (int, float) or fact.dtype.kind not in "fc":
+        return None
+    made: Any = np.empty((), fact.dtype)
+    if fact.size <= most and nbytes(fact) is not None:
+        # Laid out as the other operand: NumPy lays results out as its operands are.
+        made = np.ndarray(fact.shape, fact.dtype, np.empty(fact.size, fact.dtype), 0, fact.strides)
+    try:
+        with np.errstate(all="ignore"):
+            made.fill(value)
+    except OverflowError:
+        return None
+    # NumPy warns of an overflow each time that it converts the number.
+    return None if np.isfinite(value) and not np.isfinite(made).all() else made
+
+
+class Buffers:
+    """Sets of buffers, each of which one run at a time writes to.
+
+    ``forms`` says, for each array of a set, of which buffer it is, and its layout.
+    """
+
+    def __init__(self, plan: MemoryPlan, forms: list[tuple[int, Fact]]) -> None:
+        sizes = [0] * len(plan.sizes)
+        for number, fact in forms:
+            sizes[number] = max(sizes[number], math.prod(fact.shape) * fact.dtype.itemsize)
+        self.sizes, self.forms = sizes, forms
+        self.free: list[list[Any]] = []
+
+    def take(self) -> list[Any]:
+        """Return a set that nobody uses. Appending it to ``free`` gives it back."""
+        try:
+            return self.free.pop()
+        except IndexError:
+            memory = [np.empty(size, np.uint8) for size in self.sizes]
+            return [
+                np.ndarray(fact.shape, fact.dtype, memory[number], 0, fact.strides)
+                for number, fact in self.forms
+            ]

@@ -1,0 +1,254 @@
+"""Programs on PyTorch: every sample runs as its ops do one by one, bit for bit."""
+
+import threading
+
+import pytest
+
+import agnograd as ag
+from agnograd._arrays.domains import domain_named
+from agnograd._program.program import Missed
+from agnograd._program.straight import straight
+from tests.helpers.lowered import both, lowered, outcome, program_of, samples, traced
+
+torch = pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
+
+xp = ag.namespace("torch")
+
+
+def same(found, expected):
+    """Return whether outcomes are the same bit for bit, and lie in memory in the same way."""
+    if not isinstance(expected, list):
+        return found == expected
+    return len(found) == len(expected) and all(map(same_tensor, found, expected))
+
+
+def same_tensor(one, other):
+    return one.stride() == other.stride() and same_bits(one, other)
+
+
+def same_bits(one, other):
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
+    if one.dtype.is_complex:
+        one, other = (torch.view_as_real(each.resolve_conj()) for each in (one, other))
+    if one.dtype.is_floating_point:
+        signs = torch.signbit(one) == torch.signbit(other)
+        if not torch.all(signs | torch.isnan(one)):
+            return False
+    return bool(torch.all((one == other) | ((one != one) & (other != other))))
+
+
+@pytest.mark.parametrize("sample", samples())
+def test_every_sample_is_the_same_bit_for_bit(sample):
+    program, arrays, others = program_of(sample, "torch")
+    for given in (arrays, others):
+        kept = [each.clone() for each in given]
+        found, expected = both("torch.torch", program, given)
+        assert same(found, expected)
+        assert all(map(same_bits, given, kept))
+        if isinstance(found, list):
+            ends = [each.untyped_storage().data_ptr() for each in (*found, *given) if each.numel()]
+            assert len(set(ends)) == len(ends)
+
+
+def ones(*shape, dtype=torch.float64):
+    return torch.ones(shape, dtype=dtype)
+
+
+def text_of(program):
+    """Return what the lowering writes."""
+    from agnograd_torch.lowering import DirectWriter
+
+    return DirectWriter(program).source()
+
+
+def test_results_take_memory_that_nothing_reads_any_more():
+    program = traced("torch", lambda x: xp.exp(xp.sin(x * 2.0)) + x, ones(3))
+    assert text_of(program).count("out=") == 3
+
+
+def test_what_views_read_is_not_written_to():
+    def f(x):
+        y = xp.exp(x)
+        rows = xp.matrix_transpose(y)
+        z = xp.sin(y)
+        return xp.matmul(z, rows) + xp.sum(y)
+
+    def last(x):
+        y = xp.exp(x)
+        return y + xp.matrix_transpose(y), xp.sin(x)
+
+    x = torch.arange(9.0, dtype=torch.float64).reshape(3, 3) / 9
+    for each in (f, last):
+        assert same(*both("torch.torch", traced("torch", each, x), [x]))
+
+
+def test_inputs_constants_and_outputs_are_not_written_to():
+    constant = ones(3)
+
+    def f(x):
+        y = xp.exp(x)
+        return y, xp.sin(y), xp.cos(x), xp.negative(xp.asarray(constant)) * x
+
+    x = ones(3)
+    program = traced("torch", f, x)
+    found, expected = both("torch.torch", program, [x])
+    assert same(found, expected)
+    assert torch.equal(x, ones(3))
+    assert torch.equal(constant, ones(3))
+    assert "out=" in text_of(traced("torch", lambda x: xp.cos(xp.exp(x)), x))
+
+
+def test_results_of_another_shape_layout_or_dtype_take_no_memory():
+    wide, tall = torch.ones(3, 4), torch.ones(4, 3)
+    for f in (
+        lambda x, y: xp.sum(xp.exp(x), axis=0) + xp.exp(y)[:, 0:1],
+        lambda x, y: xp.exp(x) + xp.matrix_transpose(xp.exp(y)),
+        lambda x, y: xp.exp(x) > 1.0,
+        lambda x, y: xp.matrix_transpose(xp.exp(y)) + xp.exp(x),
+    ):
+        program = traced("torch", f, wide, tall)
+        assert same(*both("torch.torch", program, [wide, tall]))
+
+
+@pytest.mark.parametrize("number", [2, 2.5, -0.0, float("nan"), float("inf"), True, 2**30, 1j])
+@pytest.mark.parametrize("name", ["float64", "float32", "float16", "int32", "complex64", "bool"])
+@pytest.mark.parametrize("shape", [(), (5,)])
+def test_numbers_beside_tensors_promote_as_in_each_call(name, number, shape):
+    x = (torch.ones(shape) * 3).to(getattr(torch, name))
+    for f in (
+        lambda x: (x + number, number + x),
+        lambda x: (x * number, number - x),
+        lambda x: (x / number, number / x),
+        lambda x: (x == number, x < number),
+    ):
+        try:
+            program = traced("torch", f, x)
+        except (TypeError, RuntimeError, UserWarning):
+            continue  # nor does eager code
+        assert same(*both("torch.torch", program, [x]))
+
+
+@pytest.mark.parametrize("one", ["float64", "float32", "int64", "bool", "complex128"])
+@pytest.mark.parametrize("other", ["float64", "float32", "int64", "bool", "complex128"])
+def test_tensors_without_axes_promote_as_in_the_standard(one, other):
+    for shapes in (((), ()), ((3,), ()), ((), (3,)), ((3,), (3,))):
+        pair = [
+            torch.ones(s).to(getattr(torch, n)) for s, n in zip(shapes, (one, other), strict=True)
+        ]
+        for f in (lambda x, y: x * y, lambda x, y: xp.where(x == y, x, y)):
+            program = traced("torch", f, *pair)
+            assert same(*both("torch.torch", program, pair))
+
+
+def branching(x):
+    return xp.exp(x) * 2.0 if bool(xp.sum(x) > 2.0) else x / 2.0
+
+
+@pytest.mark.parametrize("name", ["torch.torch", "torch.inductor"])
+def test_a_guard_that_finds_another_value_is_missed(name):
+    program = traced("torch", branching, ones(3))
+    run = lowered(name, program)
+    assert torch.allclose(run([ones(3)])[0], xp.exp(ones(3)).data * 2.0)
+    with pytest.raises(Missed) as raised:
+        run([-ones(3)])
+    assert raised.value.args == (0, False)
+
+
+def test_runs_of_several_threads_do_not_meet():
+    def f(x):
+        for _ in range(30):
+            x = xp.sin(x * 1.5) + xp.cos(x)
+        return x
+
+    program = traced("torch", ag.value_and_grad(lambda x: xp.sum(f(x))), ones(40, 50))
+    run, plain = lowered("torch.torch", program), straight(program)
+    wrong = []
+
+    def work(seed):
+        x = torch.full((40, 50), 0.1 * seed, dtype=torch.float64)
+        expected = plain([x])
+        wrong.extend(seed for _ in range(20) if not same(run([x]), expected))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_transformations_of_torchs_own_run_the_program():
+    run = lowered("torch.torch", traced("torch", lambda x: xp.exp(xp.sin(x)) * 2.0, ones(3)))
+    rows = torch.arange(6.0, dtype=torch.float64).reshape(2, 3)
+    found = torch.func.vmap(lambda row: run([row])[0])(rows)
+    assert torch.equal(found, torch.exp(torch.sin(rows)) * 2.0)
+
+
+def test_an_error_of_the_program_is_the_same():
+    def f(x):
+        return xp.linalg.inv(xp.exp(x) - 1.0)
+
+    run = lowered("torch.torch", traced("torch", f, torch.eye(2, dtype=torch.float64)))
+    with pytest.raises(RuntimeError, match="singular"):
+        run([torch.zeros(2, 2, dtype=torch.float64)])
+
+
+def test_inductor_computes_values_and_gradients():
+    x = torch.linspace(-1.0, 1.0, 12, dtype=torch.float64).reshape(3, 4)
+
+    def loss(x):
+        y = xp.tanh(x @ xp.matrix_transpose(x))
+        return xp.sum(y * xp.exp(y))
+
+    def f(x):
+        value, gradient = ag.value_and_grad(loss)(x)
+        return value, gradient, x, gradient, xp.matrix_transpose(x)
+
+    program = traced("torch", f, x)
+    run = lowered("torch.inductor", program)
+    for given in (x, x * 0.5):
+        found, expected = run([given]), straight(program)([given])
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one, other)
+        ends = [each.untyped_storage().data_ptr() for each in (*found, given)]
+        assert len(set(ends)) == len(ends)
+
+
+def test_what_inductor_cannot_compile_runs_all_the_same(monkeypatch):
+    def refuse(function, **options):
+        def run(arrays):
+            raise RuntimeError("no compiler")
+
+        return run
+
+    program = traced("torch", branching, ones(3))
+    monkeypatch.setattr(torch, "compile", refuse)
+    run = lowered("torch.inductor", program)
+    for _ in range(2):
+        assert same(run([ones(3)]), straight(program)([ones(3)]))
+    assert outcome(run, [-ones(3)]) == (0, False)
+
+
+def test_tensors_of_one_storage_may_share_memory():
+    backend = domain_named("torch").backend
+    x = ones(4, 4)
+    for view in (x[0], x.T, x.detach(), x.view(-1)[3:]):
+        assert backend.may_share(x, view)
+    for other in (x.clone(), ones(4), ones(0)):
+        assert not backend.may_share(x, other)
+    assert not backend.may_share(ones(0), ones(0))
+    assert backend.strides(x.T) == (8, 32)
+    assert backend.strides(x.to_sparse()) is None
+
+
+def test_gradients_of_reads_add_up_in_one_tensor():
+    def loss(x):
+        y = xp.exp(x)
+        return sum(y[k] * y[k + 1] for k in range(8))
+
+    x = torch.linspace(0.0, 1.0, 9, dtype=torch.float64)
+    program = traced("torch", ag.grad(loss), x)
+    assert same(*both("torch.torch", program, [x]))
+    adding = [step for step in program.steps if step.op.startswith("@scatter_add")]
+    assert text_of(program).count("clone()") < max(len(adding), 1)

@@ -1,0 +1,496 @@
+"""ag.compile: what is traced once gives the same in each call, whatever a function does."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd.errors import ArgumentError, CompileError, CompileWarning, UnknownPluginError
+from arrays import host
+
+
+def raw(xp, *shape, start=1.0):
+    """Return an array of distinct numbers."""
+    numbers = np.sin(np.arange(start, start + np.prod(shape, dtype=int)))
+    return xp.asarray(numbers.reshape(shape).tolist(), dtype=xp.float64).data
+
+
+def close(found, expected):
+    found, expected = host(found), host(expected)
+    assert found.shape == expected.shape
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+def programs(compiled):
+    """Return how often a compiled function was traced."""
+    return compiled._programs
+
+
+# -- values and gradients --------------------------------------------------------------------------
+
+
+def loss(xp, w, x):
+    hidden = xp.tanh(x @ w)
+    return xp.sum(hidden**2) + hidden[0, 1]
+
+
+def test_each_call_gives_what_the_function_gives(xp):
+    compiled = ag.compile(lambda w, x: loss(xp, w, x))
+    for start in (1.0, 2.0, 3.0):
+        w, x = raw(xp, 4, 3, start=start), raw(xp, 5, 4, start=-start)
+        close(compiled(w, x), loss(xp, xp.asarray(w), xp.asarray(x)))
+    assert programs(compiled) == 1
+
+
+@pytest.mark.parametrize("argnums", [0, 1, (0, 1)])
+def test_gradients_are_compiled_whole(xp, argnums):
+    f = ag.value_and_grad(lambda w, x: loss(xp, w, x), argnums)
+    compiled = ag.compile(f)
+    for start in (1.0, 2.0):
+        w, x = raw(xp, 4, 3, start=start), raw(xp, 5, 4, start=-start)
+        (value, gradients), (v, g) = compiled(w, x), f(w, x)
+        close(value, v)
+        pairs = zip(*[a if isinstance(a, tuple) else (a,) for a in (gradients, g)], strict=True)
+        for one, other in pairs:
+            close(one, other)
+    assert programs(compiled) == 1
+
+
+def test_compiled_functions_are_transformed(xp):
+    def f(w, x):
+        return loss(xp, w, x)
+
+    compiled = ag.compile(f)
+    w, x = raw(xp, 4, 3), raw(xp, 5, 4)
+    for _ in range(2):
+        for one, other in zip(
+            ag.grad(compiled, (0, 1))(w, x), ag.grad(f, (0, 1))(w, x), strict=True
+        ):
+            close(one, other)
+        close(ag.hessian(compiled)(w, x), ag.hessian(f)(w, x))
+        for one, other in zip(
+            ag.jvp(compiled, (w, x), (w, x)), ag.jvp(f, (w, x), (w, x)), strict=True
+        ):
+            close(one, other)
+        close(ag.hvp(compiled, (w, x), (w, x))[1], ag.hvp(f, (w, x), (w, x))[1])
+        rows = [xp.stack([xp.asarray(a), xp.asarray(a) * 2.0]).data for a in (w, x)]
+        close(ag.vmap(compiled)(*rows), ag.vmap(f)(*rows))
+        close(ag.vmap(ag.grad(compiled))(*rows), ag.vmap(ag.grad(f))(*rows))
+        close(ag.grad(ag.checkpoint(compiled))(w, x), ag.grad(f)(w, x))
+
+
+def test_third_derivatives_of_a_compiled_function(xp):
+    def third(f):
+        def first(x):
+            return xp.sum(ag.grad(f)(x) ** 2)
+
+        return ag.grad(lambda x: xp.sum(ag.grad(first)(x) ** 3))
+
+    def f(x):
+        return xp.sum(xp.sin(x) ** 3)
+
+    compiled, x = ag.compile(f), raw(xp, 4)
+    for _ in range(2):
+        close(third(compiled)(x), third(f)(x))
+
+
+def test_a_compiled_function_in_a_graph_of_variables(xp):
+    compiled = ag.compile(lambda x, y: {"product": x * y, "rank": x.ndim, "sign": xp.sign(y)})
+    x, y = ag.Variable(raw(xp, 3)), ag.Variable(raw(xp, 3, start=4.0))
+    for _ in range(2):
+        x.grad = y.grad = None
+        found = compiled(x, y)
+        assert found["rank"] == 1
+        xp.sum(found["product"] * 2.0 + found["sign"]).backward()
+        close(x.grad, 2.0 * y.detach())
+        close(y.grad, 2.0 * x.detach())
+
+
+def test_a_graph_is_freed_and_may_be_retained(xp):
+    x = ag.Variable(raw(xp, 3))
+    y = xp.sum(ag.compile(lambda x: xp.exp(x))(x))
+    y.backward(retain_graph=True)
+    y.backward()
+    close(x.grad, 2.0 * xp.exp(x.detach()))
+    with pytest.raises(ag.errors.FreedGraphError):
+        y.backward()
+
+
+def test_what_is_not_differentiated_is_a_constant(xp):
+    x, y = ag.Variable(raw(xp, 3)), raw(xp, 3, start=4.0)
+    compiled = ag.compile(lambda x, y: xp.sum(x * y))
+    compiled(x, y).backward()
+    close(x.grad, y)
+    with ag.no_grad():
+        assert not compiled(x, y).requires_grad
+
+
+def test_results_are_raw_where_all_arguments_are(xp):
+    x = raw(xp, 3)
+    compiled = ag.compile(lambda x: (x * 2.0, xp.sum(x), "text", None, 3))
+    for _ in range(2):
+        doubled, total, text, nothing, number = compiled(x)
+        assert type(doubled) is type(x)
+        assert not isinstance(total, ag.Variable)
+        assert total.shape == ()
+        assert (text, nothing, number) == ("text", None, 3)
+    assert isinstance(compiled(ag.Variable(x, requires_grad=False))[0], ag.Variable)
+
+
+def test_results_share_no_memory_with_arguments_or_each_other(xp, backend):
+    if backend in ("jax", "dask"):
+        pytest.skip("arrays of this library cannot be written to")
+    x = raw(xp, 2, 3)
+    compiled = ag.compile(lambda x: (x, x, x.T, xp.ones((2,)), x[0, :]))
+    for _ in range(2):
+        found = compiled(x)
+        for each in found:
+            each[...] = 7.0
+        assert not (host(x) == 7.0).any()
+    for one, other in zip(compiled(x), (x, x, host(x).T, np.ones(2), host(x)[0]), strict=True):
+        close(one, other)
+
+
+# -- numbers, structures, kinds of arrays ----------------------------------------------------------
+
+
+def test_a_number_is_part_of_the_program(xp):
+    compiled, x = ag.compile(lambda x, n, flag=False: -x * n if flag else x * n), raw(xp, 3)
+    for n in (2, 2.0, 3, 2):
+        close(compiled(x, n), host(x) * n)
+    close(compiled(x, 2, flag=True), -2 * host(x))
+    assert programs(compiled) == 4  # 2 and 2.0 are two
+
+
+@pytest.mark.parametrize("static", [1, "options", (1,), ("options",), -1])
+def test_static_arguments_are_used_as_they_are(xp, static):
+    def f(x, options):
+        return x * options["scale"] if options["on"] else x
+
+    compiled, x = ag.compile(f, static=static), raw(xp, 3)
+    for scale in (2.0, 3.0, 2.0):
+        close(compiled(x, {"scale": scale, "on": True}), scale * host(x))
+        close(compiled(x, options={"scale": scale, "on": False}), host(x))
+    weights = {"scale": xp.asarray(x).data, "on": True}
+    close(compiled(x, weights), host(x) ** 2)
+    close(ag.compile(ag.grad(lambda x, n: xp.sum(x) * n), static=1)(x, 3), np.full(3, 3.0))
+
+
+def test_static_objects_are_read_again(xp):
+    class Model:
+        scale = 2.0
+
+        def __init__(self):
+            self.shift = 1.0
+
+    model, x = Model(), raw(xp, 3)
+    compiled = ag.compile(lambda x, model: x * model.scale + model.shift, static="model")
+    close(compiled(x, model), 2.0 * host(x) + 1.0)
+    model.shift, Model.scale = 5.0, 3.0
+    close(compiled(x, model), 3.0 * host(x) + 5.0)
+
+
+def test_what_static_cannot_be_is_an_error(xp):
+    with pytest.raises(ArgumentError, match="static is"):
+        ag.compile(lambda x: x, static=1.5)
+
+
+def test_another_shape_or_dtype_is_another_program(xp):
+    compiled = ag.compile(lambda x: xp.sum(x, axis=0))
+    for shape in ((3,), (3, 2), (0, 2), (3,)):
+        x = raw(xp, *shape)
+        close(compiled(x), np.sum(host(x), axis=0))
+    single = xp.astype(raw(xp, 3), xp.float32).data
+    assert compiled(single).dtype == single.dtype
+    assert programs(compiled) == 4
+
+
+def test_pytrees(xp):
+    def f(tree, *rest, scale):
+        return {"total": tree["a"] + tree["b"][0] * scale, "rest": [r * 2.0 for r in rest]}
+
+    compiled, a, b = ag.compile(f), raw(xp, 3), raw(xp, 3, start=5.0)
+    for _ in range(2):
+        found = compiled({"a": a, "b": [b]}, a, b, scale=3.0)
+        close(found["total"], host(a) + 3.0 * host(b))
+        close(found["rest"][1], 2.0 * host(b))
+
+
+def test_arrays_of_two_libraries_are_an_error(xp, backend):
+    other = ag.namespace("strict" if backend != "strict" else "numpy")
+    with pytest.raises(ag.errors.MixedBackendsError):
+        ag.compile(lambda x, y: x)(raw(xp, 3), raw(other, 3))
+
+
+def test_what_is_not_a_function_or_not_a_lowering_is_an_error(xp):
+    with pytest.raises(ArgumentError, match=r"ag\.compile takes a function"):
+        ag.compile(3)
+    with pytest.raises(UnknownPluginError, match="no lowering is named 'nothing'"):
+        ag.compile(lambda x: x, lowering="nothing")(raw(xp, 3))
+
+
+# -- branches on values ----------------------------------------------------------------------------
+
+
+def test_each_way_that_a_branch_goes_is_a_program(xp):
+    def f(x):
+        if xp.sum(x) > 0:
+            return x * 2.0 if x[0] > 1 else x * 3.0
+        return -x
+
+    compiled = ag.compile(f)
+    arrays = [xp.asarray(each).data for each in ([2.0, 1.0], [0.5, 1.0], [-2.0, 1.0])]
+    for x in arrays * 3:
+        close(compiled(x), f(xp.asarray(x)))
+    assert programs(compiled) == 3
+
+
+def test_loops_on_values(xp):
+    def f(x):
+        steps = 0
+        while float(xp.sum(x)) < 10.0:
+            x = x * 2.0
+            steps += 1
+        return x, steps
+
+    compiled = ag.compile(f)
+    for start in (1.0, 4.0, 20.0, 1.0):
+        x = xp.asarray([start]).data
+        (found, steps), (expected, n) = compiled(x), f(xp.asarray(x))
+        close(found, expected)
+        assert steps == n
+
+
+def test_gradients_follow_the_way_that_is_taken(xp):
+    def f(x):
+        return xp.sum(x**2) if xp.sum(x) > 0 else xp.sum(x**3)
+
+    compiled = ag.compile(f)
+    for sign in (1.0, -1.0, 1.0):
+        x = xp.asarray([sign, 2.0 * sign]).data
+        close(ag.grad(compiled)(x), ag.grad(f)(x))
+        close(ag.compile(ag.grad(f))(x), ag.grad(f)(x))
+
+
+def test_nan_goes_its_own_way(xp):
+    compiled = ag.compile(lambda x: x * 2.0 if float(x[0]) == 1.0 else x * 3.0)
+    for value in (1.0, float("nan"), 1.0, float("nan"), -0.0, 0.0):
+        x = xp.asarray([value, 1.0]).data
+        close(compiled(x)[1], np.asarray(2.0 if value == 1.0 else 3.0))
+    assert programs(compiled) == 4
+
+
+def test_after_eight_programs_the_function_is_called_as_it_is(xp):
+    def f(x):
+        return x * float(x[0])
+
+    compiled = ag.compile(f)
+    for value in range(8):
+        compiled(xp.asarray([float(value), 1.0]).data)
+    with pytest.warns(CompileWarning, match="was compiled 8 times"):
+        found = compiled(xp.asarray([8.0, 1.0]).data)
+    assert not isinstance(found, ag.Variable)
+    close(found, np.asarray([64.0, 8.0]))
+    close(compiled(xp.asarray([9.0, 1.0]).data), np.asarray([81.0, 9.0]))  # it warns once
+    close(compiled(xp.asarray([3.0, 1.0]).data), np.asarray([9.0, 3.0]))
+    assert programs(compiled) == 8
+    x = ag.Variable(xp.asarray([20.0, 1.0]).data)
+    with pytest.warns(ag.LostGradientWarning):
+        xp.sum(compiled(x)).backward()
+    close(x.grad, np.asarray([20.0, 20.0]))
+
+
+# -- what a program cannot do ----------------------------------------------------------------------
+
+
+def _writes(xp):
+    outer = xp.asarray([1.0, 2.0])
+
+    def f(x):
+        outer[0] = x[0]
+        return outer * x
+
+    return f
+
+
+REFUSED = {
+    "nonzero": (lambda xp: lambda x: xp.nonzero(x), "nonzero: the shape"),
+    "unique": (lambda xp: lambda x: xp.unique_values(x), "unique_values: the shape"),
+    "mask": (lambda xp: lambda x: x[x > 0], "__getitem__: the shape"),
+    "numpy": (lambda xp: lambda x: np.asarray(x) * 2.0, "becomes one of another library"),
+    "list": (lambda xp: lambda x: x.tolist(), "becomes one of another library"),
+    "write": (_writes, "writes to an array that was there before"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_program_cannot_do_is_an_error_that_names_the_line(xp, name):
+    make, message = REFUSED[name]
+    compiled = ag.compile(make(xp))
+    for _ in range(2):
+        with pytest.raises(CompileError, match=message) as caught:
+            compiled(raw(xp, 2))
+        assert "test_compiled.py:" in str(caught.value)
+
+
+def test_masks_select_by_where_and_by_writes_of_one_value(xp):
+    def f(x):
+        y = x * 1.0
+        y[y < 0] = 0.0
+        return xp.where(x > 0, x, 0.0) + y
+
+    compiled = ag.compile(f)
+    for start in (1.0, 3.0):
+        x = raw(xp, 5, start=start)
+        close(compiled(x), 2 * np.maximum(host(x), 0.0))
+
+
+def test_an_array_that_escapes_cannot_be_used(xp):
+    kept = []
+
+    def f(x):
+        y = x * 2.0
+        f.kept = y
+        return y
+
+    with pytest.raises(CompileError):
+        ag.compile(f)(raw(xp, 2))
+    with pytest.raises(CompileError):
+        f.kept + 1.0
+    assert not kept
+
+
+# -- errors and hooks ------------------------------------------------------------------------------
+
+
+def test_an_error_names_the_line_that_was_traced():
+    xp = ag.namespace("numpy")
+    compiled = ag.compile(lambda a, b: xp.linalg.solve(a, b))
+    close(compiled(np.eye(2), np.ones(2)), np.ones(2))
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        compiled(np.zeros((2, 2)), np.ones(2))
+    (note,) = caught.value.__notes__
+    assert "at op 'linalg.solve', called at" in note
+    assert "test_compiled.py:" in note
+
+
+def test_hooks_see_each_step_with_its_line(xp):
+    class Seen:
+        def __init__(self):
+            self.calls = []
+
+        @ag.extend.hookimpl
+        def forward_postprocess(self, op, inputs, outputs, error):
+            self.calls.append((op.name, op.location, [host(x).shape for x in outputs], error))
+
+    compiled, x = ag.compile(ag.grad(lambda x: xp.sum(xp.exp(x)))), raw(xp, 3)
+    compiled(x)
+    for _ in range(2):
+        with ag.hooks(Seen()) as (seen,):
+            close(compiled(x), np.exp(host(x)))
+        assert "exp" in [name for name, *_ in seen.calls]
+        assert all("test_compiled.py:" in place for _, place, _, _ in seen.calls)
+        assert seen.calls[0][2] == [(3,)]
+        assert all(error is None for *_, error in seen.calls)
+
+
+def test_the_nan_plugin_finds_the_op_in_a_program(xp):
+    compiled = ag.compile(lambda x: xp.sum(xp.sqrt(x)))
+    compiled(xp.asarray([1.0, 2.0]).data)
+    with ag.hooks("nan"), pytest.raises(Exception, match="op 'sqrt'") as caught:
+        compiled(xp.asarray([1.0, float("nan")]).data * 1.0)
+    assert "test_compiled.py:" in str(caught.value)
+
+
+def test_a_raising_hook_leaves_the_function_usable(xp):
+    class Raises:
+        @ag.extend.hookimpl
+        def forward_preprocess(self, op):
+            raise RuntimeError("no")
+
+    compiled, x = ag.compile(lambda x: x * 2.0), raw(xp, 3)
+    for _ in range(2):
+        with ag.hooks(Raises()), pytest.raises(RuntimeError, match="no"):
+            compiled(x)
+        close(compiled(x), 2.0 * host(x))
+
+
+def test_an_error_while_tracing_leaves_the_function_usable(xp):
+    fail = [True]
+
+    def f(x):
+        if fail[0]:
+            raise KeyError("once")
+        return x * 2.0
+
+    compiled, x = ag.compile(f), raw(xp, 3)
+    with pytest.raises(KeyError):
+        compiled(x)
+    fail[0] = False
+    close(compiled(x), 2.0 * host(x))
+    assert ag.is_grad_enabled()
+    close(x * 1.0, host(x))
+
+
+# -- threads, methods, decorators ------------------------------------------------------------------
+
+
+def test_threads_replay_one_program(xp):
+    compiled = ag.compile(ag.grad(lambda x: xp.sum(xp.tanh(x) ** 2)))
+    arrays = [raw(xp, 100, start=float(n)) for n in range(8)]
+    expected = [host(ag.grad(lambda x: xp.sum(xp.tanh(x) ** 2))(x)) for x in arrays]
+    wrong = []
+
+    def work(x, value):
+        for _ in range(20):
+            if not np.allclose(host(compiled(x)), value, rtol=1e-12):
+                wrong.append(x)
+
+    threads = [
+        threading.Thread(target=work, args=each) for each in zip(arrays, expected, strict=True)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
+    assert programs(compiled) == 1
+
+
+def test_methods_are_compiled_for_each_object(xp):
+    class Model:
+        def __init__(self, w):
+            self.w = w
+
+        @ag.compile
+        def predict(self, x):
+            return x @ self.w
+
+    one, other, x = Model(raw(xp, 3)), Model(raw(xp, 3, start=5.0)), raw(xp, 2, 3)
+    for _ in range(2):
+        close(one.predict(x), host(x) @ host(one.w))
+        close(other.predict(x), host(x) @ host(other.w))
+    one.w = other.w
+    close(one.predict(x), host(x) @ host(other.w))
+
+
+def test_a_compiled_function_keeps_its_name(xp):
+    @ag.compile
+    def f(x):
+        """Double."""
+        return x * 2.0
+
+    assert f.__name__ == "f"
+    assert f.__doc__ == "Double."
+    assert f.__wrapped__(3) == 6.0
+    assert "f" in repr(f)
+
+
+def test_compiled_functions_call_each_other(xp):
+    inner = ag.compile(lambda x: xp.sin(x) * 2.0)
+    outer = ag.compile(lambda x: inner(x) + inner(x * 2.0))
+    for start in (1.0, 2.0):
+        x = raw(xp, 3, start=start)
+        close(outer(x), 2 * np.sin(host(x)) + 2 * np.sin(2 * host(x)))

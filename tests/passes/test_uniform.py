@@ -1,0 +1,151 @@
+"""Uniform arrays: numbers take their places where no bit changes, and only there."""
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd._passes import uniform as module
+from agnograd._passes.uniform import uniform
+from agnograd._program.program import Ref
+from traced import check, ops, raw, traced
+
+XP = ag.namespace("numpy")
+NAMES = ("uniform", "identities", "dead")
+X = np.array([0.5, -0.0, 2.0])
+
+
+def after(f, *arrays, names=NAMES, **settings):
+    return check(traced("numpy", f, *arrays), *arrays, names=names, **settings)
+
+
+def arguments(f, *arrays, **settings):
+    return [step.args for step in after(f, *arrays, names=("uniform",), **settings).steps]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "strict", "torch"], indirect=True)
+def test_constants_become_numbers(backend, xp):
+    x, c = raw(backend, X), xp.asarray([2.5, 2.5, 2.5], dtype=xp.float64)
+
+    def f(x):
+        return (c * x - c) / c, c / (c - x), xp.maximum(x, c), xp.where(x > c, x, c), c + x < c
+
+    made = check(traced(backend, f, x), x, names=NAMES, others=[[raw(backend, X * 3)]])
+    assert all(made.facts[ref].shape == () for ref in made.constants)
+
+
+def test_products_with_ones_go():
+    ones = np.ones(3)
+    assert ops(after(lambda x: XP.sin(x) * ones, X)) == ["sin"]
+    assert ops(after(lambda x: XP.sin(x) / ones, X)) == ["sin"]
+    assert ops(after(lambda x: XP.sin(x) + np.zeros(3), X)) == ["sin", "add"]  # of -0.0
+
+
+def test_zeros_keep_their_sign():
+    for zero in (0.0, -0.0):
+        c = np.full(3, zero)
+        ((_, number),) = arguments(lambda x, c=c: x + c, X)
+        assert str(number) == str(zero)
+    mixed = np.array([0.0, -0.0, 0.0])
+    ((_, kept),) = arguments(lambda x: x + mixed, X)
+    assert type(kept) is Ref
+
+
+def test_nan_is_left():
+    ((_, kept),) = arguments(lambda x: x + np.full(3, np.nan), X)
+    assert type(kept) is Ref
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "int64"])
+def test_dtypes_are_kept(dtype):
+    x = np.array([1, 2, 3]).astype(dtype)
+    c = np.full(3, 3, dtype=dtype)
+    assert arguments(lambda x: (x * c, x + c), x) == [(Ref(0), 3)] * 2
+
+
+def test_other_dtypes_are_left():
+    x, c = np.ones(3, dtype="float32"), np.full(3, 0.1)
+    assert type(arguments(lambda x: x * c, x)[0][1]) is Ref
+    z = np.ones(3) * 1j
+    assert type(arguments(lambda z: z * c, z)[0][1]) is Ref
+    for dtype in ("float16", "complex64", "bool"):
+        d = np.ones(3, dtype=dtype)
+        assert type(arguments(lambda x, d=d: x == d, d)[0][1]) is Ref
+
+
+def test_a_number_that_spreads_needs_its_array():
+    c = np.full((2, 3), 2.0)
+    ((_, kept),) = arguments(lambda x: x * c, X)
+    assert type(kept) is Ref
+
+
+def test_strides_are_kept():
+    c = np.full((2, 3), 2.0)
+    columns = np.asfortranarray(np.ones((2, 3)))
+    # The product is in rows, because of the constant.
+    assert type(arguments(lambda x: x * c, columns)[0][1]) is Ref
+    assert type(arguments(lambda x: c * x, np.ones((2, 6))[:, ::2])[0][0]) is float
+    assert type(arguments(lambda x: c * x, np.ones((2, 3))[::-1])[0][0]) is Ref
+    d = np.asfortranarray(c)
+    assert type(arguments(lambda x: x * d, columns)[0][1]) is float
+
+
+def test_powers_of_functions_that_are_not_rounded_correctly_are_left():
+    c = np.full(3, 2.0)
+    assert type(arguments(lambda x: XP.pow(x, c), X)[0][1]) is Ref
+    assert type(arguments(lambda x: XP.atan2(x, c), X)[0][1]) is Ref
+
+
+def test_what_spreads_one_element():
+    def f(x, s):
+        return XP.sin(x) * XP.broadcast_to(s, (3,)) + XP.reshape(XP.broadcast_to(s, (1, 3)), (3,))
+
+    made = after(f, X, np.array(0.75), others=[[X, np.array(-2.0)]])
+    assert ops(made) == ["sin", "multiply", "add"]
+    assert made.steps[1].args[1] == made.steps[2].args[1] == made.inputs[1]
+
+
+def test_what_is_known_of_arrays_that_only_numbers_made():
+    c = np.full(3, 0.1)
+
+    def f(x):
+        return XP.sin(x) * (x**0 * c - 0.3) * XP.ones_like(x) + XP.full_like(x, 0.7)
+
+    made = after(f, X, others=[[np.array([np.nan, np.inf, 0.0])]])
+    assert ops(made) == ["sin", "multiply", "add"]
+    assert made.steps[1].args[1] == 0.1 - 0.3
+    assert not made.constants
+
+
+def test_single_precision_is_computed_in_single_precision():
+    x, c = X.astype("float32"), np.full(3, 0.1, dtype="float32")
+    made = after(lambda x: x * ((x**0 * c) / 3), x)
+    assert made.steps[-1].args[1] == float(np.float32(0.1) / np.float32(3))
+
+
+def test_constants_are_folded():
+    c = np.array([1.0, 2.0, 3.0])
+
+    steps = traced("numpy", lambda x: XP.sin(x) * XP.exp(x), c)
+    known = steps.with_(inputs=(), constants={steps.inputs[0]: c})
+    assert not uniform(known).steps
+    assert check(known, names=("uniform",)).steps == ()
+
+
+def test_what_is_large_or_not_finite_is_not(monkeypatch):
+    c = np.array([1.0, 2.0, 3.0])
+    steps = traced("numpy", lambda x: XP.sin(x) - 1.0, c)
+    known = steps.with_(inputs=(), constants={steps.inputs[0]: c})
+    monkeypatch.setattr(module, "FOLDED", 2)
+    assert len(uniform(known).steps) == 2
+    monkeypatch.undo()
+    bad = traced("numpy", lambda x: 1.0 / XP.sin(x), np.array([0.0, 1.0]))
+    known = bad.with_(inputs=(), constants={bad.inputs[0]: np.array([0.0, 1.0])})
+    assert ops(uniform(known)) == ["divide"]
+
+
+def test_on_lazy_libraries_nothing_is_computed():
+    da = pytest.importorskip("dask.array")
+    xp = ag.namespace("dask")
+    x = da.ones(3)
+    program = traced("dask", lambda x: x * xp.ones(3), x)
+    assert uniform(program) is program
