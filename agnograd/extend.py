@@ -31,7 +31,8 @@ from agnograd._ops.rule_helpers import (
     reshaped_strides,
     without_newaxis,
 )
-from agnograd._plugins.backend import Backend, Capabilities
+from agnograd._plugins.backend import Backend
+from agnograd._plugins.capabilities import Capabilities
 from agnograd._util.deferred import Deferred, inline, later
 from agnograd.hookspecs import hookimpl
 

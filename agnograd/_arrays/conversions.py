@@ -42,7 +42,7 @@ def add_conversions(domain: Domain, module: str) -> None:
         A Variable of this backend comes back as it is, still connected, unless a copy, another
         dtype or another device is asked for. Variables inside nested lists stay connected.
         """
-        if derived and (at := _asarray_above(domain, obj)) is not None:
+        if derived and (at := _at_level(domain, "asarray", obj)) is not None:
             return at(obj, dtype=dtype, device=device, copy=copy)  # type: ignore[no-any-return]
         obj = _lifted(domain, obj) if domain.level else obj
         if isinstance(obj, Variable):
@@ -52,7 +52,7 @@ def add_conversions(domain: Domain, module: str) -> None:
         if isinstance(obj, list | tuple) and holds_variable(obj):
             if copy is False:
                 raise ValueError("asarray: a list needs a copy, but copy is False; leave copy out")
-            return _converted(_stacked(obj, domain.namespace), domain, dtype, device, None)
+            return _converted(stacked(obj, domain.namespace), domain, dtype, device, None)
         raw = domain.library.asarray(obj, dtype=dtype, device=device, copy=copy)
         return domain.Variable._make(raw, None)
 
@@ -63,11 +63,17 @@ def add_conversions(domain: Domain, module: str) -> None:
         """
         asked = {"device": device, "copy": copy}
         given = {name: value for name, value in asked.items() if value is not None}
+        if derived and (at := _at_level(domain, "from_dlpack", x)) is not None:
+            return at(x, **given)  # type: ignore[no-any-return]
         return domain.Variable._make(domain.backend.from_dlpack(x, **given), None)
 
-    for function in (astype, asarray, from_dlpack):
+    _add_functions(domain.namespace, module, astype, asarray, from_dlpack)
+
+
+def _add_functions(namespace: Any, module: str, *functions: Any) -> None:
+    for function in functions:
         function.__module__, function.__qualname__ = module, function.__name__
-        setattr(domain.namespace, function.__name__, function)
+        setattr(namespace, function.__name__, function)
 
 
 def _lifted(domain: Domain, obj: Any) -> Any:
@@ -78,8 +84,8 @@ def _lifted(domain: Domain, obj: Any) -> Any:
     return lifted if isinstance(lifted, Variable) else domain.Variable._make(lifted, None)
 
 
-def _asarray_above(domain: Domain, obj: Any) -> Callable[..., Any] | None:
-    return above(domain, "asarray", obj) or entered_above(domain, "asarray")
+def _at_level(domain: Domain, name: str, obj: Any) -> Callable[..., Any] | None:
+    return above(domain, name, obj) or entered_above(domain, name)
 
 
 def _converted(x: Variable, domain: Domain, dtype: Any, device: Any, copy: bool | None) -> Variable:
@@ -105,12 +111,12 @@ def _leaves(values: Iterable[Any]) -> list[Any]:
     return found
 
 
-def holds_variable(values: Iterable[Any]) -> bool:
-    """Return whether a nested list has a Variable in it."""
-    return any(isinstance(each, Variable) for each in _leaves(values))
+def holds_variable(values: Iterable[Any], kinds: tuple[type, ...] = (Variable,)) -> bool:
+    """Return whether a nested list has a Variable in it, or an array of other kinds."""
+    return any(isinstance(each, kinds) for each in _leaves(values))
 
 
-def _stacked(obj: Any, xp: Any) -> Any:
+def stacked(obj: Any, xp: Any) -> Any:
     """Stack a nested sequence; each level of nesting is one axis."""
     # Python's scalars take the dtype of the arrays that they stand beside; a bool is a number, too.
     dtype = xp.result_type(*[leaf for leaf in _leaves(obj) if not isinstance(leaf, bool)])

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, overload
 
 from agnograd._arrays.conversions import as_operand
+from agnograd._arrays.levels import derived, highest
 from agnograd._arrays.namespace import Namespace, build, filling, path_of
 from agnograd._arrays.operators import OF_TWO, compiled
 from agnograd._arrays.variable import Variable as Variable
@@ -85,7 +86,7 @@ def domain_of(value: object) -> Domain:
     if isinstance(value, list | tuple):
         for each in value:
             if isinstance(each, Variable):
-                return each._domain
+                return highest(each._domain, value) if derived else each._domain
     if is_python_scalar(value) or isinstance(value, list | tuple):
         return domain_named(default_name())
     kind = type(value)

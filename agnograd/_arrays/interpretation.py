@@ -9,16 +9,18 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
-from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, root_of
+from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced, root_of
 from agnograd._arrays.levels import derived, stands_on
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
 from agnograd._graph.nodes import OP, raw_gradient
 from agnograd._hooks.entering import entered
+from agnograd._hooks.state import Mode, current_mode
 from agnograd._ops.op import Op
-from agnograd._plugins.backend import Backend, Capabilities
+from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import add_backend
+from agnograd._plugins.capabilities import Capabilities
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import GradientError
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from agnograd._graph.nodes import Node
 
 _HERE = nullcontext()
+_SAME_STATE = entered()
 
 
 class Interpretation(Backend):
@@ -35,8 +38,7 @@ class Interpretation(Backend):
 
     Each of its arrays holds a payload, an array from below. A subclass says in ``compute`` what an
     op does with payloads, or in ``rule`` what it does with arrays. ``interpret`` runs a function.
-    Interpretations can stand on each other, and each class has one object for whatever it stands
-    on.
+    Interpretations can stand on each other: each class has one object for whatever is below.
 
     Attributes
     ----------
@@ -45,8 +47,7 @@ class Interpretation(Backend):
     array_class : type
         The class of its arrays, derived from ``Interpreted``.
     whole : bool
-        Whether it also takes over the ops of a function on arrays of which none is of the
-        interpretation, such as two that the function closes over.
+        Whether it takes over ops of which all arrays are from outside, too.
     below : domain
         What it stands on: ``below.raw`` has the ops on raw arrays, and ``below.namespace`` those
         on Variables, which are recorded.
@@ -93,8 +94,7 @@ class Interpretation(Backend):
     @classmethod
     def domain(cls, below: Domain) -> Domain:
         """Return the domain of this interpretation over another one, built on first use."""
-        known = cls._domains.get((cls, below))
-        if known is not None:
+        if (known := cls._domains.get((cls, below))) is not None:
             return known
         with filling:
             if (cls, below) not in cls._domains:
@@ -140,16 +140,16 @@ class Interpretation(Backend):
         border = Border(cls, leaves)
         args, kwargs = unflatten(tree, [border.into(leaf, run) for leaf in leaves])
         found, tree = flatten(border.call(run, f, args, kwargs))
-        return unflatten(tree, [border.out(leaf) for leaf in found])
+        return unflatten(tree, [border.out(leaf, run) for leaf in found])
 
     # -- what a subclass says ----------------------------------------------------------------------
 
     def rule(self, op: Op) -> Callable[..., Any] | None:
         """Return what computes an op on arrays, or None: then its program does, of other ops.
 
-        It is called once for each op, and what it returns for each call: with the arguments of the
-        op, which are arrays of this interpretation, arrays from below and Python scalars. It
-        returns arrays of this interpretation. By default it leaves payloads to ``compute``.
+        It is called once for each op, and what it returns for each call: with arrays of this
+        interpretation, arrays from below and Python scalars, for which it returns arrays of this
+        interpretation. By default it leaves payloads to ``compute``.
         """
 
         def function(*args: Any, **kwargs: Any) -> Any:
@@ -245,6 +245,10 @@ class Interpretation(Backend):
                 return self.below.namespace
         return self.below.raw
 
+    def moved(self, array: Any, payload: Any, there: Domain) -> Any:
+        """Return an array of ``there``, this interpretation of another library, by its payload."""
+        return there.backend.array_class(payload, array.run)  # type: ignore[attr-defined]
+
     def function(self, name: str) -> Callable[..., Any]:
         """Return what computes an op, by its name, on arrays of this backend."""
         found: Callable[..., Any] = attrgetter(name)(built[self.name].raw)
@@ -257,6 +261,11 @@ class Interpretation(Backend):
 
     def array_types(self) -> tuple[type, ...]:
         return (self.array_class,)
+
+    def from_dlpack(self, x: Any, **options: Any) -> Any:
+        if derived.get(type(x)) is built[self.name]:
+            return self.namespace().asarray(x, **options)
+        return self.lift(self.below.backend.from_dlpack(x, **options))
 
     def dtype(self, name: str) -> Any:
         return self.below.dtype_or_none(name)
@@ -280,8 +289,11 @@ class Interpretation(Backend):
 
         Where that is recorded below, they see it there.
         """
-        if any(isinstance(self.payload(each), Variable) for each in inputs):
-            return op, kernel(*arguments)
+        if any(isinstance(getattr(each, "payload", None), Variable) for each in inputs):
+            with _SAME_STATE:
+                mode: Mode = current_mode()  # type: ignore[assignment]  # it was entered
+                mode.batch_size = self.call(op, inputs).batch_size
+                return op, kernel(*arguments)
         out: list[Any] = []
 
         def compute() -> Any:
@@ -386,13 +398,3 @@ class Interpretation(Backend):
             setattr(self.array_class, f"__{short}__", method(function))
             if short in BINARY:
                 setattr(self.array_class, f"__r{short}__", reflected(function))
-
-
-def _replaced(function: Callable[[Any], Any], value: Any) -> Any:
-    """Return a value with what a function returns in place of each part of lists and slices."""
-    if isinstance(value, tuple | list):
-        parts = [_replaced(function, each) for each in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, slice):
-        return slice(*[function(bound) for bound in (value.start, value.stop, value.step)])
-    return function(value)

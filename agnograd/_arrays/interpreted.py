@@ -9,6 +9,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
+from agnograd._arrays.conversions import holds_variable, stacked
 from agnograd._arrays.domains import domain_named, owner_of
 from agnograd._arrays.levels import highest
 from agnograd._arrays.namespace import within
@@ -17,7 +18,7 @@ from agnograd._hooks.entering import entered, is_inside
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import default_name
-from agnograd.errors import AgnogradError, InterpretationError
+from agnograd.errors import AgnogradError, InterpretationError, LostGradientError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -193,6 +194,32 @@ def root_of(domain: Domain) -> Domain:
     return domain
 
 
+def _replaced(function: Callable[[Any], Any], value: Any) -> Any:
+    """Return a value with what a function returns in place of each part of lists and slices."""
+    if isinstance(value, tuple | list):
+        parts = [_replaced(function, each) for each in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, slice):
+        return slice(*[function(bound) for bound in (value.start, value.stop, value.step)])
+    return function(value)
+
+
+def payload_of(array: Interpreted, run: Run) -> Any:
+    """Return the payload of a result of a run; it raises if it is an array of another run."""
+    if array.run is not None and array.run is not run:
+        array.run.meet(run)
+    return array.payload
+
+
+def beside(domain: Domain, root: Domain) -> Domain:
+    """Return the domain that stands on another library as this one stands on its own."""
+    if not domain.level:
+        return root
+    backend: Any = domain.backend
+    found: Domain = type(backend).domain(beside(backend.below, root))
+    return found
+
+
 class Functions(ModuleType):
     """A library's namespace as an interpretation has it: functions that compute with its arrays."""
 
@@ -233,16 +260,36 @@ def _asarray(
     copy: bool | None = None,
 ) -> Any:
     """Return an array of the interpretation: its arrays never change, and need no copy."""
-    if type(obj) is not backend.array_class:
-        raw = obj.data if isinstance(obj, Variable) else obj
-        if is_python_scalar(raw) or isinstance(raw, list | tuple) or backend.below.level == 0:
-            raw = backend.below.library.asarray(raw, dtype=dtype, device=device, copy=copy)
-        return backend.lift(raw)
+    if isinstance(obj, list | tuple) and holds_variable(obj, (Variable, Interpreted)):
+        obj = stacked(_own_of(backend, obj), built[backend.name].raw)
+    elif isinstance(obj, Variable):
+        obj = _own_of(backend, obj)
+        if copy:
+            obj = backend.function("astype")(obj, obj.dtype)
+    elif type(obj) is not backend.array_class:
+        if is_python_scalar(obj) or isinstance(obj, list | tuple) or backend.below.level == 0:
+            obj = backend.below.library.asarray(obj, dtype=dtype, device=device, copy=copy)
+        return backend.lift(obj)
     if dtype is not None and dtype != obj.dtype:
         obj = backend.function("astype")(obj, dtype)
     if device is not None and device != obj.device:
         obj = backend.function("to_device")(obj, device)
     return obj
+
+
+def _own_of(backend: Interpretation, obj: Any) -> Any:
+    """Return an object with an array of the interpretation for each array that is one, or below."""
+    if isinstance(obj, list | tuple):
+        return [_own_of(backend, each) for each in obj]
+    if isinstance(obj, Variable) and obj._domain.backend is backend:
+        if obj.requires_grad:
+            raise LostGradientError(
+                "asarray: a function of raw arrays would lose the gradient of the Variable that it "
+                "is given: use the function of x.__array_namespace__(), or pass x.detach()"
+            )
+        return obj.data
+    lifted = NotImplemented if is_python_scalar(obj) else backend.lift(obj)
+    return obj if lifted is NotImplemented else lifted
 
 
 class Border:
@@ -296,21 +343,36 @@ class Border:
             run.ended = True
             set_mode(outer)  # an interrupt may have kept the block from restoring it
 
-    def out(self, leaf: Any) -> Any:
+    def out(self, leaf: Any, run: Run) -> Any:
         """Return a result as the caller gets it; what is not of the interpretation stays."""
-        array = leaf._raw if isinstance(leaf, self.domain.Variable) else leaf
-        if type(array) is not self.domain.backend.array_class:  # type: ignore[attr-defined]
+        home = self.home(leaf)
+        array = leaf._raw if isinstance(leaf, home.Variable) else leaf
+        backend: Any = home.backend
+        if type(array) is not backend.array_class:
             return leaf
-        return self.handed(array.payload)
+        return self.handed(payload_of(array, run), home)
 
-    def handed(self, payload: Any) -> Any:
+    def home(self, leaf: Any) -> Domain:
+        """Return the interpretation's domain that a result is of, or can be lifted to.
+
+        It stands on a different library from the arguments' if the function moved the result there.
+        """
+        owner = None if is_python_scalar(leaf) else owner_of(leaf)
+        if owner is None or owner is self.domain:
+            return self.domain
+        return beside(self.domain, root_of(owner))
+
+    def handed(self, payload: Any, home: Domain) -> Any:
         """Return a payload as the caller gets it: as a Variable, or raw as all arguments are."""
         if isinstance(payload, Variable):
             keeps = self._inside or payload._node is not None
             return payload if keeps else payload.data
+        below: Domain = home.backend.below  # type: ignore[attr-defined]
+        if self._inside and not isinstance(payload, below.array_types):
+            payload = below.to_raw(payload)  # from further below
         if id(payload) in self._given:  # an argument as it was given: nothing else may share memory
-            payload = self.below.copy(payload)
-        return self.below.Variable._make(payload, None) if self._inside else payload
+            payload = below.copy(payload)
+        return below.Variable._make(payload, None) if self._inside else payload
 
 
 def _below(leaves: Sequence[Any]) -> Domain:

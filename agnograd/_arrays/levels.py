@@ -35,9 +35,18 @@ def highest(domain: Domain, values: Iterable[Any]) -> Domain:
 
 
 def above(domain: Domain, name: str, *values: Any) -> Callable[..., Any] | None:
-    """Return the function of this name in the highest domain of values, None if it is this one."""
+    """Return the function of this name in the highest domain of values, None if it is this one.
+
+    It is this one, too, if the highest stands on another library: then the function refuses values.
+    """
     found = highest(domain, values)
-    return None if found is domain else attrgetter(name)(found.namespace)
+    if found is domain:
+        return None
+    backend: Any = found.backend
+    if backend.below is not domain and not stands_on(found, domain):
+        return None
+    function: Callable[..., Any] = attrgetter(name)(found.namespace)
+    return function
 
 
 def stands_on(domain: Domain, other: Domain) -> bool:
@@ -50,12 +59,18 @@ def stands_on(domain: Domain, other: Domain) -> bool:
 
 def entered_above(domain: Domain, name: str) -> Callable[..., Any] | None:
     """Return the function of this name at the level that is entered, None if none is above."""
-    mode = current_mode()
-    found = None if mode is None else mode.level
-    if found is None or found is domain or not stands_on(found, domain):
+    found = entered_over(domain)
+    if found is domain:
         return None
     function: Callable[..., Any] = attrgetter(name)(found.namespace)
     return function
+
+
+def entered_over(domain: Domain) -> Domain:
+    """Return the domain at the level that is entered if it stands on this one, else this one."""
+    mode = current_mode()
+    found = None if mode is None else mode.level
+    return domain if found is None or not stands_on(found, domain) else found
 
 
 def levels_up() -> int:

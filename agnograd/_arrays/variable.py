@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import ref
 
+from agnograd._arrays.levels import derived, entered_over
 from agnograd._arrays.methods import Methods
 from agnograd._graph.nodes import UNWATCHED, WATCH, Edge, Leaf, ranks, watch
-from agnograd._hooks.state import HookHandle
+from agnograd._hooks.state import HookHandle, current_mode
 from agnograd._util.deferred import later
 from agnograd.errors import (
     GradientError,
@@ -76,7 +77,11 @@ class Variable(Methods):
         kind = type(raw)
         if requires_grad is not None and requires_grad is not True and requires_grad is not False:
             requires_grad = _flag(requires_grad)
-        domain = cls._domain or owners.get(kind) or cls._domain_of(raw)
+        domain = cls._domain
+        if domain is None:
+            domain = owners.get(kind) or cls._domain_of(raw)
+            if derived and (mode := current_mode()) is not None and mode.level is not None:
+                domain = entered_over(domain)
         variable: Variable = next(domain.blank)
         if kind in domain.ready_types:  # most often
             variable._raw = data = raw

@@ -126,7 +126,7 @@ class Batches(Interpretation):
 
     def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
         """Return an op's call with the number of members, as hooks see it."""
-        runs = [each.run for each in inputs if type(each) is self.array_class and each.run]
+        runs = [each.run for each in inputs if isinstance(each, Batched) and each.run]
         size = runs[0].size if runs else None
         return op if size is None else op.variant(f"{size} members", batch_size=size)
 

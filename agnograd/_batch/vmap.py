@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_of, owner_of
-from agnograd._arrays.interpreted import Border
+from agnograd._arrays.interpreted import Border, payload_of
 from agnograd._arrays.variable import Variable
 from agnograd._batch.arrays import Batched, Batches, Members
 from agnograd._batch.units import Units
@@ -189,18 +190,20 @@ class _Given:
     def _out(self, result: Any, out_axes: Axes, run: Members) -> Any:
         found, tree = flatten_with_none(result)
         axes = axes_of("ag.vmap: out_axes", out_axes, result)
-        out = [
-            None if leaf is None else self.border.handed(self._left(leaf, axis, run))
-            for leaf, axis in zip(found, axes, strict=True)
-        ]
+        out = []
+        for leaf, axis in zip(found, axes, strict=True):
+            if leaf is not None:
+                home = self.border.home(leaf)
+                leaf = self.border.handed(self._left(leaf, axis, run, home), home)
+            out.append(leaf)
         return unflatten(tree, out)
 
-    def _left(self, leaf: Any, axis: int | None, run: Members) -> Any:
-        """Return a result with an axis for the members, in the domain below."""
-        border, domain = self.border, self.border.domain
+    def _left(self, leaf: Any, axis: int | None, run: Members, domain: Domain) -> Any:
+        """Return a result of a domain with an axis for the members, as an array from below it."""
+        backend: Any = domain.backend
         array = leaf._raw if isinstance(leaf, domain.Variable) else leaf
         if not isinstance(array, Batched):
-            array = domain.backend.lift(leaf)
+            array = backend.lift(leaf)
             if array is NotImplemented:
                 if not (is_python_scalar(leaf) or isinstance(leaf, list | tuple)):
                     raise BatchingError(
@@ -208,9 +211,9 @@ class _Given:
                         "it must return arrays, or pytrees of them"
                     )
                 array = domain.library.asarray(leaf)
-        payload = array.payload
-        xp = border.functions(payload)
-        if isinstance(payload, Variable) and payload._domain is not border.below:
+        payload = payload_of(array, run)
+        xp = backend.functions(payload)
+        if isinstance(payload, Variable) and payload._domain is not backend.below:
             payload = xp.asarray(payload)
         if array.run is None:
             if axis is None:

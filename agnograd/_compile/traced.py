@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NoReturn
 
-from agnograd._arrays.interpretation import Interpretation, _replaced
-from agnograd._arrays.interpreted import Interpreted, Run, root_of
+from agnograd._arrays.domain import Domain
+from agnograd._arrays.interpretation import Interpretation
+from agnograd._arrays.interpreted import Interpreted, Run, _replaced, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
@@ -153,6 +154,16 @@ class Tracing(Interpretation):
         raise refused(
             "the function writes to an array that was there before it was called; return the "
             "array's new value instead, or write to a copy"
+        )
+
+    def moved(self, array: Any, payload: Any, there: Domain) -> Any:
+        """Return a constant of another library; a program is of one library."""
+        if array.run is None:
+            return super().moved(array, payload, there)
+        array.run.meet()
+        raise refused(
+            "an array moves to another library, and a program is of one: compile the functions "
+            "before and after the move"
         )
 
     def concrete(self, array: Any) -> Any:

@@ -99,7 +99,7 @@ def run_pass(
             if create_graph:  # whatever the state is outside
                 around.enter_context(enable_grad())
             if this.hooks is not None:
-                raw = tuple(output._raw for output, _ in starts)
+                raw = tuple(raw_gradient(output) for output, _ in starts)
                 around.enter_context(this.hooks.around_pass(raw))
             run(this)
         return arrivals.final

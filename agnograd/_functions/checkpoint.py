@@ -162,6 +162,9 @@ class Checkpoint(Prepared):
             edges.index(each._node) if each._node in edges else "constant" for each in inputs
         )
         call = Call(getattr(self.f, "__name__", "checkpoint"), "checkpoint", domain)
+        if domain.level:  # of an interpretation
+            backend: Any = domain.backend
+            call = backend.call(call, tuple(each._raw for each in inputs))
         compiled = call.compiled
         compiled.optional = True  # results may be on several backends: zeros would have to be, too
         compiled.backward = self.backward

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
+from agnograd._arrays.interpreted import beside, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.purity import (
     attributes_since,
@@ -134,7 +135,9 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         # An array that two arguments share is copied: a saved one is known by its identity.
         if pair is not None and known.setdefault(id(pair[0]), pair)[1] is not pair[1]:
             found[i] = domain.copy(pair[0]), pair[1]
-    there = call.domain = domain if function.backend is None else domain_named(function.backend)
+    there = domain
+    if function.backend is not None:
+        there = call.domain = beside(domain, root_of(domain_named(function.backend)))
     raw = [x if pair is None else pair[0] for x, pair in zip(args, found, strict=True)]
     inputs = [pair[0] for pair in found if pair is not None]
     edges = tuple(pair[1] for pair in found if pair is not None)
@@ -145,15 +148,15 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     pure = function._is_pure
     compute = forward if pure else partial(without_writes, forward, f"{name}.forward", args=raw)
     state = current_mode()
-    if state is None or state.observers is None or not function._is_one:
+    if state is None or not state.looks:
         out = compute()
+    elif not function._is_one:
+        out, kept_by = compute(), state.of(domain.level).kept
+        edges = edges if kept_by is None else kept_by(*edges)
     else:
-        call, out = state.observers.forward(call, compute, (), tuple(inputs), options)
+        call, out, edges = state.compute(call, compute, (), tuple(inputs), options, edges)
     outputs = out if isinstance(out, tuple | list) else (out,)
     _check_outputs(outputs, name, there)
-    dropping = None if state is None else state.of(domain.level).kept
-    if dropping is not None:
-        edges = dropping(*edges)
     if not any(edges) or not (state is None or state.recording):
         return there.wrap(out)
     kept = () if knows else attributes_since(held, function, inputs)

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domains import domain_named, domain_of
+from agnograd._arrays.interpreted import beside, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.function import Function
 from agnograd._plugins.backends import is_array
@@ -25,7 +26,8 @@ def asarray(
 
     An array of another backend is moved through DLPack, without a copy if both libraries can share
     the memory, and otherwise through a copy on the host. The move is an op, with derivatives of
-    every order: the gradient moves back in the same way.
+    every order: the gradient moves back in the same way. Inside ``ag.vmap``, arrays belong to the
+    backend of their library, and all members move at once.
 
     Parameters
     ----------
@@ -62,7 +64,8 @@ def asarray(
     [2.0, 4.0]
     """
     of = obj if backend is None else backend
-    target = domain_named(of) if isinstance(of, str) else domain_of(of)
+    # Of levels above a library, its function `asarray` finds the highest.
+    target = root_of(domain_named(of) if isinstance(of, str) else domain_of(of))
     dtype = target.dtype_named(dtype) if isinstance(dtype, str) else dtype
     try:
         moved: Variable = target.namespace.asarray(_moved(obj, target, dtype), dtype=dtype)
@@ -79,15 +82,16 @@ def asarray(
 
 
 def _moved(obj: Any, target: Domain, dtype: Any) -> Any:
-    """Return an object with every array in it on the target."""
+    """Return an object with every array in it on the target, a library."""
     if isinstance(obj, list | tuple):
         return [_moved(each, target, dtype) for each in obj]
     if not is_array(obj):
         return obj
     source = domain_of(obj)
-    x = obj if isinstance(obj, Variable) else source.wrap(source.to_raw(obj))
-    if source is target:
+    if root_of(source) is target:
         return obj
+    target = beside(source, target)
+    x = obj if isinstance(obj, Variable) else source.wrap(source.to_raw(obj))
     if dtype is not None:
         x = _narrowed(x, target, dtype)
     if x.requires_grad and x.size is None:
@@ -140,6 +144,13 @@ class Move(Function):
 
 def carried(array: Any, source: Domain, target: Domain) -> Any:
     """Return a raw array of one backend as one of another, of the same shape and dtype."""
+    if source.level:
+        payload = array.payload
+        home = domain_of(payload)
+        there = beside(home, root_of(target))
+        move = Move(home, there) if isinstance(payload, Variable) else None
+        moved = carried(payload, home, there) if move is None else move(payload)
+        return source.backend.moved(array, moved, target)  # type: ignore[attr-defined]
     array = source.backend.array(array)
     name, moved = source.name_of(array.dtype), None
     wanted = None if name is None else target.dtype_or_none(name)

@@ -48,12 +48,14 @@ class Mode:
     below are left to ``level``. ``inside`` says whether a function
     that is being transformed runs, ``level`` is the domain that stands on others in which it runs,
     if there is one, and ``beneath`` is the state in which that was entered: its ``kept`` and
-    ``tape`` are of the nodes of domains below. ``closing`` is what ends with this object.
+    ``tape`` are of the nodes of domains below. ``batch_size`` is the number of members where these
+    compute an op of many. ``closing`` is what ends with this object.
     """
 
     __slots__ = (
         "__weakref__",
         "attends",
+        "batch_size",
         "beneath",
         "closing",
         "hooks",
@@ -90,6 +92,7 @@ class Mode:
         self.tape = tape
         self.inside = inside
         self.owner = owner
+        self.batch_size: int | None = None if outer is None else outer.batch_size
         self.closing: ExitStack | None = None
         self.activate(hooks)
 
@@ -136,6 +139,8 @@ class Mode:
             call = (op, kernel, arguments, inputs, parameters)
             op, out = backend.observed(self.observers.forward, *call)
         else:
+            if self.batch_size is not None:
+                op = op.variant(f"{self.batch_size} members", batch_size=self.batch_size)
             op, out = self.observers.forward(op, kernel, arguments, inputs, parameters)
         kept = self.kept if self.beneath is None else self.of(op.domain.level).kept
         if kept is not None and self.recording:

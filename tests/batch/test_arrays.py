@@ -317,11 +317,25 @@ def test_other_libraries_have_no_members(xp, x):
         assert isinstance(numbers.data, type(twos))
         with pytest.raises(MixedBackendsError):
             x * twos
-        with pytest.raises(BatchingError):
-            ag.asarray(x, backend=name)
+        with pytest.raises(MixedBackendsError):
+            other.sum(x)
         return x * float(numbers[0])
 
     close(ag.vmap(f)(x), host(x) * np.sin(2.0))
+
+
+def test_a_result_of_another_run_is_an_error(xp, x):
+    kept = []
+    ag.vmap(lambda x: kept.append(x) or x)(x)
+    with pytest.raises(BatchingError, match="is used after its function returned"):
+        ag.vmap(lambda x: kept[0])(x)
+
+
+def test_a_constant_leaves_two_levels(xp, x):
+    """It is an array from further below than the inner function's arguments."""
+    row = xp.asarray(x)[0, :].data
+    inner = ag.vmap(lambda x: row, out_axes=None)
+    close(ag.vmap(lambda y: inner(x) + 1.0)(x), np.stack([host(x)[0] + 1.0] * len(host(x))))
 
 
 # -- ops without a rule ----------------------------------------------------------------------------

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from agnograd._arrays.domains import domain_named
-from agnograd._plugins.backend import Backend, Capabilities
+from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import backend_named, require
+from agnograd._plugins.capabilities import Capabilities
 from agnograd.errors import MixedBackendsWarning
 from agnograd.testing.conformance import _at_keys
 

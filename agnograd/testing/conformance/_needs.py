@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from agnograd._plugins.backend import Capabilities
+from agnograd._plugins.capabilities import Capabilities
 from agnograd.testing._samples import ArraySpec, Sample
 
 __all__ = ["has_what_it_needs", "shape_needs_values"]
