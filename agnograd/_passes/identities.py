@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from agnograd._ops.rule_helpers import is_basic
-from agnograd._program.program import Fact, Ref, Step, TracedProgram
+from agnograd._program.program import Fact, Ref, Step, TracedProgram, refs_in
 
 
 class Seen(NamedTuple):
@@ -69,7 +69,7 @@ def _reshape(seen: Seen, step: Step) -> Any:
     """Reshape an array in rows once, not twice: each time the result is a view in rows."""
     x = step.args[0]
     inner = seen.argument(x, "reshape")
-    if type(inner) is Ref and _in_rows(seen.facts[inner]) and not step.kwargs.get("copy"):
+    if type(inner) is Ref and in_rows(seen.facts[inner]) and not step.kwargs.get("copy"):
         return _from(step, inner)
     return x
 
@@ -121,6 +121,10 @@ def _getitem(seen: Seen, step: Step) -> Any:
     Without strides, only a key that shows it at once is known to.
     """
     x, key = step.args
+    written = seen.made.get(x)
+    if written is not None and written.op == "__setitem__" and _same_place(key, written.args[1]):
+        value = written.args[2]
+        return value if type(value) is Ref else None
     fact = seen.facts[x]
     if fact.shape != seen.facts[step.outs[0]].shape:
         return None
@@ -128,6 +132,11 @@ def _getitem(seen: Seen, step: Step) -> Any:
         return x if is_basic(key) else None
     parts = key if isinstance(key, tuple) else (key,)
     return x if all(part is ... or part == slice(None) for part in parts) else None
+
+
+def _same_place(key: Any, other: Any) -> bool:
+    """Return whether two keys select the same elements, by integers and slices of integers."""
+    return key == other and is_basic(key) and not any(refs_in(key))
 
 
 def _multiply(seen: Seen, step: Step) -> Any:
@@ -167,6 +176,15 @@ def _subtract(seen: Seen, step: Step) -> Any:
     return instead(step, "add", (one, inner)) if seen.alike(inner, other) else None
 
 
+def _where(seen: Seen, step: Step) -> Any:
+    """Choose at once, by a condition that is the same in each run."""
+    condition = step.args[0]
+    value = seen.program.constants.get(condition) if type(condition) is Ref else None
+    if value is None or value.shape or seen.program.domain.backend.capabilities.lazy:
+        return None
+    return step.args[1] if bool(value) else step.args[2]
+
+
 def _is(number: int, value: Any) -> bool:
     """Return whether an argument is a Python number of this value, and not complex."""
     return type(value) in (int, float) and value == number
@@ -193,7 +211,7 @@ def _from(step: Step, base: Ref) -> Step:
     return instead(step, step.op, (base, *step.args[1:]))
 
 
-def _in_rows(fact: Fact) -> bool:
+def in_rows(fact: Fact) -> bool:
     """Return whether the elements follow each other in row-major order, at one distance."""
     if fact.strides is None:
         return False
@@ -221,4 +239,5 @@ RULES: dict[str, Rule] = {
     "pow": _divide,  # by one, as in a division
     "add": _add,
     "subtract": _subtract,
+    "where": _where,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from agnograd._passes.chains import chains
 from agnograd._passes.common import common
 from agnograd._passes.dead import dead
 from agnograd._passes.identities import identities
@@ -17,6 +18,7 @@ PASSES: dict[str, Pass] = {
     "uniform": uniform,
     "identities": identities,
     "common": common,
+    "chains": chains,
     "dead": dead,
 }
 # Those that change no bit of a result, and that every lowering takes.

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _PLAIN = frozenset((int, float, bool, str, type(None)))  # arguments that no value is in
 # The step that compares a value with what the traced function saw: see ``Step``.
 GUARD = "@guard"
+# The step that adds numbers in their order.
+CHAIN = "@chain"
 PULLBACK = "@pullback"
 CALLS = frozenset(("@call", PULLBACK))  # of Python functions, which are their keyword ``function``
 
@@ -77,8 +79,9 @@ class Step:
         which calls a Python function; ``@pullback``, which calls the backend's derivative of an op
         with respect to an input, named by the keywords ``op`` and ``input``; ``@scatter_add`` and
         ``@scatter_add_axis``, which return their first argument, as a new value, with something
-        added to it, as ``Backend`` has them; and what passes or lowerings make, whose meaning they
-        know.
+        added to it, as ``Backend`` has them; ``@chain``, which adds the elements of its second
+        argument, an array with one axis, to its first, a number or a value without axes, one after
+        the other, and rounds each time; and what lowerings make, whose meaning they know.
     args, kwargs
         The arguments, with ``Ref`` in place of arrays, also in tuples, lists and slices.
     outs : tuple of Ref

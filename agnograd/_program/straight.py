@@ -9,6 +9,7 @@ from typing import Any
 
 from agnograd._program.program import (
     CALLS,
+    CHAIN,
     GUARD,
     Missed,
     Ref,
@@ -156,11 +157,20 @@ def named_function(
     if op in CALLS:
         function: Callable[..., Any] = kwargs["function"]
         return function
+    if op == CHAIN:
+        return _sum_in_order
     if op in ("@scatter_add", "@scatter_add_axis"):
         add, copy = getattr(backend, op[1:]), program.domain.copy
         return lambda into, *given: add(copy(into), *given)
     found: Callable[..., Any] = attrgetter(op)(program.domain.raw)
     return found
+
+
+def _sum_in_order(start: Any, values: Any) -> Any:
+    """Add the elements of a one-dimensional array to a number, one after the other."""
+    for i in range(values.shape[0]):
+        start = start + values[i]
+    return start
 
 
 def copied_outputs(program: TracedProgram) -> list[bool]:

@@ -18,6 +18,7 @@ from agnograd._surroundings.differences import the
 from agnograd._surroundings.inventory import Inventory, Name
 from agnograd._surroundings.keys import Same, fingerprint, value_key
 from agnograd._surroundings.objects import dict_of
+from agnograd._surroundings.reading import is_users
 from agnograd._surroundings.surroundings import Surroundings
 from agnograd._surroundings.walk import is_value
 from agnograd.errors import CompileError
@@ -25,6 +26,7 @@ from agnograd.errors import CompileError
 # Generators of random numbers that a whole process shares, if the module is in use.
 _SHARED = {"random": "getstate", "numpy.random": "get_state", "torch": "get_rng_state"}
 _GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
+_FRAMES = ("gi_frame", "cr_frame", "ag_frame")
 
 
 class Before:
@@ -116,7 +118,7 @@ def _remembered(inventory: Inventory) -> list[Name]:
     return [
         name.part(f".{each}")
         for _, value, name in inventory.objects
-        for each in dict_of(value)
+        for each in dict_of(value) or ()
         if isinstance(getattr_static(type(value), each, None), cached_property)
     ]
 
@@ -129,24 +131,34 @@ def _shared_states() -> Iterator[tuple[str, bytes]]:
     for module, name in _SHARED.items():
         state = getattr(sys.modules.get(module), name, None)
         if state is not None:
-            found = state()
-            # The bytes of a pickled tensor differ from one time to the next.
-            yield module, pickle.dumps(found.tolist() if hasattr(found, "tolist") else found)
+            yield module, _bytes(state())
+
+
+def _bytes(state: Any) -> bytes:
+    """Return a state as bytes; those of a pickled tensor differ from one time to the next."""
+    return pickle.dumps(state.tolist() if hasattr(state, "tolist") else state)
 
 
 def position(value: Any) -> Any:
     """Return where a generator of random numbers, an iterator or a file stands; else None."""
-    for name in ("gi", "cr", "ag"):
-        if isinstance(value, _GENERATORS) and hasattr(value, f"{name}_frame"):
-            frame = getattr(value, f"{name}_frame")
-            return frame and (frame.f_lasti, *((n, Same(x)) for n, x in frame.f_locals.items()))
+    if isinstance(value, _GENERATORS):
+        frame = next(getattr(value, n) for n in _FRAMES if hasattr(value, n))
+        return frame and (frame.f_lasti, *((n, Same(x)) for n, x in frame.f_locals.items()))
     if hasattr(type(value), "__next__") and not hasattr(value, "tell"):
         return _rest(value)
     for path in ("bit_generator.state", "getstate", "get_state", "tell"):
-        with suppress(Exception):  # closed files, and whatever else has no such thing
+        if not _has(type(value), path.partition(".")[0]):
+            continue
+        with suppress(Exception):  # of a closed file, say
             found = attrgetter(path)(value)
-            return pickle.dumps(found() if callable(found) else found)
+            return _bytes(found() if callable(found) else found)
     return None
+
+
+def _has(kind: type, name: str) -> bool:
+    """Return whether a class has a member that the user did not write: only those are called."""
+    owner = next((base for base in kind.__mro__ if name in vars(base)), None)
+    return owner is not None and not is_users(owner.__module__)
 
 
 def _rest(iterator: Any) -> Any:

@@ -247,10 +247,13 @@ def _elements(array: Any) -> Any:
     if backend.capabilities.lazy:
         return backend.fingerprint(raw) or Same(raw)
     try:
-        data: bytes = backend.to_host(raw).tobytes()
+        host = backend.to_host(raw)
     except Exception:  # whatever a library raises where there are no values
         return Same(raw)
-    return data if len(data) <= _SHORT else hashlib.blake2b(data, digest_size=16).digest()
+    if host.nbytes <= _SHORT:
+        return host.tobytes()
+    whole = host if host.flags.c_contiguous else host.copy("C")
+    return hashlib.blake2b(whole.reshape(-1).view("u1"), digest_size=16).digest()
 
 
 _keyers.update(

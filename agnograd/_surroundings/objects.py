@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property, partialmethod
 from types import FunctionType, MappingProxyType, MemberDescriptorType, MethodType
 from typing import Any
@@ -38,14 +39,18 @@ def qualified(kind: type) -> str:
 
 
 def is_open(kind: type) -> bool:
-    """Return whether any attribute of such an object may be read: functions name only some.
+    """Return whether any attribute of such an object may be read, and not only those named.
 
-    Those of fields are, as of dataclasses, since Python or a library goes through them all. So are
-    those of classes of installed packages, whose functions are not looked at.
+    Those of fields may be, as of dataclasses, since Python or a library goes through them all, and
+    so may those of pytrees. Those of classes of installed packages, and of what is derived from
+    them, may be since the functions of such classes are not looked at.
     """
     if any(hasattr(kind, mark) for mark in ("__dataclass_fields__", "__attrs_attrs__")):
         return True
-    return not is_users(kind.__module__) and not is_closed(kind)
+    optree = sys.modules.get("optree")
+    if optree is not None and optree.register_pytree_node.get(kind) is not None:
+        return True
+    return any(not is_users(base.__module__) and not is_closed(base) for base in kind.__mro__)
 
 
 def is_closed(kind: type) -> bool:
@@ -74,28 +79,45 @@ def attributes_of(value: Any, names: set[str] | None) -> Iterator[tuple[str, Any
     ``names`` are those that are read; None stands for all.
     """
     kind = type(value)
-    own = dict_of(value)
-    for name, each in tuple(own.items()):
-        if type(name) is str and (names is None or name in names):
+    for name, each in tuple((dict_of(value) or {}).items()):
+        if type(name) is str and (name in names if names is not None else not _is_special(name)):
             yield name, each, True
     for base in kind.__mro__:
         if base.__module__ == "builtins":
             continue
         for name, slot in tuple(vars(base).items()):
-            if isinstance(slot, MemberDescriptorType) and (names is None or name in names):
+            if isinstance(slot, MemberDescriptorType) and not _is_special(name):
+                if names is not None and name not in names:
+                    continue
                 try:
                     yield name, slot.__get__(value, kind), False
                 except AttributeError:  # nothing is in it yet
                     continue
 
 
-def dict_of(value: Any) -> dict[str, Any]:
-    """Return the ``__dict__`` of an object, or an empty one."""
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def dict_of(value: Any) -> dict[str, Any] | None:
+    """Return the ``__dict__`` of an object, None if it has none; no code of its class runs."""
     try:
         own = object.__getattribute__(value, "__dict__")
     except AttributeError:
-        return {}
-    return own if isinstance(own, dict) else {}
+        return None
+    return own if isinstance(own, dict) else None
+
+
+def wrapped_in(value: Any) -> Any:
+    """Return the function that another one, or an object, says that it wraps, or None."""
+    own = dict_of(value)
+    if own is not None and "__wrapped__" in own:
+        return own["__wrapped__"]
+    if is_users(type(value).__module__):  # whose ``__getattr__`` might run
+        return None
+    with suppress(Exception):
+        return getattr(value, "__wrapped__", None)
+    return None
 
 
 def handed_on(value: Any) -> Iterator[Any]:
@@ -103,12 +125,13 @@ def handed_on(value: Any) -> Iterator[Any]:
 
     That is the function that it wraps, and functions in the attributes of agnograd's objects.
     """
-    wrapped = getattr(value, "__wrapped__", None)
+    wrapped = wrapped_in(value)
     if callable(wrapped):
         yield wrapped
-    registry = getattr(value, "registry", None)  # of functools.singledispatch
-    if isinstance(value, FunctionType) and isinstance(registry, MappingProxyType):
-        yield from registry.values()
+    if isinstance(value, FunctionType):
+        registry = vars(value).get("registry")  # of functools.singledispatch
+        if isinstance(registry, MappingProxyType):
+            yield from registry.values()
     if type(value).__module__.partition(".")[0] == "agnograd":
         for _, each, _ in attributes_of(value, None):
             if is_handed_on(each):
@@ -125,7 +148,7 @@ def is_handed_on(value: Any) -> bool:
     return callable(value) and (
         isinstance(value, FunctionType | MethodType)
         or is_users(kind.__module__)
-        or hasattr(value, "__wrapped__")
+        or wrapped_in(value) is not None
         or kind.__module__ == "functools"
     )
 

@@ -16,14 +16,15 @@ _NAMES = frozenset({"LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})  # in the body of
 _ATTRIBUTES = frozenset(
     {"LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR", "IMPORT_FROM"}
 )
-# With these code reads attributes, or variables, whose names it does not have as names.
+# Functions, modules and attributes with which code reads what it does not name.
 _DYNAMIC = frozenset(
     {
         *("getattr", "setattr", "delattr", "vars", "dir", "eval", "exec", "globals", "locals"),
-        *("attrgetter", "methodcaller", "__dict__", "__getattribute__", "__setattr__"),
-        *("copy", "deepcopy", "asdict", "astuple", "fields", "replace", "getmembers"),
+        *("attrgetter", "methodcaller", "copy", "deepcopy", "dataclasses", "inspect", "pickle"),
+        *("asdict", "astuple", "fields", "replace", "getmembers"),
     }
 )
+_OPENING = frozenset({"__dict__", "__getattribute__", "__setattr__", "attrgetter", "methodcaller"})
 _WORD = re.compile(r"[^\W\d]\w*")
 _LONG = 1000  # characters of a text that is neither a name nor a short expression
 
@@ -74,7 +75,7 @@ def named_in(code: CodeType) -> Named:
             elif name == "LOAD_CONST":
                 before = [before[1], value]
         words += (c for c in each.co_consts if isinstance(c, str) and len(c) < _LONG)
-    if dynamic or not _DYNAMIC.isdisjoint(attributes) or not _DYNAMIC.isdisjoint(variables):
+    if dynamic or not _OPENING.isdisjoint(attributes) or not _DYNAMIC.isdisjoint(variables):
         dynamic = True
         found = [word for text in words for word in _WORD.findall(text)]
         attributes.update(found)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import Any
 
-from agnograd._surroundings.inventory import Inventory, Name, Reading
+from agnograd._surroundings.inventory import Inventory, Name, Reading, Structure
 from agnograd._surroundings.walk import Walk
 from agnograd.errors import CompileError
 
@@ -35,6 +36,7 @@ class Surroundings:
         self._attributes: set[str] = set()
         self._everything = False
         self._readers: tuple[Callable[[], Reading | None], ...] = ()
+        self._met: Structure | None = None  # in the last walk
 
     def read(self) -> Reading:
         """Return the arrays, and the key of all else, as they are now.
@@ -47,7 +49,10 @@ class Surroundings:
             if found is not None:
                 return found
         inventory = self.walk()
-        self._readers = (inventory.reader(), *self._readers[: _READERS - 1])
+        structure = inventory.facts.structure
+        if structure == self._met:  # what differs each time is worth no function that reads it
+            self._readers = (inventory.reader(), *self._readers[: _READERS - 1])
+        self._met = structure
         return inventory.reading()
 
     def walk(self) -> Inventory:
@@ -57,8 +62,7 @@ class Surroundings:
             walk = Walk(self._attributes, self._everything)
             try:
                 for each in self.roots:
-                    named = isinstance(each, type) or hasattr(each, "__name__")
-                    walk.visit(each, None, Name("", each.__name__ if named else "self", ""))
+                    walk.visit(each, None, Name("", _called(each), ""))
             except RecursionError:
                 raise CompileError(
                     "ag.compile: what the function can read from outside is nested too deeply; "
@@ -67,3 +71,9 @@ class Surroundings:
             self._everything = walk.everything
             if before == (len(self._attributes), self._everything):
                 return walk.inventory.close()
+
+
+def _called(root: Any) -> str:
+    """Return what messages call a function or an object, and its attributes."""
+    named = isinstance(root, type | FunctionType | MethodType)
+    return str(root.__name__) if named else "self"

@@ -25,6 +25,7 @@ from types import (
     ModuleType,
 )
 from typing import Any
+from weakref import ReferenceType
 
 from agnograd._arrays.variable import Variable, owners
 from agnograd._plugins.backends import backend_of_array
@@ -86,6 +87,7 @@ class Walk:
             else:
                 inventory.note(name, "value")
                 inventory.values.append(Found(inventory.let(text), value, name))
+            self._class(type(value), constructed=False)  # of an enumeration, say
             return
         variable = inventory.constant(value) if text is None else inventory.let(text)
         if not isinstance(value, tuple | frozenset):  # which nobody tells apart if they are equal
@@ -113,6 +115,7 @@ class Walk:
         elif isinstance(value, _CONTAINERS):
             self._container(value, variable, name)
             self._attributes(value, variable, name)
+            self._class(kind, constructed=False)
         elif kind.__name__ in _BUFFERS and kind.__module__ in ("builtins", "array"):
             content = value.tobytes() if hasattr(value, "tobytes") else bytes(value)
             read = f"{variable}.tobytes()" if hasattr(value, "tobytes") else variable
@@ -148,6 +151,8 @@ class Walk:
                 self.visit(each, None, name)
         elif isinstance(value, ContextVar):
             self.visit(value.get(None), f"{variable}.get(None)", name)
+        elif isinstance(value, ReferenceType):
+            self.visit(value(), f"{variable}()", name)
         elif isinstance(value, BuiltinMethodType):
             if not isinstance(value.__self__, ModuleType | type(None)):
                 self.visit(value.__self__, None, name)
@@ -290,9 +295,9 @@ class Walk:
             self._foreign += 1
             if self._foreign > _FOREIGN:
                 return
-        own = dict_of(value)
-        known = inventory.let(f"{variable}.__dict__") if own or hasattr(value, "__dict__") else ""
-        if known:
+        own, known = dict_of(value), ""
+        if own is not None:
+            known = inventory.let(f"{variable}.__dict__")
             inventory.differs_if(f"len({known}) != {len(own)}")  # where one was added
         names = None if self.everything or is_open(kind) else self.attributes
         for each, found, inside in attributes_of(value, names):

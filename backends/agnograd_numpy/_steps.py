@@ -11,7 +11,16 @@ from agnograd.extend import Fact, MemoryPlan, Ref, Step, TracedProgram, Way, nam
 from agnograd_numpy._kernels import KERNELS
 from agnograd_numpy._pullbacks import is_tanh
 
-__all__ = ["SCATTERS", "Buffers", "beside", "is_array", "is_product", "ufunc_of", "way_of"]
+__all__ = [
+    "SCATTERS",
+    "Buffers",
+    "beside",
+    "is_array",
+    "is_product",
+    "sum_in_order",
+    "ufunc_of",
+    "way_of",
+]
 
 BLOCKS = "@blocks"  # element-wise steps that are computed block by block
 SCATTERS = ("@scatter_add", "@scatter_add_axis")
@@ -131,3 +140,10 @@ class Buffers:
                 np.ndarray(fact.shape, fact.dtype, memory[number], 0, fact.strides)
                 for number, fact in self.forms
             ]
+
+
+def sum_in_order(start: Any, values: Any) -> Any:
+    """Return the last of NumPy's running sums, each of which it makes of the one before."""
+    sums = np.empty(values.size + 1, values.dtype)
+    sums[0], sums[1:] = start, values
+    return np.add.accumulate(sums, out=sums)[-1]

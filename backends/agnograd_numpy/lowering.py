@@ -173,6 +173,11 @@ class NumpyWriter(Writer):
         """Write what has a shorter form than a call of the op's function."""
         if step.op in _INFIX or step.op == "negative":
             return self.scalar(step)
+        if step.op == "@chain":
+            start, values = map(self.text, step.args)
+            return f"{self.held(_steps.sum_in_order, 'sum_in_order')}({start}, {values})"
+        if step.op == "stack" and into is None and step.kwargs == {"axis": 0}:
+            return self.stack(step)
         if step.op[0] == "@" or len(step.outs) != 1:
             return None
         if is_product(self.program, step):
@@ -184,6 +189,14 @@ class NumpyWriter(Writer):
         if known is not None and known is not named_function(self.program, step.op, step.kwargs):
             return None
         return write(self, step, self.text(step.args[0]), self.program.facts[step.args[0]])
+
+    def stack(self, step: Step) -> str | None:
+        """Write an array of scalars, which ``numpy.stack`` makes of one array for each of them."""
+        facts = [self.program.facts[ref] for ref in step.args[0]]
+        dtype = self.program.facts[step.outs[0]].dtype
+        if any(fact.shape or fact.dtype != dtype for fact in facts):
+            return None
+        return f"{self.held(np.array, 'array')}({self.text(step.args[0])})"
 
     def key(self, key: Any) -> str:
         """Write what stands in brackets: one object, unless a part of it is a value."""

@@ -7,7 +7,8 @@ from agnograd._arrays.domains import domain_named
 from agnograd._compile.recording import fact_of
 from agnograd._compile.trace import trace
 from agnograd._passes import passes
-from agnograd._program.program import GUARD, Missed, Ref, TracedProgram, mapped
+from agnograd._plugins.lowerings import lowering_for
+from agnograd._program.program import CALLS, GUARD, Missed, Ref, TracedProgram, mapped
 from agnograd._program.straight import function_of, straight
 from agnograd._util.trees import flatten
 
@@ -71,17 +72,22 @@ def is_sound(program: TracedProgram):
     assert all(type(ref) is Ref for ref in known)
 
 
-def check(program, *arrays, names=passes.DEFAULT, others=()):
+def check(program, *arrays, names=passes.DEFAULT, others=(), lowered=False):
     """Run passes on a program; return what they made, whose results are those of the program.
 
-    They are compared on the arrays of the trace, and on others.
+    They are compared on the arrays of the trace, and on others; if ``lowered``, those
+    of NumPy's lowering, too.
     """
     after = passes.run(program, names)
     is_sound(after)
     assert after.inputs == program.inputs
-    plain, fast = straight(program), straight(after)
+    plain, runnables = straight(program), [straight(after)]
+    if lowered:
+        runnables.append(lowering_for("numpy", "numpy").lower(after))
     for given in (arrays, *others):
-        assert same_bits(outcome(fast, list(given)), outcome(plain, list(given)))
+        expected = outcome(plain, list(given))
+        for runnable in runnables:
+            assert same_bits(outcome(runnable, list(given)), expected)
     with np.errstate(all="ignore"):
         facts_hold(after, arrays)
     return after
@@ -94,7 +100,7 @@ def facts_hold(program, arrays):
         if step.op == GUARD:
             continue
         args = mapped(values.__getitem__, step.args)
-        kwargs = {} if step.op == "@call" else step.kwargs
+        kwargs = {} if step.op in CALLS else step.kwargs
         found = function_of(program, step)(
             *args, **{name: mapped(values.__getitem__, each) for name, each in kwargs.items()}
         )

@@ -248,13 +248,32 @@ def own_function_attribute():
     return inner()
 
 
+class Recording:
+    """Has methods by which others tell where they stand: nobody may call them."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+    def tell(self):
+        raise RuntimeError
+
+    get_state = getstate = __next__ = tell
+
+
+recording = Recording()
+
+
+def has_an_object():
+    return recording
+
+
 def reads_only():
     return [model.w, history, log, rng, numbers, stream, large, variable]
 
 
 @pytest.mark.parametrize(
     "function",
-    [own_list, own_generator, own_function_attribute, reads_only, Model().reads],
+    [own_list, own_generator, own_function_attribute, has_an_object, reads_only, Model().reads],
     ids=lambda each: each.__name__,
 )
 def test_what_is_no_change(function):
@@ -280,3 +299,23 @@ def test_a_module_of_the_users():
     before = watch(Surroundings(doubles))
     doubles()
     assert changed_since(before) == "changes configuration.scale"
+
+
+def test_changes_in_torch():
+    torch = pytest.importorskip("torch")
+    generator, tensor = torch.Generator(), torch.zeros(2, 1000).T[::2]
+
+    def writes():
+        tensor[3, 1] += 1
+
+    expected = {
+        lambda: torch.rand(()): "draws random numbers from the generator that the module torch "
+        "shares",
+        generator.seed: "goes on with self",
+        writes: "writes to the closure variable 'tensor' of writes",
+    }
+    for function, what in expected.items():
+        before = watch(Surroundings(function))
+        assert changed_since(before) is None
+        function()
+        assert changed_since(before) == what

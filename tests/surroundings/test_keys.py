@@ -136,6 +136,15 @@ def test_a_fingerprint_is_that_of_all_elements(size):
     assert len(before[0]) <= 1024
 
 
+@pytest.mark.parametrize("size", [0, 1, 10_000])
+@pytest.mark.parametrize("kind", ["f8", ">f4", "c16", "?", "i1"])
+def test_a_fingerprint_of_any_dtype_and_layout(size, kind):
+    one = np.arange(2 * size).astype(kind).reshape(2, size)
+    whole = fingerprint([one])
+    assert type(whole[0]) is bytes
+    assert fingerprint([one.copy("F"), np.flip(np.flip(one))]) == whole * 2
+
+
 def test_a_key_takes_a_call_for_each_array():
     leaves, tree = flatten(((x, x + 1, x[0]), {}))
     key_of(leaves, tree)

@@ -1,19 +1,24 @@
 """What a function reads from outside: found, read again, and part of the key if it changes."""
 
+import array as stdlib_array
 import collections
+import contextlib
 import contextvars
 import dataclasses
 import enum
 import functools
 import sys
 import types
+import weakref
 from typing import NamedTuple
 
 import numpy as np
+import optree
 import pytest
 
 import agnograd as ag
 from agnograd._surroundings.surroundings import Surroundings
+from agnograd.errors import CompileError
 
 THIS = sys.modules[__name__]
 xp = ag.namespace("numpy")
@@ -530,11 +535,305 @@ def method_of_a_function_class():
     return (lambda x: Scaled()(x)), set_global("number", 3.0)
 
 
-CASES = [each for each in list(vars().values()) if isinstance(each, types.FunctionType)]
+class Missing(dict):
+    def __missing__(self, key):
+        return number
+
+
+class Shape(enum.Enum):
+    LINE = 1
+
+    def length(self, x):
+        return x * number
+
+
+class Scaled(NamedTuple):
+    x: object
+
+    def scaled(self):
+        return self.x * number
+
+
+class Descriptor:
+    def __get__(self, instance, owner):
+        return instance._rate * number
+
+
+class Described:
+    rate = Descriptor()
+    _rate = 1.0
+
+
+class Forwarding:
+    def __init__(self):
+        self.store = {"rate": 1.0}
+
+    def __getattr__(self, name):
+        return self.__dict__["store"][name]
+
+
+class Operand:
+    def __init__(self):
+        self._factor = 2.0
+
+    def __mul__(self, other):
+        return other * self._factor
+
+
+class Made:
+    def __init__(self):
+        self.scale = number
+
+
+class Tools:
+    @staticmethod
+    def plain(x):
+        return x * number
+
+    cached = functools.lru_cache(plain)
+    halved = functools.partialmethod(lambda self, scale, x: x * scale * number, 0.5)
+
+
+class Inheriting(Model):
+    def step(self, x):
+        return super().step(x) + 1
+
+
+@functools.singledispatch
+def dispatched(x):
+    return x
+
+
+@dispatched.register
+def _(x: list):
+    return number
+
+
+def method_of_a_dict():
+    table = Missing()
+    return (lambda x: x * table["a"]), set_global("number", 3.0)
+
+
+def method_of_an_enum():
+    return (lambda x: Shape.LINE.length(x)), set_global("number", 3.0)
+
+
+def method_of_a_value():
+    shape = Shape.LINE
+    return (lambda x: shape.length(x)), set_global("number", 3.0)
+
+
+def method_of_a_named_tuple():
+    point = Scaled(np.ones(2))
+    return (lambda x: x + point.scaled()), set_global("number", 3.0)
+
+
+def descriptor():
+    thing = Described()
+    return (lambda x: x * thing.rate), set_global("number", 3.0)
+
+
+def attribute_behind_a_descriptor():
+    thing = Described()
+    return (lambda x: x * thing.rate), lambda: setattr(thing, "_rate", 3.0)
+
+
+def forwarded_attribute():
+    thing = Forwarding()
+    return (lambda x: x * thing.rate), lambda: thing.store.update(rate=2.0)
+
+
+def operator_of_an_object():
+    operand = Operand()
+    return (lambda x: operand * x), lambda: setattr(operand, "_factor", 3.0)
+
+
+def constructor():
+    return (lambda x: x * Made().scale), set_global("number", 3.0)
+
+
+def static_method():
+    return (lambda x: Tools.plain(x)), set_global("number", 3.0)
+
+
+def cached_static_method():
+    return (lambda x: Tools.cached(x)), set_global("number", 3.0)
+
+
+def partial_method():
+    tools = Tools()
+    return (lambda x: tools.halved(x)), set_global("number", 3.0)
+
+
+def method_of_the_base():
+    model = Inheriting()
+    return model.step, lambda: setattr(model, "rate", 3.0)
+
+
+def dispatched_function():
+    return (lambda x: dispatched([x])), set_global("number", 3.0)
+
+
+def attribute_in_a_pattern():
+    model = Model()
+
+    def f(x):
+        match model:
+            case Model(rate=0.5):
+                return x
+        return -x
+
+    return f, lambda: setattr(model, "rate", 1.0)
+
+
+def global_by_name():
+    return (lambda x: x * globals()["number"]), set_global("number", 3.0)
+
+
+def global_in_a_generator():
+    return (lambda x: sum(x * number for _ in range(2))), set_global("number", 3.0)
+
+
+def global_in_a_class_body():
+    def f(x):
+        class Inner:
+            scale = number
+
+        return x * Inner.scale
+
+    return f, set_global("number", 3.0)
+
+
+def weak_reference():
+    model = Model()
+    reference = weakref.ref(model)
+
+    def change():
+        model.rate = 3.0
+
+    return (lambda x: x * reference().rate), change
+
+
+def nested_namespace():
+    outer = types.SimpleNamespace(inner=types.SimpleNamespace(rate=1.0))
+    return (lambda x: x * outer.inner.rate), lambda: setattr(outer.inner, "rate", 2.0)
+
+
+def chain_of_maps():
+    chain = collections.ChainMap({"a": 1.0}, {"b": 2.0})
+    return (lambda x: x * chain["b"]), lambda: chain.maps[1].update(b=3.0)
+
+
+def array_of_the_standard_library():
+    weights = stdlib_array.array("d", [1.0, 2.0])
+
+    def change():
+        weights[1] = 3.0
+
+    return (lambda x: x * weights[1]), change
+
+
+def closure_that_is_filled_later():
+    def f(x):
+        return x * scale  # noqa: F821
+
+    def change():
+        nonlocal scale
+        scale = 2.0
+
+    scale = 1.0
+    del scale
+    return f, change
+
+
+def global_that_is_set_later():
+    def f(x):
+        return x if "later" not in globals() else x * later  # noqa: F821
+
+    def change():
+        THIS.later = 2.0
+
+    return f, change
+
+
+def module_that_is_imported_later():
+    module = types.ModuleType("configuration")
+    module.scale = 1.0
+
+    def f(x):
+        import configuration
+
+        return x * configuration.scale
+
+    return f, lambda: sys.modules.update(configuration=module)
+
+
+def function_of_an_installed_package():
+    return np.vectorize(helper), set_global("number", 3.0)
+
+
+def context_manager():
+    @contextlib.contextmanager
+    def scaled():
+        yield number
+
+    def f(x):
+        with scaled() as scale:
+            return x * scale
+
+    return f, set_global("number", 3.0)
+
+
+def inside_compile():
+    inner = ag.compile(helper)
+    return (lambda x: inner(x)), set_global("number", 3.0)
+
+
+def compiled_method():
+    class Stepping:
+        rate = 1.0
+
+        @ag.compile
+        def step(self, x):
+            return x * self.rate
+
+    stepping = Stepping()
+    return (lambda x: stepping.step(x)), lambda: setattr(stepping, "rate", 2.0)
+
+
+def pytree():
+    class Pair:
+        def __init__(self, one, two):
+            vars(self).update(one=one, two=two)
+
+    optree.register_pytree_node(
+        Pair,
+        lambda pair: ([pair.one, pair.two], None),
+        lambda _, parts: Pair(*parts),
+        namespace=optree.registry.__GLOBAL_NAMESPACE,
+    )
+    pair = Pair(1.0, 2.0)
+    return (lambda x: [x * each for each in optree.tree_leaves(pair)]), lambda: setattr(
+        pair, "two", 3.0
+    )
+
+
+def derived_from_an_installed_class():
+    class Vectorized(np.vectorize):
+        def __call__(self, x):
+            return super().__call__(x) * number
+
+    vectorized = Vectorized(lambda x: x)
+    return (lambda x: vectorized(x)), lambda: setattr(vectorized, "otypes", "f")
+
+
 CASES = [
     each
-    for each in CASES
-    if each.__code__.co_argcount == 0 and each.__module__ == __name__ and each is not helper
+    for each in list(vars().values())
+    if isinstance(each, types.FunctionType)
+    and each.__module__ == __name__
+    and each.__code__.co_argcount == 0
+    and each is not dispatched
 ]
 
 
@@ -548,6 +847,7 @@ def _restored():
     yield
     vars(THIS).update(before)
     variable.reset(token)
+    vars(THIS).pop("later", None)
     sys.modules.pop("configuration", None)
 
 
@@ -563,3 +863,219 @@ def test_a_change_is_seen(case):
     assert changed != facts
     assert surroundings.read()[1] == changed
     assert Surroundings(f).read()[1] == changed
+
+
+# -- arrays, and what is no difference ------------------------------------------------------------
+
+
+def names_of(f):
+    arrays, facts = Surroundings(f).read()
+    assert len(arrays) == len(facts.arrays)
+    return [str(name) for name in facts.arrays]
+
+
+def test_arrays_are_named():
+    v, model = np.ones(2), Model()
+    weights = {"a": [np.ones(1), ag.Variable(np.ones(1))]}
+
+    def f(x, y=v * 2):
+        return x * v + array + model.w + weights["a"][0] + weights["a"][1] + settings.shift + y
+
+    assert names_of(f) == [
+        "closure variable 'model.w' of f",
+        "closure variable 'model.layers[0]' of f",  # what its method __call__ reads
+        "closure variable 'v' of f",
+        "closure variable 'weights['a'][0]' of f",
+        "closure variable 'weights['a'][1]' of f",
+        "default of 'y' of f",
+        "global variable 'array'",
+        "global variable 'settings.shift'",
+    ]
+    assert names_of(model) == ["self.layers[0]"]
+    assert names_of(functools.partial(lambda a, x: a, v)) == ["self[1]"]
+
+
+def test_arrays_are_read_again():
+    v, weights = np.ones(2), [np.ones(1)]
+
+    def f(x):
+        return x * v + weights[0]
+
+    surroundings = Surroundings(f)
+    _, facts = surroundings.read()
+    for _ in range(3):
+        v, weights = np.ones(3), [np.ones((2, 2))]
+        arrays, again = surroundings.read()
+        assert arrays[0] is v
+        assert arrays[1] is weights[0]
+        assert again == facts
+
+
+def test_an_array_is_found_once():
+    v = np.ones(2)
+    same, also = v, [v, v]
+    assert len(names_of(lambda x: x * v + same + also[0])) == 1
+
+
+def test_layers_of_a_module_of_torch():
+    torch = pytest.importorskip("torch")
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 3)
+
+        def forward(self, x):
+            return self.linear(x)
+
+    net = Net()
+    arrays, facts = Surroundings(lambda x: net(x)).read()
+    assert {id(net.linear.weight), id(net.linear.bias)} == set(map(id, arrays))
+    net.eval()
+    assert Surroundings(lambda x: net(x)).read()[1] != facts
+
+
+def equal_float():
+    scale = 2.0
+
+    def change():
+        nonlocal scale
+        scale = float("2")
+
+    return (lambda x: x * scale), change
+
+
+def nan():
+    scale = float("nan")
+
+    def change():
+        nonlocal scale
+        scale = -float("nan")
+
+    return (lambda x: x * scale), change
+
+
+def another_list():
+    weights = [np.ones(1), 2.0]
+
+    def change():
+        nonlocal weights
+        weights = [np.ones(2), 2.0]
+
+    return (lambda x: x * weights[1]), change
+
+
+def another_object():
+    parameters, model = Parameters(np.ones(1)), Model()
+
+    def change():
+        nonlocal parameters, model
+        parameters, model = Parameters(np.ones(2)), Model()
+
+    return (lambda x: x * parameters.scale + model(x)), change
+
+
+def unread_attribute():
+    model = Model()
+    return model, lambda: setattr(model, "unread", 2.0)
+
+
+def unread_attribute_beside_a_copy():
+    model = Model()
+    return (lambda x: model.step(x.copy()).replace(1, 2)), lambda: setattr(model, "unread", 2.0)
+
+
+def unread_global():
+    return (lambda x: x), set_global("number", 3.0)
+
+
+def written_array():
+    return (lambda x: x * array), lambda: np.add(array, 1, out=array)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        equal_float,
+        nan,
+        another_list,
+        another_object,
+        unread_attribute,
+        unread_global,
+        written_array,
+    ],
+    ids=lambda case: case.__name__,
+)
+def test_what_is_no_difference(case):
+    f, change = case()
+    surroundings = Surroundings(f)
+    facts = [surroundings.read()[1] for _ in range(3)]
+    change()
+    assert {surroundings.read()[1] for _ in range(3)} == set(facts) == {Surroundings(f).read()[1]}
+
+
+def test_objects_that_stand_beside_the_function():
+    model = Model()
+    surroundings = Surroundings(lambda x, model: model(x), model)
+    _, facts = surroundings.read()
+    model.rate = 2.0
+    assert surroundings.read()[1] != facts
+
+
+def test_structures_that_take_turns():
+    weights = [1.0]
+    surroundings = Surroundings(lambda x: x * weights[0])
+    found = set()
+    for _ in range(6):
+        weights.append(np.ones(1))
+        found.add(surroundings.read()[1])
+        weights.pop()
+        found.add(surroundings.read()[1])
+    assert len(found) == 2
+
+
+def test_circles():
+    weights = [1.0]
+    weights.append(weights)
+    model = Model()
+    model.layers = [model, 1.0]
+    _, facts = Surroundings(lambda x: (weights, model(x))).read()
+    weights[0] = 2.0
+    assert Surroundings(lambda x: (weights, model(x))).read()[1] != facts
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_too_much_is_refused(deep):
+    everything = [[] for _ in range(30_000)]
+    if deep:
+        everything = []
+        for _ in range(5_000):
+            everything = [everything]
+    with pytest.raises(CompileError, match="what it needs as arguments"):
+        Surroundings(lambda x: everything).read()
+
+
+def test_code_of_other_classes_is_not_run():
+    class Proxy:
+        def __getattr__(self, name):
+            raise RuntimeError(name)
+
+    proxy = Proxy()
+    Surroundings(lambda x: proxy).read()
+
+
+def test_to_read_again_takes_one_function():
+    v, w, scale, shift = np.ones(2), np.ones(3), 2.0, 3
+
+    def f(x):
+        return xp.sum(x * v * scale + shift) * xp.sum(w)
+
+    surroundings = Surroundings(f)
+    surroundings.read()
+    facts = surroundings.read()[1]
+    names = []
+    sys.setprofile(lambda frame, event, _: names.append((event, frame.f_code.co_name)))
+    again = surroundings.read()[1]
+    sys.setprofile(None)
+    assert again is facts
+    assert [name for event, name in names if event == "call"] == ["read", "read"]
