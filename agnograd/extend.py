@@ -33,7 +33,7 @@ from agnograd._ops.rule_helpers import (
 )
 from agnograd._plugins.backend import Backend
 from agnograd._plugins.capabilities import Capabilities
-from agnograd._util.deferred import Deferred, inline, later
+from agnograd._util.deferred import Deferred, function_from, inline, later
 from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ __all__ = [
     "divide_or_zero",
     "every_element",
     "freed_after",
+    "function_from",
     "hookimpl",
     "in_full",
     "in_one_row",

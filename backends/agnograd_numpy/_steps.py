@@ -12,6 +12,8 @@ from agnograd_numpy._kernels import KERNELS
 from agnograd_numpy._pullbacks import is_tanh
 
 __all__ = [
+    "BLOCKS",
+    "FULL",
     "SCATTERS",
     "Buffers",
     "beside",
@@ -36,7 +38,7 @@ _BESIDE = frozenset(
 )
 
 # Up to how many elements an array that is full of a number is read faster than the number.
-_FULL = 64
+FULL = 64
 
 
 def ufunc_of(program: TracedProgram, step: Step) -> Any:
@@ -84,7 +86,7 @@ def is_product(program: TracedProgram, step: Step) -> bool:
     return len(found) == 2 and alike and all(len(each.shape) == 2 for each in found)
 
 
-def beside(program: TracedProgram, step: Step, value: Any, most: int = _FULL) -> Any:
+def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:
     """Return an array for a number that stands beside an array: NumPy converts it in less time.
 
     It has the array's dtype, as NumPy converts it to, and the array's layout, if there are no more

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -16,15 +15,14 @@ from agnograd.extend import (
     Step,
     TracedProgram,
     Way,
-    Writer,
     is_basic,
     named_function,
-    planned,
-    verify,
 )
 from agnograd_numpy import _pullbacks, _steps
+from agnograd_numpy._blocks import grouped
+from agnograd_numpy._elementwise import ElementwiseWriter
 from agnograd_numpy._kernels import KERNELS
-from agnograd_numpy._steps import Buffers, is_product
+from agnograd_numpy._steps import BLOCKS, Buffers, is_product
 
 __all__ = ["NumpyLowering", "NumpyWriter", "lowering"]
 
@@ -33,8 +31,6 @@ _REAL = frozenset((np.float32, np.float64))
 
 # From how many bytes on it pays to let a value's own memory go before the function ends.
 _FREED = 2**12
-
-_VERIFIED = os.environ.get("AGNOGRAD_VERIFY", "0") not in ("", "0")
 
 
 class NumpyLowering(Lowering):
@@ -45,35 +41,21 @@ class NumpyLowering(Lowering):
 
     def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program."""
-        return NumpyWriter(program).runnable()
+        return NumpyWriter(grouped(program)).runnable()
 
 
 lowering = NumpyLowering()
 
 
-class NumpyWriter(Writer):
+class NumpyWriter(ElementwiseWriter):
     """Writes NumPy's ufuncs, methods and operators."""
-
-    def __init__(self, program: TracedProgram) -> None:
-        super().__init__(program)
-        self.ways = {id(step): _steps.way_of(program, step) for step in program.steps}
-        self.plan = planned(program, self.way)
-        if _VERIFIED:
-            verify(program, self.plan, self.way)
-        self._forms: dict[tuple[int, Fact], str] = {}
-        self._places: dict[Ref, str] = {}  # the forms of buffers that values are in
-        self._full: dict[tuple[Any, ...], str | None] = {}
-
-    def way(self, step: Step) -> Way:
-        """Return what can be done with a step."""
-        return self.ways[id(step)]
 
     # -- the function ------------------------------------------------------------------------------
 
     def source(self) -> str:
         """Write the function: around its steps, it takes a set of buffers, and gives it back."""
         self.body()
-        program, forms = self.program, self._forms
+        program, forms = self.program, self.forms
         given = "".join(f"{self.name(ref)}, " for ref in program.inputs)
         lines = ["def run(arrays):"]
         lines += [f"    {given}= arrays"] * bool(given)
@@ -90,13 +72,9 @@ class NumpyWriter(Writer):
             lines += [f"    {line}" for line in body]
         return "\n".join([*lines, ""])
 
-    def name(self, ref: Ref) -> str:
-        """Return the variable of a value, which may be that of its buffer."""
-        return self._places.get(ref) or super().name(ref)
-
     def is_named(self, ref: Ref) -> bool:
         """Return whether a value is worth a ``del``: one of its own memory, if that is large."""
-        if ref in self._places:
+        if ref in self.places:
             return False
         fact = self.program.facts[ref]
         large = fact.kind is np.ndarray and fact.size * fact.dtype.itemsize >= _FREED
@@ -107,7 +85,9 @@ class NumpyWriter(Writer):
     def step(self, number: int, step: Step) -> None:
         """Write one step."""
         into = self.place(number, step)
-        if number in self.plan.updates:
+        if step.op == BLOCKS:
+            self.blocks(number, step)
+        elif number in self.plan.updates:
             self.scatter(step, into)
         elif self.way(step) is Way.ELEMENTWISE:
             self.compute(step, self.elementwise(step, into), into)
@@ -118,40 +98,7 @@ class NumpyWriter(Writer):
         else:
             super().step(number, step)
         if into is not None:
-            self._places[step.outs[0]] = into
-
-    def place(self, number: int, step: Step) -> str | None:
-        """Return the variable of the buffer that a step's only result is written to, if any."""
-        if len(step.outs) != 1 or self.plan.writes[number] == (None,):
-            return None
-        (buffer,) = self.plan.writes[number]
-        form = buffer, self.program.facts[step.outs[0]]
-        return self._forms.setdefault(form, f"b{len(self._forms)}")  # type: ignore[arg-type]
-
-    def compute(self, step: Step, text: str, into: str | None) -> None:
-        """Write a call whose result has a name, unless it is written to a buffer."""
-        self.lines.append(text if into else f"{self.results(step)} = {text}")
-
-    def elementwise(self, step: Step, into: str | None) -> str:
-        """Write a call of a ufunc, or an operator between scalars."""
-        ufunc = named_function(self.program, step.op, step.kwargs)
-        texts = [self.beside(step, each) or self.text(each) for each in step.args]
-        if into:
-            # NumPy wants to be sure that nobody means a third operand of these two.
-            prefix = "out=" if step.op in ("maximum", "minimum") else ""
-            texts.append(prefix + into)
-        return f"{self.held(ufunc, step.op)}({', '.join(texts)})"
-
-    def beside(self, step: Step, value: Any) -> str | None:
-        """Write a number beside an array as an array."""
-        if type(value) is Ref and value not in self.program.constants:
-            return None
-        others = [self.program.facts[each] for each in step.args if type(each) is Ref]
-        key = (repr(value), *others)
-        if key not in self._full:
-            made = _steps.beside(self.program, step, value)
-            self._full[key] = None if made is None else self.held(made, "full")
-        return self._full[key]
+            self.places[step.outs[0]] = into
 
     def scalar(self, step: Step) -> str | None:
         """Write an operator between scalars, which takes a tenth of the time of a ufunc."""
@@ -221,6 +168,19 @@ class NumpyWriter(Writer):
             "else:",
             f"    {f'{into}[...]' if into else out} = {self.call(step)}",
         ]
+
+    def blocks(self, number: int, step: Step) -> None:
+        """Write the call of a group of steps, which writes to given arrays."""
+        for ref, buffer in zip(step.outs, self.plan.writes[number], strict=True):
+            fact = self.program.facts[ref]
+            if buffer is not None:
+                self.places[ref] = self.form(buffer, fact)
+                continue
+            made = f"{fact.shape}, {self.text(fact.dtype)}, None, 0, {fact.strides}"
+            self.lines.append(f"{self.name(ref)} = {self.held(np.ndarray, 'ndarray')}({made})")
+        function = self.held(step.kwargs["blocks"].run, "blocks")
+        outs = "".join(f"{self.name(ref)}, " for ref in step.outs)
+        self.lines.append(f"{function}({self.text(step.args)}, ({outs}))")
 
     def scatter(self, step: Step, into: str | None) -> None:
         """Write an addition to an array that is this program's own."""

@@ -1,0 +1,95 @@
+"""What writes element-wise steps of a program, whose results may be written to buffers."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from agnograd.extend import (
+    Fact,
+    Ref,
+    Step,
+    TracedProgram,
+    Way,
+    Writer,
+    named_function,
+    planned,
+    verify,
+)
+from agnograd_numpy import _steps
+
+__all__ = ["ElementwiseWriter"]
+
+_VERIFIED = os.environ.get("AGNOGRAD_VERIFY", "0") not in ("", "0")
+
+
+class ElementwiseWriter(Writer):
+    """Writes calls of ufuncs, and names values by the buffers that they are in.
+
+    Attributes
+    ----------
+    plan : MemoryPlan
+        Where the results of steps are written to.
+    forms : dict
+        The variables of buffers, by their number and the layout of the values in them.
+    places : dict
+        The variables of the memory that values were written to.
+    most : int
+        Up to how many elements a number beside an array is written as an array full of it.
+    """
+
+    most = _steps.FULL
+
+    def __init__(self, program: TracedProgram) -> None:
+        super().__init__(program)
+        self.ways = {id(step): _steps.way_of(program, step) for step in program.steps}
+        self.plan = planned(program, self.way)
+        if _VERIFIED:
+            verify(program, self.plan, self.way)
+        self.forms: dict[tuple[int, Fact], str] = {}
+        self.places: dict[Ref, str] = {}
+        self._full: dict[tuple[Any, ...], str | None] = {}
+
+    def way(self, step: Step) -> Way:
+        """Return what can be done with a step."""
+        return self.ways[id(step)]
+
+    def name(self, ref: Ref) -> str:
+        """Return the variable of a value, which may be that of its buffer."""
+        return self.places.get(ref) or super().name(ref)
+
+    def place(self, number: int, step: Step) -> str | None:
+        """Return the variable of the buffer that a step's only result is written to, if any."""
+        if len(step.outs) != 1:
+            return None
+        (buffer,) = self.plan.writes[number]
+        return None if buffer is None else self.form(buffer, self.program.facts[step.outs[0]])
+
+    def form(self, buffer: int, fact: Fact) -> str:
+        """Return the variable of a buffer, as an array of this layout."""
+        return self.forms.setdefault((buffer, fact), f"b{len(self.forms)}")
+
+    def compute(self, step: Step, text: str, into: str | None) -> None:
+        """Write a call whose result has a name, unless it is written to a buffer."""
+        self.lines.append(text if into else f"{self.results(step)} = {text}")
+
+    def elementwise(self, step: Step, into: str | None) -> str:
+        """Write a call of a ufunc, or an operator between scalars."""
+        ufunc = named_function(self.program, step.op, step.kwargs)
+        texts = [self.beside(step, each) or self.text(each) for each in step.args]
+        if into:
+            # NumPy wants to be sure that nobody means a third operand of these two.
+            prefix = "out=" if step.op in ("maximum", "minimum") else ""
+            texts.append(prefix + into)
+        return f"{self.held(ufunc, step.op)}({', '.join(texts)})"
+
+    def beside(self, step: Step, value: Any) -> str | None:
+        """Write a number beside an array as an array."""
+        if type(value) is Ref and value not in self.program.constants:
+            return None
+        others = [self.program.facts[each] for each in step.args if type(each) is Ref]
+        key = (repr(value), *others)
+        if key not in self._full:
+            made = _steps.beside(self.program, step, value, self.most)
+            self._full[key] = None if made is None else self.held(made, "full")
+        return self._full[key]
