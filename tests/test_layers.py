@@ -53,7 +53,7 @@ BUDGETS = {
     "_transforms": 2209,
     "_surroundings": 1700,
     "_compile": 1900,
-    "_cli": 432,
+    "_cli": 433,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
 
