@@ -52,7 +52,7 @@ BUDGETS = {
     "_functions": 1400,
     "_transforms": 2209,
     "_surroundings": 1700,
-    "_compile": 1900,
+    "_compile": 2150,
     "_cli": 433,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

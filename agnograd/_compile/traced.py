@@ -180,7 +180,6 @@ class Tracing(Interpretation):
         """Return a 0-d array as a Python scalar, which later runs are compared with."""
         value = root_of(self.below).item(array.payload)
         if array.run is not None:
-            # A run converts what it finds as Python does: its arrays may have no method for it.
             array.run.meet().guard(type(value).__name__, array.ref, value)
         return value
 

@@ -203,7 +203,7 @@ def instead(step: Step, op: str, args: tuple[Any, ...]) -> Step:
     This only matters where a library does not say what shares memory.
     """
     views = tuple(dict.fromkeys(arg for arg in args if type(arg) is Ref)) if step.views else ()
-    return replace(step, op=op, args=args, views=views)
+    return Step(op, args, step.kwargs, step.outs, step.several, views, step.location)
 
 
 def _from(step: Step, base: Ref) -> Step:

@@ -52,7 +52,11 @@ class Numbers:
     ----------
     known : dict
         The Python number, or the value without axes, that all elements of a value are. It has the
-        dtype of the value, and numbers lose nothing as Python numbers.
+        dtype of the value, and numbers lose nothing as Python numbers. It can be a step, too: the
+        one that made the value, and that would give the value without axes for arguments that are
+        without axes.
+    kept : list of Step
+        The steps so far.
     constants : dict
         The constants of the program, and those that were computed.
     """
@@ -61,18 +65,19 @@ class Numbers:
         self.program, self.domain = program, program.domain
         self.facts = dict(program.facts)
         self.constants = dict(program.constants)
-        self.known: dict[Ref, Number | Ref] = {}
+        self.known: dict[Ref, Number | Ref | Step] = {}
+        self.kept: list[Step] = []
         self._next = program.next_number()
         names = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8")
         self._dtypes = {self.domain.dtype_or_none(name) for name in names} - {None}
         self._held: dict[Any, Ref] = {}  # constants without axes, by number and dtype
         self._computed: dict[Any, Number | None] = {}
+        self._kinds: dict[Any, type | None] = {}
         for ref, value in self.constants.items():
             self.note(ref, self.number_of(ref, value))
 
     def rewritten(self) -> TracedProgram:
         """Return the program with what is known of it."""
-        kept = []
         changed = False
         for step in self.program.steps:
             now = self.with_numbers(step) if step.op in EXACT else step
@@ -82,14 +87,16 @@ class Numbers:
                     changed = True
                     continue
                 self.note(step.outs[0], self.made_by(step))
-            kept.append(now)
+            self.kept.append(now)
         if not changed:
             return self.program
-        return self.program.with_(steps=tuple(kept), constants=self.constants, facts=self.facts)
+        return self.program.with_(
+            steps=tuple(self.kept), constants=self.constants, facts=self.facts
+        )
 
     def note(self, ref: Ref, number: Any) -> None:
         """Note what is known of a value, if anything is."""
-        if type(number) in (int, float, Ref):
+        if type(number) in (int, float, Ref, Step):
             self.known[ref] = number
 
     def number_of(self, ref: Ref, value: Any) -> Number | None:
@@ -115,6 +122,9 @@ class Numbers:
         if True not in known or step.kwargs:
             return step
         out = self.facts[step.outs[0]]
+        waits = any(type(self.known.get(arg)) is Step for arg in step.args if type(arg) is Ref)
+        if waits and self.kind_of(step) is not None and _is_in_rows(out):
+            return self.spread(step, out)
         first = 1 if step.op == "where" else 0
         partners = {
             self.facts[arg].dtype
@@ -129,19 +139,87 @@ class Numbers:
 
     def smaller(self, arg: Ref, is_number: bool) -> Number | Ref:
         """Return the number that an array consists of, as an array without axes if need be."""
-        number = self.known[arg]
+        number = self.one(arg)
         if is_number or type(number) is Ref or not self.facts[arg].shape:
             return number if is_number or type(number) is Ref else arg
         dtype, device = self.facts[arg].dtype, self.facts[arg].device
         key = (type(number), repr(number), dtype, device)
         if key not in self._held:
             value = self.domain.library.asarray(number, dtype=dtype, device=device)
-            strides = None if self.facts[arg].strides is None else ()
-            ref = self._held[key] = Ref(self._next)
-            self._next += 1
+            ref = self._held[key] = self._new((), self.facts[arg], type(value))
             self.constants[ref] = value
-            self.facts[ref] = Fact((), dtype, strides, type(value), device)
         return self._held[key]
+
+    # -- arrays that only uniform arrays made ------------------------------------------------------
+
+    def kind_of(self, step: Step) -> type | None:
+        """Return the type of a step's result without axes, None if not all arguments are uniform.
+
+        That all of them are numbers does not count.
+        """
+        refs = [arg for arg in step.args if type(arg) is Ref]
+        if not all(arg in self.known or not self.facts[arg].shape for arg in refs):
+            return None
+        if all(type(self.known.get(arg)) in (int, float) for arg in refs):
+            return None
+        given = [self.facts[arg].dtype if type(arg) is Ref else arg for arg in step.args]
+        key = (step.op, self.facts[step.outs[0]].dtype, *map(repr, given))
+        if key not in self._kinds:
+            asarray = self.domain.library.asarray
+            values = [
+                asarray(1, dtype=dtype) if type(arg) is Ref else arg
+                for arg, dtype in zip(step.args, given, strict=True)
+            ]
+            with self.domain.backend.quiet():
+                value = named_function(self.program, step.op, {})(*values)
+            fits = value.dtype == self.facts[step.outs[0]].dtype
+            self._kinds[key] = type(value) if fits else None
+        return self._kinds[key]
+
+    def one(self, ref: Ref) -> Number | Ref:
+        """Return what all elements of a uniform array are; steps compute it if need be."""
+        pending = [ref]
+        while pending:
+            step = self.known[pending[-1]]
+            if type(step) is not Step:
+                pending.pop()
+                continue
+            waiting = [arg for arg in step.args if type(arg) is Ref and arg in self.known]
+            waiting = [arg for arg in waiting if type(self.known[arg]) is Step]
+            if waiting:
+                pending += waiting
+                continue
+            kind = self.kind_of(step)
+            assert kind is not None
+            new = self._new((), self.facts[step.outs[0]], kind)
+            args = tuple(self._without_axes(step, arg) for arg in step.args)
+            self.kept.append(Step(step.op, args, {}, (new,), location=step.location))
+            self.known[pending.pop()] = new
+        return self.known[ref]  # type: ignore[return-value]
+
+    def spread(self, step: Step, out: Fact) -> Step:
+        """Return a step that makes a uniform array of numbers, and spreads one of them."""
+        args = [self._without_axes(step, arg) for arg in step.args]
+        place = next(at for at, arg in enumerate(args) if type(arg) is Ref)
+        strides = None if out.strides is None else (0,) * len(out.shape)
+        spread = self._new(out.shape, self.facts[args[place]], out.kind, strides)
+        self.kept.append(
+            Step("broadcast_to", (args[place], out.shape), {}, (spread,), views=(args[place],))
+        )
+        args[place] = spread
+        return instead(step, step.op, tuple(args))
+
+    def _without_axes(self, step: Step, arg: Any) -> Any:
+        if type(arg) is not Ref or arg not in self.known:
+            return arg
+        return self.smaller(arg, step.op in _WITH_NUMBERS)
+
+    def _new(self, shape: tuple[int, ...], like: Fact, kind: type, strides: Any = ()) -> Ref:
+        ref = Ref(self._next)
+        self._next += 1
+        strides = None if like.strides is None else strides
+        self.facts[ref] = Fact(shape, like.dtype, strides, kind, like.device)
+        return ref
 
     # -- what is known of results ------------------------------------------------------------------
 
@@ -165,7 +243,11 @@ class Numbers:
             return self.computed("astype", (1,), fact.dtype)
         if step.op == "astype":
             return self.computed("astype", (x,), fact.dtype)
-        return self.computed(step.op, step.args, fact.dtype) if step.op in EXACT else None
+        if step.op not in EXACT or step.kwargs:
+            return None
+        number = self.computed(step.op, step.args, fact.dtype)
+        alike = number is None and fact.shape and self.kind_of(step) is not None
+        return step if alike else number
 
     def computed(self, op: str, args: tuple[Any, ...], dtype: Any) -> Number | None:
         """Return what an op gives for numbers, None if that is not finite, or one is not known.
@@ -231,6 +313,11 @@ def _decides(fact: Fact, out: Fact) -> bool:
         return True
     order = _order(fact)
     return order is not None and order == _order(out)
+
+
+def _is_in_rows(fact: Fact) -> bool:
+    """Return whether the elements of an array are in row-major order."""
+    return fact.strides is None or (order := _order(fact)) is None or order == sorted(order)
 
 
 def _order(fact: Fact) -> list[int] | None:

@@ -122,7 +122,8 @@ class Step:
             return self
         kwargs = {name: substituted(value, new) for name, value in self.kwargs.items()}
         views = tuple(found for ref in self.views if type(found := new.get(ref, ref)) is Ref)
-        return replace(self, args=substituted(self.args, new), kwargs=kwargs, views=views)
+        args = tuple([substituted(value, new) for value in self.args])
+        return Step(self.op, args, kwargs, self.outs, self.several, views, self.location)
 
 
 @dataclass(slots=True)
@@ -211,6 +212,11 @@ def refs_in(value: Any) -> Iterator[Ref]:
 
 def substituted(value: Any, new: Mapping[Ref, Any]) -> Any:
     """Return an argument with something else in place of some values."""
+    kind = type(value)
+    if kind is Ref:
+        return new.get(value, value)
+    if kind in _PLAIN:
+        return value
     return mapped(lambda ref: new.get(ref, ref), value)
 
 

@@ -8,7 +8,8 @@ from agnograd._passes import passes
 from agnograd._passes.partition import partition
 from agnograd._program.program import GUARD
 from agnograd._program.straight import straight
-from drawn import XP
+from agnograd.errors import CompileError, NoGradientError
+from drawn import XP, search
 from functions import FUNCTIONS
 from traced import is_sound, ops, outcome, raw, same_bits, traced
 
@@ -129,3 +130,22 @@ def test_a_gradient_that_no_cotangent_decides():
     program = traced("numpy", lambda x, g: (XP.sum(x), XP.exp(x), x, g * x), x, g)
     found = partition(program, program.inputs[1:], 1)
     assert same_bits(both(found, [x], g), straight(program)([x, g]))
+
+
+def test_random_programs(request):
+    count = request.config.getoption("--programs") // 4
+
+    def holds(program):
+        args, g = program.inputs, np.array(0.75)
+        f = program.function()
+        try:
+            joined, found = split("numpy", lambda *inputs: f(XP, *inputs), args, g)
+        except (CompileError, NoGradientError):
+            return
+        expected = outcome(straight(joined), [*args, g])
+        assert same_bits(outcome(lambda given: both(found, given, g), args), expected)
+        improved = passes.run(joined)
+        found = partition(improved, improved.inputs[-1:], 1)
+        assert same_bits(outcome(lambda given: both(found, given, g), args), expected)
+
+    assert search(count, holds) == count

@@ -116,6 +116,62 @@ def test_what_is_known_of_arrays_that_only_numbers_made():
     assert not made.constants
 
 
+def spread(x, s):
+    return XP.broadcast_to(s, x.shape)
+
+
+def test_what_uniform_arrays_make_is_computed_once():
+    def f(x, s):
+        g = spread(x, s)
+        return XP.sin(x) * (g * 0.5 + g / 3.0 - (-g))
+
+    made = after(f, X, np.array(0.75), others=[[X, np.array(-0.0)]])
+    shapes = [made.facts[step.outs[0]].shape for step in made.steps]
+    assert shapes.count((3,)) == 2  # the sine, and the product
+
+
+def test_an_array_that_is_needed_in_full_is_made_of_one_number():
+    def f(x, s):
+        g = spread(x, s)
+        return XP.cumulative_sum(XP.maximum(g * 0.5 + g, 0.25) * g)
+
+    s = np.array(0.75)
+    made = after(f, X, s, names=("uniform", "common", "identities", "dead"))
+    assert ops(made)[-3:] == ["broadcast_to", "multiply", "cumulative_sum"]
+    assert len([step for step in made.steps if made.facts[step.outs[0]].shape]) == 3
+    matrix = np.ones((2, 3))
+    after(f_columns, np.asfortranarray(matrix), s)
+    after(f_columns, matrix, s)
+    after(lambda x, s: spread(x, s) * 2.0, X, s)
+
+
+def f_columns(x, s):
+    g = spread(x, s)
+    return XP.sum((g + x * 0.0) * (g * 2.0 + g), axis=0)
+
+
+def test_values_of_two_dtypes_spread():
+    single = np.array(0.1, dtype="float32")
+
+    def f(x, s, t):
+        g, h = spread(x, s), spread(x, t)
+        return XP.exp(x) * (g * h + h) * (h + h)
+
+    after(f, X, np.array(0.1), single)
+    after(f, X.astype("float32"), np.array(0.1), single)
+
+
+def test_long_chains_of_uniform_arrays_do_not_recurse():
+    def f(x, s):
+        g = spread(x, s)
+        for _ in range(1500):
+            g = g * 0.999
+        return x * g
+
+    made = after(f, X, np.array(0.75))
+    assert [made.facts[step.outs[0]].shape for step in made.steps[:-1]] == [()] * 1500
+
+
 def test_single_precision_is_computed_in_single_precision():
     x, c = X.astype("float32"), np.full(3, 0.1, dtype="float32")
     made = after(lambda x: x * ((x**0 * c) / 3), x)
