@@ -259,7 +259,7 @@ def test_backward_inside_is_refused_on_arrays_from_outside(create):
         xp.sum(x**3).backward(create_graph=create)
         return x * 2.0
 
-    with pytest.raises(CompileError, match=r"backward\(\) inside of the function"):
+    with pytest.raises(CompileError, match=r"backward\(\) inside the function"):
         ag.compile(f)(ag.Variable(X))
 
 
