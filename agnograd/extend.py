@@ -37,7 +37,7 @@ from agnograd._util.deferred import Deferred, function_from, inline, later
 from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domains import as_ufunc, backend_of, operands
+    from agnograd._arrays.domains import as_ufunc, backend_of, domain_named, operands
     from agnograd._arrays.interpretation import Interpretation
     from agnograd._arrays.interpreted import Interpreted, Run
     from agnograd._arrays.strides import every_element, is_in_rows
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
     from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.keywords import with_keywords
-    from agnograd._plugins.lowerings import Description, Lowering
+    from agnograd._plugins.lowerings import Description, Lowering, lowering_for
     from agnograd._plugins.protocols import Protocol
     from agnograd._program.plan import MemoryPlan, Way, nbytes, planned
     from agnograd._program.program import (
@@ -105,6 +105,7 @@ __all__ = [
     "conjugate_if_complex",
     "device_of",
     "divide_or_zero",
+    "domain_named",
     "every_element",
     "freed_after",
     "function_from",
@@ -123,6 +124,7 @@ __all__ = [
     "is_tracked",
     "itself",
     "keep_axes",
+    "lowering_for",
     "named_function",
     "nbytes",
     "operand",
@@ -147,11 +149,13 @@ __all__ = [
 # What checks need, and what some backends do: a namespace over NumPy needs none of it.
 _LATER = {
     "Call": "agnograd._graph.calls",
-    **dict.fromkeys(("as_ufunc", "backend_of", "operands"), "agnograd._arrays.domains"),
+    **dict.fromkeys(
+        ("as_ufunc", "backend_of", "domain_named", "operands"), "agnograd._arrays.domains"
+    ),
     "Interpretation": "agnograd._arrays.interpretation",
     **dict.fromkeys(("Interpreted", "Run"), "agnograd._arrays.interpreted"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
-    **dict.fromkeys(("Description", "Lowering"), "agnograd._plugins.lowerings"),
+    **dict.fromkeys(("Description", "Lowering", "lowering_for"), "agnograd._plugins.lowerings"),
     "Protocol": "agnograd._plugins.protocols",
     **dict.fromkeys(
         (
