@@ -14,6 +14,7 @@ from operator import attrgetter, length_hint
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
+from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._surroundings.differences import the
 from agnograd._surroundings.inventory import Inventory, Name
@@ -111,11 +112,20 @@ def _state_of(inventory: Inventory) -> _State:
         if isinstance(array, Variable):
             raw, gradient = array._raw, array.grad if array.is_leaf else None
         add(name, "changes", Same(array))
-        add(name, "writes to", (Same(raw), fingerprint([raw])))
+        add(name, "writes to", (Same(raw), _written(raw)))
         add(name, "adds to the gradient of", Same(gradient))
     for _, value, name in inventory.objects:
         add(name, "goes on with", position(value))
     return found
+
+
+def _written(raw: Any) -> Any:
+    """Return what differs once an array was written to: all elements, unless a library counts."""
+    owner = owner_of(raw)
+    if owner is None or owner.backend.capabilities.immutable:
+        return None
+    count = owner.backend.fingerprint(raw)
+    return fingerprint([raw]) if count is None or isinstance(count, bytes) else count
 
 
 def _remembered(inventory: Inventory) -> list[Name]:
