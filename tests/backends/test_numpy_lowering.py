@@ -103,6 +103,10 @@ CASES = {
     "booleans": (lambda x: xp.all((x > 0) & ~(x < 1)) | xp.any(x == 2, axis=0), X),
     "complex": (ag.grad(lambda z: xp.sum(xp.abs(xp.exp(z * 2j) / (z + 1)))), COMPLEX),
     "complex, layout": (lambda z: xp.real(z.T) * 2.0 + xp.imag(z).T, COMPLEX),
+    "one complex number": (
+        lambda z: [z * z * z * z, (z + 1j) * (z - 2j) * z],
+        COMPLEX[1:2, 2:3].copy(),
+    ),
     "scalars": (ag.value_and_grad(scalars), V),
     "float32 scalars": (ag.value_and_grad(scalars), V.astype("float32")),
     "arrays without axes": (ag.grad(lambda x, y: x * y + 2.0 * x - y / (x * x)), *NUMBERS),
