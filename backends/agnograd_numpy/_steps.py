@@ -67,7 +67,10 @@ def way_of(program: TracedProgram, step: Step) -> Way:
         into = step.args[0]
         return Way.UPDATE if type(into) is Ref and is_array(facts[into]) else Way.NEW
     if ufunc_of(program, step) is not None:
-        return Way.ELEMENTWISE
+        out = facts[step.outs[0]]
+        # NumPy takes a product of one complex number, written over a factor, for a reduction, and
+        # rounds it in another way.
+        return Way.NEW if out.size == 1 and out.dtype.kind == "c" else Way.ELEMENTWISE
     return Way.INTO if is_product(program, step) or is_tanh(step, facts) else Way.NEW
 
 

@@ -4,6 +4,7 @@ import gc
 import threading
 import tracemalloc
 from collections import Counter
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -82,6 +83,7 @@ def scalars(x):
     return a * b
 
 
+ONE = np.asarray([0.513 + 0.25j])
 COMPLEX = X + 1j * Y
 CASES = {
     "chain": (chained, V),
@@ -102,6 +104,7 @@ CASES = {
     "booleans": (lambda x: xp.all((x > 0) & ~(x < 1)) | xp.any(x == 2, axis=0), X),
     "complex": (ag.grad(lambda z: xp.sum(xp.abs(xp.exp(z * 2j) / (z + 1)))), COMPLEX),
     "complex, layout": (lambda z: xp.real(z.T) * 2.0 + xp.imag(z).T, COMPLEX),
+    "one complex number": (lambda z: reduce(xp.multiply, np.exp(1j * V), z * 1j), ONE),
     "scalars": (ag.value_and_grad(scalars), V),
     "float32 scalars": (ag.value_and_grad(scalars), V.astype("float32")),
     "a number": (lambda x: x * x + 1.0, np.float64(2.0)),
