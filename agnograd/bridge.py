@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.domains import domain_named
 from agnograd._functions.bridged import Adopted, Exported
 from agnograd._plugins.backends import backend_named
+from agnograd._transforms.members import is_above, member_by_member
 from agnograd._util.checks import callable_in, name_in
 from agnograd._util.trees import unflatten
 from agnograd.errors import PluginError
@@ -195,7 +196,14 @@ def adopt(f: Function, library: str) -> Function:
     # A module has attributes of its own, which are not for a function.
     @functools.wraps(f, updated=())
     def adopted(*args: Any, **kwargs: Any) -> Any:
+        if is_above((args, kwargs)):  # its arrays are not the library's, but those of members are
+            return member_by_member(of_both, (args, kwargs), {})
         return op(*args, **kwargs)
+
+    def of_both(args: Any, kwargs: Any) -> Any:
+        return adopted(*args, **kwargs)
+
+    of_both.__name__ = op.op.__name__
 
     return adopted
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
     from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.keywords import with_keywords
-    from agnograd._plugins.lowerings import Description, Lowering
+    from agnograd._plugins.lowerings import Description, Lowering, lowering_for
     from agnograd._plugins.protocols import Protocol
     from agnograd._program.plan import MemoryPlan, Way, nbytes, planned
     from agnograd._program.program import (
@@ -123,6 +123,7 @@ __all__ = [
     "is_tracked",
     "itself",
     "keep_axes",
+    "lowering_for",
     "named_function",
     "nbytes",
     "operand",
@@ -151,7 +152,7 @@ _LATER = {
     "Interpretation": "agnograd._arrays.interpretation",
     **dict.fromkeys(("Interpreted", "Run"), "agnograd._arrays.interpreted"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
-    **dict.fromkeys(("Description", "Lowering"), "agnograd._plugins.lowerings"),
+    **dict.fromkeys(("Description", "Lowering", "lowering_for"), "agnograd._plugins.lowerings"),
     "Protocol": "agnograd._plugins.protocols",
     **dict.fromkeys(
         (

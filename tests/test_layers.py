@@ -50,9 +50,9 @@ BUDGETS = {
     "_arrays": 3460,
     "_batch": 739,
     "_functions": 1400,
-    "_transforms": 2209,
+    "_transforms": 2221,
     "_surroundings": 1700,
-    "_compile": 1900,
+    "_compile": 2150,
     "_cli": 432,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.conversions import SCOPE
+from agnograd._arrays.levels import root_of
 from agnograd._arrays.variable import Variable, built
 from agnograd._arrays.views import View, deep_copy, replace, view_of
 from agnograd._graph.nodes import OP, Node, Output, domain_at, edges_of, maker_of
@@ -125,12 +126,17 @@ class Domain:
         kind = type(value)
         raise UnsupportedArrayError(
             f"{kind.__module__}.{kind.__qualname__} is not an array of backend "
-            f"{self.backend.name!r}; move it with ag.asarray(x, backend={self.backend.name!r})"
+            f"{self.backend.name!r}; move it with ag.asarray(x, backend={self._library!r})"
         )
+
+    @property
+    def _library(self) -> str:
+        """The name of the backend that users move arrays to."""
+        return root_of(self).backend.name
 
     def mixed(self, what: str, other: Backend | None) -> MixedBackendsError:
         """Return the error of an array that is not of this backend: it says how they can meet."""
-        here, of = self.backend.name, "" if other is None else f" on backend {other.name!r}"
+        here, of = self._library, "" if other is None else f" on backend {other.name!r}"
         if other is None or self.backend.capabilities.lazy or not other.capabilities.lazy:
             how = f"move it there first, with its gradient, by ag.asarray(x, backend={here!r})"
         else:

@@ -9,14 +9,14 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
-from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced, root_of
-from agnograd._arrays.levels import derived, stands_on
+from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced
+from agnograd._arrays.levels import derived, root_of, stands_on
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
 from agnograd._graph.nodes import OP, raw_gradient
 from agnograd._hooks.entering import entered
-from agnograd._hooks.state import Mode, current_mode
+from agnograd._hooks.state import current_mode
 from agnograd._ops.op import Op
 from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import add_backend
@@ -291,8 +291,7 @@ class Interpretation(Backend):
         """
         if any(isinstance(getattr(each, "payload", None), Variable) for each in inputs):
             with _SAME_STATE:
-                mode: Mode = current_mode()  # type: ignore[assignment]  # it was entered
-                mode.batch_size = self.call(op, inputs).batch_size
+                current_mode().batch_size = self.call(op, inputs).batch_size  # type: ignore[union-attr]
                 return op, kernel(*arguments)
         out: list[Any] = []
 
@@ -344,7 +343,8 @@ class Interpretation(Backend):
         for each in arrays:
             if type(each) is self.array_class and each.run is not None:
                 run = each.run.meet(run)
-        found = f(*map(self.payload, arrays))
+        with self._entered_below:
+            found = f(*map(self.payload, arrays))
         return tuple([self.wrapped(each, run) for each in found])
 
     def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:

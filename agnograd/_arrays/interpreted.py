@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from agnograd._arrays.conversions import holds_variable, stacked
 from agnograd._arrays.domains import domain_named, owner_of
-from agnograd._arrays.levels import highest
+from agnograd._arrays.levels import highest, root_of
 from agnograd._arrays.namespace import within
 from agnograd._arrays.variable import Variable, built
 from agnograd._hooks.entering import entered, is_inside
@@ -185,13 +185,6 @@ class Interpreted:
 
     def __repr__(self) -> str:
         return f"<array of {self._backend.name}, shape {self.shape}, dtype {self.dtype}>"
-
-
-def root_of(domain: Domain) -> Domain:
-    """Return the domain of a library that others stand on."""
-    while domain.level:
-        domain = domain.backend.below  # type: ignore[attr-defined]
-    return domain
 
 
 def _replaced(function: Callable[[Any], Any], value: Any) -> Any:

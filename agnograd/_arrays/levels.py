@@ -49,6 +49,13 @@ def above(domain: Domain, name: str, *values: Any) -> Callable[..., Any] | None:
     return function
 
 
+def root_of(domain: Domain) -> Domain:
+    """Return the domain of a library that others stand on."""
+    while domain.level:
+        domain = domain.backend.below  # type: ignore[attr-defined]
+    return domain
+
+
 def stands_on(domain: Domain, other: Domain) -> bool:
     """Return whether a domain is another one, or stands on it."""
     while domain.level > other.level:

@@ -128,6 +128,9 @@ class _Given:
         for place, (leaf, axis) in enumerate(zip(self.leaves, self.axes, strict=True)):
             if axis is None:
                 continue
+            if leaf is None:  # nothing is there, for any member
+                self.axes[place] = None
+                continue
             shape = getattr(leaf, "shape", None)
             if shape is None:
                 raise ArgumentError(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
-from weakref import WeakKeyDictionary
+from contextlib import suppress
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_named, domain_of, owner_of
@@ -33,7 +35,11 @@ from agnograd._util.locks import Lock
 from agnograd._util.trees import flatten, map_leaves
 from agnograd.errors import CompileWarning
 
+if TYPE_CHECKING:
+    from agnograd._compile.explain import Explanation
+
 MOST = 8  # programs of one function
+OBJECTS = 32  # whose compiled methods are kept
 _USUAL = (True, False)  # ops are recorded, and no function runs that is being transformed
 _LEAVES = frozenset({bool, int, float, complex, str, type(None)})
 
@@ -63,7 +69,7 @@ class CompiledFunction:
         self._programs = 0
         self._warned = False
         self._by_elements: frozenset[Any] = frozenset()  # names of arrays outside
-        self._bound: WeakKeyDictionary[Any, CompiledFunction] = WeakKeyDictionary()
+        self._bound: dict[int, CompiledFunction] = {}  # by the identity of the object
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; it is traced if it was not yet for arguments of this kind."""
@@ -184,16 +190,48 @@ class CompiledFunction:
             return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Return the method of an object: it is compiled for each object by itself."""
+        """Return the method of an object: it is compiled for each object by itself.
+
+        Programs of the latest objects are kept. These keep the object, so that not all can be.
+        """
         if instance is None:
             return self
-        found = self._bound.get(instance)
+        found = self._bound.get(id(instance))
         if found is None:
             method = types.MethodType(self.function, instance)
             # By name: its positions begin after the object.
             found = CompiledFunction(method, self._lowering, tuple(self._static.names))
-            self._bound[instance] = found
+            with self._lock:
+                found = self._bound.setdefault(id(instance), found)
+                if len(self._bound) > OBJECTS:
+                    del self._bound[next(iter(self._bound))]
         return found
+
+    def __reduce__(self) -> Any:
+        """Return what a pickle or a copy makes: by name if it has one, or of what it compiles."""
+        module = sys.modules.get(self.function.__module__ or "")
+        name = getattr(self, "__qualname__", "")
+        with suppress(AttributeError):
+            if attrgetter(name)(module) is self:
+                return name
+        return CompiledFunction, (self.function, self._lowering, self._static.given)
+
+    def explain(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Compile the function once more, for these arguments, and return what came of it.
+
+        Print it to see the steps of the program, the lines that they come from, what they take,
+        and how they run; its method ``plot`` draws it.
+
+        Raises
+        ------
+        CompileError
+            If the function is called as it is for these arguments.
+        """
+        from agnograd._compile.explain import explanation
+
+        return explanation(
+            CompiledFunction(self.function, self._lowering, self._static.given), args, kwargs
+        )
 
     def __repr__(self) -> str:
         return f"<compiled {self.name}>"

@@ -8,7 +8,7 @@ from typing import Any
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.variable import Variable
-from agnograd._compile.recording import Recording
+from agnograd._compile.recording import Recording, refused
 from agnograd._compile.trace import Result, record
 from agnograd._compile.unit import Owner, Runs, Traceable, Unit
 from agnograd._compile.ways import Guarded
@@ -161,6 +161,11 @@ def pulled(
         for place, value in zip(tracked, given, strict=True):
             values[place] = value
         found[:] = [callee(run, values)]
+        if any(each.grad is not None for each in given):
+            raise refused(
+                "backward() inside the function adds to the gradient of an array from outside; "
+                "use ag.grad or ag.vjp inside, or call backward() on what the function returns"
+            )
         return [each for each in found[0].arrays if each._domain.is_inexact(each.dtype)]
 
     _, pull = vjp(of_tracked, *[arrays[place] for place in tracked])

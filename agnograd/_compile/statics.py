@@ -27,7 +27,7 @@ class Statics:
     """
 
     def __init__(self, f: Callable[..., Any], static: Any) -> None:
-        given = (static,) if isinstance(static, int | str) else static
+        self.given = given = (static,) if isinstance(static, int | str) else static
         names = _positional(f)
         self.positions: set[int] = set()
         self.names: set[str] = set()

@@ -10,6 +10,7 @@ from agnograd._graph.calls import Call
 from agnograd._hooks.state import current_mode
 from agnograd._plugins.op_sets import registered_in
 from agnograd._program.program import (
+    CALLS,
     GUARD,
     Missed,
     Ref,
@@ -59,7 +60,7 @@ class Stepwise:
             return
         kwargs = {n: mapped(values.__getitem__, v) for n, v in step.kwargs.items()}
         function = function_of(self.program, step)
-        compute = partial(function, *args, **({} if step.op == "@call" else kwargs))
+        compute = partial(function, *args, **({} if step.op in CALLS else kwargs))
         mode = current_mode()
         if mode is None or mode.observers is None:
             out = compute()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, NamedTuple
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.variable import Variable
-from agnograd._compile.recording import Recording, running
+from agnograd._compile.recording import Recording, refused, running
 from agnograd._compile.traced import Tracing
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._program.program import Ref, TracedProgram
 from agnograd._util.trees import flatten, unflatten
 
+_LATER = (GeneratorType, CoroutineType, AsyncGeneratorType)  # run after they are returned
 # What stands for an array among the leaves of arguments and results.
 ARRAY: Any = type("Array", (), {"__repr__": lambda self: "an array"})()
 
@@ -88,6 +90,12 @@ class Callee:
         results: list[Any] = []
         others: list[Any] = []
         for leaf in found:
+            if isinstance(leaf, _LATER):
+                getattr(leaf, "close", bool)()  # a coroutine that never runs gives a warning
+                raise refused(
+                    f"the function returns a {type(leaf).__name__}, whose code would not be part "
+                    "of a program; return a list of arrays"
+                )
             array = as_traced(backend, run.domain, leaf)
             results += [] if array is None else [array]
             others.append(leaf if array is None else ARRAY)

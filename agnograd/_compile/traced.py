@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.interpretation import Interpretation
-from agnograd._arrays.interpreted import Interpreted, Run, _replaced, root_of
+from agnograd._arrays.interpreted import Interpreted, Run, _replaced
+from agnograd._arrays.levels import root_of
 from agnograd._arrays.variable import Variable
 from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
@@ -180,7 +181,7 @@ class Tracing(Interpretation):
         """Return a 0-d array as a Python scalar, which later runs are compared with."""
         value = root_of(self.below).item(array.payload)
         if array.run is not None:
-            array.run.meet().guard("item", array.ref, value)
+            array.run.meet().guard(type(value).__name__, array.ref, value)
         return value
 
     def each_member(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
-from agnograd._arrays.interpreted import beside, root_of
+from agnograd._arrays.interpreted import beside
+from agnograd._arrays.levels import root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.purity import (
     attributes_since,

@@ -236,7 +236,7 @@ def mapped(function: Callable[[Ref], Any], value: Any) -> Any:
 def seen_by(kind: str, value: Any) -> Any:
     """Return what a guard of a kind compares: a Python number that tells all values apart.
 
-    ``kind`` is the conversion: "bool", "int", "float", "complex" or "item".
+    ``kind`` is the conversion: "bool", "int", "float" or "complex".
     """
     if kind == "bool":
         return bool(value)
@@ -244,10 +244,8 @@ def seen_by(kind: str, value: Any) -> Any:
         return int(value)
     if kind == "float":
         return float(value).hex()  # tells 0.0 and -0.0 apart; NaN is itself
-    if kind == "complex":
-        number = complex(value)
-        return number.real.hex(), number.imag.hex()
-    return type(value), repr(value)
+    number = complex(value)
+    return number.real.hex(), number.imag.hex()
 
 
 def freed_after(program: TracedProgram) -> dict[int, list[Ref]]:

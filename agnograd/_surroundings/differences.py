@@ -17,26 +17,39 @@ def difference(old: Key, new: Key) -> str:
     ----------
     old, new : tuple
         The key of the arguments, as ``key_of`` returns it; the facts of the surroundings; a tuple
-        with the keys of their arrays; and whatever else decides what a program does.
+        with the keys of their arrays; the state of the thread; and, if programs depend on them,
+        the elements of such arrays.
     """
-    (arguments, facts, arrays, *rest), (now, new_facts, new_arrays, *new_rest) = old, new
+    (arguments, facts, arrays, state, *elements) = old
+    (new_arguments, new_facts, new_arrays, new_state, *new_elements) = new
     for found in (
-        _of_arguments(arguments, now),
+        _of_arguments(arguments, new_arguments),
         _of_facts(facts, new_facts),
         _of_arrays(new_facts.arrays, arrays, new_arrays),
     ):
         for text in found:
             return text
-    return "something else differs" if rest == new_rest else f"{new_rest} where it had {rest}"
+    if state != new_state:
+        return f"the state is {new_state} where it was {state}"
+    if elements != new_elements:
+        return "an array that it reads from outside has other elements"
+    return "something else is different"
 
 
 def _of_arguments(old: Key, new: Key) -> Iterator[str]:
-    if old[0] != new[0]:
-        yield f"the arguments have the structure {new[0]} where they had {old[0]}"
-        return
-    for number, (before, now) in enumerate(zip(old[1:], new[1:], strict=True)):
-        if before != now:
-            yield of_values(name_of_leaf(new[0], number), before, now)
+    (tree, *before), (new_tree, *now) = old, new
+    if tree != new_tree and None not in (tree, new_tree):
+        yield f"the arguments have the structure {new_tree} where they had {tree}"
+    elif tree != new_tree or len(before) != len(now):
+        yield f"there are {_count(now)} in the arguments where there were {_count(before)}"
+    else:
+        for number, (one, other) in enumerate(zip(before, now, strict=True)):
+            if one != other:
+                yield of_values(name_of_leaf(tree, number), one, other)
+
+
+def _count(leaves: Sequence[Any]) -> str:
+    return f"{len(leaves)} arrays and other values"
 
 
 def _of_facts(old: Facts, new: Facts) -> Iterator[str]:

@@ -5,22 +5,23 @@ from __future__ import annotations
 import pickle
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
+from importlib import import_module
 from inspect import getattr_static
 from operator import attrgetter, length_hint
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
+from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._surroundings.differences import the
 from agnograd._surroundings.inventory import Inventory, Name
 from agnograd._surroundings.keys import Same, fingerprint, value_key
-from agnograd._surroundings.objects import dict_of
+from agnograd._surroundings.objects import dict_of, is_value
 from agnograd._surroundings.reading import is_users
 from agnograd._surroundings.surroundings import Surroundings
-from agnograd._surroundings.walk import is_value
 from agnograd.errors import CompileError
 
 # Generators of random numbers that a whole process shares, if the module is in use.
@@ -35,8 +36,11 @@ class Before:
     def __init__(self, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
         self.inventory = surroundings.walk()
+        if "random" in surroundings.attributes:
+            _import_generators()
         self.state = _state_of(self.inventory)
         self.shared = dict(_shared_states())
+        self.modules = frozenset(sys.modules)
 
 
 def watch(surroundings: Surroundings) -> Before:
@@ -70,6 +74,8 @@ def changed_since(before: Before) -> str | None:
     for place, (verb, state) in now.items():
         name, known = place[0], before.state.get(place)
         if any(name.path.startswith(each.path) and name[::2] == each[::2] for each in remembered):
+            continue
+        if known is None and _belongs_to(name, sys.modules.keys() - before.modules):
             continue
         if known is None:
             return f"sets {the(name)}"
@@ -106,11 +112,20 @@ def _state_of(inventory: Inventory) -> _State:
         if isinstance(array, Variable):
             raw, gradient = array._raw, array.grad if array.is_leaf else None
         add(name, "changes", Same(array))
-        add(name, "writes to", (Same(raw), fingerprint([raw])))
+        add(name, "writes to", (Same(raw), _written(raw)))
         add(name, "adds to the gradient of", Same(gradient))
     for _, value, name in inventory.objects:
         add(name, "goes on with", position(value))
     return found
+
+
+def _written(raw: Any) -> Any:
+    """Return what differs once an array was written to: all elements, unless a library counts."""
+    owner = owner_of(raw)
+    if owner is None or owner.backend.capabilities.immutable:
+        return None
+    count = owner.backend.fingerprint(raw)
+    return fingerprint([raw]) if count is None or isinstance(count, bytes) else count
 
 
 def _remembered(inventory: Inventory) -> list[Name]:
@@ -123,6 +138,11 @@ def _remembered(inventory: Inventory) -> list[Name]:
     ]
 
 
+def _belongs_to(name: Name, modules: Iterable[str]) -> bool:
+    """Return whether something came with an import: it is a module, or in one."""
+    return any(f"{name.path}.".startswith(f"{each}.") for each in modules)
+
+
 # -- where generators, iterators and files stand --------------------------------------------------
 
 
@@ -132,6 +152,14 @@ def _shared_states() -> Iterator[tuple[str, bytes]]:
         state = getattr(sys.modules.get(module), name, None)
         if state is not None:
             yield module, _bytes(state())
+
+
+def _import_generators() -> None:
+    """Import what a function is about to import: otherwise its first draws would not be seen."""
+    for module in ("random", "numpy.random"):
+        root = module.partition(".")[0]
+        if root == module or root in sys.modules:
+            import_module(module)
 
 
 def _bytes(state: Any) -> bytes:

@@ -173,7 +173,7 @@ class Inventory:
 @lru_cache(256)
 def _maker(text: str) -> Callable[..., Any]:
     """Return the function that a text defines: many functions read in the same way."""
-    return function_from(text, {})
+    return function_from(text, {}, keep=False)
 
 
 def _raw(array: Any) -> Any:

@@ -1,17 +1,22 @@
-"""What objects and classes have that a function can read: attributes, slots, methods."""
+"""What values, objects and classes are, and have that a function can read."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from enum import Enum
 from functools import cached_property, partialmethod
 from types import FunctionType, MappingProxyType, MemberDescriptorType, MethodType
 from typing import Any
 
-from agnograd._arrays.variable import Variable
+from agnograd._arrays.variable import Variable, owners
+from agnograd._plugins.backends import backend_of_array
 from agnograd._surroundings.reading import is_users
 
+_PLAIN = (bool, int, float, complex, str, bytes, range, type(None), type(...), Enum)
+# Immutable objects of these modules are values, too.
+_VALUES = frozenset({"datetime", "decimal", "fractions", "pathlib", "re", "uuid", "zoneinfo"})
 _FUNCTIONS = (FunctionType, classmethod, staticmethod, property, cached_property, partialmethod)
 # Bases of users' classes that keep nothing of their own in an object.
 _EMPTY_BASES = frozenset({"builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"})
@@ -31,6 +36,31 @@ _SHOWING = frozenset(
         *("__class_getitem__", "__subclasshook__"),
     }
 )
+
+
+def is_value(value: Any) -> bool:
+    """Return whether something is known by its value: it is immutable, and holds nothing else."""
+    kind = type(value)
+    if isinstance(value, _PLAIN):
+        return True
+    if kind.__hash__ is None or isinstance(value, type):
+        return False
+    if kind.__module__.partition(".")[0] in _VALUES:
+        return True
+    scalar = hasattr(kind, "tobytes") and hasattr(kind, "dtype")
+    return scalar or any(base.__name__ == "dtype" for base in kind.__mro__[:2])
+
+
+def is_array(value: Any) -> bool:
+    """Return whether something is a raw array or a Variable; this looks at no plugin in vain."""
+    kind = type(value)
+    if kind in owners or isinstance(value, Variable):
+        return True
+    if hasattr(kind, "__array_namespace__") or hasattr(kind, "__dlpack__"):
+        return True
+    if is_users(kind.__module__) or is_closed(kind):
+        return False
+    return backend_of_array(value) is not None
 
 
 def qualified(kind: type) -> str:

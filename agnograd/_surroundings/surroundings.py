@@ -29,11 +29,16 @@ class Surroundings:
         The function.
     *others
         Objects whose attributes and functions it may use as well, such as static arguments.
+
+    Attributes
+    ----------
+    attributes : set of str
+        The names of attributes, and of imported modules, in all code that was found.
     """
 
     def __init__(self, f: Callable[..., Any], *others: Any) -> None:
         self.roots = (f, *others)
-        self._attributes: set[str] = set()
+        self.attributes: set[str] = set()
         self._everything = False
         self._readers: tuple[Callable[[], Reading | None], ...] = ()
         self._met: Structure | None = None  # in the last walk
@@ -58,8 +63,8 @@ class Surroundings:
     def walk(self) -> Inventory:
         """Look at everything again."""
         while True:
-            before = len(self._attributes), self._everything
-            walk = Walk(self._attributes, self._everything)
+            before = len(self.attributes), self._everything
+            walk = Walk(self.attributes, self._everything)
             try:
                 for each in self.roots:
                     walk.visit(each, None, Name("", _called(each), ""))
@@ -69,7 +74,7 @@ class Surroundings:
                     "give it what it needs as arguments"
                 ) from None
             self._everything = walk.everything
-            if before == (len(self._attributes), self._everything):
+            if before == (len(self.attributes), self._everything):
                 return walk.inventory.close()
 
 

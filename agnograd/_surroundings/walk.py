@@ -12,7 +12,6 @@ import builtins
 import sys
 from collections import deque
 from contextvars import ContextVar
-from enum import Enum
 from functools import cached_property, partial, partialmethod
 from importlib.util import resolve_name
 from operator import is_
@@ -27,8 +26,6 @@ from types import (
 from typing import Any
 from weakref import ReferenceType
 
-from agnograd._arrays.variable import Variable, owners
-from agnograd._plugins.backends import backend_of_array
 from agnograd._surroundings.inventory import Found, Inventory, Name
 from agnograd._surroundings.keys import Same, value_key
 from agnograd._surroundings.objects import (
@@ -36,18 +33,17 @@ from agnograd._surroundings.objects import (
     dict_of,
     handed_on,
     inner_functions,
+    is_array,
     is_by_content,
     is_closed,
     is_handed_on,
     is_open,
+    is_value,
     members_of,
 )
 from agnograd._surroundings.reading import is_users, named_in
 from agnograd.errors import CompileError
 
-_PLAIN = (bool, int, float, complex, str, bytes, range, type(None), type(...), Enum)
-# Immutable objects of these modules are values, too.
-_VALUES = frozenset({"datetime", "decimal", "fractions", "pathlib", "re", "uuid", "zoneinfo"})
 _CONTAINERS = (list, tuple, dict, set, frozenset, deque, MappingProxyType)
 _BUFFERS = frozenset({"bytearray", "memoryview", "array"})
 _DESCRIPTORS = (classmethod, staticmethod, property, cached_property, partialmethod)
@@ -176,7 +172,10 @@ class Walk:
             elif is_handed_on(cell.cell_contents):
                 self.visit(cell.cell_contents, None, inner)
         for each in handed_on(f):
-            self.visit(each, None, name)
+            # What a function of agnograd wraps is in its closure as well; only one that is made
+            # when it is first called has no closure, and loses what it wraps.
+            if own or code.co_freevars or not isinstance(each, FunctionType):
+                self.visit(each, None, name)
         self._defaults(f, own)
         if not own:
             return
@@ -186,6 +185,7 @@ class Walk:
         inventory.differs_if(f"{this}.__defaults__ is not {inventory.constant(f.__defaults__)}")
         named = named_in(code)
         self.attributes.update(named.attributes)
+        self.attributes.update(part for each in named.modules for part in each.split("."))
         self.everything |= named.dynamic
         for each in named.variables:
             self._variable(f.__globals__, each, Name("global variable '", each, "'"))
@@ -228,7 +228,8 @@ class Walk:
         full = resolve_name(each, package)
         module = sys.modules.get(full)
         if module is not None:
-            self.visit(module, None, Name("module '", full, "'"))
+            if is_users(full):
+                self.visit(module, None, Name("module '", full, "'"))
         else:
             self.inventory.differs_if(f"{full!r} in {self.inventory.constant(sys.modules)}")
 
@@ -316,31 +317,6 @@ class Walk:
             self.inventory.differs_if(f"len({scope}) != {len(members)}")
             for each, value in members_of(base, self.attributes, constructed):
                 self.visit(value, f"{scope}[{each!r}]", Name("", f"{base.__name__}.{each}", ""))
-
-
-def is_value(value: Any) -> bool:
-    """Return whether something is known by its value: it is immutable, and holds nothing else."""
-    kind = type(value)
-    if isinstance(value, _PLAIN):
-        return True
-    if kind.__hash__ is None or isinstance(value, type):
-        return False
-    if kind.__module__.partition(".")[0] in _VALUES:
-        return True
-    scalar = hasattr(kind, "tobytes") and hasattr(kind, "dtype")
-    return scalar or any(base.__name__ == "dtype" for base in kind.__mro__[:2])
-
-
-def is_array(value: Any) -> bool:
-    """Return whether something is a raw array or a Variable; this looks at no plugin in vain."""
-    kind = type(value)
-    if kind in owners or isinstance(value, Variable):
-        return True
-    if hasattr(kind, "__array_namespace__") or hasattr(kind, "__dlpack__"):
-        return True
-    if is_users(kind.__module__) or is_closed(kind):
-        return False
-    return backend_of_array(value) is not None
 
 
 def is_empty(cell: CellType) -> bool:

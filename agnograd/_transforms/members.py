@@ -9,6 +9,7 @@ from typing import Any
 
 from agnograd._arrays.levels import derived, levels_up
 from agnograd._arrays.variable import Variable
+from agnograd._batch.arrays import Batches
 from agnograd._functions.function import Function
 from agnograd._transforms.gradients import vjp
 from agnograd._util.trees import flatten, unflatten
@@ -23,7 +24,11 @@ def is_above(args: tuple[Any, ...]) -> bool:
 def member_by_member(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function for one member after the other; derivatives of any order do so, too."""
     leaves, tree = flatten(args)
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Variable)]
+    places = [
+        place
+        for place, leaf in enumerate(leaves)
+        if isinstance(leaf, Variable) or type(leaf) in derived
+    ]
     found: list[Any] = []  # the structure of the result
 
     def of_arrays(*arrays: Any) -> tuple[Any, ...]:
@@ -34,11 +39,13 @@ def member_by_member(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         return tuple(out)
 
     name = str(getattr(f, "__name__", type(f).__name__))
-    warnings.warn(
-        f"AGNOGRAD: {name} cannot be batched, and is called for one member of vmap after the other",
-        BatchingWarning,
-        stacklevel=levels_up(),
-    )
+    if any(isinstance(_backend_of(leaves[place]), Batches) for place in places):
+        warnings.warn(
+            f"AGNOGRAD: {name} cannot be batched, and is called for one member of vmap after the "
+            "other",
+            BatchingWarning,
+            stacklevel=levels_up(),
+        )
     results = _each(of_arrays, name)(*[leaves[place] for place in places])
     return unflatten(found[0], results)
 
@@ -70,9 +77,14 @@ class _EachMember(Function):
         return self._looped(pull, values)
 
     def _looped(self, f: Callable[..., tuple[Any, ...]], arrays: Sequence[Any]) -> Any:
-        level = next(derived[type(each)] for each in arrays if type(each) in derived)
-        backend: Any = level.backend
+        backend = next(_backend_of(each) for each in arrays if type(each) in derived)
         return backend.each_member(f, arrays)
+
+
+def _backend_of(array: Any) -> Any:
+    """Return the interpretation of an array of a level, None for another one."""
+    level = derived.get(type(array))
+    return None if level is None else level.backend
 
 
 def _pulled(f: Callable[..., tuple[Any, ...]], count: int, *values: Any) -> tuple[Any, ...]:

@@ -50,6 +50,11 @@ lowering = NumpyLowering()
 class NumpyWriter(ElementwiseWriter):
     """Writes NumPy's ufuncs, methods and operators."""
 
+    def __init__(self, program: TracedProgram) -> None:
+        super().__init__(program)
+        self._given = frozenset(program.inputs)
+        self._numbers: dict[Ref, str] = {}  # the variables of inputs without axes, as scalars
+
     # -- the function ------------------------------------------------------------------------------
 
     def source(self) -> str:
@@ -59,7 +64,8 @@ class NumpyWriter(ElementwiseWriter):
         given = "".join(f"{self.name(ref)}, " for ref in program.inputs)
         lines = ["def run(arrays):"]
         lines += [f"    {given}= arrays"] * bool(given)
-        body = [*self.lines, f"return {self.outputs()}"]
+        numbers = [f"{number} = {self.name(ref)}[()]" for ref, number in self._numbers.items()]
+        body = [*numbers, *self.lines, f"return {self.outputs()}"]
         if forms:
             buffers = Buffers(self.plan, [*forms])
             self.scope |= {"_take": buffers.take, "_give_back": buffers.free.append}
@@ -105,16 +111,27 @@ class NumpyWriter(ElementwiseWriter):
         out = self.program.facts[step.outs[0]]
         if out.kind not in _REAL or not all(self._is_real(each, out) for each in step.args):
             return None
-        texts = [*map(self.text, step.args)]
+        texts = [*map(self.operand, step.args)]
         if step.op == "negative":
             return f"-{texts[0]}"
         return f"{texts[0]} {_INFIX[step.op]} {texts[1]}"
 
     def _is_real(self, value: Any, out: Fact) -> bool:
         """Return whether an operand is a scalar of the result's type, or a number beside one."""
-        if type(value) is Ref:
-            return self.program.facts[value].kind is out.kind
-        return type(value) is float or (type(value) is int and abs(value) < 2**31)
+        if type(value) is not Ref:
+            return type(value) is float or (type(value) is int and abs(value) < 2**31)
+        fact = self.program.facts[value]
+        return fact.kind is out.kind or (value in self._given and self._is_number(fact, out))
+
+    def _is_number(self, fact: Fact, out: Fact) -> bool:
+        """Return whether a value is an array without axes of a scalar's dtype."""
+        return fact.kind is np.ndarray and not fact.shape and fact.dtype == out.dtype
+
+    def operand(self, value: Any) -> str:
+        """Write an operand between scalars: an input without axes is made one at the beginning."""
+        if value not in self._given or self.program.facts[value].kind is not np.ndarray:
+            return self.text(value)
+        return self._numbers.setdefault(value, f"n{value.number}")
 
     def short(self, step: Step, into: str | None) -> str | None:
         """Write what has a shorter form than a call of the op's function."""

@@ -84,6 +84,7 @@ def scalars(x):
 
 
 ONE = np.asarray([0.513 + 0.25j])
+NUMBERS = np.asarray(2.5), np.asarray(0.3)
 COMPLEX = X + 1j * Y
 CASES = {
     "chain": (chained, V),
@@ -107,6 +108,11 @@ CASES = {
     "one complex number": (lambda z: reduce(xp.multiply, np.exp(1j * V), z * 1j), ONE),
     "scalars": (ag.value_and_grad(scalars), V),
     "float32 scalars": (ag.value_and_grad(scalars), V.astype("float32")),
+    "arrays without axes": (ag.grad(lambda x, y: x * y + 2.0 * x - y / (x * x)), *NUMBERS),
+    "arrays without axes, float32": (
+        lambda x, y: (x * y - x, x * W[0, 0], y * 2.0),
+        *(each.astype("float32") for each in NUMBERS),
+    ),
     "a number": (lambda x: x * x + 1.0, np.float64(2.0)),
     "0-d": (lambda x: (x * x + 1.0) * V, np.asarray(2.0)),
     "empty": (ag.grad(lambda x: xp.sum(xp.sin(x) * 2.0)), np.zeros((0, 3))),

@@ -226,6 +226,20 @@ def test_what_is_wrong_is_said(xp, call, words):
         call(raw(xp, 4, 2))
 
 
+def test_none_in_a_pytree_needs_no_axis(xp):
+    x = raw(xp, 4, 2)
+
+    def f(p, x):
+        assert p["b"] is None
+        return {"y": p["w"] * x, "b": p["b"]}
+
+    found = ag.vmap(f)({"w": x, "b": None}, x)
+    assert found["b"] is None
+    np.testing.assert_allclose(host(found["y"]), host(x) ** 2)
+    with pytest.raises(ArgumentError, match="no argument has members"):
+        ag.vmap(f)({"w": None, "b": None}, None)
+
+
 def test_a_function_returns_arrays(xp):
     with pytest.raises(BatchingError, match="an object of type str; it must return arrays"):
         ag.vmap(lambda x: "x")(raw(xp, 4))

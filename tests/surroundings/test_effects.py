@@ -289,6 +289,49 @@ def test_the_first_import_of_random_numbers_is_no_change(monkeypatch):
     assert changed_since(before) is None
 
 
+def imports_and_draws():
+    import numpy.random
+
+    numpy.random.rand()
+
+
+@pytest.mark.parametrize("function", [draws_from_the_shared_generator_of_numpy, imports_and_draws])
+def test_the_first_draw_is_a_change(function, monkeypatch):
+    monkeypatch.setattr(np, "random", np.random)
+    monkeypatch.delitem(sys.modules, "numpy.random")
+    before = watch(Surroundings(function))
+    assert changed_since(before) is None
+    function()
+    assert "module numpy.random shares" in changed_since(before)
+
+
+def test_an_import_is_no_change(tmp_path, monkeypatch):
+    (tmp_path / "wholly_new").mkdir()
+    (tmp_path / "wholly_new" / "__init__.py").write_text("scale = 1.0")
+    (tmp_path / "wholly_new" / "inner.py").write_text("shift = [1.0]")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def imports():
+        import wholly_new.inner
+
+        return wholly_new.scale, wholly_new.inner.shift
+
+    def changes():
+        from wholly_new.inner import shift
+
+        shift.append(1.0)
+
+    surroundings = Surroundings(imports)
+    before = watch(surroundings)
+    imports()
+    assert changed_since(before) is None
+    before = watch(surroundings)
+    changes()
+    assert changed_since(before) == "changes wholly_new.inner.shift"
+    for name in ("wholly_new", "wholly_new.inner"):
+        monkeypatch.delitem(sys.modules, name)
+
+
 def test_a_module_of_the_users():
     module = types.ModuleType("configuration")
     module.scale = 1.0

@@ -195,6 +195,16 @@ def test_differences_of_structure():
     assert "have the structure" in difference(whole(f, [x]), whole(f, (x, x)))
 
 
+def test_differences_of_arguments_that_are_all_leaves():
+    def plain(*leaves):
+        return key_of(leaves, None), *whole(f, x)[1:]
+
+    assert difference(plain(x, 1), plain(x, 2)) == "argument 1 is 2 where it was 1"
+    expected = "there are 3 arrays and other values in the arguments where there were 2"
+    assert difference(plain(x, x), plain(x, x, x)).startswith(expected)
+    assert difference(plain(x, x), whole(f, [x, x, x])).startswith(expected)
+
+
 def test_differences_of_surroundings():
     scale, w, weights = 2.0, np.ones(2), [1, 2]
 
@@ -217,4 +227,6 @@ def test_differences_of_surroundings():
 
 def test_what_else_differs():
     one = whole(f, x)
-    assert difference(one, (*one[:-1], "other")) == "['other'] where it had ['mode']"
+    assert difference(one, (*one[:-1], "other")) == "the state is other where it was mode"
+    assert "other elements" in difference((*one, (b"1",)), (*one, (b"2",)))
+    assert "different" in difference(one, one)

@@ -1001,6 +1001,7 @@ def written_array():
         another_list,
         another_object,
         unread_attribute,
+        unread_attribute_beside_a_copy,
         unread_global,
         written_array,
     ],

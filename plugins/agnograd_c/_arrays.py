@@ -1,0 +1,221 @@
+"""The text of the C function of a group of arrays of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from agnograd.extend import Ref, Step
+from agnograd_c._body import C_TYPES, Body
+from agnograd_c._code import (
+    BYTES,
+    add_step,
+    code_of,
+    is_complex,
+)
+from agnograd_c._function import LONGEST, MOST, Added, Function, GroupWriter
+from agnograd_c._groups import axes_kept
+from agnograd_c._layout import Layout, is_dense, layout_of, rows
+from agnograd_c._reads import is_in_rows
+
+__all__ = ["ArrayWriter"]
+
+_CHUNK = 1024  # as in lanes.h
+
+
+class ArrayWriter(GroupWriter):
+    """Steps of arrays of one shape."""
+
+    def build(self) -> None:
+        self.sums: list[Added] = []
+        kept: int | None = None
+        for number, step in self.steps:
+            if step.op in ("sum", "mean"):
+                own = axes_kept(step, len(self.group.shape)) or 0
+                if kept not in (None, own) or not is_in_rows(self.facts[step.outs[0]]):
+                    self.left.append(number)
+                    continue
+                kept = own
+                self._sum(step)
+            else:
+                add_step(self.code, step)
+        self.kept = kept or 0
+        self.layout = self._layout()
+        if self.kept and not self._in_order():
+            self._leave_sums()
+
+    def _sum(self, step: Step) -> None:
+        x, result = step.args[0], code_of(self.facts[step.outs[0]]) or ""
+        (operand,) = self.code.as_type(x, result)
+        self.sums.append(Added(step, operand, result, result))
+
+    def _leave_sums(self) -> None:
+        self.left += [n for n, step in self.steps if step.op in ("sum", "mean")]
+        self.left = sorted(set(self.left))
+        self.sums, self.kept = [], 0
+        self.layout = self._layout()
+
+    def _in_order(self) -> bool:
+        return all(is_in_rows(self.facts[ref]) for ref in self.full())
+
+    def full(self) -> list[Ref]:
+        """Return the values of the group's shape that are used outside."""
+        added = {ref for each in self.sums for ref in each.step.outs}
+        return [ref for ref in self.wanted() if ref not in added]
+
+    def _layout(self) -> Layout:
+        arrays = [self.facts[ref] for ref in self.code.inputs]
+        own = [self.facts[ref] for ref in self.full()]
+        self.results = [fact if is_dense(fact) else rows(fact) for fact in own]
+        return layout_of(self.group.shape, arrays, self.results, self.kept)
+
+    def function(self) -> Function | None:
+        inputs, full = tuple(self.code.inputs), self.full()
+        sums = [each for each in self.sums if each.step.outs[0] in self.needed]
+        if self.layout.is_short or not (full or sums):
+            return None
+        body = Body(
+            self.code.instructions,
+            lambda each: f"x{each.input}_{each.offset}",
+            self.scalars(),
+        )
+        lines = body.statements()
+        stores, ends = self._stores(body, full, sums)
+        lines = body.finished([*lines, *stores])
+        outputs = (*full, *(each.step.outs[0] for each in sums))
+        if body.length() > LONGEST or len(inputs) + len(outputs) > MOST:
+            return None
+        text = "\n".join([*self._part(body, lines, sums, ends, len(full)), *self._whole(sums)])
+        results = (*self.results, *(rows(self.facts[each.step.outs[0]]) for each in sums))
+        work = prod(self.group.shape) * len(self.code.instructions)
+        return Function(text, self.lanes, inputs, outputs, results, work, self.functions())
+
+    @property
+    def lanes(self) -> int:
+        types = {each.type for each in self.code.instructions}
+        types |= {code_of(self.facts[ref]) or "" for ref in self.code.inputs}
+        types |= {each.type for each in self.sums}
+        return 8 if types & {"f64", "i64"} else 16
+
+    def _stores(
+        self, body: Body, full: Sequence[Ref], sums: Sequence[Added]
+    ) -> tuple[list[str], list[str]]:
+        stores, ends = [], []
+        count = len(self.code.inputs)
+        for number, ref in enumerate(full):
+            type = code_of(self.facts[ref]) or ""
+            stride = self.layout.strides[count + number][-1]
+            parts = self.code.values[ref]
+            for part, operand in enumerate(parts):
+                at = f"q{count + number} + i * {stride} + {part * BYTES[type]}"
+                text = body.operand(operand)
+                if stride == BYTES[type] and len(parts) == 1:
+                    stores.append(f"put_row_{type}({at}, m, {text});")
+                else:
+                    stores.append(f"put_apart_{type}({at}, {stride}, m, {text});")
+        for number, each in enumerate(sums):
+            text = body.operand(each.operand)
+            stores.append(f"a{number} = add_{each.type}(a{number}, first_{each.type}({text}, m));")
+            kind = "double" if each.type in ("f64", "f32") else "int64_t"
+            ends.append(
+                f"(({kind} *)sums)[{number} * (ptrdiff_t)({self.units}) + u] = "
+                f"total_{each.type}(a{number});"
+            )
+        return stores, ends
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.layout.dims[-1] // _CHUNK)
+
+    @property
+    def units(self) -> int:
+        return prod(self.layout.dims[:-1]) * self.chunks
+
+    def _part(
+        self,
+        body: Body,
+        lines: Sequence[str],
+        sums: Sequence[Added],
+        ends: Sequence[str],
+        outputs: int,
+    ) -> list[str]:
+        """Write the function of some of the units of work."""
+        dims, strides = self.layout.dims, self.layout.strides
+        fixed, pointers, loads = [], [], []
+        for number, own in enumerate(strides):
+            ref = [*self.code.inputs, *self.full()][number]
+            type = code_of(self.facts[ref]) or ""
+            if number < len(self.code.inputs) and not any(own):
+                fixed += self._load(number, ref, type, None)
+                continue
+            terms = [f"j{axis} * {stride}" for axis, stride in enumerate(own[:-1]) if stride]
+            terms += [f"at * {own[-1]}"] * bool(own[-1])
+            pointers.append(f"char *const q{number} = {' + '.join([f'p[{number}]', *terms])};")
+            if number < len(self.code.inputs):
+                loads += self._load(number, ref, type, own[-1])
+        made, freed = body.storage()
+        outer = ["ptrdiff_t j = u / CHUNKS;".replace("CHUNKS", str(self.chunks))]
+        for axis in reversed(range(len(dims) - 1)):
+            outer.append(f"const ptrdiff_t j{axis} = j % {dims[axis]};")
+            outer.append(f"j /= {dims[axis]};")
+        accumulators = [f"{each.type} a{k} = splat_{each.type}(0);" for k, each in enumerate(sums)]
+        return [
+            "static int part_@(char *const *p, ptrdiff_t lo, ptrdiff_t hi, char *sums)",
+            "{",
+            "    int failed = 0;",
+            *[f"    {line}" for line in (*body.tables, *fixed, *made)],
+            "    for (ptrdiff_t u = lo; u < hi && !failed; u++) {",
+            *[f"        {line}" for line in outer],
+            f"        const ptrdiff_t at = u % {self.chunks} * CHUNK;",
+            f"        const ptrdiff_t n = {dims[-1]} - at < CHUNK ? {dims[-1]} - at : CHUNK;",
+            *[f"        {line}" for line in (*pointers, *accumulators)],
+            "        for (ptrdiff_t i = 0; i < n; i += LANES) {",
+            "            const ptrdiff_t m = n - i;",
+            *[f"            {line}" for line in (*loads, *lines)],
+            "        }",
+            *[f"        {line}" for line in ends],
+            "    }",
+            *[f"    {line}" for line in freed],
+            "    return failed;",
+            "}",
+            "",
+        ]
+
+    def _load(self, number: int, ref: Ref, type: str, stride: int | None) -> list[str]:
+        """Write what reads an input: once, if ``stride`` is None, or at each place."""
+        lines = []
+        pair = is_complex(self.facts[ref])
+        for part in range(1 + pair):
+            at = part * BYTES[type]
+            if not stride:
+                base = f"p[{number}]" if stride is None else f"q{number}"
+                text = f"splat_{type}(*(const {C_TYPES[type]} *)({base} + {at}))"
+            elif stride == BYTES[type] and not pair:
+                text = f"row_{type}(q{number} + i * {stride}, m)"
+            else:
+                text = f"apart_{type}(q{number} + i * {stride} + {at}, {stride}, m)"
+            lines.append(f"const {type} x{number}_{at} = {text};")
+        return lines
+
+    def _whole(self, sums: Sequence[Added]) -> list[str]:
+        """Write the function that is called: all units of work, and the sums of their sums."""
+        lines = ["int @(char *const *p, long threads)", "{"]
+        if not sums:
+            return [*lines, f"    return spread(part_@, p, {self.units}, NULL, threads);", "}"]
+        lines.append(f"    char *sums = malloc({8 * self.units * len(sums)});")
+        lines.append(f"    int failed = !sums || spread(part_@, p, {self.units}, sums, threads);")
+        count = prod(self.layout.dims[: self.layout.kept])
+        each = self.units // count
+        first = len(self.code.inputs) + len(self.results)
+        for number, added in enumerate(sums):
+            kind = "double" if added.type in ("f64", "f32") else "int64_t"
+            total = f"pairs_{'f64' if kind == 'double' else 'i64'}"
+            size = prod(self.group.shape) // max(1, self.facts[added.step.outs[0]].size)
+            divided = f" / {size}" if added.step.op == "mean" else ""
+            start = f"({kind} *)sums + {number} * (ptrdiff_t)({self.units}) + r * {each}"
+            lines.append(f"    for (ptrdiff_t r = 0; r < {count} && !failed; r++)")
+            lines.append(
+                f"        (({C_TYPES[added.result]} *)p[{first + number}])[r] = "
+                f"{total}({start}, {each}){divided};"
+            )
+        return [*lines, "    free(sums);", "    return failed;", "}"]

@@ -1,0 +1,264 @@
+"""The steps of a group as instructions of real numbers, which C has functions for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from agnograd.extend import Fact, Ref, Step
+
+__all__ = [
+    "BYTES",
+    "CODES",
+    "COMPARISONS",
+    "FLOATS",
+    "NAMES",
+    "POWERS",
+    "SAME",
+    "TESTS",
+    "Code",
+    "Element",
+    "Instruction",
+    "Number",
+    "Operand",
+    "add_step",
+    "code_of",
+    "compared_as",
+    "is_complex",
+    "limits_of",
+    "type_of",
+]
+
+# What C calls the dtypes that it computes with; a complex number is two real ones.
+CODES = {
+    ("f", 8): "f64",
+    ("f", 4): "f32",
+    ("i", 8): "i64",
+    ("i", 4): "i32",
+    ("b", 1): "b1",
+    ("c", 16): "f64",
+    ("c", 8): "f32",
+}
+BYTES = {"f64": 8, "f32": 4, "i64": 8, "i32": 4, "b1": 1}
+FLOATS = frozenset(("f64", "f32"))
+
+
+class Number(NamedTuple):
+    """A number that the text of a group has."""
+
+    type: str
+    value: Any
+
+
+class Element(NamedTuple):
+    """An element of an input: that of each position, or of a scalar the only one."""
+
+    input: int
+    offset: int  # in bytes; that of the imaginary part
+    type: str
+
+
+Operand = int | Number | Element  # an int is the place of an instruction
+
+
+class Instruction(NamedTuple):
+    """A call of a C function: its name, the type of its result, and what it is given."""
+
+    name: str
+    type: str
+    args: tuple[Operand, ...]
+
+
+def code_of(fact: Fact) -> str | None:
+    """Return what C calls the dtype of a value, or None if it does not compute with it."""
+    dtype = fact.dtype
+    return CODES.get((dtype.kind, dtype.itemsize)) if dtype.isnative else None
+
+
+def is_complex(fact: Fact) -> bool:
+    """Return whether the elements of a value are complex."""
+    return bool(fact.dtype.kind == "c")
+
+
+class Code:
+    """The instructions of a group, as they are made.
+
+    Attributes
+    ----------
+    instructions : list of Instruction
+        In their order.
+    inputs : dict of Ref to int
+        The values from outside, in the order of the function's arguments.
+    values : dict of Ref to tuple of Operand
+        Where the values of the group are: one operand, or two of a complex value.
+    """
+
+    def __init__(self, facts: Mapping[Ref, Fact]) -> None:
+        self.facts = facts
+        self.instructions: list[Instruction] = []
+        self.inputs: dict[Ref, int] = {}
+        self.values: dict[Ref, tuple[Operand, ...]] = {}
+
+    def put(self, name: str, type: str, *args: Operand) -> int:
+        """Add an instruction, and return its place."""
+        self.instructions.append(Instruction(name, type, args))
+        return len(self.instructions) - 1
+
+    def op(self, name: str, type: str, *args: Operand) -> int:
+        """Add an instruction whose arguments and result have one type."""
+        return self.put(f"{name}_{type}", type, *args)
+
+    def input(self, ref: Ref) -> int:
+        """Return the number of an input."""
+        return self.inputs.setdefault(ref, len(self.inputs))
+
+    def value(self, given: Any) -> tuple[Operand, ...]:
+        """Return the operands of a value that is one of the group, or an input."""
+        if given not in self.values:
+            fact = self.facts[given]
+            type, number = code_of(fact) or "", self.input(given)
+            parts = 2 if is_complex(fact) else 1
+            self.values[given] = tuple(
+                Element(number, part * BYTES[type], type) for part in range(parts)
+            )
+        return self.values[given]
+
+    def as_type(self, given: Any, type: str, pair: bool = False) -> tuple[Operand, ...]:
+        """Return the operands of an argument converted to a type."""
+        if type_of(given) is not None:
+            parts = (given.real, given.imag) if pair else (given,)
+            return tuple(Number(type, each) for each in parts)
+        own = code_of(self.facts[given]) or ""
+        found = tuple(self.cast(each, own, type) for each in self.value(given))
+        return (*found, Number(type, 0)) if pair and len(found) == 1 else found
+
+    def cast(self, operand: Operand, own: str, type: str) -> Operand:
+        """Return an operand as another type."""
+        return operand if own == type else self.put(f"{type}_of_{own}", type, operand)
+
+
+def type_of(given: Any) -> type | None:
+    """Return the type of a Python number, None for what is not one."""
+    return type(given) if type(given) in (float, int, bool, complex) else None
+
+
+def add_step(code: Code, step: Step) -> None:
+    """Add the instructions of an element-wise step that ``agnograd_c._fits`` takes."""
+    (out,) = step.outs
+    fact = code.facts[out]
+    type, pair = code_of(fact) or "", is_complex(fact)
+    made: Operand | list[Operand]
+    if step.op in _COMPLEX_ONLY or pair:
+        made = _of_pairs(code, step, type)
+    elif step.op in COMPARISONS:
+        made = _comparison(code, step)
+    elif step.op in TESTS:
+        (x,) = step.args
+        own = code_of(code.facts[x]) or ""
+        made = code.put(f"{step.op}_{own}", "b1", *code.value(x))
+    elif step.op == "where":
+        condition, x, y = step.args
+        (test,) = code.as_type(condition, "b1")
+        made = code.op("where", type, test, *code.as_type(x, type), *code.as_type(y, type))
+    elif step.op == "clip":
+        (made,) = code.as_type(step.args[0], type)
+        for name, limit in zip(("maximum", "minimum"), limits_of(step), strict=True):
+            if limit is not None:
+                made = code.op(name, type, made, *code.as_type(limit, type))
+    elif step.op in SAME:
+        (made,) = code.as_type(step.args[0], type)
+    elif step.op == "pow" and type_of(step.args[1]) and step.args[1] in POWERS:
+        (x,) = code.as_type(step.args[0], type)
+        made = code.op(POWERS[step.args[1]], type, x) if step.args[1] != 1 else x
+    else:
+        name = NAMES.get(step.op, step.op)
+        made = code.op(name, type, *[x for each in step.args for x in code.as_type(each, type)])
+    code.values[out] = tuple(made) if isinstance(made, list) else (made,)
+
+
+# Ops whose arguments are converted to the type of the result.
+NAMES = {
+    "logical_and": "and",
+    "logical_or": "or",
+    "logical_xor": "xor",
+    "logical_not": "invert",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+    "bitwise_xor": "xor",
+    "bitwise_invert": "invert",
+}
+POWERS = {-1: "reciprocal", 0.5: "sqrt", 1: "positive", 2: "square"}  # as in NumPy
+SAME = frozenset(("astype", "broadcast_to", "positive"))
+COMPARISONS = {
+    "less": ("less", False),
+    "less_equal": ("less_equal", False),
+    "greater": ("less", True),
+    "greater_equal": ("less_equal", True),
+    "equal": ("equal", False),
+    "not_equal": ("not_equal", False),
+}
+TESTS = frozenset(("isnan", "isinf", "isfinite", "signbit"))
+_COMPLEX_ONLY = frozenset(("real", "imag"))
+
+
+def limits_of(step: Step) -> tuple[Any, Any]:
+    """Return the limits of a ``clip``."""
+    given = [*step.args[1:], None, None]
+    return step.kwargs.get("min", given[0]), step.kwargs.get("max", given[1])
+
+
+def compared_as(facts: Mapping[Ref, Fact], step: Step) -> str | None:
+    """Return the type that a comparison converts both sides to, None if it is not a simple one."""
+    types = {code_of(facts[x]) for x in step.args if type(x) is Ref}
+    if None in types or any(type(x) is Ref and is_complex(facts[x]) for x in step.args):
+        return None
+    (widest, *others) = sorted(types, key=("f64", "f32", "i64", "i32", "b1").index)
+    if widest == "f32" and not {*others} <= {"b1"}:
+        return None
+    if widest == "b1" and step.op not in ("equal", "not_equal"):
+        return None
+    for x in step.args:
+        kind = type_of(x)
+        if kind is complex or (kind is float and widest not in FLOATS):
+            return None
+        if kind is int and (widest == "b1" or abs(x) >= 2**31):
+            return None
+    return widest
+
+
+def _comparison(code: Code, step: Step) -> int:
+    name, swapped = COMPARISONS[step.op]
+    type = compared_as(code.facts, step) or ""
+    sides = [code.as_type(x, type)[0] for x in step.args]
+    return code.put(f"{name}_{type}", "b1", *(reversed(sides) if swapped else sides))
+
+
+def _of_pairs(code: Code, step: Step, type: str) -> list[Operand]:
+    """Add the instructions of a step of complex numbers, which are those of NumPy."""
+
+    def op(name: str, *args: Operand) -> int:
+        return code.op(name, type, *args)
+
+    if step.op == "where":
+        (test,) = code.as_type(step.args[0], "b1")
+        x, y = (code.as_type(each, type, True) for each in step.args[1:])
+        return [op("where", test, *parts) for parts in zip(x, y, strict=True)]
+    if step.op in _COMPLEX_ONLY:
+        return [code.value(step.args[0])[step.op == "imag"]]
+    (a, b), *others = (code.as_type(x, type, True) for x in step.args if not _is_dtype(x))
+    if step.op in SAME:
+        return [a, b]
+    if step.op == "conj":
+        return [a, op("negative", b)]
+    if step.op == "negative":
+        return [op("negative", a), op("negative", b)]
+    ((c, d),) = others
+    if step.op in ("add", "subtract"):
+        return [op(step.op, a, c), op(step.op, b, d)]
+    # A product.
+    real = op("subtract", op("multiply", a, c), op("multiply", b, d))
+    return [real, op("add", op("multiply", a, d), op("multiply", b, c))]
+
+
+def _is_dtype(given: Any) -> bool:
+    return type(given) is not Ref and type_of(given) is None

@@ -1,0 +1,95 @@
+"""What C computes of a group, and what it is called with."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from agnograd.extend import Fact, Ref, Step, TracedProgram
+from agnograd_c._code import (
+    Code,
+    Operand,
+)
+from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
+from agnograd_c._groups import Group
+
+__all__ = ["LONGEST", "MOST", "Added", "Function", "GroupWriter"]
+
+# With more statements, and more inputs and outputs, the C compiler takes too long.
+LONGEST, MOST = 3000, 4000
+
+
+@dataclass(slots=True)
+class Function:
+    """What C computes of a group.
+
+    Attributes
+    ----------
+    text : str
+        Its definition, with ``@`` in place of the function's name.
+    lanes : int
+        How many elements are computed at once.
+    inputs, outputs : tuple of Ref
+        The values that it is given, and that it makes.
+    results : tuple of Fact
+        What those are.
+    work : int
+        About how many elements and steps there are to compute.
+    functions : set of tuple of str
+        The functions of the C library that it calls, with their types.
+    """
+
+    text: str
+    lanes: int
+    inputs: tuple[Ref, ...]
+    outputs: tuple[Ref, ...]
+    results: tuple[Fact, ...]
+    work: int
+    functions: set[tuple[str, str]]
+
+
+class Added(NamedTuple):
+    """A sum, or mean, of a group's values."""
+
+    step: Step
+    operand: Operand
+    type: str  # of what is added up
+    result: str
+
+
+class GroupWriter:
+    """What the functions of all groups have in common: see the classes derived from it."""
+
+    def __init__(self, program: TracedProgram, group: Group, needed: frozenset[Ref]) -> None:
+        self.program, self.group, self.facts = program, group, program.facts
+        self.needed = needed
+        self.left: list[int] = []
+        self.code = Code(program.facts)
+        self._scalars: Set[int] | None = None
+
+    @property
+    def steps(self) -> list[tuple[int, Step]]:
+        return [(number, self.program.steps[number]) for number in self.group.steps]
+
+    def wanted(self) -> list[Ref]:
+        """Return the values of the group that are used outside."""
+        made = [ref for n, step in self.steps if n not in self.left for ref in step.outs]
+        inside = {ref for n in self.left for ref in self.program.steps[n].uses()}
+        return [ref for ref in made if ref in self.needed or ref in inside]
+
+    def scalars(self) -> Set[int]:
+        """Return the numbers of the inputs that are scalars, once all are known."""
+        if self._scalars is None:
+            inputs = self.code.inputs.items()
+            self._scalars = frozenset(n for ref, n in inputs if self.facts[ref].shape == ())
+        return self._scalars
+
+    def functions(self) -> set[tuple[str, str]]:
+        """Return the functions of the C library that are called."""
+        found = set()
+        for each in self.code.instructions:
+            name, _, type = each.name.rpartition("_")
+            if name in FUNCTIONS or name in FUNCTIONS2:
+                found.add((name, type))
+        return found

@@ -1,0 +1,154 @@
+"""Groups: sets of steps that one C function can compute, with nothing else between them."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agnograd.extend import Fact, Ref, Step, TracedProgram
+from agnograd_c._fits import INEXACT, Fitting, looked_at
+from agnograd_c._reads import is_read, is_scatter
+
+__all__ = [
+    "FEWEST_LARGE",
+    "FEWEST_SCALARS",
+    "FEWEST_SMALL",
+    "GUARD",
+    "LARGE",
+    "Group",
+    "axes_kept",
+    "groups_of",
+    "is_sum",
+    "is_worth_it",
+    "replaced",
+]
+
+GUARD = "@guard"
+
+# What a call of C has to save: as many steps of any size, or as many on so many elements.
+FEWEST_SMALL, FEWEST_LARGE, LARGE = 16, 2, 2**15
+FEWEST_SCALARS = 48
+
+# Steps that take NumPy next to nothing.
+_FREE = frozenset(("broadcast_to", "real", "imag", "positive"))
+
+
+@dataclass(slots=True)
+class Group:
+    """Steps for one C function, whose elements all have one shape: () for scalars."""
+
+    shape: tuple[int, ...]
+    steps: list[int] = field(default_factory=list)
+
+
+def groups_of(program: TracedProgram) -> list[Group]:
+    """Return the groups that take C less time than NumPy.
+
+    Each step has a level: how often groups and other steps alternate before it. A group has all
+    steps of a level and shape. So what is between two steps of a group is in the group, too, and
+    the groups and the other steps can be put in an order.
+    """
+    facts, exact = program.facts, looked_at(program)
+    made: dict[Ref, tuple[tuple[int, ...] | None, int, bool]] = {}
+    fitting = Fitting(facts)
+    found: dict[tuple[tuple[int, ...], int], Group] = {}
+    for number, step in enumerate(program.steps):
+        shape = _shape_of(fitting, step, made)
+        if step.op in INEXACT and not exact.isdisjoint(step.outs):
+            shape = None
+        level = 0
+        for ref in step.uses():
+            of, at, ended = made.get(ref, (None, 0, False))
+            level = max(level, at + (of is not None and (of != shape or ended)))
+        for ref in step.outs:
+            made[ref] = shape, level, step.op in ("sum", "mean")
+        if shape is not None:
+            found.setdefault((shape, level), Group(shape)).steps.append(number)
+    return [group for group in found.values() if is_worth_it(program, group)]
+
+
+def _shape_of(fitting: Fitting, step: Step, made: Mapping[Ref, Any]) -> tuple[int, ...] | None:
+    """Return the shape of the groups that a step can be in, None if there are none."""
+    facts = fitting.facts
+    if step.op in ("sum", "mean"):
+        (x,) = step.args[:1]
+        of, _, ended = made.get(x, (None, 0, False)) if type(x) is Ref else (None, 0, False)
+        return of if of and not ended and is_sum(facts, step) else None
+    if is_read(facts, step) or is_scatter(facts, step):
+        return ()
+    if len(step.outs) == 1 and facts[step.outs[0]].size and fitting.fits(step):
+        return facts[step.outs[0]].shape
+    return None
+
+
+def is_sum(facts: Mapping[Ref, Fact], step: Step) -> bool:
+    """Return whether a step adds up all elements, or those along the last axes, of real numbers."""
+    (x,), (out,) = step.args, step.outs
+    kept = axes_kept(step, len(facts[x].shape))
+    kinds = facts[x].dtype.kind, facts[out].dtype.kind
+    return (
+        kept is not None
+        and kinds[1] in "fi"
+        and facts[out].dtype.itemsize in (4, 8)
+        and (kinds[0] in "bi" or kinds == ("f", "f"))
+        and (step.op == "sum" or kinds[0] == "f")
+    )
+
+
+def axes_kept(step: Step, rank: int) -> int | None:
+    """Return how many axes a sum leaves, if they are the first ones; None if they are others."""
+    axis = step.kwargs.get("axis")
+    if axis is None:
+        return 0
+    axes = sorted(each % rank for each in (axis if type(axis) is tuple else (axis,)))
+    return rank - len(axes) if axes == list(range(rank - len(axes), rank)) else None
+
+
+def is_worth_it(program: TracedProgram, group: Group) -> bool:
+    """Return whether C wins more by a group than a call, and its compilation, take."""
+    count = sum(program.steps[number].op not in _FREE for number in group.steps)
+    if group.shape == ():
+        return count >= FEWEST_SCALARS
+    size = program.facts[program.steps[group.steps[0]].outs[0]].size
+    return count >= FEWEST_SMALL or (count >= FEWEST_LARGE and size >= LARGE)
+
+
+def replaced(
+    program: TracedProgram, groups: Sequence[Group], step_of: Callable[[int], Step]
+) -> TracedProgram:
+    """Return the program with a step in place of each group.
+
+    The others stay in their order as far as possible, so that values live no longer than before.
+    """
+    steps = program.steps
+    ends = [group.steps[-1] for group in groups]
+    whole = {n: end for group, end in zip(groups, ends, strict=True) for n in group.steps}
+    at = {end: index for index, end in enumerate(ends)}
+    makers = {ref: whole.get(n, n) for n, step in enumerate(steps) for ref in step.outs}
+    before: dict[int, set[int]] = {whole.get(n, n): set() for n in range(len(steps))}
+    guard = None
+    for number, step in enumerate(steps):
+        own = before[whole.get(number, number)]
+        own.update(makers[ref] for ref in step.uses() if ref in makers)
+        if step.op == GUARD:
+            own.update(() if guard is None else (guard,))
+            guard = number
+    left = Counter({n: len(own - {n}) for n, own in before.items()})
+    after: dict[int, list[int]] = {}
+    for number, own in before.items():
+        for each in own - {number}:
+            after.setdefault(each, []).append(number)
+    ready = [number for number in before if not left[number]]
+    heapq.heapify(ready)
+    order: list[Step] = []
+    while ready:
+        number = heapq.heappop(ready)
+        order.append(step_of(at[number]) if number in at else steps[number])
+        for each in after.get(number, ()):
+            left[each] -= 1
+            if not left[each]:
+                heapq.heappush(ready, each)
+    return program.with_(steps=tuple(order))

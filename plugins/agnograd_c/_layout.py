@@ -1,0 +1,110 @@
+"""How the elements of a group's arrays lie in memory, and in which order a loop visits them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from agnograd.extend import Fact
+
+__all__ = ["Layout", "broadcast_strides", "is_dense", "layout_of", "rows"]
+
+_SHORT, _MANY = 16, 2**12
+
+
+@dataclass(slots=True)
+class Layout:
+    """A loop over the elements of arrays of one shape.
+
+    Attributes
+    ----------
+    dims : list of int
+        How often each loop runs, from the outermost on; axes that lie in a row are one.
+    strides : list of list of int
+        For each array, the bytes from one iteration of each loop to the next.
+    kept : int
+        How many of the loops are over axes that sums leave.
+    """
+
+    dims: list[int]
+    strides: list[list[int]]
+    kept: int
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the innermost loop is too short for vectors, and the others take most time."""
+        return self.dims[-1] < _SHORT and prod(self.dims) > _MANY
+
+
+def layout_of(
+    shape: Sequence[int], arrays: Sequence[Fact], results: Sequence[Fact], kept: int
+) -> Layout:
+    """Return the loop over elements that results are written by; their axes may be in any order.
+
+    ``kept`` is how many of the axes sums leave; then, axes stay in their order.
+    """
+    spread = [broadcast_strides(fact, shape) for fact in (*arrays, *results)]
+    order = list(range(len(shape)))
+    if not kept:
+        leading = spread[-1] if results else max(spread, key=lambda each: sum(map(bool, each)))
+        order.sort(key=lambda axis: -abs(leading[axis]) if leading[axis] else -1)
+        if not all(leading):
+            order = list(range(len(shape)))
+    dims: list[int] = []
+    strides: list[list[int]] = [[] for _ in spread]
+    outer = 0
+    for axis in order:
+        length = shape[axis]
+        if length == 1:
+            continue
+        first = bool(kept) and axis >= kept and len(dims) == outer
+        if (
+            dims
+            and not first
+            and all(
+                own[-1] == each[axis] * length for own, each in zip(strides, spread, strict=True)
+            )
+        ):
+            dims[-1] *= length
+            for own, each in zip(strides, spread, strict=True):
+                own[-1] = each[axis]
+        else:
+            dims.append(length)
+            for own, each in zip(strides, spread, strict=True):
+                own.append(each[axis])
+        if axis < kept:
+            outer = len(dims)
+    if len(dims) == outer:  # what is added up is one element, or there is nothing to loop over
+        dims.append(1)
+        for own in strides:
+            own.append(0)
+    return Layout(dims, strides, outer)
+
+
+def broadcast_strides(fact: Fact, shape: Sequence[int]) -> list[int]:
+    """Return the strides of an array, as one of another shape that it is broadcast to."""
+    missing = len(shape) - len(fact.shape)
+    own = zip(fact.shape, fact.strides or (), strict=True)
+    return [0] * missing + [0 if length == 1 else stride for length, stride in own]
+
+
+def is_dense(fact: Fact) -> bool:
+    """Return whether an array has each of its elements in memory, and nothing between them."""
+    expected = fact.dtype.itemsize
+    axes = [axis for axis, length in enumerate(fact.shape) if length != 1]
+    strides = fact.strides or ()
+    for axis in sorted(axes, key=lambda axis: strides[axis]):
+        if strides[axis] != expected:
+            return False
+        expected *= fact.shape[axis]
+    return True
+
+
+def rows(fact: Fact) -> Fact:
+    """Return the fact of a new array of the same elements in C's order."""
+    strides, size = [], fact.dtype.itemsize
+    for length in reversed(fact.shape):
+        strides.append(size)
+        size *= max(length, 1)
+    return fact._replace(strides=tuple(reversed(strides)))

@@ -1,0 +1,53 @@
+"""The functions of a program's groups as shared libraries."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from agnograd_c._compiler import built, vector_functions
+from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
+from agnograd_c._function import Function
+
+__all__ = ["library_of"]
+
+_FOLDER = Path(__file__).parent / "csrc"
+
+
+@cache
+def _header(name: str) -> str:
+    return (_FOLDER / name).read_text()
+
+
+def library_of(functions: Sequence[Function]) -> tuple[ctypes.CDLL, list[str]]:
+    """Compile functions of as many lanes; return their library, and what they are called in it.
+
+    Raises
+    ------
+    NoCompiler
+        If they cannot be compiled.
+    """
+    lanes = functions[0].lanes
+    vectors = vector_functions() if lanes > 1 else frozenset()
+    texts = [f"#define LANES {lanes}", _header("lanes.h")]
+    if lanes > 1:
+        texts.append(_header("spread.h"))
+    called = sorted(set().union(*(each.functions for each in functions)))
+    for name, type in called:
+        own = FUNCTIONS.get(name) or FUNCTIONS2[name]
+        kind = "2" * (name in FUNCTIONS2)
+        if own in vectors:
+            texts.append(f"VECTORS{kind}({own}, {type})")
+        else:
+            texts.append(f"FUNCTION{kind}({own}, {type}, {'f' * (type == 'f32')})")
+    names = [f"group{number}" for number in range(len(functions))]
+    texts += [each.text.replace("@", name) for each, name in zip(functions, names, strict=True)]
+    options = [*(["-lmvec"] if any(name in vectors for name, _ in called) else []), "-lm"]
+    source = "\n".join([*texts, ""])
+    path = built(source, options)
+    try:
+        return ctypes.CDLL(str(path)), names
+    except OSError:  # a broken file
+        return ctypes.CDLL(str(built(source, options, again=True))), names

@@ -1,0 +1,119 @@
+"""Programs whose groups are C functions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
+
+from agnograd.extend import Lowering, Ref, Step, TracedProgram, lowering_for
+from agnograd_c._compiler import NoCompiler, compiler
+from agnograd_c._function import Function
+from agnograd_c._groups import Group, groups_of, is_worth_it, replaced
+from agnograd_c._library import library_of
+from agnograd_c._write import written
+
+__all__ = ["C", "in_c", "threads"]
+
+# From how many steps of elements on several threads take less time than one.
+_SPREAD = 2**21
+
+
+class C(Lowering):
+    """Runs element-wise steps by compiled C functions, and the others as NumPy does."""
+
+    preference: ClassVar[int] = 30
+    exact: ClassVar[bool] = False
+
+    def lower(self, program: TracedProgram) -> Callable[[Sequence[Any]], list[Any]]:
+        """Return the function that runs a program."""
+        return lowering_for("numpy", "numpy").lower(in_c(program))
+
+
+def in_c(program: TracedProgram) -> TracedProgram:
+    """Return a program with calls of C functions in place of the groups that C is better at."""
+    groups = groups_of(program)
+    if not groups:
+        return program
+    try:
+        compiler()
+        found = _functions(program, groups)
+        calls = _callables(program, [function for _, function in found])
+    except NoCompiler:
+        return program
+    steps = [
+        Step(
+            "@call",
+            function.inputs,
+            {"function": call},
+            function.outputs,
+            several=True,
+            location=program.steps[group.steps[0]].location,
+        )
+        for (group, function), call in zip(found, calls, strict=True)
+    ]
+    return replaced(program, [group for group, _ in found], steps.__getitem__)
+
+
+def _functions(program: TracedProgram, groups: list[Group]) -> list[tuple[Group, Function]]:
+    """Write the functions of groups, and leave out those that are better left as they are."""
+    readers: dict[Ref, set[int]] = {}
+    for number, step in enumerate(program.steps):
+        for ref in step.uses():
+            readers.setdefault(ref, set()).add(number)
+    found = []
+    for group in groups:
+        inside = set(group.steps)
+        needed = frozenset(
+            ref
+            for number in group.steps
+            for ref in program.steps[number].outs
+            if ref in program.outputs or not readers.get(ref, set()) <= inside
+        )
+        made = written(program, group, needed)
+        if made is None:
+            continue
+        function, left = made
+        own = Group(group.shape, [number for number in group.steps if number not in set(left)])
+        if is_worth_it(program, own):
+            found.append((own, function))
+    return found
+
+
+def _callables(
+    program: TracedProgram, functions: Sequence[Function]
+) -> list[Callable[..., tuple[Any, ...]]]:
+    from agnograd_c.kernels import calls
+
+    by_lanes: dict[int, list[int]] = {}
+    for number, each in enumerate(functions):
+        by_lanes.setdefault(each.lanes, []).append(number)
+    made: dict[int, Callable[..., tuple[Any, ...]]] = {}
+    with ThreadPoolExecutor(4) as pool:  # compilers run beside each other
+        driver = pool.submit(calls.driver)
+        libraries = {
+            lanes: pool.submit(library_of, [functions[number] for number in numbers])
+            for lanes, numbers in by_lanes.items()
+        }
+        driver.result()
+        for lanes, numbers in by_lanes.items():
+            library, names = libraries[lanes].result()
+            for number, name in zip(numbers, names, strict=True):
+                each = functions[number]
+                made[number] = calls.callable_of(
+                    library,
+                    name,
+                    [program.facts[ref] for ref in each.inputs],
+                    each.results,
+                    threads() if each.work >= _SPREAD and each.lanes > 1 else 1,
+                )
+    return [made[number] for number in range(len(functions))]
+
+
+def threads() -> int:
+    """Return how many threads large groups are computed by."""
+    for name in ("AGNOGRAD_THREADS", "OMP_NUM_THREADS"):
+        if (given := os.environ.get(name, "")).isdecimal() and int(given):
+            return int(given)
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 8)

@@ -1,0 +1,151 @@
+"""The text of the C function of a group of scalars."""
+
+from __future__ import annotations
+
+from agnograd.extend import Ref, Step
+from agnograd_c._body import C_TYPES, Body
+from agnograd_c._code import (
+    BYTES,
+    Element,
+    Number,
+    add_step,
+    code_of,
+    is_complex,
+)
+from agnograd_c._function import LONGEST, MOST, Function, GroupWriter
+from agnograd_c._layout import rows
+from agnograd_c._reads import is_in_rows, is_read, is_scatter, place_of
+
+__all__ = ["ScalarWriter"]
+
+
+class ScalarWriter(GroupWriter):
+    """Steps of scalars, once."""
+
+    def build(self) -> None:
+        self.buffers: dict[Ref, Element] = {}
+        self.chained = self._chained()
+        for _, step in self.steps:
+            if is_read(self.facts, step):
+                self._read(step)
+            elif is_scatter(self.facts, step):
+                self._scatter(step)
+            else:
+                add_step(self.code, step)
+
+    def _chained(self) -> set[Ref]:
+        """Return the arrays that only the next scatter uses, which adds to them where they are."""
+        inside = {ref for _, step in self.steps for ref in step.outs}
+        uses: dict[Ref, list[Step]] = {}
+        for _, step in self.steps:
+            for ref in step.uses():
+                uses.setdefault(ref, []).append(step)
+        return {
+            ref
+            for ref, found in uses.items()
+            if len(found) == 1
+            and ref in inside
+            and ref not in self.needed
+            and found[0].op == "@scatter_add"
+            and found[0].args[0] == ref
+        }
+
+    def _read(self, step: Step) -> None:
+        (out,) = step.outs
+        x, key = step.args
+        type = code_of(self.facts[x]) or ""
+        place = place_of(self.facts[x], key) or 0
+        array = self.buffers.get(x) or Element(self.code.input(x), 0, type)
+        number = self.code.put(f"read_{type}", type, array, Number("at", place))
+        self.code.values[out] = (number,)
+
+    def _scatter(self, step: Step) -> None:
+        (out,) = step.outs
+        into, key, value = step.args
+        fact = self.facts[out]
+        type = code_of(fact) or ""
+        if into in self.chained:
+            buffer = self.buffers[into]
+        else:
+            buffer = Element(-1 - len(set(self.buffers.values())), 0, type)
+            given = self.buffers.get(into) or Element(self.code.input(into), 0, type)
+            stride = BYTES[type] if into in self.buffers or is_in_rows(self.facts[into]) else 0
+            self.code.put(
+                f"copy_{type}", type, buffer, given, Number("at", fact.size), Number("at", stride)
+            )
+        self.buffers[out] = buffer
+        (number,) = self.code.as_type(value, type)
+        self.code.put(
+            f"scatter_{type}", type, buffer, Number("at", place_of(rows(fact), key) or 0), number
+        )
+
+    def function(self) -> Function | None:
+        self.outputs = self.wanted()
+        self.used: set[int] = set()
+        self.names = {
+            self.buffers[ref]: f"r{place}"
+            for place, ref in enumerate(self.outputs)
+            if ref in self.buffers
+        }
+        if not self.outputs or len(self.names) < len(set(self.buffers.values())):
+            return None  # there is something that nothing uses
+        body = Body(self.code.instructions, self._element, self.scalars())
+        lines = body.statements()
+        lines = body.finished([*lines, *self._stores(body)])
+        inputs = tuple(self.code.inputs)
+        if body.length() > LONGEST or len(inputs) + len(self.outputs) > MOST:
+            return None
+        made, freed = body.storage()
+        text = "\n".join(
+            [
+                "int @(char *const *p, long threads)",
+                "{",
+                "    int failed = 0;",
+                *[f"    {line}" for line in (*body.tables, *self._loads(), *made)],
+                "    if (!failed) {",
+                *[f"        {line}" for line in lines],
+                "    }",
+                *[f"    {line}" for line in freed],
+                "    return failed;",
+                "}",
+            ]
+        )
+        results = tuple(rows(self.facts[ref]) for ref in self.outputs)
+        work = len(self.group.steps)
+        return Function(text, 1, inputs, tuple(self.outputs), results, work, self.functions())
+
+    def _element(self, each: Element) -> str:
+        """Write an input, or an array that is made, by its pointer, if it has axes."""
+        if each.input < 0:
+            return self.names[each]
+        self.used.add(each.input)
+        return f"x{each.input}_{each.offset}" if each.input in self.scalars() else f"q{each.input}"
+
+    def _stores(self, body: Body) -> list[str]:
+        """Write what stores the scalars that are results."""
+        stores = []
+        for place, ref in enumerate(self.outputs):
+            if ref in self.buffers:
+                continue
+            type = code_of(self.facts[ref]) or ""
+            for part, operand in enumerate(self.code.values[ref]):
+                to = f"*({C_TYPES[type]} *)(r{place} + {part * BYTES[type]})"
+                stores.append(f"{to} = {body.operand(operand)};")
+        return stores
+
+    def _loads(self) -> list[str]:
+        """Write the pointers of arrays, and what reads scalars."""
+        count, scalars = len(self.code.inputs), self.scalars()
+        loads = [f"char *const r{k} = p[{count + k}];" for k in range(len(self.outputs))]
+        for ref, number in self.code.inputs.items():
+            if number not in self.used:
+                continue
+            if number not in scalars:
+                loads.append(f"char *const q{number} = p[{number}];")
+                continue
+            type = code_of(self.facts[ref]) or ""
+            for part in range(1 + is_complex(self.facts[ref])):
+                at = part * BYTES[type]
+                text = f"*(const {C_TYPES[type]} *)(p[{number}] + {at})"
+                loads.append(f"const {type} x{number}_{at} = {text};")
+        return loads

@@ -1,0 +1,25 @@
+"""The C functions of the groups of a program."""
+
+from __future__ import annotations
+
+from agnograd.extend import Ref, TracedProgram
+from agnograd_c._arrays import ArrayWriter
+from agnograd_c._function import Function
+from agnograd_c._groups import Group
+from agnograd_c._scalars import ScalarWriter
+
+__all__ = ["written"]
+
+
+def written(
+    program: TracedProgram, group: Group, needed: frozenset[Ref]
+) -> tuple[Function, list[int]] | None:
+    """Return the function of a group, and the steps that it leaves; None if there is none.
+
+    ``needed`` are the values that are used outside of the group.
+    """
+    writer = ScalarWriter if group.shape == () else ArrayWriter
+    made = writer(program, group, needed)
+    made.build()
+    function = made.function()
+    return None if function is None else (function, made.left)

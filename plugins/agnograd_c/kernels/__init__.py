@@ -1,0 +1,1 @@
+"""What knows NumPy: how the functions of groups are called."""

@@ -1,0 +1,143 @@
+"""Python callables of compiled functions: by an extension module, or by ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.machinery
+import importlib.util
+import sysconfig
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agnograd.extend import Fact
+from agnograd_c._compiler import NoCompiler, built, name_of
+
+__all__ = ["callable_of", "driver"]
+
+_DRIVER = Path(__file__).parent.parent / "csrc" / "driver.c"
+
+
+@cache
+def driver() -> Any:
+    """Return the extension module that makes callables, None if it cannot be compiled.
+
+    It needs the header files of Python, which not every machine with a compiler has.
+    """
+    source = _DRIVER.read_text()
+    options = [f"-I{path}" for path in (sysconfig.get_paths()["include"], np.get_include())]
+    key = f"{source}{np.__version__}{sysconfig.get_config_var('SOABI')}"
+    try:
+        name = name_of(key, options)
+        options.append(f"-DINITIALISE=PyInit_{name}")
+        try:
+            return _module(name, built(source, options, name))
+        except ImportError:  # a broken file
+            return _module(name, built(source, options, name, again=True))
+    except (NoCompiler, ImportError):
+        return None
+
+
+def _module(name: str, path: Path) -> Any:
+    loader = importlib.machinery.ExtensionFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def callable_of(
+    library: ctypes.CDLL, name: str, inputs: Sequence[Fact], results: Sequence[Fact], threads: int
+) -> Callable[..., tuple[Any, ...]]:
+    """Return a Python callable of a function of a library.
+
+    It takes arrays, and scalars, as ``inputs`` says, and returns a tuple of new ones.
+    """
+    function = getattr(library, name)
+
+    def laid_out(value: Any, number: int) -> Any:
+        """Return a value as the function expects it: a copy with other strides."""
+        fact = inputs[number]
+        own = np.asarray(value)
+        if own.dtype != fact.dtype or own.shape != fact.shape:
+            raise TypeError(
+                f"a value is not what it was when the program was traced: {own.dtype} of shape "
+                f"{own.shape}, and not {fact.dtype} of shape {fact.shape}"
+            )
+        return _copied(own, fact)
+
+    large = any(fact.size >= 2**12 for fact in (*inputs, *results))
+    made = driver()
+    if made is None:
+        return _by_ctypes(function, inputs, results, threads, laid_out)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    values = tuple(
+        (fact.dtype, fact.kind is np.ndarray, fact.shape, fact.strides or ())
+        for fact in (*inputs, *results)
+    )
+    call: Callable[..., tuple[Any, ...]] = made.make(
+        address, threads, large, len(inputs), values, laid_out
+    )
+    return call
+
+
+def _copied(x: Any, fact: Fact) -> Any:
+    """Return a copy of an array that has the strides of a fact, where its axes have a length."""
+    strides = fact.strides or ()
+    lowest = sum(min(0, s * (n - 1)) for s, n in zip(strides, fact.shape, strict=True))
+    extent = sum(abs(s) * (n - 1) for s, n in zip(strides, fact.shape, strict=True))
+    memory = np.empty(extent + fact.dtype.itemsize, np.uint8)
+    made = np.ndarray(fact.shape, fact.dtype, memory, -lowest, strides)
+    made[...] = x
+    return made
+
+
+def _by_ctypes(
+    function: Any,
+    inputs: Sequence[Fact],
+    results: Sequence[Fact],
+    threads: int,
+    laid_out: Callable[[Any, int], Any],
+) -> Callable[..., tuple[Any, ...]]:
+    """Return the callable without an extension module, which takes longer to call."""
+    function.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_long]
+    function.restype = ctypes.c_int
+    places = ctypes.c_void_p * (len(inputs) + len(results))
+
+    def call(*given: Any) -> tuple[Any, ...]:
+        arrays = [
+            x if _fits(x, fact) else laid_out(x, number)
+            for number, (x, fact) in enumerate(zip(given, inputs, strict=True))
+        ]
+        made = [np.ndarray(f.shape, f.dtype, strides=None) for f in results]
+        made = [_new(fact) for fact in results]
+        if function(places(*(x.ctypes.data for x in (*arrays, *made))), threads):
+            raise MemoryError
+        return tuple(
+            x if fact.kind is np.ndarray else x[()] for x, fact in zip(made, results, strict=True)
+        )
+
+    return call
+
+
+def _fits(x: Any, fact: Fact) -> bool:
+    """Return whether a value lies in memory as the function expects it."""
+    return (
+        isinstance(x, np.ndarray)
+        and x.dtype == fact.dtype
+        and x.shape == fact.shape
+        and x.flags.aligned
+        and all(
+            one == other or length == 1
+            for one, other, length in zip(x.strides, fact.strides or (), x.shape, strict=True)
+        )
+    )
+
+
+def _new(fact: Fact) -> Any:
+    memory = np.empty(fact.size * fact.dtype.itemsize, np.uint8)
+    return np.ndarray(fact.shape, fact.dtype, memory, 0, fact.strides)

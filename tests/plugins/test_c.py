@@ -1,0 +1,490 @@
+"""Programs whose groups are C: each op and random programs against NumPy, and what C needs."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+import agnograd_c
+from agnograd.extend import Missed, lowering_for, straight
+from agnograd_c import _compiler, _groups, _library, _lowering
+from agnograd_c._fits import INEXACT
+from agnograd_c.kernels import calls
+from traced import traced
+
+xp = ag.namespace("numpy")
+
+try:
+    _compiler.compiler()
+except _compiler.NoCompiler:
+    pytest.skip("there is no C compiler", allow_module_level=True)
+
+# How many units in the last place a function of C's may be from NumPy's, and a sum of many.
+ULPS, ULPS_OF_SUMS = 4, 16
+
+EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 1e-310, -1e-310, 1e300, -1e300]
+EDGES += [np.inf, -np.inf, np.nan, 0.1, -0.3, 7.0, 1e-8, 700.0, -745.2, 20.0, 1e5]
+INTS = [0, 1, -1, 5, -7, 2**31 - 1, -(2**31), 3]
+FUNCTIONS = "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp expm1 log log1p log2"
+UNARY = f"negative abs square sqrt reciprocal floor ceil trunc round sign {FUNCTIONS} log10"
+UNARY += " isnan isinf isfinite signbit"
+BINARY = "add subtract multiply divide maximum minimum pow atan2 hypot copysign"
+BINARY += " less less_equal greater greater_equal equal not_equal"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def folder(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGNOGRAD_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setattr(sys, "dont_write_bytecode", False)
+        yield
+
+
+@pytest.fixture
+def every(monkeypatch):
+    """Let groups of one step be worth it."""
+    for name in ("FEWEST_SMALL", "FEWEST_LARGE", "FEWEST_SCALARS"):
+        monkeypatch.setattr(_groups, name, 1)
+
+
+def calls_of(program):
+    """Return how many steps of a program call C."""
+    return sum(step.op == "@call" for step in program.steps)
+
+
+def distance(found, expected):
+    """Return the largest distance of two arrays in units in the last place."""
+    found, expected = np.asarray(found), np.asarray(expected)
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    if found.dtype.kind == "c":
+        return max(distance(found.real, expected.real), distance(found.imag, expected.imag))
+    if found.dtype.kind != "f":
+        np.testing.assert_array_equal(found, expected)
+        return 0
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    ends = np.isinf(found) | np.isinf(expected)
+    np.testing.assert_array_equal(found[ends], expected[ends])
+    zeros = (found == 0) & (expected == 0)
+    np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(expected[zeros]))
+    rest = np.isfinite(found)
+    least = np.finfo(found.dtype).tiny
+    unit = np.spacing(np.maximum(np.abs(expected[rest]), least))
+    return np.max(np.abs(found[rest] - expected[rest]) / unit, initial=0)
+
+
+def check(f, *arrays, ulps=ULPS, at_least=1):
+    """Compare the program of a function in C with its steps one by one; return it."""
+    program = traced("numpy", f, *arrays)
+    made = _lowering.in_c(program)
+    assert calls_of(made) >= at_least
+    run, plain = agnograd_c.lowering.lower(program), straight(program)
+    with np.errstate(all="ignore"):
+        expected = plain(list(arrays))
+        for _ in range(2):
+            found = run(list(arrays))
+            assert [type(each) for each in found] == [type(each) for each in expected]
+            apart = [distance(*each) for each in zip(found, expected, strict=True)]
+            allowed = ulps if isinstance(ulps, list) else [ulps] * len(apart)
+            assert all(one <= most for one, most in zip(apart, allowed, strict=True)), apart
+    return made
+
+
+def grid(dtype):
+    with np.errstate(over="ignore", under="ignore"):
+        first, second = np.meshgrid(EDGES, EDGES)
+        return first.ravel().astype(dtype), second.ravel().astype(dtype)
+
+
+@pytest.mark.usefixtures("every")
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+class TestFloats:
+    def test_of_one(self, dtype):
+        x, _ = grid(dtype)
+        names = UNARY.split()
+        ulps = [ULPS * (name in INEXACT) for name in names]
+        check(lambda x: [getattr(xp, name)(x) for name in names], x, ulps=ulps)
+
+    def test_of_two(self, dtype):
+        x, y = grid(dtype)
+        names = BINARY.split()
+        ulps = [ULPS * (name in INEXACT) for name in names]
+        check(lambda x, y: [getattr(xp, name)(x, y) for name in names], x, y, ulps=ulps)
+        check(lambda x: [getattr(xp, name)(x, 0.7) for name in names], x, ulps=ulps)
+        scalar = np.asarray(0.7, dtype)
+        check(lambda x, y: [getattr(xp, name)(y, x) for name in names], x, scalar, ulps=ulps)
+
+    def test_powers_choices_and_casts(self, dtype):
+        def f(x, y):
+            return [
+                *(x**power + 0.0 for power in (3, 2.5, -1, 0.5, 2)),
+                xp.where(x < y, x, y),
+                xp.where(xp.isnan(x), 0.0, x),
+                xp.clip(x, -0.5, 1.0),
+                xp.clip(x, max=0.25),
+                xp.astype(x, xp.float32) * 2.0,
+                xp.astype(x, xp.float64) * 2.0,
+                xp.logical_not(xp.astype(x, xp.bool)),
+                xp.where(x > 0, x, -x) * (x > 0),
+            ]
+
+        check(f, *grid(dtype), ulps=[ULPS] * 2 + [0] * 11)
+
+    @pytest.mark.parametrize("axis", [None, -1, (1, 2), (0, 1, 2)])
+    def test_sums(self, axis, dtype):
+        x = np.linspace(-1, 2, 7 * 30 * 101).reshape(7, 30, 101).astype(dtype)
+
+        def f(x):
+            return [
+                add(x * 2.0, axis=axis, keepdims=keepdims)
+                for add in (xp.sum, xp.mean)
+                for keepdims in (False, True)
+            ]
+
+        assert len(check(f, x, ulps=ULPS_OF_SUMS).steps) == 1
+
+    def test_sums_over_the_first_axes_are_numpys(self, dtype):
+        x = np.linspace(-1, 2, 600).reshape(20, 30).astype(dtype)
+        check(lambda x: xp.sum(x * 2.0, axis=0), x, ulps=0)
+
+    def test_sums_of_much_are_accurate(self, dtype):
+        x = np.random.default_rng(0).random(10**6).astype(dtype)
+        run = agnograd_c.lowering.lower(traced("numpy", lambda x: xp.sum(x * 1.0), x))
+        exact = np.sum(x.astype(np.longdouble))
+        assert abs(run([x])[0] - exact) <= 2 * np.spacing(exact.astype(dtype))
+
+
+@pytest.mark.usefixtures("every")
+class TestOthers:
+    @pytest.mark.parametrize("dtype", ["int64", "int32"])
+    def test_integers(self, dtype):
+        x = np.asarray(INTS, dtype)
+        y = np.roll(x, 3)
+        one = ["negative", "abs", "square", "bitwise_invert", "sqrt", "exp"]
+        check(lambda x: [getattr(xp, name)(x) for name in one], x)
+        two = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "equal"]
+        two += ["bitwise_and", "bitwise_or", "bitwise_xor"]
+        check(lambda x, y: [getattr(xp, name)(x, y) for name in two], x, y, ulps=0)
+        check(lambda x: xp.sum(x * 3 + 1), x, ulps=0)
+        check(lambda x, y: x * y + 0.5, x, np.linspace(0, 1, 8), ulps=0)
+
+    def test_truth(self):
+        x, y = np.asarray([True, False, True, False]), np.asarray([True, True, False, False])
+        names = ["logical_and", "logical_or", "logical_xor", "equal", "not_equal", "bitwise_or"]
+
+        def f(x, y):
+            return [
+                *(getattr(xp, name)(x, y) for name in names),
+                xp.where(x, xp.logical_not(y), y),
+                xp.sum(xp.logical_not(x)),
+                x * -2.5,
+            ]
+
+        check(f, x, y)
+
+    @pytest.mark.parametrize("dtype", ["complex128", "complex64"])
+    def test_complex_numbers(self, dtype):
+        x, y = grid("float32")
+        with np.errstate(invalid="ignore"):
+            z = (x + 1j * y).astype(dtype)
+        w = np.roll(z, 7)
+        real = x.astype(z.real.dtype)
+
+        def f(z, w, x):
+            return [
+                -z,
+                xp.conj(z),
+                *(op(z, w) for op in (xp.add, xp.subtract, xp.multiply)),
+                *(op(z, 0.5) for op in (xp.add, xp.subtract, xp.multiply)),
+                *(op(2j, z) for op in (xp.add, xp.subtract, xp.multiply)),
+                *(op(z, x) for op in (xp.add, xp.subtract, xp.multiply)),
+                xp.where(xp.real(z) > xp.imag(z), z, w) * 2.0,
+            ]
+
+        check(f, z, w, real)
+
+    def test_layouts(self):
+        m = np.linspace(-2, 3, 24).reshape(4, 6)
+        row, column = np.linspace(0, 1, 6), np.linspace(1, 2, 4)[:, None]
+        check(lambda x, y, z: xp.exp(x * y) * z, m, row, column)
+        check(lambda x: xp.exp(x) * x, m.T)
+        check(lambda x: xp.exp(x) * x, m[::-1, ::2])
+        check(lambda x, y: xp.exp(x + y) * x, m, np.asfortranarray(m))
+        check(lambda x, y: x * y, np.arange(5.0)[:, None], np.arange(7.0))
+        check(lambda x, y: x * y, np.arange(5.0)[:, None], np.arange(5.0)[:, None])
+        check(lambda x, y: x * y, np.arange(120.0).reshape(2, 3, 4, 5), np.ones((3, 1, 5)))
+        check(lambda x: x + 1.0, np.ndarray((3, 1), float, np.arange(3.0), 0, (8, 999)))
+        check(lambda x: xp.broadcast_to(x, (3, 4)) * x, np.arange(4.0))
+
+    def test_results_lie_in_memory_as_numpys(self):
+        x = np.linspace(0, 1, 24).reshape(2, 3, 4).transpose(2, 0, 1)
+        program = traced("numpy", lambda x: xp.exp(x) * 2.0, x)
+        assert agnograd_c.lowering.lower(program)([x])[0].strides == (x * 2.0).strides
+
+    def test_nothing_to_compute(self):
+        check(lambda x: xp.sum(x * 2.0), np.zeros((0, 3)), at_least=0)
+
+    def test_an_array_of_other_strides_than_expected(self):
+        x = np.linspace(0, 1, 40)
+        program = traced("numpy", lambda x: xp.exp(x) * x, x)
+        other = np.linspace(2, 3, 80)[::2]
+        (found,) = agnograd_c.lowering.lower(program)([other])
+        assert distance(found, np.exp(other) * other) <= ULPS
+
+    def test_an_array_of_another_shape_is_an_error(self):
+        x = np.linspace(0, 1, 40)
+        run = agnograd_c.lowering.lower(traced("numpy", lambda x: xp.exp(x) * x, x))
+        with pytest.raises(TypeError, match="not what it was when the program was traced"):
+            run([np.zeros(39)])
+
+    def test_unaligned_arrays(self):
+        memory = np.zeros(8 * 40 + 1, np.uint8)
+        x = np.ndarray((40,), float, memory, 1)
+        x[...] = np.linspace(0, 1, 40)
+        check(lambda x: xp.exp(x) * x, x)
+
+
+def chain(x):
+    for _ in range(50):
+        x = xp.sin(x * 0.9 + 0.1)
+    return xp.sum(x)
+
+
+def spring(k, c):
+    x, v = 1.0, 0.0
+    for _ in range(100):
+        v = v - 0.1 * (k * x + c * v)
+        x = x + 0.1 * v
+    return x
+
+
+def elements(x):
+    total = 0.0
+    for i in range(40):
+        total = total + x[i] * x[-1 - i] + x[3] * float(i)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("f", "arrays"),
+    [
+        (chain, [np.linspace(0, 1, 10)]),
+        (spring, [np.asarray(1.3), np.asarray(0.2)]),
+        (elements, [np.linspace(1, 2, 40)]),
+    ],
+)
+def test_what_is_repeated_is_a_loop(f, arrays):
+    gradient = ag.value_and_grad(f, argnums=tuple(range(len(arrays))))
+    program = traced("numpy", gradient, *arrays)
+    (group, *_) = _groups.groups_of(program)
+    function, _ = _lowering.written(program, group, frozenset(program.outputs))
+    assert "for (int t" in function.text
+    assert function.text.count("\n") < 130 < len(program.steps)
+    # Each step may differ by some units, and errors of a chain add up.
+    check(gradient, *arrays, ulps=400)
+
+
+def random_program(rng, dtype):
+    """Return a function of three arrays that calls random ops, and their shapes."""
+    floats = ["add", "subtract", "multiply", "maximum", "minimum"]
+    picks = rng.integers(0, 10**6, (25, 4))
+
+    def f(*arrays):
+        values = list(arrays)
+        for kind, one, other, third in picks:
+            x, y = values[one % len(values)], values[other % len(values)]
+            z = values[third % len(values)]
+            if kind % 9 == 0:
+                made = xp.where(x < y, y, z)
+            elif kind % 9 == 1:
+                made = xp.tanh(x)
+            elif kind % 9 == 2:
+                made = xp.mean(x, axis=-1, keepdims=True) if x.ndim else x * 0.5
+            elif kind % 9 == 3:
+                made = x / (1.0 + xp.abs(y))
+            else:
+                made = getattr(xp, floats[kind % 5])(x, y)
+            values.append(made)
+        return tuple(values[-6:])
+
+    shapes = [[(5, 70), (70,), ()], [(3, 4, 20), (4, 1), (3, 1, 20)], [(40,), (), (1,)]]
+    given = shapes[rng.integers(len(shapes))]
+    return f, [rng.standard_normal(s).astype(dtype) for s in given]
+
+
+@pytest.mark.usefixtures("every")
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed):
+    rng = np.random.default_rng(seed)
+    f, arrays = random_program(rng, ["float64", "float32"][seed % 2])
+    program = traced("numpy", f, *arrays)
+    assert calls_of(_lowering.in_c(program))
+    tolerance = 1e-11 if seed % 2 == 0 else 1e-3
+    others = [rng.standard_normal(x.shape).astype(x.dtype) for x in arrays]
+    run, plain = agnograd_c.lowering.lower(program), straight(program)
+    for given in (arrays, others):
+        for one, other in zip(run(given), plain(given), strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+class TestWhen:
+    def test_small_programs_are_left_alone(self):
+        program = traced("numpy", lambda x: xp.sum(xp.exp(x) * x), np.ones(1000))
+        assert _lowering.in_c(program) is program
+
+    def test_it_is_what_auto_takes(self):
+        assert type(lowering_for("numpy", "auto")) is agnograd_c.C
+
+    def test_what_guards_look_at_is_numpys(self):
+        def f(x):
+            total = xp.sum(xp.exp(x) * x)
+            return x * float(total) if float(total) > 0 else x
+
+        x = np.linspace(0, 1, 2**16)
+        program = traced("numpy", f, x)
+        made = _lowering.in_c(program)
+        assert {"exp", "sum"} <= {step.op for step in made.steps}
+        run = agnograd_c.lowering.lower(program)
+        np.testing.assert_array_equal(run([x])[0], straight(program)([x])[0])
+        with pytest.raises(Missed):
+            run([x + 1.0])
+
+    def test_what_is_between_two_steps_keeps_them_apart(self, every):
+        x = np.linspace(0, 1, 36).reshape(6, 6)
+        made = check(lambda x: xp.sqrt(xp.sqrt(x) @ x) + x, x, at_least=2)
+        assert [step.op for step in made.steps] == ["@call", "matmul", "@call"]
+
+
+class TestCompiler:
+    def test_none(self, monkeypatch, every):
+        x = np.linspace(0, 1, 30)
+        program = traced("numpy", lambda x: xp.exp(x) * x, x)
+        monkeypatch.setenv("PATH", "")
+        _compiler.compiler.cache_clear()
+        try:
+            assert _lowering.in_c(program) is program
+            np.testing.assert_array_equal(agnograd_c.lowering.lower(program)([x])[0], np.exp(x) * x)
+        finally:
+            _compiler.compiler.cache_clear()
+
+    def test_no_headers(self, monkeypatch, every):
+        monkeypatch.setattr(calls, "driver", lambda: None)
+        m = np.linspace(-2, 3, 24).reshape(4, 6)
+        check(lambda x, y: xp.exp(x * y) * x, m.T, np.linspace(0, 1, 4))
+        check(lambda x: (xp.sum(x * 2.0), x[0, 1] * x[1, 1]), m, ulps=ULPS_OF_SUMS)
+        x = np.linspace(0, 1, 80)
+        program = traced("numpy", lambda x: xp.exp(x) * x, x[:40])
+        (found,) = agnograd_c.lowering.lower(program)([x[::2]])
+        assert distance(found, np.exp(x[::2]) * x[::2]) <= ULPS
+
+    def test_a_broken_file_is_made_again(self, monkeypatch, tmp_path, every):
+        monkeypatch.setenv("AGNOGRAD_CACHE", str(tmp_path))
+        x = np.linspace(0, 1, 31)
+        check(lambda x: xp.exp(x) * 3.25 + x, x)
+        files = [each for each in (tmp_path / "c").iterdir() if "driver" not in each.name]
+        assert files
+        script = SCRIPT.format(path=str(tmp_path))
+        for each in files:
+            each.write_bytes(b"no library")
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split() == ["1", "True"]
+
+    def test_a_folder_that_cannot_be_written_to(self, monkeypatch, tmp_path, every):
+        (tmp_path / "file").write_text("")
+        monkeypatch.setenv("AGNOGRAD_CACHE", str(tmp_path / "file"))
+        assert _compiler.folder() is None
+        check(lambda x: xp.exp(x) * 3.5 + x, np.linspace(0, 1, 31))
+
+    def test_several_processes_at_once(self, tmp_path):
+        script = SCRIPT.format(path=str(tmp_path))
+        command = [sys.executable, "-c", script]
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        assert [each.communicate()[0].split() for each in running] == [["1", "True"]] * 3
+        assert not [each for each in (tmp_path / "c").iterdir() if each.name.count("-")]
+
+    def test_wrong_text_is_no_failure(self, monkeypatch, every):
+        monkeypatch.setattr(_library, "_header", lambda name: "#error")
+        x = np.linspace(0, 1, 30)
+        program = traced("numpy", lambda x: xp.exp(x) * x, x)
+        assert _lowering.in_c(program) is program
+
+
+SCRIPT = """
+import os, sys
+os.environ["AGNOGRAD_CACHE"] = {path!r}
+sys.dont_write_bytecode = False
+sys.path.insert(0, "tests/helpers")
+import numpy as np, agnograd as ag
+from agnograd_c import _groups, _lowering
+from traced import traced
+_groups.FEWEST_SMALL = 1
+xp = ag.namespace("numpy")
+x = np.linspace(0, 1, 31)
+made = _lowering.in_c(traced("numpy", lambda x: xp.exp(x) * 3.25 + x, x))
+from agnograd.extend import straight
+(found,) = straight(made)([x])
+print(len(made.steps), np.allclose(found, np.exp(x) * 3.25 + x, rtol=1e-15))
+"""
+
+
+class TestThreads:
+    def test_results_do_not_depend_on_how_many(self, monkeypatch):
+        x = np.random.default_rng(1).standard_normal(300_001)
+
+        def f(x):
+            y = xp.exp(-x * x) * 0.5 + xp.sin(x)
+            return y, xp.sum(y * y), xp.mean(y)
+
+        found = []
+        for count in ("1", "2", "5"):
+            monkeypatch.setenv("AGNOGRAD_THREADS", count)
+            monkeypatch.setattr(_lowering, "_SPREAD", 1)
+            program = traced("numpy", f, x)
+            assert calls_of(_lowering.in_c(program))
+            found.append(agnograd_c.lowering.lower(program)([x]))
+        for other in found[1:]:
+            for one, two in zip(found[0], other, strict=True):
+                np.testing.assert_array_equal(one, two)
+
+    def test_how_many(self, monkeypatch):
+        monkeypatch.setenv("AGNOGRAD_THREADS", "3")
+        assert _lowering.threads() == 3
+        monkeypatch.delenv("AGNOGRAD_THREADS")
+        monkeypatch.setenv("OMP_NUM_THREADS", "2")
+        assert _lowering.threads() == 2
+        monkeypatch.delenv("OMP_NUM_THREADS")
+        assert _lowering.threads() >= 1
+
+    def test_python_threads_at_once(self):
+        arrays = [np.full(2**16, k / 7) for k in range(4)]
+        run = agnograd_c.lowering.lower(traced("numpy", lambda x: xp.exp(x) * x + x, arrays[0]))
+        found = {}
+
+        def work(k):
+            found[k] = [run([arrays[k]])[0] for _ in range(20)]
+
+        workers = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for each in workers:
+            each.start()
+        for each in workers:
+            each.join()
+        for k, results in found.items():
+            for each in results:
+                assert distance(each, np.exp(arrays[k]) * arrays[k] + arrays[k]) <= ULPS
+            assert not np.shares_memory(results[0], results[1])
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+    def test_after_a_fork(self, monkeypatch):
+        monkeypatch.setenv("AGNOGRAD_THREADS", "2")
+        x = np.linspace(0, 1, 2**20)
+        run = agnograd_c.lowering.lower(traced("numpy", lambda x: xp.sum(xp.exp(x) * x), x))
+        (expected,) = run([x])
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if run([x])[0] == expected else 1)
+        assert os.waitpid(pid, 0)[1] == 0
