@@ -51,6 +51,7 @@ class Measured:
             "python": platform.python_version(),
             "numpy": np.__version__,
             "lacks": sorted(self._implementation.LACKS),
+            "compiles": getattr(self._implementation, "COMPILES", False),
         }
 
     def prepare(self, workload: str, sizes: str, gradients: str) -> dict[str, Any]:

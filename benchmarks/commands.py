@@ -11,8 +11,8 @@ from rich.console import Console
 
 from benchmarks import child, report
 from benchmarks.children import ChildError
-from benchmarks.measuring import BACKWARD, HAND, LOOP, OURS, Comparison, Plan, compare
-from benchmarks.workloads import BATCHES, CONVNETS, WORKLOADS
+from benchmarks.measuring import BACKWARD, COMPILED, HAND, LOOP, OURS, Comparison, Plan, compare
+from benchmarks.workloads import BATCHES, CONVNETS, HELD_OUT, WORKLOADS
 
 __all__ = ["main"]
 
@@ -40,7 +40,8 @@ def peers(context: click.Context, parameter: click.Parameter, value: str) -> tup
 def chosen(context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
     """Return the workloads that commas separate, if they exist; by default all."""
     found = names(context, parameter, value)
-    table = {"convnets": CONVNETS, "vmap": BATCHES}.get(context.info_name or "", WORKLOADS)
+    tables = {"convnets": CONVNETS, "held-out": HELD_OUT, "vmap": BATCHES}
+    table = tables.get(context.info_name or "", WORKLOADS)
     for name in found:
         if name not in table:
             raise click.BadParameter(f"no workload is named {name!r}; there are {', '.join(table)}")
@@ -105,7 +106,7 @@ def main(
         raise click.UsageError("--chart needs matplotlib: pip install 'agnograd[benchmarks]'")
     if quick:
         options |= QUICK
-    against = (BACKWARD, *options.pop("against"))
+    against = (BACKWARD, COMPILED, *options.pop("against"))
     comparison: Comparison = watched(compare, Plan(against=against, **options))
     report.print_comparison(comparison)
     if json_path:
@@ -179,6 +180,23 @@ def convnets(json_path: str | None, quick: bool, **options: Any) -> None:
     if quick:
         options |= QUICK
     comparison: Comparison = watched(compare, Plan(reference=OURS, **options))
+    report.print_comparison(comparison)
+    if json_path:
+        report.write_json(report.to_dict(comparison), json_path)
+    if comparison.failures:
+        raise SystemExit(1)
+
+
+@main.command()
+@machinery
+@click.option("--rounds", default=9, show_default=True, help="How often each is timed, in turn.")
+@click.option("--quick", is_flag=True, help="Small sizes, one round: do all run, and agree?")
+def held_out(json_path: str | None, quick: bool, **options: Any) -> None:
+    """Time programs that nothing was tuned for: as they are, compiled, and by peers."""
+    if quick:
+        options |= QUICK
+    against = (COMPILED, *options.pop("against"))
+    comparison: Comparison = watched(compare, Plan(against=against, **options))
     report.print_comparison(comparison)
     if json_path:
         report.write_json(report.to_dict(comparison), json_path)

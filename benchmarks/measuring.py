@@ -19,6 +19,7 @@ from benchmarks.workloads import WORKLOADS, workload_named
 
 __all__ = [
     "BACKWARD",
+    "COMPILED",
     "HAND",
     "LOOP",
     "OURS",
@@ -32,8 +33,9 @@ __all__ = [
 ]
 
 # What all others are compared with, and agnograd's ways: ``ag.grad`` and ``ag.vmap``, ``backward``,
-# and a loop over members.
+# ``ag.compile``, and a loop over members.
 HAND, OURS, BACKWARD, LOOP = "hand", "agnograd", "agnograd_backward", "agnograd_loop"
+COMPILED = "agnograd_compiled"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from benchmarks.measuring import Comparison, Plan, machine, participants, prepar
 
 __all__ = ["TRACED", "memory"]
 
-TRACED = ("autograd", "mygrad")  # peers whose arrays are NumPy's, which tells of its allocations
+# Those whose arrays are NumPy's, which tells of its allocations.
+TRACED = ("agnograd_compiled", "autograd", "mygrad")
 
 
 def memory(

@@ -35,9 +35,10 @@ def print_comparison(comparison: Comparison) -> None:
     reference = comparison.reference
     peers = [name for name in comparison.implementations if name != reference]
     who = f"by {reference}"
+    compiling = [name for name in peers if comparison.implementations[name]["compiles"]]
     rows = []
     for workload, runs in comparison.runs.items():
-        cells = [_cell(runs.get(name)) for name in peers]
+        cells = [_cell(runs.get(name), name in compiling) for name in peers]
         rows.append([workload, _milliseconds(runs[reference].seconds), *cells])
     print_table(["workload", f"{who}, ms", *peers], rows)
     print()
@@ -52,9 +53,17 @@ def print_comparison(comparison: Comparison) -> None:
             print(f"{name} runs with NumPy {other}, whose own functions may be faster or slower.")
     if comparison.sizes == "small":
         print("Small sizes: all that counts is that gradients agree.")
+    if compiling:
+        print(
+            f"In brackets, the seconds of the first call, which compiles: {', '.join(compiling)}."
+        )
     for workload, runs in comparison.runs.items():
         for name, run in runs.items():
-            if run.first and run.first > 10 * max(0.1, run.seconds or 0.0):
+            if (
+                name not in compiling
+                and run.first
+                and run.first > 10 * max(0.1, run.seconds or 0.0)
+            ):
                 print(f"The first call of {workload} by {name} took {run.first:.1f} s.")
     for line in (*comparison.left_out, *comparison.failures):
         print(line)
@@ -108,12 +117,13 @@ def chart(comparison: Comparison, path: str | Path) -> None:
     figure.savefig(path, format="png", dpi=150)
 
 
-def _cell(run: Run | None) -> str:
+def _cell(run: Run | None, first: bool) -> str:
     if run is None or run.failed:
         return "failed"
     if run.lacks:
         return f"no {run.lacks}"
-    return "-" if run.ratio is None else f"{run.ratio:.2f}"
+    ratio = "-" if run.ratio is None else f"{run.ratio:.2f}"
+    return f"{ratio} ({run.first:.2f})" if first else ratio
 
 
 def _milliseconds(seconds: float | None) -> str:

@@ -3,7 +3,8 @@
 The function is the penalised loss of a softmax regression that reads handwritten digits: it is
 convex, so that all solvers have to find the same minimum. ``scipy.optimize.minimize`` takes
 ``ag.value_and_grad(f)`` as it is, and the product of the Hessian with a vector by ``ag.hvp``. With
-neither it takes finite differences, which cost one more evaluation for each parameter.
+neither it takes finite differences, which cost one more evaluation for each parameter. With
+``--compile`` the loss is traced once, and runs as a program, with others for its derivatives.
 """
 
 from __future__ import annotations
@@ -61,22 +62,29 @@ def load(xp: Any, classes: int, images: int, seed: int) -> tuple[Any, ...]:
 
 
 def scores(xp: Any, parameters: Any, images: Any) -> Any:
-    """Return a score for each image and digit, from a NumPy array or a Variable over one."""
-    weights = xp.reshape(ag.asarray(parameters, backend=images), (PIXELS + 1, -1))
+    """Return a score for each image and digit."""
+    weights = xp.reshape(parameters, (PIXELS + 1, -1))
     return images @ weights[:-1, :] + weights[-1, :]
 
 
-def objective(xp: Any, images: Any, digits: Any, classes: int) -> Callable[[Any], Any]:
+def objective(
+    xp: Any, images: Any, digits: Any, classes: int, compiles: bool
+) -> Callable[[Any], Any]:
     """Return the function to minimise, from NumPy to NumPy; in between it is on the backend."""
     targets = xp.astype(digits[:, None] == xp.arange(classes), xp.float64)
 
-    def f(parameters: Any) -> Any:
+    def loss(parameters: Any) -> Any:
         found = scores(xp, parameters, images)
         found = found - xp.max(found, axis=1, keepdims=True)
         right = xp.sum(found * targets, axis=1)
-        loss = xp.mean(xp.log(xp.sum(xp.exp(found), axis=1)) - right)
         penalty = 0.5 * PENALTY * (parameters @ parameters)
-        return ag.asarray(loss, backend=parameters) + penalty
+        return xp.mean(xp.log(xp.sum(xp.exp(found), axis=1)) - right) + penalty
+
+    on_backend = ag.compile(loss) if compiles else loss
+
+    def f(parameters: Any) -> Any:
+        found = on_backend(ag.asarray(parameters, backend=images))
+        return ag.asarray(found, backend=parameters)
 
     return f
 
@@ -121,7 +129,8 @@ def run(f: Callable[[Any], Any], start: Any, method: str, exact: bool) -> Run:
 
 def accuracy(xp: Any, parameters: Any, images: Any, digits: Any) -> float:
     """Return the share of images whose highest score is the right digit's."""
-    right = xp.argmax(scores(xp, parameters, images), axis=1) == digits
+    found = scores(xp, ag.asarray(parameters, backend=images), images)
+    right = xp.argmax(found, axis=1) == digits
     share: float = xp.mean(xp.astype(right, xp.float64)).item()
     return share
 
@@ -157,6 +166,7 @@ def main() -> None:
     made = parser(__doc__)
     made.add_argument("--classes", type=int, default=10, help="how many digits (default: 10)")
     made.add_argument("--images", type=int, default=500, help="to fit (default: 500)")
+    made.add_argument("--compile", action="store_true", help="compile the loss")
     options = made.parse_args()
     if not 2 <= options.classes <= 10 or options.images < 1:
         made.error("--classes must be from 2 to 10, and --images positive")
@@ -164,7 +174,7 @@ def main() -> None:
     images, digits, *held_out = load(xp, options.classes, options.images, options.seed)
     if not held_out[1].shape[0]:
         made.error(f"--images must leave some of all {images.shape[0]} images for the test")
-    f = objective(xp, images, digits, options.classes)
+    f = objective(xp, images, digits, options.classes, options.compile)
     start = np.zeros((PIXELS + 1) * options.classes)
     runs = [run(f, start, method, exact) for method, exact in SOLVERS]
     report(runs)

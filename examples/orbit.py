@@ -8,7 +8,8 @@ first positions are fitted first, then twice as many, then all: a guess that is 
 planet, and a solver with it.
 
 With ``--checkpoint N`` the graph keeps the planet's state only at every N-th step: the backward
-pass computes what lies between them again.
+pass computes what lies between them again. With ``--compile`` the steps are traced once, and run as
+a program, with another one for the gradient.
 
 Units: astronomical units (AU), years, and masses of the Sun.
 """
@@ -71,24 +72,29 @@ def simulate(xp: Any, parameters: Any, steps: int, checkpoint: int = 0) -> Any:
     return xp.concat(paths)
 
 
-def objective(xp: Any, seen: Any, checkpoint: int) -> Callable[[Any], Any]:
+def objective(xp: Any, seen: Any, checkpoint: int, compiles: bool = False) -> Callable[[Any], Any]:
     """Return half of the squared errors, in units of the noise's: from NumPy to NumPy."""
     seen = xp.asarray(seen.tolist(), dtype=xp.float64)
     steps = EVERY * (seen.shape[0] - 1)
 
+    def misfit(parameters: Any) -> Any:
+        errors = (simulate(xp, parameters, steps, checkpoint)[::EVERY, :2] - seen) / NOISE
+        return 0.5 * xp.sum(errors * errors)
+
+    on_backend = ag.compile(misfit) if compiles else misfit
+
     def f(parameters: Any) -> Any:
-        path = simulate(xp, ag.asarray(parameters, backend=seen), steps, checkpoint)
-        errors = (path[::EVERY, :2] - seen) / NOISE
-        return ag.asarray(0.5 * xp.sum(errors * errors), backend=parameters)
+        found = on_backend(ag.asarray(parameters, backend=seen))
+        return ag.asarray(found, backend=parameters)
 
     return f
 
 
-def fit(xp: Any, seen: Any, checkpoint: int) -> tuple[Any, Any]:
+def fit(xp: Any, seen: Any, checkpoint: int, compiles: bool = False) -> tuple[Any, Any]:
     """Return the five numbers and their standard errors, from the curvature at the minimum."""
     found = np.asarray(GUESS)
     for count in (len(seen) // 4, len(seen) // 2, len(seen)):
-        f = objective(xp, seen[:count], checkpoint)
+        f = objective(xp, seen[:count], checkpoint, compiles)
         before = 2 * float(f(found)) / (2 * count)
         result = minimize(ag.value_and_grad(f), found, jac=True, method="BFGS", tol=1e-2)
         found, after = result.x, 2 * result.fun / (2 * count)
@@ -96,7 +102,8 @@ def fit(xp: Any, seen: Any, checkpoint: int) -> tuple[Any, Any]:
             f"{count:3} positions: squared error {before:8.2f} -> {after:.2f} of the noise's, "
             f"{result.nit} iterations, {result.nfev} passes"
         )
-    return found, np.sqrt(np.diag(np.linalg.inv(ag.hessian(f)(found))))
+    once = objective(xp, seen, checkpoint)  # to trace it would take longer than to compute it
+    return found, np.sqrt(np.diag(np.linalg.inv(ag.hessian(once)(found))))
 
 
 def kept(f: Callable[[Any], Any]) -> int:
@@ -138,6 +145,7 @@ def main() -> None:
     made = parser(__doc__)
     made.add_argument("--positions", type=int, default=60, help="that were seen (default: 60)")
     made.add_argument("--checkpoint", type=int, default=0, metavar="N", help="every N steps")
+    made.add_argument("--compile", action="store_true", help="compile the simulation")
     options = made.parse_args()
     if options.positions < 12 or options.checkpoint < 0:
         made.error("--positions must be 12 or more, and --checkpoint not negative")
@@ -152,7 +160,7 @@ def main() -> None:
     seen = exact + np.random.default_rng(options.seed).normal(0.0, NOISE, exact.shape)
     size = kept(objective(xp, seen, options.checkpoint))
     print(f"the graph of {steps} steps keeps {size / 1000:.1f} kB")
-    fitted, errors = fit(xp, seen, options.checkpoint)
+    fitted, errors = fit(xp, seen, options.checkpoint, options.compile)
     report(fitted, errors)
     if options.plot:
         paths = {"guess": path(GUESS), "truth": truth, "fit": path(fitted.tolist())}

@@ -1,9 +1,12 @@
 """Backends to test on; one whose library is missing is skipped, and says how to install it."""
 
 import importlib
+import os
 import shutil
 
 import pytest
+
+os.environ.setdefault("AGNOGRAD_VERIFY", "1")  # of all programs of all tests
 
 import agnograd as ag
 from agnograd._plugins.backends import backend_named

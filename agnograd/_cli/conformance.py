@@ -24,6 +24,7 @@ _readable = click.Path(exists=True, dir_okay=False, readable=True, path_type=Pat
 @click.option(
     "--few", multiple=True, metavar="PATTERN", help="Checks that take only the samples of --quick."
 )
+@click.option("--lowering", metavar="NAME", help="How compiled programs run.  [default: auto]")
 @click.option("--gaps", type=_readable, help="Known gaps of the library, with reasons.")
 @click.option(
     "--explore", type=click.IntRange(1), metavar="N", help="Draw N new arrays a sample; not graded."

@@ -132,7 +132,7 @@ class Blocks:
     ) -> None:
         facts = program.facts
         first = facts[members[0].outs[0]]
-        self.args, self.size = args, first.size
+        self.members, self.args, self.size = members, args, first.size
         # Axes in the order in which elements lie, as in an array in C's order.
         strides = first.strides or ()
         order = sorted(range(len(strides)), key=strides.__getitem__, reverse=True)

@@ -76,12 +76,18 @@ class ElementwiseWriter(Writer):
     def elementwise(self, step: Step, into: str | None) -> str:
         """Write a call of a ufunc, or an operator between scalars."""
         ufunc = named_function(self.program, step.op, step.kwargs)
-        texts = [self.beside(step, each) or self.text(each) for each in step.args]
+        texts = [
+            self.beside(step, each) or self.cell(each) or self.text(each) for each in step.args
+        ]
         if into:
             # NumPy wants to be sure that nobody means a third operand of these two.
             prefix = "out=" if step.op in ("maximum", "minimum") else ""
             texts.append(prefix + into)
         return f"{self.held(ufunc, step.op)}({', '.join(texts)})"
+
+    def cell(self, value: Any) -> str | None:
+        """Return the variable of an array without axes that holds a scalar, if there is one."""
+        return None
 
     def beside(self, step: Step, value: Any) -> str | None:
         """Write a number beside an array as an array."""

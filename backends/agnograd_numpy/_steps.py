@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -68,8 +69,7 @@ def way_of(program: TracedProgram, step: Step) -> Way:
         return Way.UPDATE if type(into) is Ref and is_array(facts[into]) else Way.NEW
     if ufunc_of(program, step) is not None:
         out = facts[step.outs[0]]
-        # NumPy takes a product of one complex number, written over a factor, for a reduction, and
-        # rounds it in another way.
+        # NumPy rounds a product of two complex numbers otherwise where it overwrites one of them.
         return Way.NEW if out.size == 1 and out.dtype.kind == "c" else Way.ELEMENTWISE
     return Way.INTO if is_product(program, step) or is_tanh(step, facts) else Way.NEW
 
@@ -123,14 +123,17 @@ def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:
 class Buffers:
     """Sets of buffers, each of which one run at a time writes to.
 
-    ``forms`` says, for each array of a set, of which buffer it is, and its layout.
+    ``forms`` says, for each array of a set, of which buffer it is, and its layout. Arrays without
+    axes come after them, one for each of ``dtypes``.
     """
 
-    def __init__(self, plan: MemoryPlan, forms: list[tuple[int, Fact]]) -> None:
+    def __init__(
+        self, plan: MemoryPlan, forms: list[tuple[int, Fact]], dtypes: Sequence[Any] = ()
+    ) -> None:
         sizes = [0] * len(plan.sizes)
         for number, fact in forms:
             sizes[number] = max(sizes[number], math.prod(fact.shape) * fact.dtype.itemsize)
-        self.sizes, self.forms = sizes, forms
+        self.sizes, self.forms, self.dtypes = sizes, forms, dtypes
         self.free: list[list[Any]] = []
 
     def take(self) -> list[Any]:
@@ -139,10 +142,11 @@ class Buffers:
             return self.free.pop()
         except IndexError:
             memory = [np.empty(size, np.uint8) for size in self.sizes]
-            return [
+            arrays = [
                 np.ndarray(fact.shape, fact.dtype, memory[number], 0, fact.strides)
                 for number, fact in self.forms
             ]
+            return arrays + [np.empty((), dtype) for dtype in self.dtypes]
 
 
 def sum_in_order(start: Any, values: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from agnograd.extend import (
+    Description,
     Fact,
     Lowering,
     Ref,
@@ -43,6 +44,18 @@ class NumpyLowering(Lowering):
         """Return the function that runs a program."""
         return NumpyWriter(grouped(program)).runnable()
 
+    def describe(self, program: TracedProgram) -> Description:
+        """Return the groups that are computed in blocks, the buffers, and the text."""
+        groups = grouped(program)
+        writer = NumpyWriter(groups)
+        places = {id(step): place for place, step in enumerate(program.steps)}
+        found = [step.kwargs["blocks"] for step in groups.steps if step.op == BLOCKS]
+        return {
+            "groups": [[places[id(step)] for step in blocks.members] for blocks in found],
+            "buffers": [*writer.plan.sizes, *(each for b in found for each in b.buffers.sizes)],
+            "source": writer.source(),
+        }
+
 
 lowering = NumpyLowering()
 
@@ -53,7 +66,20 @@ class NumpyWriter(ElementwiseWriter):
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
         self._given = frozenset(program.inputs)
+        self._cells: dict[Ref, str] = {}  # the variables of arrays that hold scalars
         self._numbers: dict[Ref, str] = {}  # the variables of inputs without axes, as scalars
+
+    def cell(self, value: Any) -> str | None:
+        """Write a scalar into an array without axes, which NumPy reads in half the time."""
+        if type(value) is not Ref or value in self.program.constants:
+            return None
+        fact = self.program.facts[value]
+        if not issubclass(fact.kind, np.number):
+            return None
+        if value not in self._cells:
+            self._cells[value] = f"a{value.number}"
+            self.lines.append(f"{self._cells[value]}[()] = {self.name(value)}")
+        return self._cells[value]
 
     # -- the function ------------------------------------------------------------------------------
 
@@ -66,12 +92,14 @@ class NumpyWriter(ElementwiseWriter):
         lines += [f"    {given}= arrays"] * bool(given)
         numbers = [f"{number} = {self.name(ref)}[()]" for ref, number in self._numbers.items()]
         body = [*numbers, *self.lines, f"return {self.outputs()}"]
-        if forms:
-            buffers = Buffers(self.plan, [*forms])
+        variables = [*forms.values(), *self._cells.values()]
+        if variables:
+            dtypes = [program.facts[ref].dtype for ref in self._cells]
+            buffers = Buffers(self.plan, [*forms], dtypes)
             self.scope |= {"_take": buffers.take, "_give_back": buffers.free.append}
             lines.append("    _buffers = _take()")
             lines.append("    try:")
-            lines.append(f"        {''.join(f'{name}, ' for name in forms.values())}= _buffers")
+            lines.append(f"        {''.join(f'{name}, ' for name in variables)}= _buffers")
             lines += [f"        {line}" for line in body]
             lines += ["    finally:", "        _give_back(_buffers)"]
         else:

@@ -18,11 +18,16 @@ def version() -> str:
     return ag.__version__
 
 
-def prepare(case: Case, backend: str = "numpy") -> Callable[[], Any]:
-    """Return what computes the derivatives once; the case has arrays of the backend."""
+def prepare(
+    case: Case, backend: str = "numpy", compiles: Callable[[Any], Any] = lambda function: function
+) -> Callable[[], Any]:
+    """Return what computes the derivatives once; the case has arrays of the backend.
+
+    ``compiles`` makes a faster function of one of arrays that computes them.
+    """
     xp = ag.namespace(backend)
     if case.many:
-        transformed = case.transformed(ag, xp)
+        transformed = compiles(case.transformed(ag, xp))
         return lambda: transformed(*case.variables, *case.constants)
 
     def function(*variables: Any) -> Any:
@@ -30,6 +35,7 @@ def prepare(case: Case, backend: str = "numpy") -> Callable[[], Any]:
         return value if value.ndim == 0 else xp.sum(value)
 
     if case.vectors:
-        return lambda: ag.hvp(function, case.variables, case.vectors)
-    gradient = ag.grad(function, argnums=tuple(range(len(case.variables))))
+        product = compiles(lambda variables, vectors: ag.hvp(function, variables, vectors))
+        return lambda: product(case.variables, case.vectors)
+    gradient = compiles(ag.grad(function, argnums=tuple(range(len(case.variables)))))
     return lambda: gradient(*case.variables)

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 
 from benchmarks.workloads import Case
 
-__all__ = ["LACKS", "prepare", "version"]
+__all__ = ["COMPILES", "LACKS", "prepare", "version"]
 
+COMPILES = True
 LACKS: frozenset[str] = frozenset()
 
 

@@ -8,12 +8,13 @@ from benchmarks.workloads.attention import attention
 from benchmarks.workloads.batches import jacobian, logistic_hessian, per_example
 from benchmarks.workloads.case import Case, Workload
 from benchmarks.workloads.convnets import convnet
+from benchmarks.workloads.held_out import HELD_OUT
 from benchmarks.workloads.loops import chain, fan_out, fan_out_of_numbers, index, oscillator
 from benchmarks.workloads.networks import embedding, mlp, recurrent
 from benchmarks.workloads.numerics import convolution, elementwise, gaussian_process, rosenbrock
 from examples.networks import NETWORKS
 
-__all__ = ["BATCHES", "CONVNETS", "WORKLOADS", "Case", "Workload", "workload_named"]
+__all__ = ["BATCHES", "CONVNETS", "HELD_OUT", "WORKLOADS", "Case", "Workload", "workload_named"]
 
 WORKLOADS = {
     "chain": Workload(
@@ -151,7 +152,7 @@ BATCHES = {
     ),
 }
 
-_TABLES = ChainMap(WORKLOADS, CONVNETS, BATCHES)
+_TABLES = ChainMap(WORKLOADS, CONVNETS, BATCHES, HELD_OUT)
 
 
 def workload_named(name: str) -> Workload:

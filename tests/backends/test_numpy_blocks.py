@@ -96,6 +96,15 @@ def test_what_does_not_fit_splits_no_group():
     assert names.index("@blocks") < names.index("sum")
 
 
+def test_groups_and_buffers_are_described():
+    program = program_of(ag.value_and_grad(chained), X)
+    found = lowering.describe(program)
+    ((first, *_),) = found["groups"]
+    assert program.steps[first].op == "multiply"
+    assert 2**12 * 8 in found["buffers"]
+    assert "_blocks_" in found["source"]
+
+
 def test_a_guard_ends_a_group():
     names = [step.op for step in grouped(program_of(with_guards, X)).steps]
     assert names.index("@blocks") < names.index("@guard") < names.index("@blocks", 3)

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import platform
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from benchmarks.hooks import PLUGINS
 from benchmarks.imports import STATEMENTS
 from benchmarks.least import PROMISES
 from benchmarks.overhead import OPS
-from benchmarks.workloads import BATCHES, WORKLOADS
+from benchmarks.workloads import BATCHES, HELD_OUT, WORKLOADS
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,12 +41,16 @@ def test_a_quick_comparison_with_json_and_a_chart(tmp_path):
     for name in WORKLOADS:
         assert f"\n{name} " in done.stdout
     found = json.loads(data.read_text())
+    assert re.search(r"^chain( +[\d.]+){3} +[\d.]+ \([\d.]+\)$", done.stdout, re.MULTILINE)
+    assert (
+        "In brackets, the seconds of the first call, which compiles: agnograd_comp" in done.stdout
+    )
     assert found["sizes"] == "small"
     assert found["left_out"] == found["failures"] == []
     assert found["implementations"]["agnograd"]["python"] == platform.python_version()
     assert list(found["runs"]) == list(found["titles"]) == list(WORKLOADS)
     for runs in found["runs"].values():
-        assert list(runs) == ["hand", "agnograd", "agnograd_backward"]
+        assert list(runs) == ["hand", "agnograd", "agnograd_backward", "agnograd_compiled"]
         for each in runs.values():
             if each["lacks"]:  # backward computes no products with Hessians
                 continue
@@ -99,6 +104,7 @@ def test_some_workloads_by_an_interpreter_of_their_own(tmp_path):
             "no implementation is named 'tourch': benchmarks/",
         ),
         (("convnets", "--workloads", "chain"), "no workload is named 'chain'; there are alexnet,"),
+        (("held-out", "--workloads", "chain"), "named 'chain'; there are logistic-regression,"),
         (("vmap", "--workloads", "chain"), "named 'chain'; there are per-example,"),
         (("--python", "torch"), "'torch' is not NAME=PATH with the path of a Python"),
         (("--python", f"torch={sys.executable}"), "--python names torch, which --against does not"),
@@ -122,6 +128,18 @@ def test_convnets(tmp_path):
         assert runs["agnograd"]["ratio"] == 1.0
 
 
+def test_held_out(tmp_path):
+    data = tmp_path / "found.json"
+    peers = ["jax"] if importlib.util.find_spec("jax") else []
+    run("held-out", "--quick", "--json", str(data), "--against", ",".join(peers))
+    found = json.loads(data.read_text())
+    assert found["failures"] == []
+    assert list(found["runs"]) == list(HELD_OUT)
+    for runs in found["runs"].values():
+        assert list(runs) == ["hand", "agnograd", "agnograd_compiled", *peers]
+        assert all(len(each["rounds"]) == 1 for each in runs.values())
+
+
 def test_vmap(tmp_path):
     data = tmp_path / "found.json"
     peers = [each for each in ("torch", "jax") if importlib.util.find_spec(each)]
@@ -137,12 +155,13 @@ def test_vmap(tmp_path):
 
 def test_memory(tmp_path):
     data = tmp_path / "found.json"
-    run("memory", "--quick", "--json", str(data))
+    run("memory", "--quick", "--json", str(data), "--against", "agnograd_compiled")
     found = json.loads(data.read_text())["bytes"]
     assert list(found) == list(WORKLOADS)
     for each in found.values():
         assert each["hand"] > 0
         assert each["agnograd"] > 0
+        assert each["agnograd_compiled"] > 0
 
 
 def test_hooks(tmp_path):

@@ -263,6 +263,15 @@ def test_loops_on_values(xp):
         assert steps == n
 
 
+@pytest.mark.parametrize("value", [0.75, 3, 1j])
+def test_a_number_of_an_array_is_compared_in_each_run(xp, value):
+    compiled = ag.compile(lambda x, n: x * n.item())
+    x = xp.asarray([2.0, 3.0]).data
+    for n in (value, 2 * value, value, 2 * value):
+        close(compiled(x, xp.asarray(n).data), x * n)
+    assert programs(compiled) == 2
+
+
 def test_gradients_follow_the_way_that_is_taken(xp):
     def f(x):
         return xp.sum(x**2) if xp.sum(x) > 0 else xp.sum(x**3)

@@ -41,6 +41,14 @@ def test_one_epoch_with_hooks_and_a_plot(tmp_path):
 
 def test_one_epoch_on_another_backend(backend):
     assert accuracy(run("--epochs", "1", "--backend", backend)) > 50.0
+    assert accuracy(run("--epochs", "1", "--backend", backend, "--compile")) > 50.0
+
+
+def test_compiled_it_learns_the_same():
+    said = [run("--epochs", "2", *given) for given in ((), ("--compile",))]
+    losses = [re.findall(r"loss=([\d.]+)", each.stderr)[-1] for each in said]
+    assert losses[0] == losses[1]
+    assert accuracy(said[0]) == accuracy(said[1])
 
 
 @pytest.mark.parametrize(

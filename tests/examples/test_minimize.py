@@ -27,6 +27,14 @@ def test_exact_derivatives_find_the_same_minimum_with_fewer_calls(backend):
     assert float(re.search(r"^([\d.]+)% of 477 other images", said, re.MULTILINE)[1]) > 95.0
 
 
+def test_compiled_the_solvers_do_the_same():
+    as_it_is, compiled = (run("minimize.py", *SMALL, *given) for given in ((), ("--compile",)))
+    for name in ("L-BFGS-B", "Newton-CG", "trust-krylov"):
+        one, other = (row(said, name, "exact") for said in (as_it_is, compiled))
+        assert other[2] == pytest.approx(one[2], abs=1e-10)
+        assert other[3] < 1e-6
+
+
 def test_the_figure(tmp_path):
     path = tmp_path / "minimize.png"
     run("minimize.py", *SMALL, "--plot", str(path))

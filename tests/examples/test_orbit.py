@@ -33,5 +33,11 @@ def test_checkpoints_find_the_same_with_less_memory(tmp_path):
     assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
+def test_compiled_it_finds_the_same():
+    as_it_is, compiled = (rows(run("orbit.py", *SMALL, *given)) for given in ((), ("--compile",)))
+    for one, other in zip(as_it_is, compiled, strict=True):
+        assert one == pytest.approx(other, abs=2e-4)
+
+
 def test_too_few_positions_are_refused():
     assert "--positions must be 12 or more" in refused("orbit.py", "--positions", "3")

@@ -39,6 +39,8 @@ def weighed(xp, v):
     flat = xp.astype(xp.reshape(v, (-1,)), xp.float64)
     return xp.sum(xp.sin(flat) * xp.cos(xp.arange(flat.shape[0], dtype=xp.float64)))
 '''
+# What has as many elements as values say.
+OF_VALUES = re.compile(r"xp\.(unique_\w+|arange)\(|\[[^\[\]=]* [<>] [^\[\]=]*\](?! = )")
 # How far results may be from those in double precision, by the narrowest dtype of a program.
 NARROW = {"half(xp))": 0.1, "float32": 1e-3, "complex64": 1e-3}
 
@@ -67,6 +69,12 @@ class Program(NamedTuple):
     def narrow(self):
         """How far derivatives may be from those in double precision, or None."""
         return max((far for name, far in NARROW.items() if name in self.source), default=None)
+
+    @property
+    def of_values(self):
+        """Whether values say how many elements some of its arrays have."""
+        _, _, body = self.source.partition("def program")
+        return bool(OF_VALUES.search(body))
 
     def script(self):
         """Return a script that checks the program's derivatives."""

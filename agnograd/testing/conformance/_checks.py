@@ -7,6 +7,7 @@ from inspect import getdoc
 
 from agnograd.testing.conformance._trial import Trial
 from agnograd.testing.conformance.batched import batched
+from agnograd.testing.conformance.compiled import compiled
 from agnograd.testing.conformance.declared import declared
 from agnograd.testing.conformance.derivatives import (
     first_derivative,
@@ -35,6 +36,7 @@ CHECKS: dict[str, Check] = {
         forward_mode,
         shared_inputs,
         batched,
+        compiled,
         declared,
         gradient_form,
         agrees_with_numpy,

@@ -49,6 +49,7 @@ def selection_of(config: pytest.Config) -> Selection:
         config.getoption("agnograd_double"),
         config.getoption("agnograd_explore"),
         tuple(config.getoption("agnograd_few") or ()),
+        config.getoption("agnograd_lowering"),
     )
 
 
@@ -73,7 +74,7 @@ def _gaps(config: pytest.Config, selection: Selection, found: Sequence[Cell]) ->
     if path is None:
         return []
     gaps = read_gaps(Path(path))
-    if selection._replace(double=False, few=()) == Selection(selection.backend):
+    if selection._replace(double=False, few=(), lowering="auto") == Selection(selection.backend):
         names = [
             f"{trial.given!r}::{cell.check}[{cell.dtype}]"
             for cell in found

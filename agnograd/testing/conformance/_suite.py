@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
 from agnograd._plugins.backends import backend_named
+from agnograd._plugins.lowerings import lowering_for
 from agnograd._plugins.op_sets import ops as known_ops
 from agnograd.testing._samples import Sample, all_samples
 from agnograd.testing.conformance._basics import check_basics
@@ -44,6 +45,8 @@ class Selection(NamedTuple):
         How often arrays are drawn again; 0 for the samples as they are.
     few : tuple of str
         Names and patterns of checks that take only the samples that ``quick`` selects.
+    lowering : str
+        How compiled programs run, as ``ag.compile`` has it.
     """
 
     backend: str
@@ -53,6 +56,7 @@ class Selection(NamedTuple):
     double: bool = False
     explore: int = 0
     few: tuple[str, ...] = ()
+    lowering: str = "auto"
 
 
 class Cell(NamedTuple):
@@ -98,11 +102,14 @@ def cells(selection: Selection) -> list[Cell]:
     ------
     SelectionError
         If a pattern, the backend's list of ops included, names nothing.
+    UnknownPluginError
+        If the backend has no lowering of the name that is selected.
     BackendError
         If the backend is not what it says.
     """
     backend = backend_named(selection.backend)
     check_basics(backend)
+    lowering_for(selection.backend, selection.lowering)
     names = list(known_ops())
     listed = matching(backend.ops, names, f"{type(backend).__name__}.ops")
     chosen = matching(selection.ops or None, names, "the selection of ops")
@@ -185,7 +192,7 @@ def _trials(sample: Sample, selection: Selection) -> list[Trial]:
     for seed in seeds:
         wide = None
         for dtype in dtypes:
-            trial = Trial(sample, dtype, selection.backend, seed)
+            trial = Trial(sample, dtype, selection.backend, seed, selection.lowering)
             if wide is not None:  # differences are taken once for all precisions
                 trial.reference = wide.reference
             wide = trial

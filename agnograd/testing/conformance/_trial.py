@@ -41,13 +41,18 @@ class Trial:
         The name of the backend.
     seed : int
         Which arrays are drawn; 0 for those that are checked by default.
+    lowering : str
+        How compiled programs run, as ``ag.compile`` has it.
     """
 
-    def __init__(self, sample: Sample, dtype: str, backend: str, seed: int = 0) -> None:
+    def __init__(
+        self, sample: Sample, dtype: str, backend: str, seed: int = 0, lowering: str = "auto"
+    ) -> None:
         self.given = sample
         self.dtype = dtype
         self.backend = backend
         self.seed = seed
+        self.lowering = lowering
         self.derivatives: dict[int, list[Any]] = {}  # those that are known, by their order
         narrow = dtype in DOUBLE
         self.sample = sample.mapped(_to_single) if narrow else sample
@@ -77,7 +82,8 @@ class Trial:
 
     def on(self, backend: str) -> Trial:
         """Return the same trial on a backend, with nothing known of it."""
-        return Trial(self.given, self.dtype, backend, self.seed)
+        lowering = self.lowering if backend == self.backend else "auto"
+        return Trial(self.given, self.dtype, backend, self.seed, lowering)
 
     def case(self) -> Case:
         """Return the sample's call, with fresh arrays."""

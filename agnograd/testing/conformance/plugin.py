@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("agnograd", "agnograd's conformance suite")
     add = group.addoption
+    flag = functools.partial(add, action="store_true")
     add(
         "--agnograd-backend",
         metavar="NAME",
@@ -42,21 +44,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         help="run only these checks; may be repeated",
     )
-    add(
-        "--agnograd-quick",
-        action="store_true",
-        help="two samples of each dtype of an op, in double precision",
-    )
-    add(
-        "--agnograd-double",
-        action="store_true",
-        help="every sample, only in double precision",
-    )
+    flag("--agnograd-quick", help="two samples of each dtype of an op, in double precision")
+    flag("--agnograd-double", help="every sample, only in double precision")
     add(
         "--agnograd-few",
         metavar="PATTERN",
         action="append",
         help="checks that take only the samples of --agnograd-quick; may be repeated",
+    )
+    add(
+        "--agnograd-lowering",
+        metavar="NAME",
+        default="auto",
+        help="how compiled programs run in the check `compiled` (default: auto)",
     )
     add("--agnograd-gaps", metavar="FILE", help="known gaps of the library, with reasons")
     add(

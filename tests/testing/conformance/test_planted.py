@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +107,24 @@ def test_a_failing_sample_is_a_script_that_fails(on_numpy, site, tmp_path):
 def test_what_is_sound_passes_everything(on_numpy):
     found, _ = on_numpy
     assert set(found) == set(DEFECTS)
+
+
+@pytest.mark.parametrize(
+    ("lowering", "message"),
+    [
+        ("stale", r"result 0, element \(0, 0\): \S+ and \S+ by the call itself"),
+        ("rounding", "step by step"),
+    ],
+)
+def test_a_wrong_lowering_is_caught(lowering, message, site):
+    done = subprocess.run(
+        [PROGRAM, "conformance", "--ops=sound", "--checks=compiled", f"--lowering={lowering}"],
+        env=os.environ | {"PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert re.search(message, done.stdout)
 
 
 def test_an_op_without_samples_is_named(on_numpy, site):

@@ -118,6 +118,7 @@ def test_double_precision_has_every_sample(tmp_path):
     [
         (["--ops", "linalg.innv"], ["'linalg.innv' names none", "did you mean 'linalg.inv'?"]),
         (["--checks", "forwards"], ["'forwards' names none", "did you mean 'forward'?"]),
+        (["--lowering", "fast"], ["no lowering is named 'fast'", "there are: auto, "]),
         (["--backend", "numppy"], ["no backend is named 'numppy'"]),
         (["--gaps", "nowhere.txt"], ["nowhere.txt"]),
     ],
