@@ -37,7 +37,7 @@ from agnograd._util.deferred import Deferred, function_from, inline, later
 from agnograd.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from agnograd._arrays.domains import as_ufunc, backend_of, operands
+    from agnograd._arrays.domains import as_ufunc, backend_of, domain_named, operands
     from agnograd._arrays.interpretation import Interpretation
     from agnograd._arrays.interpreted import Interpreted, Run
     from agnograd._arrays.strides import every_element, is_in_rows
@@ -105,6 +105,7 @@ __all__ = [
     "conjugate_if_complex",
     "device_of",
     "divide_or_zero",
+    "domain_named",
     "every_element",
     "freed_after",
     "function_from",
@@ -148,7 +149,9 @@ __all__ = [
 # What checks need, and what some backends do: a namespace over NumPy needs none of it.
 _LATER = {
     "Call": "agnograd._graph.calls",
-    **dict.fromkeys(("as_ufunc", "backend_of", "operands"), "agnograd._arrays.domains"),
+    **dict.fromkeys(
+        ("as_ufunc", "backend_of", "domain_named", "operands"), "agnograd._arrays.domains"
+    ),
     "Interpretation": "agnograd._arrays.interpretation",
     **dict.fromkeys(("Interpreted", "Run"), "agnograd._arrays.interpreted"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),

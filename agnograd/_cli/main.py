@@ -51,7 +51,7 @@ def info() -> None:
     """
     _print(("", "version"), versions())
     click.echo()
-    _print(("backend", "distribution", "library", "devices"), backend_rows())
+    _print(("backend", "distribution", "library", "lowerings", "devices"), backend_rows())
     click.echo()
     if process_plugins:
         known = installed(PLUGINS)

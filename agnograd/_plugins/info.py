@@ -11,6 +11,7 @@ from importlib.metadata import distributions, requires, version
 
 from agnograd._plugins.backends import backend_named, backends, default_name, require
 from agnograd._plugins.entry_points import BACKENDS, installed, origin
+from agnograd._plugins.lowerings import lowerings
 
 
 def versions() -> Iterator[tuple[str, str]]:
@@ -23,8 +24,8 @@ def versions() -> Iterator[tuple[str, str]]:
             yield name, version(name)
 
 
-def backend_rows() -> Iterator[tuple[str, str, str, str]]:
-    """Give each backend, its distribution, and its library and devices, or what is wrong.
+def backend_rows() -> Iterator[tuple[str, str, str, str, str]]:
+    """Give each backend, its distribution, library, lowerings and devices, or what is wrong.
 
     This imports the libraries that are installed.
     """
@@ -35,7 +36,7 @@ def backend_rows() -> Iterator[tuple[str, str, str, str]]:
             library, devices = library_of(name)
         except Exception as error:  # a library may fail as it likes: this is where one looks why
             library, devices = f"{type(error).__name__}: {error}", ""
-        yield name + default, source, library, devices
+        yield name + default, source, library, ", ".join(sorted(lowerings(name))), devices
 
 
 def library_of(name: str) -> tuple[str, str]:

@@ -87,6 +87,12 @@ class CupyBackend(Backend):
         """Return whether the array owns its memory: views refer to the array that does."""
         return _owns(x)
 
+    def may_share(self, x: Any, y: Any) -> bool:
+        """Return whether the memory that two arrays reach overlaps."""
+        import cupy
+
+        return bool(cupy.may_share_memory(x, y))
+
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Add in place; positions that may repeat are added by atomic operations."""
         with into.device:

@@ -23,7 +23,7 @@ from agnograd.extend import (
 from agnograd_torch._calls import IN_PLACE, UPDATES, direct_call
 
 if TYPE_CHECKING:
-    from agnograd.extend import Runnable, TracedProgram
+    from agnograd.extend import Description, Runnable, TracedProgram
 
 __all__ = ["Direct", "Inductor", "direct", "inductor"]
 
@@ -52,6 +52,10 @@ class Direct(Lowering):
                 return plain(arrays)
 
         return guarded
+
+    def describe(self, program: TracedProgram) -> Description:
+        """Return the text of the function that runs a program."""
+        return {"source": DirectWriter(program).source()}
 
 
 class DirectWriter(Writer):
@@ -141,6 +145,11 @@ class Inductor(Lowering):
         """Return the function that runs a program; the first run compiles it."""
         return Compiled(program)
 
+    def describe(self, program: TracedProgram) -> Description:
+        """Return the function that PyTorch compiles: all steps are of one group."""
+        steps = [n for n, step in enumerate(program.steps) if step.op != "@guard"]
+        return {"source": GuardsLast(program).source(), "groups": [steps]}
+
 
 class Compiled:
     """A program under ``torch.compile``; it runs directly if PyTorch cannot compile it."""
@@ -179,10 +188,10 @@ class Compiled:
 
     def _checked(self, outputs: list[Any], seen: Sequence[Any]) -> list[Any]:
         """Return the outputs, or raise if a guard's value is not the one that was traced."""
-        for number, (guard, value) in enumerate(zip(self._guards, seen, strict=True)):
+        for guard, value in zip(self._guards, seen, strict=True):
             found = seen_by(guard["kind"], value)
             if found != guard["value"]:
-                raise Missed(number, found)
+                raise Missed(guard["number"], found)
         return outputs
 
 

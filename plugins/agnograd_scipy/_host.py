@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import agnograd as ag
+from agnograd.errors import BatchingError
 from agnograd.extend import device_of
 
 __all__ = ["by_host", "from_host", "host_methods", "on_host", "to_host"]
@@ -22,8 +23,14 @@ def host_methods() -> Any:
 
 def to_host(x: Any) -> Any:
     """Return an array, a number or a Variable as NumPy's array, without a gradient."""
-    with ag.no_grad():  # in vmap the Variable may be of many members, and says whether it can move
-        return import_module("numpy").asarray(ag.asarray(x, backend="numpy").detach())
+    try:
+        with ag.no_grad():
+            return import_module("numpy").asarray(ag.asarray(x, backend="numpy").detach())
+    except BatchingError as error:  # in vmap the Variable may be of many members
+        raise BatchingError(
+            "a method of SciPy that takes steps by values takes those of one member: call it for "
+            "the equations of all members at once, outside of vmap, or for one after the other"
+        ) from error
 
 
 def from_host(x: Any, like: Any) -> Any:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd.errors import BatchingWarning, GradientError
+from agnograd.errors import BatchingError, BatchingWarning, GradientError
 
 xp = ag.namespace("numpy")
 X = np.reshape(np.linspace(-1.0, 1.0, 20), (5, 4))
@@ -97,3 +97,17 @@ def test_what_is_written_to_later_is_as_it_was():
         return xp.sum(ag.vmap(ag.grad(member))(X))
 
     np.testing.assert_allclose(ag.grad(f)(np.ones(4)), np.cos(1.0) * 2.0 * X.sum(0))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: xp.integrate.odeint(lambda y, t: -y, x, np.linspace(0.0, 1.0, 3)),
+        lambda x: xp.optimize.minimize(lambda y: xp.sum((y - x) ** 2), xp.zeros(4)).x,
+    ],
+    ids=["odeint", "minimize"],
+)
+def test_a_method_that_takes_steps_by_values_says_so(f):
+    pytest.importorskip("scipy", reason="SciPy: pip install 'agnograd[scipy]'")
+    with pytest.raises(BatchingError, match="takes those of one member"):
+        ag.vmap(f)(X)

@@ -78,6 +78,7 @@ def test_info_tells_versions_backends_and_active_plugins():
     assert f"agnograd {ag.__version__}" in row
     assert f"numpy {version('numpy')} " in row
     assert row.rstrip().endswith(" cpu")
+    assert re.search(r" numpy, plain\b| numpy\b.*, plain\b", row)
     assert "No plugin is active" in out
 
 

@@ -1,0 +1,202 @@
+"""Programs under ``jax.jit``: of JAX's arrays, and of NumPy's."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import agnograd as ag
+from agnograd._program.program import Missed
+from agnograd._program.straight import straight
+from tests.helpers.lowered import both, few_samples, lowered, program_of, traced
+
+jax = pytest.importorskip("jax", reason="JAX: pip install 'agnograd[jax]'")
+Compiled = pytest.importorskip("agnograd_jax.lowering").Compiled
+jnp = jax.numpy
+xp, np_xp = ag.namespace("jax"), ag.namespace("numpy")
+
+
+def close(found, expected):
+    """Return whether outcomes are the same up to the order in which XLA computes."""
+    if not isinstance(expected, list):
+        return found == expected
+    return len(found) == len(expected) and all(map(close_arrays, found, expected))
+
+
+def close_arrays(one, other):
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
+    narrow = str(one.dtype) in ("float32", "complex64")
+    bound = 1e-4 if narrow else 1e-9
+    one, other = np.asarray(one), np.asarray(other)
+    if one.dtype.kind not in "fc":
+        return np.array_equal(one, other)
+    return np.allclose(one, other, rtol=bound, atol=bound, equal_nan=True)
+
+
+@pytest.mark.parametrize("sample", few_samples())
+def test_ops_compute_what_they_do_step_by_step(sample):
+    with jax.enable_x64(True):
+        program, arrays, others = program_of(sample, "jax")
+        run, plain = lowered("jax.jax", program), straight(program)
+        for given in (arrays, others):
+            assert close(run(given), plain(given))
+
+
+def mlp(xp):
+    def loss(x, w, b, v):
+        hidden = xp.tanh(x @ w + b)
+        return xp.mean(xp.square(hidden @ v))
+
+    return loss
+
+
+def arrays_of(make, dtype="float64"):
+    random = np.random.default_rng(3)
+    return [make(random.normal(size=s).astype(dtype)) for s in ((6, 5), (5, 4), (4,), (4, 2))]
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_values_and_gradients(x64):
+    with jax.enable_x64(x64):
+        arrays = arrays_of(jnp.asarray)
+        program = traced("jax", ag.value_and_grad(mlp(xp), argnums=(1, 2, 3)), *arrays)
+        assert close(*both("jax.jax", program, arrays))
+        expected = jax.value_and_grad(mlp(jnp), argnums=(1, 2, 3))(*arrays)
+        assert close(lowered("jax.jax", program)(arrays), [expected[0], *expected[1]])
+
+
+def branching(xp):
+    def f(x):
+        return xp.exp(x) * 2.0 if bool(xp.sum(x) > 2.0) else x * float(xp.max(x))
+
+    return f
+
+
+@pytest.mark.parametrize("name", ["jax.jax", "numpy.jax"])
+def test_a_guard_that_finds_another_value_is_missed(name):
+    library = name.partition(".")[0]
+    make, ns = (jnp.asarray, xp) if library == "jax" else (np.asarray, np_xp)
+    ones, others = make([1.0, 1.0, 1.0]), make([-1.0, -2.0, -1.0])
+    program = traced(library, branching(ns), ones)
+    run = lowered(name, program)
+    assert close(run([ones]), straight(program)([ones]))
+    with pytest.raises(Missed) as raised:
+        run([others])
+    assert raised.value.args == (0, False)
+    program = traced(library, branching(ns), others)
+    run = lowered(name, program)
+    with pytest.raises(Missed) as raised:
+        run([others * 0.5])
+    assert raised.value.args == (1, (-0.5).hex())
+
+
+def test_large_constants_are_arguments():
+    from agnograd_jax.lowering import JitWriter
+
+    small, large = jnp.ones(3), jnp.ones((1000, 3))
+    program = traced(
+        "jax", lambda x: xp.sum(xp.asarray(large) * x + xp.asarray(small)), jnp.ones(3)
+    )
+    writer = JitWriter(program)
+    assert [program.constants[ref] is large for ref in writer.large] == [True]
+    assert close(*both("jax.jax", program, [jnp.full(3, 2.0)]))
+
+
+def test_a_step_that_jax_cannot_trace_runs_outside_of_jit():
+    x = jnp.asarray([0.25, 0.75, 2.0])
+    program = traced("jax", lambda x: xp.exp(x) * 2.0, x)
+    looking = replace(
+        program.steps[0], op="@call", kwargs={"function": lambda x: jnp.exp(float(x[0]) * x)}
+    )
+    compiled = Compiled(program.with_(steps=(looking, *program.steps[1:])))
+    for _ in range(2):
+        assert close(compiled([x]), [jnp.exp(0.25 * x) * 2.0])
+
+
+def test_programs_run_inside_of_jit_and_jaxs_own_derivatives():
+    x = jnp.asarray([0.5, 1.0, 2.0])
+    run = lowered("jax.jax", traced("jax", ag.grad(lambda x: xp.sum(xp.sin(x) ** 2.0)), x))
+    expected = jnp.sin(2.0 * x)
+    assert np.allclose(jax.jit(lambda x: run([x])[0])(x), expected, atol=1e-6)
+    assert np.allclose(
+        jax.vmap(lambda each: run([each])[0])(jnp.stack([x, x])), expected, atol=1e-6
+    )
+    second = jax.grad(lambda x: jnp.sum(run([x])[0]))(x)
+    assert np.allclose(second, 2.0 * jnp.cos(2.0 * x), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["jax.jax", "numpy.jax"])
+def test_threads_run_one_program(name):
+    library = name.partition(".")[0]
+    make, ns = (jnp.asarray, xp) if library == "jax" else (np.asarray, np_xp)
+    function = ag.value_and_grad(mlp(ns), argnums=1)
+    given = arrays_of(make, "float32")
+    program = traced(library, function, *given)
+    run, expected, found = lowered(name, program), straight(program)(given), []
+    threads = [threading.Thread(target=lambda: found.append(run(given))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    assert all(close(each, expected) for each in found)
+
+
+# -- programs of NumPy's arrays ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sample", few_samples())
+def test_ops_compute_what_they_do_on_numpy(sample):
+    program, arrays, others = program_of(sample, "numpy")
+    run, plain = lowered("numpy.jax", program), straight(program)
+    for given in (arrays, others):
+        found = run(given)
+        assert close(found, plain(given))
+        assert not any(np.shares_memory(a, b) for a in found for b in given)
+
+
+def test_results_are_numpys_own():
+    x = np.asfortranarray(np.random.default_rng(1).normal(size=(4, 6)))
+    before = x.copy()
+
+    def f(x):
+        y = np_xp.exp(x)
+        return y, y.T, x, np_xp.sum(y), y[0] > 1.0, np_xp.astype(y, np.float32)
+
+    program = traced("numpy", f, x)
+    found, expected = both("numpy.jax", program, [x])
+    assert close(found, expected)
+    for one, other in zip(found, expected, strict=True):
+        assert type(one) is type(other)
+        if isinstance(one, np.ndarray):
+            assert one.strides == other.strides
+            assert one.flags.writeable
+            one[...] = 0
+    assert np.array_equal(x, before)
+    assert not jax.config.jax_enable_x64
+
+
+def test_integers_beside_floats_promote_as_in_numpy():
+    n, x = np.arange(1, 4), np.ones(3, np.float32)
+    for f in (
+        lambda n, x: (n * x, x / n, n + x, np_xp.maximum(n, x), n < x),
+        lambda n, x: (n / n, n**2, np_xp.sum(n), np_xp.mean(n)),
+        lambda n, x: (n * 2.5, x * 2, x * np_xp.asarray(2.0), np_xp.where(n > 1, x, 0.0)),
+    ):
+        program = traced("numpy", f, n, x)
+        assert lowered("numpy.jax", program)._fits
+        found, expected = both("numpy.jax", program, [n, x])
+        assert close(found, expected)
+
+
+def test_what_jax_has_not_runs_by_numpy():
+    x = np.ones(3, np.longdouble)
+    program = traced("numpy", lambda x: np_xp.exp(x), x)
+    assert both("numpy.jax", program, [x])[0][0].dtype == np.longdouble
+    n = np.asarray([7, 2], np.int32)
+    program = traced("numpy", lambda x: np_xp.sum(x), n)
+    run = lowered("numpy.jax", program)
+    for _ in range(2):
+        assert close(run([n]), straight(program)([n]))
