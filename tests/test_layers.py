@@ -41,7 +41,7 @@ BUDGETS = {
     "_util": 800,
     "_ops": 1120,
     "_program": 1200,
-    "_plugins": 1825,
+    "_plugins": 1850,
     "_passes": 1600,
     "_graph": 680,
     "_hooks": 985,
@@ -52,7 +52,7 @@ BUDGETS = {
     "_functions": 1400,
     "_transforms": 2221,
     "_surroundings": 1700,
-    "_compile": 2150,
+    "_compile": 2300,
     "_cli": 433,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

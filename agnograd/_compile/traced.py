@@ -15,7 +15,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import is_mask
+from agnograd._ops.rule_helpers import is_mask, is_python_scalar
 from agnograd._program.program import Ref
 
 _INSTEAD = "which a program cannot follow: use xp.where, or do it outside of the function"
@@ -84,6 +84,14 @@ class Tracing(Interpretation):
     def pullbacks(self) -> Functions:
         """Return the derivatives of the backend below, each of which is a step."""
         return traced_pullbacks(self)
+
+    def _add_operators(self, domain: Domain) -> None:
+        """Give arrays operators that round as those of the library's own arrays do."""
+        super()._add_operators(domain)
+        for short, program in root_of(self.below).backend.reflected().items():
+            name = f"__r{short}__"
+            own = _by_number(program, domain.raw, getattr(self.array_class, name))
+            setattr(self.array_class, name, own)
 
     def _is_single(self, op: Op) -> bool:
         """Return whether an op that has a program is one step all the same.
@@ -228,6 +236,13 @@ def _everywhere(
 ) -> tuple[Any, dict[str, Any]]:
     """Return arguments with what a function returns in place of each part of them."""
     return _replaced(function, args), {n: _replaced(function, v) for n, v in kwargs.items()}
+
+
+def _by_number(
+    program: Callable[..., Any], xp: Any, usual: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return an operator whose first operand, which Python gives last, is often a number."""
+    return lambda x2, x1: program(x1, x2, xp) if is_python_scalar(x1) else usual(x2, x1)
 
 
 def _differs(value: Any) -> bool:
