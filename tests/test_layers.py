@@ -41,7 +41,7 @@ BUDGETS = {
     "_util": 800,
     "_ops": 1120,
     "_program": 1200,
-    "_plugins": 1825,
+    "_plugins": 1850,
     "_passes": 1600,
     "_graph": 680,
     "_hooks": 985,

@@ -35,7 +35,7 @@ class Entry:
     Attributes
     ----------
     foreign : list of bool
-        Which of these are of other libraries than the arguments: they are no inputs.
+        Which of these are of other libraries than the arguments, and so are not inputs.
     is_abstract : bool
         Whether arrays have no values, since the library itself traces: then there is no program.
     """

@@ -15,7 +15,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import is_mask
+from agnograd._ops.rule_helpers import is_mask, is_python_scalar
 from agnograd._program.program import Ref
 
 _INSTEAD = "which a program cannot follow: use xp.where, or do it outside of the function"
@@ -84,6 +84,14 @@ class Tracing(Interpretation):
     def pullbacks(self) -> Functions:
         """Return the derivatives of the backend below, each of which is a step."""
         return traced_pullbacks(self)
+
+    def _add_operators(self, domain: Domain) -> None:
+        """Give arrays operators that round as those of the library's own arrays do."""
+        super()._add_operators(domain)
+        for short, program in root_of(self.below).backend.reflected().items():
+            name = f"__r{short}__"
+            own = _by_number(program, domain.raw, getattr(self.array_class, name))
+            setattr(self.array_class, name, own)
 
     def _is_single(self, op: Op) -> bool:
         """Return whether an op that has a program is one step all the same.
@@ -188,8 +196,12 @@ class Tracing(Interpretation):
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
         """Call a function of raw arrays, which becomes a step."""
-        function = {"function": f}
-        return tuple(self.note("@call", lambda *given, **_: f(*given), tuple(arrays), function))
+
+        def below(*given: Any, **_: Any) -> Sequence[Any]:
+            with self._entered_below:  # what it makes of raw arrays is of the library
+                return [_constant(each) for each in f(*given)]
+
+        return tuple(self.note("@call", below, tuple(arrays), {"function": below}))
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         backend, copy = self.below.backend, self.below.copy
@@ -226,6 +238,13 @@ def _everywhere(
     return _replaced(function, args), {n: _replaced(function, v) for n, v in kwargs.items()}
 
 
+def _by_number(
+    program: Callable[..., Any], xp: Any, usual: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return an operator whose first operand, which Python gives last, is often a number."""
+    return lambda x2, x1: program(x1, x2, xp) if is_python_scalar(x1) else usual(x2, x1)
+
+
 def _differs(value: Any) -> bool:
     """Return whether a value, or a part of it, is an array that differs between runs."""
     if isinstance(value, tuple | list):
@@ -258,3 +277,15 @@ SHAPED_BY_VALUES: dict[str, Callable[..., bool]] = {
     "unique_inverse": lambda x: _differs(x),
     "unique_values": lambda x: _differs(x),
 }
+
+
+def _constant(result: Any) -> Any:
+    """Return a result of a function that became a step as a raw array."""
+    if not isinstance(result, Variable):
+        return result
+    if result.requires_grad:
+        raise refused(
+            "a function that is computed outside of the program has parameters that are trained: "
+            "call it outside of the compiled function, or under ag.no_grad()"
+        )
+    return result.data

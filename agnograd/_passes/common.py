@@ -20,7 +20,8 @@ def common(program: TracedProgram) -> TracedProgram:
     """Return the program in which steps that make the same call are one.
 
     Results that were separate arrays become one array. Nothing may write to a value that is read
-    later, so that this shows only where a lowering decides on memory.
+    later, so that this shows only where a lowering decides on memory. A guard goes if the same
+    value was looked at before, or is a constant.
     """
     facts = program.facts
     first: dict[Hashable, Step] = {}
@@ -28,13 +29,15 @@ def common(program: TracedProgram) -> TracedProgram:
     kept = []
     for traced in program.steps:
         step = traced.renamed(new)
-        if step.op != GUARD and (key := key_of(step)) is not None:
+        if (key := key_of(step)) is not None:
             known = first.setdefault(key, step)
+            if step.op == GUARD and (known is not step or step.args[0] in program.constants):
+                continue
             if known is not step and _alike(known, step, facts):
                 new.update(zip(step.outs, known.outs, strict=True))
                 continue
         kept.append(step)
-    if not new:
+    if len(kept) == len(program.steps):
         return program
     outputs = tuple(new.get(ref, ref) for ref in program.outputs)
     return program.with_(steps=tuple(kept), outputs=outputs)
@@ -42,11 +45,13 @@ def common(program: TracedProgram) -> TracedProgram:
 
 def key_of(step: Step) -> Hashable:
     """Return what two steps that make the same call have in common, or None if it is not known."""
-    args = step.args
+    args, kwargs = step.args, step.kwargs
+    if step.op == GUARD:  # whose number is its own
+        return GUARD, args, kwargs["kind"]
     if step.op in COMMUTATIVE and len(args) == 2 and all(type(arg) is Ref for arg in args):
         args = tuple(sorted(args, key=lambda ref: ref.number))
     try:
-        key = (step.op, frozen(args), frozen(tuple(step.kwargs.items())) if step.kwargs else None)
+        key = (step.op, frozen(args), frozen(tuple(kwargs.items())) if kwargs else None)
         hash(key)
     except TypeError:  # an argument that is not hashable, such as a set
         return None

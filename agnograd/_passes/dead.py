@@ -8,8 +8,8 @@ from agnograd._program.program import GUARD, Ref, Step, TracedProgram
 def dead(program: TracedProgram) -> TracedProgram:
     """Return the program without steps and constants whose values nothing reads.
 
-    All guards stay, and in their order: a run says by its number which one failed. Everything else
-    computes its results and does nothing else, calls of Python functions too.
+    All guards stay. Everything else computes its results and does nothing else, calls of Python
+    functions too.
     """
     live = set(program.outputs)
     kept = needed(program.steps, live)

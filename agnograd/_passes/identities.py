@@ -104,10 +104,12 @@ def _twice(seen: Seen, step: Step) -> Any:
 
 
 def _abs(seen: Seen, step: Step) -> Any:
-    inner = seen.argument(step.args[0], "negative")
-    if seen.alike(inner, step.args[0]):
+    x = step.args[0]
+    inner = seen.argument(x, "negative")
+    # An integer without a sign has a large negative.
+    if seen.alike(inner, x) and seen.program.domain.is_inexact(seen.facts[x].dtype):
         return instead(step, step.op, (inner,))
-    return step.args[0] if seen.argument(step.args[0], "abs") is not None else None
+    return x if seen.argument(x, "abs") is not None else None
 
 
 def _conj(seen: Seen, step: Step) -> Any:
@@ -121,10 +123,11 @@ def _getitem(seen: Seen, step: Step) -> Any:
     Without strides, only a key that shows it at once is known to.
     """
     x, key = step.args
-    written = seen.made.get(x)
-    if written is not None and written.op == "__setitem__" and _same_place(key, written.args[1]):
-        value = written.args[2]
-        return value if type(value) is Ref else None
+    maker = seen.made.get(x)
+    if maker is not None and maker.op == "__setitem__" and _same_place(key, maker.args[1]):
+        return maker.args[2]
+    if maker is not None and maker.op == "stack" and type(key) is int and _in_front(maker):
+        return maker.args[0][key]
     fact = seen.facts[x]
     if fact.shape != seen.facts[step.outs[0]].shape:
         return None
@@ -132,6 +135,11 @@ def _getitem(seen: Seen, step: Step) -> Any:
         return x if is_basic(key) else None
     parts = key if isinstance(key, tuple) else (key,)
     return x if all(part is ... or part == slice(None) for part in parts) else None
+
+
+def _in_front(stack: Step) -> bool:
+    """Return whether a new axis is the first one."""
+    return len(stack.args) == 1 and stack.kwargs.get("axis", 0) == 0
 
 
 def _same_place(key: Any, other: Any) -> bool:

@@ -48,9 +48,9 @@ def partition(
 ) -> Partition:
     """Split a program whose outputs are values, and gradients that depend on cotangents.
 
-    Whatever does not depend on a cotangent is computed in the forward program, all guards among
-    it; guards are counted in each program by itself. Views of inputs, and of what is kept anyway,
-    are taken again in the backward program, and not kept.
+    Whatever does not depend on a cotangent is computed in the forward program, the guards among it
+    too. Views of inputs, and of what is kept anyway, are taken again in the backward program, and
+    not kept.
 
     Parameters
     ----------

@@ -237,7 +237,7 @@ class Numbers:
             return None
         if step.op in _FILLED:
             return self.computed("astype", (_FILLED[step.op],), fact.dtype)
-        if step.op == "full_like":
+        if step.op == "full_like" and len(step.args) > 1:
             return self.computed("astype", step.args[1:2], fact.dtype)
         if step.op == "pow" and type(step.args[1]) in (int, float) and step.args[1] == 0:
             return self.computed("astype", (1,), fact.dtype)

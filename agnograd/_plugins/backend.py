@@ -273,6 +273,15 @@ class Backend:
         """Return what computes ``operator.add``, ``operator.getitem`` and so on, on raw arrays."""
         return function
 
+    def reflected(self) -> Mapping[str, Callable[..., Any]]:
+        """Return programs of operators between a number and an array, by names such as ``truediv``.
+
+        They are for those that the library's own operator computes with other roundings than the
+        standard's function does: ``lambda x1, x2, xp: ...`` calls functions of ``xp`` that give
+        the same bits.
+        """
+        return {}
+
     def quiet(self) -> AbstractContextManager[Any]:
         """Return a context in which the library does not warn of infinite and undefined results."""
         return nullcontext()

@@ -174,12 +174,15 @@ def _sum_in_order(start: Any, values: Any) -> Any:
 
 
 def copied_outputs(program: TracedProgram) -> list[bool]:
-    """Return, for each output, whether it has to be copied to share memory with nothing else."""
-    roots = roots_of(program)
+    """Return, for each output, whether it has to be copied to share memory with nothing else.
+
+    Scalars of a library need no copies: nobody can write to them.
+    """
+    roots, scalars = roots_of(program), program.domain.scalar_types
     taken = {*program.inputs, *program.constants}
     copied = []
     for ref in program.outputs:
         own = roots.get(ref, frozenset((ref,)))
-        copied.append(bool(own & taken))
+        copied.append(bool(own & taken) and program.facts[ref].kind not in scalars)
         taken |= own
     return copied

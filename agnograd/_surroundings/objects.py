@@ -177,7 +177,7 @@ def is_handed_on(value: Any) -> bool:
     kind = value if isinstance(value, type) else type(value)
     return callable(value) and (
         isinstance(value, FunctionType | MethodType)
-        or is_users(kind.__module__)
+        or not is_closed(kind)
         or wrapped_in(value) is not None
         or kind.__module__ == "functools"
     )

@@ -223,9 +223,10 @@ class Walk:
     def _imported(self, each: str, scope: dict[str, Any]) -> None:
         """Look at a module that a function imports while it runs."""
         package = scope.get("__package__") or ""
-        if each.startswith(".") and not package:
+        try:
+            full = resolve_name(each, package)
+        except ImportError:  # as the function itself will say
             return
-        full = resolve_name(each, package)
         module = sys.modules.get(full)
         if module is not None:
             if is_users(full):
@@ -250,13 +251,14 @@ class Walk:
                 f"{inventory.constant(_frozen)}({variable}) != {inventory.constant(found)}"
             )
             inventory.note(name, (Same(kind), found))
-            for each in value:
+            for each in tuple(value):  # another thread may add to it
                 if not is_value(each):
                     self.visit(each, None, name)
             return
         if isinstance(value, dict | MappingProxyType):
             items = variable if kind is dict else inventory.let(f"{{**{variable}}}")
-            keys, values = [*value], [*value.values()]
+            content = value.copy() if kind is dict else {**value}  # what others do to it meanwhile
+            keys, values = [*content], [*content.values()]
             inventory.differs_if(f"[*{items}] != {inventory.constant(keys)}")
             inventory.note(name, (Same(kind), tuple(map(value_key, keys))))
             texts = [repr(each) if type(each) is str else inventory.constant(each) for each in keys]

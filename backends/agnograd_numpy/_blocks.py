@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from agnograd.extend import Fact, Ref, Step, TracedProgram, function_from, nbytes
+from agnograd.extend import Fact, Ref, Step, TracedProgram, Way, function_from, nbytes
 from agnograd_numpy._elementwise import ElementwiseWriter
-from agnograd_numpy._steps import BLOCKS, Buffers, is_array, ufunc_of
+from agnograd_numpy._steps import BLOCKS, Buffers, is_array, way_of
 from agnograd_numpy._threads import each, threads
 
 __all__ = ["Blocks", "grouped"]
@@ -79,7 +79,9 @@ def layout_of(program: TracedProgram, step: Step) -> Layout | None:
     out = program.facts[step.outs[0]] if len(step.outs) == 1 else None
     if out is None or out.size < _LEAST or not is_array(out):
         return None
-    if nbytes(out) is None or ufunc_of(program, step) is None:
+    # Complex numbers are left out with what cannot be written over an argument: how NumPy rounds
+    # their products depends on how many there are.
+    if nbytes(out) is None or way_of(program, step) is not Way.ELEMENTWISE:
         return None
     layout = out.shape, _order(out)
     facts = [program.facts[ref] for ref in step.uses()]

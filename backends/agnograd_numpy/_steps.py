@@ -74,6 +74,15 @@ def way_of(program: TracedProgram, step: Step) -> Way:
     return Way.INTO if is_product(program, step) or is_tanh(step, facts) else Way.NEW
 
 
+def refs_of(step: Step) -> tuple[Ref, ...]:
+    """Return all values that a step reads or makes."""
+    return (*step.uses(), *step.outs)
+
+
+def _is_complex(fact: Fact) -> bool:
+    return bool(fact.dtype.kind == "c")
+
+
 def is_product(program: TracedProgram, step: Step) -> bool:
     """Return whether a step is a product of two matrices of the result's dtype."""
     if step.op[0] == "@" or step.kwargs or len(step.args) != 2:

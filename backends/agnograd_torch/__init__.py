@@ -103,6 +103,10 @@ class TorchBackend(Backend):
         """
         return standard_operator(function, self.namespace())
 
+    def reflected(self) -> Mapping[str, Callable[..., Any]]:
+        """Return what PyTorch makes of a number divided by a tensor: a product."""
+        return {"truediv": lambda x1, x2, xp: xp.multiply(xp.reciprocal(x2), x1)}
+
     def may_share(self, x: Any, y: Any) -> bool:
         """Return whether two tensors are of one storage."""
         import torch

@@ -5,41 +5,45 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar
+from typing import Any
 
-from agnograd.extend import Lowering, Ref, Step, TracedProgram, lowering_for
+from agnograd.extend import Description, Lowering, Ref, Step, TracedProgram
 from agnograd_c._compiler import NoCompiler, compiler
 from agnograd_c._function import Function
 from agnograd_c._groups import Group, groups_of, is_worth_it, replaced
 from agnograd_c._library import library_of
 from agnograd_c._write import written
 
-__all__ = ["C", "in_c", "threads"]
+__all__ = ["described", "functions_of", "in_c", "threads"]
 
 # From how many steps of elements on several threads take less time than one.
 _SPREAD = 2**21
 
 
-class C(Lowering):
-    """Runs element-wise steps by compiled C functions, and the others as NumPy does."""
+def described(program: TracedProgram, plain: Lowering) -> Description:
+    """Return the groups that become C, and the text of all that runs.
 
-    preference: ClassVar[int] = 30
-    exact: ClassVar[bool] = False
-
-    def lower(self, program: TracedProgram) -> Callable[[Sequence[Any]], list[Any]]:
-        """Return the function that runs a program."""
-        return lowering_for("numpy", "numpy").lower(in_c(program))
+    ``plain`` is what runs the other steps.
+    """
+    try:
+        found = functions_of(program)
+    except NoCompiler:
+        return plain.describe(program)
+    texts = [each.text.replace("@", f"group{k}") for k, (_, each) in enumerate(found)]
+    own = plain.describe(in_c(program))
+    return {
+        "program": program,
+        "groups": [group.steps for group, _ in found],
+        "buffers": own.get("buffers", ()),
+        "source": "\n\n".join([*texts, own.get("source", "")]),
+    }
 
 
 def in_c(program: TracedProgram) -> TracedProgram:
     """Return a program with calls of C functions in place of the groups that C is better at."""
-    groups = groups_of(program)
-    if not groups:
-        return program
     try:
-        compiler()
-        found = _functions(program, groups)
-        calls = _callables(program, [function for _, function in found])
+        found = functions_of(program)
+        calls = _callables(program, [function for _, function in found]) if found else []
     except NoCompiler:
         return program
     steps = [
@@ -53,11 +57,22 @@ def in_c(program: TracedProgram) -> TracedProgram:
         )
         for (group, function), call in zip(found, calls, strict=True)
     ]
-    return replaced(program, [group for group, _ in found], steps.__getitem__)
+    return replaced(program, [group for group, _ in found], steps.__getitem__) if found else program
 
 
-def _functions(program: TracedProgram, groups: list[Group]) -> list[tuple[Group, Function]]:
-    """Write the functions of groups, and leave out those that are better left as they are."""
+def functions_of(program: TracedProgram) -> list[tuple[Group, Function]]:
+    """Return the groups that become C, and their functions.
+
+    Raises
+    ------
+    NoCompiler
+        If there are any, and no compiler.
+    """
+    groups = groups_of(program)
+    if not groups:
+        return []
+    compiler()
+    outputs = set(program.outputs)
     readers: dict[Ref, set[int]] = {}
     for number, step in enumerate(program.steps):
         for ref in step.uses():
@@ -69,7 +84,7 @@ def _functions(program: TracedProgram, groups: list[Group]) -> list[tuple[Group,
             ref
             for number in group.steps
             for ref in program.steps[number].outs
-            if ref in program.outputs or not readers.get(ref, set()) <= inside
+            if ref in outputs or not readers.get(ref, set()) <= inside
         )
         made = written(program, group, needed)
         if made is None:

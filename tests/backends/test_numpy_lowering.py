@@ -102,6 +102,7 @@ CASES = {
     "wide numbers": (lambda x: x * 3 + 1, np.arange(5, dtype="int8")),
     "booleans": (lambda x: xp.all((x > 0) & ~(x < 1)) | xp.any(x == 2, axis=0), X),
     "complex": (ag.grad(lambda z: xp.sum(xp.abs(xp.exp(z * 2j) / (z + 1)))), COMPLEX),
+    "products of complex numbers": (lambda z: ((z + 1) * z * (z * z)) * (z - 1), COMPLEX[:1, :1]),
     "complex, layout": (lambda z: xp.real(z.T) * 2.0 + xp.imag(z).T, COMPLEX),
     "one complex number": (
         lambda z: [z * z * z * z, (z + 1j) * (z - 2j) * z],
@@ -119,6 +120,7 @@ CASES = {
     "empty": (ag.grad(lambda x: xp.sum(xp.sin(x) * 2.0)), np.zeros((0, 3))),
     "views": (lambda x: (x.T[1:, ::-1] * 2.0, xp.reshape(x, (-1,)), x[..., None] + 1.0), X),
     "views of what is computed": (lambda x: ((y := x * 2.0).T, y[0], y), X),
+    "a scalar twice": (lambda x: [y := xp.sum(x), y, y * 1.0], X),
     "an argument": (lambda x: (x, x, x.T), X),
     "reductions": (lambda x: [xp.sum(x * x, axis=0), xp.max(x, axis=1, keepdims=True)], X),
     "broadcast": (lambda x, y: (x * y[:, :1] + y[0]) * xp.broadcast_to(x[0, 0], (4, 5)), X, Y),

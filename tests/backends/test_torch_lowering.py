@@ -252,3 +252,16 @@ def test_gradients_of_reads_add_up_in_one_tensor():
     assert same(*both("torch.torch", program, [x]))
     adding = [step for step in program.steps if step.op.startswith("@scatter_add")]
     assert text_of(program).count("clone()") < max(len(adding), 1)
+
+
+def test_a_number_divided_by_a_tensor_rounds_as_pytorchs_operator_does():
+    x = torch.linspace(0.5, 3.0, 200, dtype=torch.float64)
+    for f in (
+        lambda x: xp.sum(1.7 / x),
+        lambda x: xp.sum(xp.divide(1.7, x)),
+        lambda x: xp.sum(xp.square(xp.log2(x))),
+    ):
+        function = ag.value_and_grad(f)
+        compiled = ag.compile(function)
+        for found, expected in zip(compiled(x), function(x), strict=True):
+            assert same_tensor(found, expected)

@@ -7,7 +7,7 @@ import pytest
 
 import agnograd as ag
 from agnograd._passes.common import common, frozen, key_of
-from agnograd._program.program import Ref, Step
+from agnograd._program.program import GUARD, Ref, Step
 from traced import check, ops, raw, traced
 
 SETTINGS = {"names": ("common",)}
@@ -109,3 +109,27 @@ def test_scatters_into_the_same_array_are_one(backend, xp):
 
     after = check(traced(backend, f, x), x, **SETTINGS)
     assert len(ops(after)) <= 2
+
+
+def test_guards_on_the_same_value(backend, xp):
+    x = raw(backend, [1.0, 2.0])
+
+    def f(x):
+        y = x
+        for _ in range(3):
+            if xp.sum(x) > 0:
+                y = y * 2.0
+        return y * float(xp.sum(x)) if float(xp.sum(x)) > 0 else y
+
+    others = [[raw(backend, [-1.0, -2.0])], [raw(backend, [2.0, 2.0])]]
+    after = check(traced(backend, f, x), x, others=others)
+    guards = [step.kwargs for step in after.steps if step.op == GUARD]
+    assert [each["kind"] for each in guards] == ["bool", "float"]
+    assert [each["number"] for each in guards] == [0, 3]
+
+
+def test_a_guard_on_a_constant():
+    c = np.array([1.0, 2.0])
+    program = traced("numpy", lambda x: x * (2.0 if x[0] > 0 else 3.0), c)
+    known = program.with_(inputs=(), constants={program.inputs[0]: c})
+    assert GUARD not in ops(check(known))

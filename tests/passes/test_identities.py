@@ -106,6 +106,39 @@ def test_sums_of_negatives_are_differences():
     assert left(lambda x: XP.abs(XP.abs(x)), x) == ["abs"]
 
 
+def test_integers_without_a_sign():
+    x, y = np.array([1, 2, 250], dtype="uint8"), np.array([3, 2, 7], dtype="uint8")
+    assert left(lambda x: XP.abs(-x), x) == ["negative", "abs"]
+    assert left(lambda x, y: (x + (-y), x - (-y), (-x) * (-y), -(x)), x, y)[:-1] == [
+        *("subtract", "add", "multiply")
+    ]
+
+
+def test_what_was_just_written_or_stacked():
+    x = np.array(SPECIAL)
+
+    def f(x):
+        y = XP.zeros_like(x)
+        y[2] = x[0] * 3.0
+        first = y[2] + 1.0
+        y[1:3] = x[4:6]
+        s = XP.stack([x[0], x[1] * 2.0])
+        return first, y[1:3], y[2:3], s[1] * x[3], s[-2]
+
+    made = left(f, x)
+    assert made.count("__getitem__") == 6  # three elements, a slice twice, and y[2:3]
+    assert "stack" not in made
+
+    def other(x):
+        y = XP.zeros_like(x)
+        y[1:3] = x[0]  # of one element
+        z = XP.astype(x, XP.float32)
+        z[1] = x[1]
+        return y[1:3], z[1], XP.stack([x, x * 2.0], axis=1)[0]
+
+    left(other, x)
+
+
 def test_strides_of_negatives_decide_too():
     x, y = np.ones((2, 3)), np.ones((2, 6))[:, ::2]
     assert left(lambda x, y: x + (-y), x, y) == ["negative", "add"]

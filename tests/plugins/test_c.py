@@ -359,6 +359,24 @@ class TestWhen:
         assert [step.op for step in made.steps] == ["@call", "matmul", "@call"]
 
 
+class TestCompiledFunctions:
+    def test_a_gradient(self):
+        compiled = ag.compile(ag.value_and_grad(chain))
+        for x in (np.linspace(0, 1, 10), np.linspace(1, 3, 10)):
+            value, gradient = compiled(x)
+            expected, other = ag.value_and_grad(chain)(x)
+            assert abs(value - expected) <= 400 * np.spacing(expected)
+            assert distance(gradient, other) <= 400
+
+    def test_explain_has_the_groups_and_their_text(self, every):
+        x = np.linspace(0, 1, 36).reshape(6, 6)
+        program = traced("numpy", lambda x: xp.sqrt(xp.sqrt(x) @ x) + x, x)
+        found = agnograd_c.lowering.describe(program)
+        assert [list(group) for group in found["groups"]] == [[0], [2, 3]]
+        assert "int group1(" in found["source"]
+        assert ag.compile(lambda x: xp.sqrt(x) + x).explain(x)
+
+
 class TestCompiler:
     def test_none(self, monkeypatch, every):
         x = np.linspace(0, 1, 30)

@@ -8,6 +8,7 @@ import dataclasses
 import enum
 import functools
 import sys
+import threading
 import types
 import weakref
 from typing import NamedTuple
@@ -772,6 +773,10 @@ def function_of_an_installed_package():
     return np.vectorize(helper), set_global("number", 3.0)
 
 
+def object_of_an_installed_class_inside_grad():
+    return ag.grad(ag.checkpoint(np.vectorize(helper))), set_global("number", 3.0)
+
+
 def context_manager():
     @contextlib.contextmanager
     def scaled():
@@ -1080,3 +1085,34 @@ def test_to_read_again_takes_one_function():
     sys.setprofile(None)
     assert again is facts
     assert [name for event, name in names if event == "call"] == ["read", "read"]
+
+
+def test_another_thread_may_change_what_is_read():
+    weights, model = {0: 1.0}, Model()
+    surroundings = Surroundings(lambda x: (weights, model(x)))
+    ended = threading.Event()
+
+    def change():
+        while not ended.is_set():
+            weights[len(weights) % 50] = 1.0
+            if len(weights) > 40:
+                weights.clear()
+            model.layers.append(1.0)
+            del model.layers[2:]
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(200):
+            arrays, facts = surroundings.read()
+            assert len(arrays) == len(facts.arrays)
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_an_import_from_too_far_above():
+    code = "def f(x):\n    from ...... import nothing\n    return x"
+    scope = {"__package__": "package", "__name__": "package.module"}
+    exec(code, scope)
+    assert Surroundings(scope["f"]).read()[0] == []
