@@ -52,7 +52,7 @@ BUDGETS = {
     "_functions": 1400,
     "_transforms": 2221,
     "_surroundings": 1700,
-    "_compile": 2150,
+    "_compile": 2300,
     "_cli": 433,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

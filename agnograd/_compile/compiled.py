@@ -6,33 +6,28 @@ import functools
 import sys
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.domains import domain_named, domain_of, owner_of
+from agnograd._arrays.domains import owner_of
 from agnograd._arrays.levels import levels_up
-from agnograd._arrays.variable import Variable
-from agnograd._compile.graph import GraphUnit
+from agnograd._compile.entry import Entry, called_plainly, raw_of
 from agnograd._compile.statics import Statics, WithStatics
-from agnograd._compile.trace import ARRAY, Callee, Signature, Traced, arguments
-from agnograd._compile.unit import Unit
+from agnograd._compile.trace import Traced
 from agnograd._compile.ways import TooManyPrograms
-from agnograd._hooks.entering import is_inside
-from agnograd._hooks.state import current_mode, is_grad_enabled
-from agnograd._ops.rule_helpers import is_python_scalar
-from agnograd._plugins.backends import default_name
+from agnograd._hooks.state import current_mode
 from agnograd._plugins.lowerings import Lowering, lowering_for
 from agnograd._surroundings.differences import difference
 from agnograd._surroundings.effects import check_unchanged, watch
-from agnograd._surroundings.inventory import Facts
+from agnograd._surroundings.inventory import Facts, Name
 from agnograd._surroundings.keys import Key, content_key, fingerprint, key_of, key_of_array
 from agnograd._surroundings.surroundings import Surroundings
 from agnograd._util.checks import callable_in
 from agnograd._util.locks import Lock
-from agnograd._util.trees import flatten, map_leaves
+from agnograd._util.trees import flatten
 from agnograd.errors import CompileWarning
 
 if TYPE_CHECKING:
@@ -68,7 +63,7 @@ class CompiledFunction:
         self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
         self._programs = 0
         self._warned = False
-        self._by_elements: frozenset[Any] = frozenset()  # names of arrays outside
+        self._by_elements: frozenset[Name] = frozenset()  # names of arrays outside
         self._bound: dict[int, CompiledFunction] = {}  # by the identity of the object
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -107,12 +102,13 @@ class CompiledFunction:
             entry = self._entries.get(key)
             if entry is not None:
                 return entry(leaves, outside)
-            entry = Entry(self, leaves, tree, outside)
+            entry = Entry(self, self.function, leaves, tree, outside)
+            foreign = entry.foreign
+            self._watch(name for name, other in zip(key[1].arrays, foreign, strict=True) if other)
             if entry.is_abstract:
                 return self._plainly(leaves, tree)
-            before = self._by_elements
             found = entry(leaves, outside)
-            if self._by_elements is not before:  # as the key of the next call has them
+            if self._by_elements:  # as the key of the next call has them
                 key = (*key[:4], self._elements(outside, key[1]))
             self._entries.setdefault(key, entry)
             return found
@@ -138,10 +134,7 @@ class CompiledFunction:
         """Call the function as it is; ``why`` says what it was traced too often for."""
         if why is not None:
             self._warn(why)
-        given, raw = lifted(leaves)
-        args, kwargs = arguments(given, tree)
-        found = self.function(*args, **kwargs)
-        return map_leaves(lowered, found) if raw and not is_inside() else found
+        return called_plainly(self.function, leaves, tree)
 
     def _warn(self, why: str) -> None:
         """Warn, once, that the function was compiled too often."""
@@ -183,11 +176,17 @@ class CompiledFunction:
             found = make()
             check_unchanged(before, self.name)
             self._programs += order == 0
-            names = before.inventory.arrays
-            new = {names[place].name for place in found.by_elements} - self._by_elements
-            if new:
-                self._by_elements |= new
+            arrays = [(raw_of(each.value), each.name) for each in before.inventory.arrays]
+            self._watch(
+                name for raw, name in arrays if any(raw is each for each in found.by_elements)
+            )
             return found
+
+    def _watch(self, names: Iterable[Name]) -> None:
+        """Make the elements of arrays outside a part of the keys from now on."""
+        new = set(names) - self._by_elements
+        if new:
+            self._by_elements |= new
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Return the method of an object: it is compiled for each object by itself.
@@ -237,95 +236,61 @@ class CompiledFunction:
         return f"<compiled {self.name}>"
 
 
-class Entry:
-    """A compiled function for arguments of one kind.
-
-    Attributes
-    ----------
-    is_abstract : bool
-        Whether arrays have no values, since the library itself traces: then there is no program.
-    """
-
-    def __init__(
-        self, owner: CompiledFunction, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]
-    ) -> None:
-        arrays = [(place, leaf) for place, leaf in enumerate(leaves) if owner_of(leaf) is not None]
-        arrays = [each for each in arrays if not is_python_scalar(each[1])]
-        given = [leaf for _, leaf in arrays] + list(outside)
-        self._places = [place for place, _ in arrays]
-        self._domain = self._home(owner, given)
-        self.is_abstract = any(
-            self._domain.backend.is_abstract(getattr(each, "_raw", each)) for each in given
-        )
-        others = [ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]
-        signature = Signature(tuple(others), tree)
-        callee = Callee(owner.function, signature)
-        recording = is_grad_enabled()
-        tracked = [
-            place
-            for place, x in enumerate(given)
-            if recording and isinstance(x, Variable) and x.requires_grad
-        ]
-        self._variables = [place for place, x in enumerate(given) if isinstance(x, Variable)]
-        self._as_variables = is_inside() or bool(self._variables)
-        self._unit = (
-            GraphUnit(owner, callee, self._domain, tracked)
-            if tracked
-            else Unit(owner, callee, self._domain)
-        )
-
-    def _arrays(self, leaves: Sequence[Any]) -> list[Any]:
-        """Return the arrays among leaves; most often all are."""
-        places = self._places
-        if len(places) == len(leaves):
-            return list(leaves)
-        return [leaves[place] for place in places]
-
-    @staticmethod
-    def _home(owner: CompiledFunction, given: Sequence[Any]) -> Domain:
-        """Return the domain that all arrays are of; without any it is the default backend's."""
-        domains = {domain_of(each) for each in given} or {domain_named(default_name())}
-        first, *others = domains
-        if others:
-            raise first.mixed(f"{owner.name}: an array is given", others[0].backend)
-        return first
-
-    def __call__(self, leaves: Sequence[Any], outside: Sequence[Any]) -> Any:
-        """Run the program for the arrays among leaves, and those that the function finds."""
-        given = self._arrays(leaves)
-        if outside:
-            given += outside
-        unit = self._unit
-        if isinstance(unit, GraphUnit):
-            result, found = unit.recorded(given, len(outside))
-            return result.filled(found)
-        for place in self._variables:
-            given[place] = given[place]._raw
-        result, found = unit(given)
-        if self._as_variables:
-            make = self._domain.Variable._make
-            found = [make(each, None) for each in found]
-        return result.filled(found)
-
-
-def lifted(leaves: Sequence[Any]) -> tuple[list[Any], bool]:
-    """Return leaves with arrays as Variables, and whether all of these were raw arrays."""
-    found, raw = [], True
-    for leaf in leaves:
-        domain = None if is_python_scalar(leaf) else owner_of(leaf)
-        raw = raw and not isinstance(leaf, Variable)
-        if domain is not None and not isinstance(leaf, Variable):
-            leaf = domain.Variable._make(domain.to_raw(leaf), None)
-        found.append(leaf)
-    return found, raw
-
-
-def lowered(leaf: Any) -> Any:
-    """Return the raw array of a Variable that has no gradient; all else as it is."""
-    return leaf.data if isinstance(leaf, Variable) and leaf._node is None else leaf
-
-
 def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) -> CompiledFunction:
-    """Return a function that computes the same as ``f``, as a program."""
+    """Return a function that computes the same as ``f``, without Python between its ops.
+
+    The first call runs ``f``, and notes the ops that it calls on arrays as a program. Later calls
+    run the program. It is made again for arguments of other shapes, dtypes, memory layouts or
+    structures; for other values of arguments that are not arrays, and of what ``f`` reads from
+    outside; and where Python looks at another value of an array, as in ``if x > 0``.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays, pytrees of arrays, and hashable values; often the result of a
+        transformation, such as ``ag.grad(loss)``. As a decorator, also a method.
+    lowering : str
+        How programs run, by the name of an installed lowering, such as "numpy", "torch" or
+        "plain"; "auto" is the preferred one for the arrays that are given.
+    static : int, str or sequence of these
+        Positions and names of arguments that programs are made for as they are. They have to be
+        hashable, or arrays, or lists, tuples, dicts or sets of such.
+
+    Returns
+    -------
+    CompiledFunction
+        The function. Its method ``explain`` says what becomes of it for certain arguments. Results
+        share memory with nothing, and arguments are not changed.
+
+    Raises
+    ------
+    CompileError
+        When the function is called, if it does what a program could not repeat: a result's shape
+        depends on values, an array leaves for another library, or something outside is changed.
+    ArgumentError
+        If ``static`` names no argument, or an argument is neither an array nor hashable.
+    UnknownPluginError
+        When the function is called, if there is no such lowering for its arrays.
+
+    Warns
+    -----
+    CompileWarning
+        If ``f`` would need more than eight programs. Calls that none of them fits run ``f`` as it
+        is from then on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import agnograd as ag
+    >>> xp = ag.namespace("numpy")
+    >>> def loss(w, x):
+    ...     return xp.mean((x @ w) ** 2)
+    >>> gradient = ag.compile(ag.grad(loss))
+    >>> gradient(np.ones(2), np.eye(2))
+    array([1., 1.])
+    >>> print(gradient.explain(np.ones(2), np.eye(2)))  # doctest: +ELLIPSIS
+    compiled loss
+      lowering   numpy...
+    """
     callable_in("ag.compile", f, "ag.compile(f), or ag.compile(ag.grad(f))")
     return CompiledFunction(f, lowering, static)

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.variable import Variable
+from agnograd._compile.entry import raw_of
 from agnograd._compile.listing import Listing, of_fact, seconds
 from agnograd._compile.picture import picture
 from agnograd._compile.stepwise import Stepwise
@@ -119,12 +119,13 @@ def explanation(
     tree = key[0][0]
     leaves = args if tree is None else flatten((args, kwargs))[0]
     outside, facts = compiled._surroundings.read()
-    arrays = [x._raw if isinstance(x, Variable) else x for x in (*entry._arrays(leaves), *outside)]
+    arrays = list(map(raw_of, entry.arrays(leaves, outside)))
     names = [
         f"argument {place}" if tree is None else name_of_leaf(tree, place)
         for place in entry._places
     ]
-    names += [the(each) for each in facts.arrays]
+    named = zip(facts.arrays, entry.foreign, strict=True)
+    names += [the(each) for each, foreign in named if not foreign]
     lowering, [way] = compiled.lowering(entry._domain), entry._unit.ways.known
     with entered(hooks=False):
         parts = [explained(way.run, lowering, arrays)]

@@ -34,8 +34,8 @@ class Recording(Run):
     unknown : bool
         Whether it used arrays from outside that are not inputs: Python may have made them of those
         that are.
-    by_elements : tuple of int
-        Which arrays from outside the program is made for as they are, element by element: what
+    by_elements : tuple of array
+        The arrays from outside that the program is made for as they are, element by element: what
         Python does with them is not part of it.
     """
 
@@ -52,7 +52,7 @@ class Recording(Run):
         self.known: dict[int, Any] = {}
         self.met: set[int] = set()
         self.unknown = False
-        self.by_elements: tuple[int, ...] = ()
+        self.by_elements: tuple[Any, ...] = ()
         self._refs: dict[int, Ref] = {}  # of constants, by identity; they are kept alive
         self._guards = 0
         self._shares = domain.backend.may_share

@@ -82,9 +82,7 @@ class Callee:
         finally:
             run.known = before
         run.by_elements = tuple(
-            place
-            for place, raw in enumerate(run.arrays[outside])
-            if run.unknown or id(raw) not in run.met
+            raw for raw in run.arrays[outside] if run.unknown or id(raw) not in run.met
         )
         backend: Any = run.traced
         results: list[Any] = []
@@ -123,7 +121,7 @@ class Traced(NamedTuple):
 
     program: TracedProgram
     result: Result
-    by_elements: tuple[int, ...]
+    by_elements: tuple[Any, ...]
 
 
 def record(

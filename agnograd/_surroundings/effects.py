@@ -73,7 +73,7 @@ def changed_since(before: Before) -> str | None:
     now, remembered = _state_of(inventory), _remembered(inventory)
     for place, (verb, state) in now.items():
         name, known = place[0], before.state.get(place)
-        if any(name.path.startswith(each.path) and name[::2] == each[::2] for each in remembered):
+        if any(_is_in(name.path, each.path) and name[::2] == each[::2] for each in remembered):
             continue
         if known is None and _belongs_to(name, sys.modules.keys() - before.modules):
             continue
@@ -140,7 +140,12 @@ def _remembered(inventory: Inventory) -> list[Name]:
 
 def _belongs_to(name: Name, modules: Iterable[str]) -> bool:
     """Return whether something came with an import: it is a module, or in one."""
-    return any(f"{name.path}.".startswith(f"{each}.") for each in modules)
+    return any(_is_in(name.path, each) for each in modules)
+
+
+def _is_in(path: str, whole: str) -> bool:
+    """Return whether a path is another one, or goes on from it."""
+    return path.startswith(whole) and path[len(whole) :][:1] in ("", ".", "[")
 
 
 # -- where generators, iterators and files stand --------------------------------------------------

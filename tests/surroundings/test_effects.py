@@ -43,6 +43,9 @@ class Model:
     def sets(self):
         self.last = 1
 
+    def sets_beside_what_is_cached(self):
+        self.norms = self.norm
+
     def sets_by_name(self):
         setattr(self, "la" + "st", 1)
 
@@ -211,6 +214,7 @@ CHANGES = {
     Model().counts: "changes self.seen",
     Model().counts_in_its_class: "changes Model.calls",
     Model().sets: "sets self.last",
+    Model().sets_beside_what_is_cached: "sets self.norms",
     Model().sets_by_name: "sets self.last",
     Model().deletes: "deletes self.seen",
 }

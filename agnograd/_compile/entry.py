@@ -1,0 +1,127 @@
+"""A compiled function for arguments of one kind, and as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from agnograd._arrays.domain import Domain
+from agnograd._arrays.domains import domain_named, domain_of, owner_of
+from agnograd._arrays.variable import Variable
+from agnograd._compile.graph import GraphUnit
+from agnograd._compile.trace import ARRAY, Callee, Signature, arguments
+from agnograd._compile.unit import Owner, Unit
+from agnograd._hooks.entering import is_inside
+from agnograd._hooks.state import is_grad_enabled
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._plugins.backends import default_name
+from agnograd._util.trees import map_leaves
+
+
+class Entry:
+    """A compiled function for arguments of one kind.
+
+    Parameters
+    ----------
+    owner : Owner
+        The compiled function.
+    f : callable
+        What is compiled.
+    leaves, tree
+        The leaves of the arguments, and their structure, as ``Signature`` has them.
+    outside : sequence of array or Variable
+        What the function finds elsewhere.
+
+    Attributes
+    ----------
+    foreign : list of bool
+        Which of these are of other libraries than the arguments, and so are not inputs.
+    is_abstract : bool
+        Whether arrays have no values, since the library itself traces: then there is no program.
+    """
+
+    def __init__(
+        self,
+        owner: Owner,
+        f: Callable[..., Any],
+        leaves: Sequence[Any],
+        tree: Any,
+        outside: Sequence[Any],
+    ) -> None:
+        arrays = [(place, leaf) for place, leaf in enumerate(leaves) if _is_array(leaf)]
+        self._places = [place for place, _ in arrays]
+        inner = [leaf for _, leaf in arrays]
+        self._domain = _home(owner, inner, outside)
+        self.foreign = [domain_of(each) is not self._domain for each in outside]
+        self._native = [place for place, other in enumerate(self.foreign) if not other]
+        given = inner + [outside[place] for place in self._native]
+        self.is_abstract = any(map(self._domain.backend.is_abstract, map(raw_of, given)))
+        others = [ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]
+        callee = Callee(f, Signature(tuple(others), tree))
+        self._variables = [place for place, x in enumerate(given) if isinstance(x, Variable)]
+        tracked = [place for place in self._variables if given[place].requires_grad]
+        self._as_variables = is_inside() or bool(self._variables)
+        self._unit = (
+            GraphUnit(owner, callee, self._domain, tracked)
+            if tracked and is_grad_enabled()
+            else Unit(owner, callee, self._domain)
+        )
+
+    def arrays(self, leaves: Sequence[Any], outside: Sequence[Any]) -> list[Any]:
+        """Return the arrays, and Variables, that are inputs of the program."""
+        places, native = self._places, self._native
+        given = list(leaves) if len(places) == len(leaves) else [leaves[i] for i in places]
+        if native:
+            given += outside if len(native) == len(outside) else [outside[i] for i in native]
+        return given
+
+    def __call__(self, leaves: Sequence[Any], outside: Sequence[Any]) -> Any:
+        """Run the program for the arrays among leaves, and those that the function finds."""
+        given, unit = self.arrays(leaves, outside), self._unit
+        if isinstance(unit, GraphUnit):
+            result, found = unit.recorded(given, len(self._native))
+            return result.filled(found)
+        for place in self._variables:
+            given[place] = given[place]._raw
+        result, found = unit(given)
+        if self._as_variables:
+            make = self._domain.Variable._make
+            found = [make(each, None) for each in found]
+        return result.filled(found)
+
+
+def _is_array(leaf: Any) -> bool:
+    return not is_python_scalar(leaf) and owner_of(leaf) is not None
+
+
+def _home(owner: Owner, arrays: Sequence[Any], outside: Sequence[Any]) -> Domain:
+    """Return the domain of arguments; without any array among them, that of what is outside."""
+    domains = dict.fromkeys(map(domain_of, arrays or outside[:1]))
+    first, *others = domains or (domain_named(default_name()),)
+    if others:
+        raise first.mixed(f"{owner.name}: an argument is an array", others[0].backend)
+    return first
+
+
+def raw_of(array: Any) -> Any:
+    """Return the raw array of a Variable; a raw array as it is."""
+    return array._raw if isinstance(array, Variable) else array
+
+
+def called_plainly(f: Callable[..., Any], leaves: Sequence[Any], tree: Any) -> Any:
+    """Call a function as it is, of what a program would get, with what a program would return."""
+    raw = not any(isinstance(leaf, Variable) for leaf in leaves)
+    args, kwargs = arguments(list(map(_lifted, leaves)), tree)
+    found = f(*args, **kwargs)
+    return map_leaves(_lowered, found) if raw and not is_inside() else found
+
+
+def _lifted(leaf: Any) -> Any:
+    """Return an array as a Variable, and all else as it is."""
+    domain = None if isinstance(leaf, Variable) or is_python_scalar(leaf) else owner_of(leaf)
+    return leaf if domain is None else domain.Variable._make(domain.to_raw(leaf), None)
+
+
+def _lowered(leaf: Any) -> Any:
+    """Return the raw array of a Variable that has no gradient; all else as it is."""
+    return leaf.data if isinstance(leaf, Variable) and leaf._node is None else leaf
