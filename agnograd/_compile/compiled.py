@@ -237,6 +237,60 @@ class CompiledFunction:
 
 
 def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) -> CompiledFunction:
-    """Return a function that computes the same as ``f``, as a program."""
+    """Return a function that computes the same as ``f``, without Python between its ops.
+
+    The first call runs ``f``, and notes the ops that it calls on arrays as a program. Later calls
+    run the program. It is made again for arguments of other shapes, dtypes, memory layouts or
+    structures; for other values of arguments that are not arrays, and of what ``f`` reads from
+    outside; and where Python looks at another value of an array, as in ``if x > 0``.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays, pytrees of arrays, and hashable values; often the result of a
+        transformation, such as ``ag.grad(loss)``. As a decorator, also a method.
+    lowering : str
+        How programs run, by the name of an installed lowering, such as "numpy", "torch" or
+        "plain"; "auto" is the preferred one for the arrays that are given.
+    static : int, str or sequence of these
+        Positions and names of arguments that programs are made for as they are. They have to be
+        hashable, or arrays, or lists, tuples, dicts or sets of such.
+
+    Returns
+    -------
+    CompiledFunction
+        The function. Its method ``explain`` says what becomes of it for certain arguments. Results
+        share memory with nothing, and arguments are not changed.
+
+    Raises
+    ------
+    CompileError
+        When the function is called, if it does what a program could not repeat: a result's shape
+        depends on values, an array leaves for another library, or something outside is changed.
+    ArgumentError
+        If ``static`` names no argument, or an argument is neither an array nor hashable.
+    UnknownPluginError
+        When the function is called, if there is no such lowering for its arrays.
+
+    Warns
+    -----
+    CompileWarning
+        If ``f`` would need more than eight programs. Calls that none of them fits run ``f`` as it
+        is from then on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import agnograd as ag
+    >>> xp = ag.namespace("numpy")
+    >>> def loss(w, x):
+    ...     return xp.mean((x @ w) ** 2)
+    >>> gradient = ag.compile(ag.grad(loss))
+    >>> gradient(np.ones(2), np.eye(2))
+    array([1., 1.])
+    >>> print(gradient.explain(np.ones(2), np.eye(2)))  # doctest: +ELLIPSIS
+    compiled loss
+      lowering   numpy...
+    """
     callable_in("ag.compile", f, "ag.compile(f), or ag.compile(ag.grad(f))")
     return CompiledFunction(f, lowering, static)

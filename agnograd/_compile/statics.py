@@ -27,24 +27,32 @@ class Statics:
     """
 
     def __init__(self, f: Callable[..., Any], static: Any) -> None:
-        self.given = given = (static,) if isinstance(static, int | str) else static
-        names = _positional(f)
+        names, open_names, open_positions = _parameters(f)
         self.positions: set[int] = set()
         self.names: set[str] = set()
         try:
-            for each in given:
+            self.given = (static,) if isinstance(static, int | str) else tuple(static)
+            for each in self.given:
                 if isinstance(each, str):
                     self.names.add(each)
                     self.positions.update(i for i, name in enumerate(names) if name == each)
                 else:
                     place = index(each)
-                    self.positions.add(place if place >= 0 else place + len(names))
-                    self.names.update(names[place : place + 1] if place >= 0 else ())
+                    place += len(names) if place < 0 else 0
+                    self.positions.add(place)
+                    self.names.update(names[max(place, 0) : place + 1])
         except TypeError:
             raise ArgumentError(
                 f"ag.compile: static is {static!r}; it must be positions or names of arguments, "
                 "static=1 or static=('steps',), say"
             ) from None
+        unknown: set[Any] = {x for x in self.names if not (open_names is None or x in open_names)}
+        unknown |= {x for x in self.positions if x < 0 or (x >= len(names) and not open_positions)}
+        if unknown:
+            raise ArgumentError(
+                f"ag.compile: static is {static!r}, but the function has no such argument; it has "
+                f"{', '.join(names) or 'none that is positional'}"
+            )
 
     def __bool__(self) -> bool:
         return bool(self.positions or self.names)
@@ -77,11 +85,18 @@ class WithStatics:
         return self.f(*given, **named, **kwargs)
 
 
-def _positional(f: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of a function's positional parameters, as far as they are known."""
+def _parameters(f: Callable[..., Any]) -> tuple[tuple[str, ...], frozenset[str] | None, bool]:
+    """Return the names of a function's positional parameters, all names, and whether more fit.
+
+    All names are None where a function takes any, or where its parameters are not known.
+    """
     try:
         parameters = inspect.signature(f).parameters.values()
     except (TypeError, ValueError):  # of functions that are written in C
-        return ()
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return tuple(each.name for each in parameters if each.kind in kinds)
+        return (), None, True
+    kinds = {each.kind for each in parameters}
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = tuple(each.name for each in parameters if each.kind in positional)
+    every = frozenset(each.name for each in parameters)
+    has_any = inspect.Parameter.VAR_KEYWORD in kinds
+    return names, None if has_any else every, inspect.Parameter.VAR_POSITIONAL in kinds

@@ -196,8 +196,12 @@ class Tracing(Interpretation):
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
         """Call a function of raw arrays, which becomes a step."""
-        function = {"function": f}
-        return tuple(self.note("@call", lambda *given, **_: f(*given), tuple(arrays), function))
+
+        def below(*given: Any, **_: Any) -> Sequence[Any]:
+            with self._entered_below:  # what it makes of raw arrays is of the library
+                return [_constant(each) for each in f(*given)]
+
+        return tuple(self.note("@call", below, tuple(arrays), {"function": below}))
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         backend, copy = self.below.backend, self.below.copy
@@ -273,3 +277,15 @@ SHAPED_BY_VALUES: dict[str, Callable[..., bool]] = {
     "unique_inverse": lambda x: _differs(x),
     "unique_values": lambda x: _differs(x),
 }
+
+
+def _constant(result: Any) -> Any:
+    """Return a result of a function that became a step as a raw array."""
+    if not isinstance(result, Variable):
+        return result
+    if result.requires_grad:
+        raise refused(
+            "a function that is computed outside of the program has parameters that are trained: "
+            "call it outside of the compiled function, or under ag.no_grad()"
+        )
+    return result.data

@@ -6,8 +6,37 @@ as they are. Without a C compiler, all do.
 
 from __future__ import annotations
 
-from agnograd_c._lowering import C
+from typing import ClassVar
+
+from agnograd.extend import Description, Lowering, Runnable, TracedProgram, lowering_for
+from agnograd_c._groups import groups_of
 
 __all__ = ["C", "lowering"]
+
+
+class C(Lowering):
+    """Runs element-wise steps by compiled C functions, and the others as NumPy does."""
+
+    preference: ClassVar[int] = 30
+    exact: ClassVar[bool] = False
+
+    def lower(self, program: TracedProgram) -> Runnable:
+        """Return the function that runs a program."""
+        plain = lowering_for("numpy", "numpy")
+        if not groups_of(program):
+            return plain.lower(program)
+        from agnograd_c._lowering import in_c  # which takes long to import
+
+        return plain.lower(in_c(program))
+
+    def describe(self, program: TracedProgram) -> Description:
+        """Return the groups that become C, and the text of all that runs."""
+        plain = lowering_for("numpy", "numpy")
+        if not groups_of(program):
+            return plain.describe(program)
+        from agnograd_c._lowering import described
+
+        return described(program, plain)
+
 
 lowering = C()

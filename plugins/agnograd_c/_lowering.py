@@ -5,47 +5,38 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar
+from typing import Any
 
-from agnograd.extend import Description, Lowering, Ref, Step, TracedProgram, lowering_for
+from agnograd.extend import Description, Lowering, Ref, Step, TracedProgram
 from agnograd_c._compiler import NoCompiler, compiler
 from agnograd_c._function import Function
 from agnograd_c._groups import Group, groups_of, is_worth_it, replaced
 from agnograd_c._library import library_of
 from agnograd_c._write import written
 
-__all__ = ["C", "functions_of", "in_c", "threads"]
+__all__ = ["described", "functions_of", "in_c", "threads"]
 
 # From how many steps of elements on several threads take less time than one.
 _SPREAD = 2**21
 
 
-class C(Lowering):
-    """Runs element-wise steps by compiled C functions, and the others as NumPy does."""
+def described(program: TracedProgram, plain: Lowering) -> Description:
+    """Return the groups that become C, and the text of all that runs.
 
-    preference: ClassVar[int] = 30
-    exact: ClassVar[bool] = False
-
-    def lower(self, program: TracedProgram) -> Callable[[Sequence[Any]], list[Any]]:
-        """Return the function that runs a program."""
-        return lowering_for("numpy", "numpy").lower(in_c(program))
-
-    def describe(self, program: TracedProgram) -> Description:
-        """Return the groups that become C, and the text of all that runs."""
-        plain = lowering_for("numpy", "numpy")
-        try:
-            compiler()
-        except NoCompiler:
-            return plain.describe(program)
+    ``plain`` is what runs the other steps.
+    """
+    try:
         found = functions_of(program)
-        texts = [each.text.replace("@", f"group{k}") for k, (_, each) in enumerate(found)]
-        own = plain.describe(in_c(program))
-        return {
-            "program": program,
-            "groups": [group.steps for group, _ in found],
-            "buffers": own.get("buffers", ()),
-            "source": "\n\n".join([*texts, own.get("source", "")]),
-        }
+    except NoCompiler:
+        return plain.describe(program)
+    texts = [each.text.replace("@", f"group{k}") for k, (_, each) in enumerate(found)]
+    own = plain.describe(in_c(program))
+    return {
+        "program": program,
+        "groups": [group.steps for group, _ in found],
+        "buffers": own.get("buffers", ()),
+        "source": "\n\n".join([*texts, own.get("source", "")]),
+    }
 
 
 def in_c(program: TracedProgram) -> TracedProgram:

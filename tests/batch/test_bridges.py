@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd.errors import BatchingWarning
+from agnograd._arrays.domains import domain_named
+from agnograd._compile.trace import trace
+from agnograd._util.trees import flatten
+from agnograd.errors import BatchingWarning, CompileError
 from agnograd.extend import Interpretation, Run
 
 xp = ag.namespace("numpy")
@@ -52,6 +55,14 @@ ORDERS = {
         -np.sin(X) * X,
     ),
     "an interpretation": lambda f: (lambda x: Same.interpret(f, x, run=Run()), np.sin(X)),
+    "a compiled vmap of grad": lambda f: (
+        ag.compile(ag.vmap(ag.grad(lambda x: xp.sum(f(x))))),
+        np.cos(X),
+    ),
+    "a compiled second derivative": lambda f: (
+        ag.compile(lambda x: ag.hvp(lambda x: xp.sum(f(x)), x, x)),
+        -np.sin(X) * X,
+    ),
     "an interpretation of vmap of grad": lambda f: (
         lambda x: Same.interpret(ag.vmap(ag.grad(lambda x: xp.sum(f(x)))), x, run=Run()),
         np.cos(X),
@@ -63,9 +74,10 @@ ORDERS = {
 @pytest.mark.parametrize("made", [by_torch, by_jax, by_wrap])
 def test_every_order(made, order):
     function, expected = ORDERS[order](made())
-    found = function(X)
-    assert type(found) is np.ndarray
-    np.testing.assert_allclose(found, expected, rtol=1e-5 if made is by_jax else 1e-12)
+    for _ in range(2):  # a compiled one is traced at first, and then run
+        found = function(X)
+        assert type(found) is np.ndarray
+        np.testing.assert_allclose(found, expected, rtol=1e-5 if made is by_jax else 1e-12)
 
 
 def test_parameters_of_a_module_get_the_gradients_of_all_members():
@@ -81,6 +93,13 @@ def test_parameters_of_a_module_get_the_gradients_of_all_members():
     w, b = (each.detach().numpy() for each in module.parameters())
     expected = 2.0 * np.sum(X * w.sum() + (X @ w.T + b), axis=0)
     np.testing.assert_allclose(module.weight.grad.numpy(), expected[None], rtol=1e-12)
+
+
+def test_a_traced_function_trains_no_module():
+    torch = pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
+    f = ag.bridge.from_torch(torch.nn.Linear(3, 1, dtype=torch.float64))
+    with pytest.raises(CompileError, match="has parameters that are trained"):
+        trace(f, domain_named("numpy"), *flatten(((X,), {})))
 
 
 def test_arrays_by_keyword_have_members_too():

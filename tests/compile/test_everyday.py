@@ -14,7 +14,7 @@ import pytest
 
 import agnograd as ag
 from agnograd._compile.compiled import OBJECTS
-from agnograd.errors import CompileError
+from agnograd.errors import ArgumentError, CompileError
 
 xp = ag.namespace("numpy")
 X = np.arange(6.0).reshape(2, 3)
@@ -100,6 +100,35 @@ def test_class_methods_and_static_methods():
     assert same(Scaled().times(X), X * 2.0)
     Scaled.k = 3.0
     assert same(Scaled.times(X), X * 3.0)
+
+
+# -- static arguments ------------------------------------------------------------------------------
+
+
+def scaled(x, n, *, name="sin"):
+    return getattr(xp, name)(x) * sum(n)
+
+
+@pytest.mark.parametrize("static", [1, -1, "n", ("n", "name"), [1, "name"], iter(["n"])])
+def test_static_arguments_by_position_and_by_name(static):
+    compiled = ag.compile(scaled, static=static)
+    numbers = [1.0, 2.0]
+    for given, named in (((numbers,), {}), ((), {"n": numbers}), (([4.0],), {"name": "cos"})):
+        assert same(compiled(X, *given, **named), scaled(X, *given, **named))
+    numbers.append(5.0)
+    assert same(compiled(X, numbers), np.sin(X) * 8.0)
+
+
+@pytest.mark.parametrize("static", ["m", 2, -3, ("n", "m"), 1.5, None])
+def test_what_is_no_argument_is_not_static(static):
+    with pytest.raises(ArgumentError, match=r"ag\.compile: static is "):
+        ag.compile(scaled, static=static)
+
+
+def test_functions_that_take_any_argument_have_any_static_one():
+    compiled = ag.compile(lambda *args, **kwargs: args[0] * args[2] + kwargs["k"], static=(2, "k"))
+    assert same(compiled(X, X, 3.0, k=1.0), X * 3.0 + 1.0)
+    assert same(compiled(X, X, 4.0, k=2.0), X * 4.0 + 2.0)
 
 
 # -- functions -------------------------------------------------------------------------------------
