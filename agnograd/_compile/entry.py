@@ -59,8 +59,11 @@ class Entry:
         others = [ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]
         callee = Callee(f, Signature(tuple(others), tree))
         self._variables = [place for place, x in enumerate(given) if isinstance(x, Variable)]
-        tracked = [place for place in self._variables if given[place].requires_grad]
-        self._as_variables = is_inside() or bool(self._variables)
+        # A transformation of raw arrays returns raw arrays, whatever the function closes over.
+        inside = is_inside() or any(isinstance(x, Variable) for x in inner)
+        connects = inside or not is_transformation(f)
+        tracked = [place for place in self._variables if connects and given[place].requires_grad]
+        self._as_variables = inside or (connects and bool(self._variables))
         self._unit = (
             GraphUnit(owner, callee, self._domain, tracked)
             if tracked and is_grad_enabled()
@@ -88,6 +91,12 @@ class Entry:
             make = self._domain.Variable._make
             found = [make(each, None) for each in found]
         return result.filled(found)
+
+
+def is_transformation(f: Callable[..., Any]) -> bool:
+    """Return whether a function is what ``ag.grad`` or the like returned."""
+    module = getattr(f, "__globals__", {}).get("__name__", "")
+    return str(module).startswith("agnograd._transforms.")
 
 
 def _is_array(leaf: Any) -> bool:

@@ -131,8 +131,8 @@ def _getitem(seen: Seen, step: Step) -> Any:
     fact = seen.facts[x]
     if fact.shape != seen.facts[step.outs[0]].shape:
         return None
-    if fact.strides is not None:
-        return x if is_basic(key) else None
+    if fact.strides is not None:  # a copy, such as PyTorch makes to flip, may be in another order
+        return x if is_basic(key) and x in step.views else None
     parts = key if isinstance(key, tuple) else (key,)
     return x if all(part is ... or part == slice(None) for part in parts) else None
 

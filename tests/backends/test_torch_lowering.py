@@ -265,3 +265,10 @@ def test_a_number_divided_by_a_tensor_rounds_as_pytorchs_operator_does():
         compiled = ag.compile(function)
         for found, expected in zip(compiled(x), function(x), strict=True):
             assert same_tensor(found, expected)
+
+
+def test_a_reversed_copy_is_not_taken_for_its_original():
+    compiled = ag.compile(lambda x: xp.exp(x)[::-1])
+    x = torch.arange(3.0, dtype=torch.float64)
+    for _ in range(2):
+        assert torch.equal(compiled(x), torch.exp(x).flip(0))

@@ -108,6 +108,22 @@ def test_a_compiled_function_in_a_graph_of_variables(xp):
         close(y.grad, 2.0 * x.detach())
 
 
+def test_transformations_of_raw_arrays_return_raw_arrays_whatever_they_close_over(xp):
+    w, x = ag.Variable(raw(xp, 3)), raw(xp, 3, start=4.0)
+
+    def f(x):
+        return xp.sum(xp.tanh(x * w) ** 2)
+
+    for transform in (ag.grad, ag.hessian, ag.jacobian):
+        compiled = ag.compile(transform(f))
+        for _ in range(2):
+            found = compiled(x)
+            assert not isinstance(found, ag.Variable)
+            close(found, transform(f)(x))
+        assert compiled(ag.Variable(x)).requires_grad
+    assert ag.compile(f)(x).requires_grad
+
+
 def test_a_graph_is_freed_and_may_be_retained(xp):
     x = ag.Variable(raw(xp, 3))
     y = xp.sum(ag.compile(lambda x: xp.exp(x))(x))
