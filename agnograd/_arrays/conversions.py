@@ -53,6 +53,8 @@ def add_conversions(domain: Domain, module: str) -> None:
             if copy is False:
                 raise ValueError("asarray: a list needs a copy, but copy is False; leave copy out")
             return _converted(stacked(obj, domain.namespace), domain, dtype, device, None)
+        if isinstance(obj, domain.array_types) and dtype is None and device is None and not copy:
+            return domain.Variable._make(domain.backend.array(obj), None)
         raw = domain.library.asarray(obj, dtype=dtype, device=device, copy=copy)
         return domain.Variable._make(raw, None)
 

@@ -5,17 +5,17 @@ Each knows the usual case, and leaves all else to the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import array_api_compat  # noqa: F401 - einx takes arrays of the standard once it is imported
 import numpy as np
 
-from agnograd.extend import Fact, Ref, Step, inline, keep_axes
+from agnograd.extend import inline, keep_axes
 from agnograd_numpy._kernels import filled
 
-__all__ = ["CONDITION", "PULLBACKS", "is_tanh", "tanh_condition", "tanh_operands"]
+__all__ = ["PULLBACKS"]
 
 _ndarray, _float16 = np.ndarray, np.dtype(np.float16)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -49,41 +49,6 @@ def _tanh(g: Any, x: Any) -> Any:
     _multiply(product, product, product)
     _divide(g, product, product)
     return product
-
-
-# What decides whether that does not overflow, as text of a program, by whether there are few.
-_CONDITIONS = {
-    True: "{vdot}({x}, {x}) < {square}",
-    False: "{least}({x}, None) > -{most} and {largest}({x}, None) < {most}",
-}
-CONDITION = {"vdot": _vdot, "least": _least, "largest": _most}
-
-
-def is_tanh(step: Step, facts: Mapping[Ref, Fact]) -> bool:
-    """Return whether a step of a program is this derivative, of arrays that it knows."""
-    if step.op != "@pullback" or step.kwargs["op"] != "tanh":
-        return False
-    g, x = tanh_operands(step)
-    if type(g) is not Ref or type(x) is not Ref:
-        return False
-    of_g, of_x, out = facts[g], facts[x], facts[step.outs[0]]
-    usual = of_x.dtype == _float64 or of_x.dtype == _float32
-    arrays = of_x.kind is _ndarray is of_g.kind and of_x.size > 0 < len(of_x.shape)
-    alike = of_g.dtype == of_x.dtype == out.dtype and of_g.shape == of_x.shape
-    return usual and arrays and alike
-
-
-def tanh_operands(step: Step) -> tuple[Any, Any]:
-    """Return the cotangent and the input of such a step."""
-    given = dict(zip(step.kwargs["function"].names, step.args, strict=True))
-    return given["g"], given["x"]
-
-
-def tanh_condition(x: Fact) -> str:
-    """Return the text of what decides whether it is computed so, and not by the rule."""
-    most = 354 if x.dtype == _float64 else 44
-    few = _CONDITIONS[x.size <= _FEW]
-    return few.replace("{square}", str(most * most)).replace("{most}", str(most))
 
 
 @inline

@@ -10,7 +10,7 @@ import numpy as np
 
 from agnograd.extend import Fact, MemoryPlan, Ref, Step, TracedProgram, Way, named_function, nbytes
 from agnograd_numpy._kernels import KERNELS
-from agnograd_numpy._pullbacks import is_tanh
+from agnograd_numpy._tanh import is_tanh
 
 __all__ = [
     "BLOCKS",

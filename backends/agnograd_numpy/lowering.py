@@ -19,7 +19,7 @@ from agnograd.extend import (
     is_basic,
     named_function,
 )
-from agnograd_numpy import _pullbacks, _steps
+from agnograd_numpy import _steps, _tanh
 from agnograd_numpy._blocks import grouped
 from agnograd_numpy._elementwise import ElementwiseWriter
 from agnograd_numpy._kernels import KERNELS
@@ -125,7 +125,7 @@ class NumpyWriter(ElementwiseWriter):
             self.scatter(step, into)
         elif self.way(step) is Way.ELEMENTWISE:
             self.compute(step, self.elementwise(step, into), into)
-        elif _pullbacks.is_tanh(step, self.program.facts):
+        elif _tanh.is_tanh(step, self.program.facts):
             self.tanh(step, into)
         elif (text := self.short(step, into)) is not None:
             self.compute(step, text, into)
@@ -198,13 +198,13 @@ class NumpyWriter(ElementwiseWriter):
 
     def tanh(self, step: Step, into: str | None) -> None:
         """Write the derivative of tanh as it is in ``_pullbacks``."""
-        g, x = map(self.text, _pullbacks.tanh_operands(step))
+        g, x = map(self.text, _tanh.tanh_operands(step))
         out = into or self.name(step.outs[0])
         cosh, multiply, divide = (
             self.held(each, each.__name__) for each in (np.cosh, np.multiply, np.divide)
         )
-        small = _pullbacks.tanh_condition(self.program.facts[_pullbacks.tanh_operands(step)[1]])
-        held = {name: self.held(thing, name) for name, thing in _pullbacks.CONDITION.items()}
+        small = _tanh.tanh_condition(self.program.facts[_tanh.tanh_operands(step)[1]])
+        held = {name: self.held(thing, name) for name, thing in _tanh.CONDITION.items()}
         self.lines += [
             f"if {small.format(x=x, **held)}:",
             f"    {cosh}({x}, {into})" if into else f"    {out} = {cosh}({x})",

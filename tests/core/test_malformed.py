@@ -70,6 +70,8 @@ CALLS = {
         lambda bad: ag.jacobian(f, chunk_size=bad),
         (THING, *TEXTS, 2.5, 0, -1, *LISTS, True),
     ),
+    "compile": (ag.compile, NO_FUNCTION),
+    "compile, static": (lambda bad: ag.compile(f, static=bad), (NOTHING, THING, 2.5)),
     "vmap": (ag.vmap, NO_FUNCTION),
     "vmap, in_axes": (lambda bad: ag.vmap(f, in_axes=bad)(X), (NOTHING, THING, *TEXTS, 2.5, 5)),
     "vmap, out_axes": (lambda bad: ag.vmap(f, out_axes=bad)(X), (THING, *TEXTS, 2.5, 5)),
