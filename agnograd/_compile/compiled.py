@@ -6,7 +6,7 @@ import functools
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ from agnograd._hooks.state import current_mode
 from agnograd._plugins.lowerings import Lowering, lowering_for
 from agnograd._surroundings.differences import difference
 from agnograd._surroundings.effects import check_unchanged, watch
-from agnograd._surroundings.inventory import Facts, Name
-from agnograd._surroundings.keys import Key, content_key, fingerprint, key_of, key_of_array
+from agnograd._surroundings.elements import Elements
+from agnograd._surroundings.keys import Key, content_key, key_of, key_of_array
 from agnograd._surroundings.surroundings import Surroundings
 from agnograd._util.checks import callable_in
 from agnograd._util.locks import Lock
@@ -63,7 +63,7 @@ class CompiledFunction:
         self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
         self._programs = 0
         self._warned = False
-        self._by_elements: frozenset[Name] = frozenset()  # names of arrays outside
+        self._elements = Elements()
         self._bound: dict[int, CompiledFunction] = {}  # by the identity of the object
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -80,8 +80,8 @@ class CompiledFunction:
             leaves, tree = flatten((args, kwargs))
         state = _USUAL if mode is None else (mode.recording, mode.inside)
         key: Key = (key_of(leaves, tree), facts, tuple(map(key_of_array, outside)), state)
-        if self._by_elements:
-            key = (*key, self._elements(outside, facts))
+        if self._elements:
+            key = (*key, self._elements.key(outside, facts.arrays))
         entry = self._entries.get(key)
         try:
             if entry is None:
@@ -91,11 +91,6 @@ class CompiledFunction:
             why = None if self._warned else self._difference(key)
         return self._plainly(leaves, tree, why)
 
-    def _elements(self, outside: Sequence[Any], facts: Facts) -> Key:
-        """Return all elements of those arrays outside that programs are made for as they are."""
-        named = zip(outside, facts.arrays, strict=True)
-        return fingerprint([array for array, name in named if name in self._by_elements])
-
     def _first(self, key: Key, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]) -> Any:
         """Call the function for a key that is new."""
         with self._lock:  # what another thread makes meanwhile is made once
@@ -103,13 +98,13 @@ class CompiledFunction:
             if entry is not None:
                 return entry(leaves, outside)
             entry = Entry(self, self.function, leaves, tree, outside)
-            foreign = entry.foreign
-            self._watch(name for name, other in zip(key[1].arrays, foreign, strict=True) if other)
+            named = zip(key[1].arrays, entry.foreign, strict=True)
+            self._elements.use(name for name, foreign in named if foreign)
             if entry.is_abstract:
                 return self._plainly(leaves, tree)
             found = entry(leaves, outside)
-            if self._by_elements:  # as the key of the next call has them
-                key = (*key[:4], self._elements(outside, key[1]))
+            if self._elements:  # as the key of the next call has them
+                key = (*key[:4], self._elements.key(outside, key[1].arrays))
             self._entries.setdefault(key, entry)
             return found
 
@@ -176,17 +171,13 @@ class CompiledFunction:
             found = make()
             check_unchanged(before, self.name)
             self._programs += order == 0
-            arrays = [(raw_of(each.value), each.name) for each in before.inventory.arrays]
-            self._watch(
-                name for raw, name in arrays if any(raw is each for each in found.by_elements)
-            )
+            names = [
+                each.name
+                for each in before.inventory.arrays
+                if any(raw_of(each.value) is x for x in found.by_elements)
+            ]
+            (self._elements.use if found.is_mixed else self._elements.see)(names)
             return found
-
-    def _watch(self, names: Iterable[Name]) -> None:
-        """Make the elements of arrays outside a part of the keys from now on."""
-        new = set(names) - self._by_elements
-        if new:
-            self._by_elements |= new
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Return the method of an object: it is compiled for each object by itself.

@@ -116,12 +116,14 @@ def as_traced(backend: Any, below: Domain, leaf: Any) -> Any:
 class Traced(NamedTuple):
     """A program, and what the traced function returned beside arrays.
 
-    ``by_elements`` are the arrays from outside that it is made for as they are.
+    ``by_elements`` are the arrays from outside that it is made for as they are, and ``is_mixed``
+    says whether Python made something of them.
     """
 
     program: TracedProgram
     result: Result
     by_elements: tuple[Any, ...]
+    is_mixed: bool
 
 
 def record(
@@ -151,7 +153,7 @@ def record(
         running.reset(token)
         set_mode(outer)  # an interrupt may have kept the block from restoring it
     program = run.program(outputs).with_(name=name)
-    return Traced(program, result._replace(arrays=[]), run.by_elements)
+    return Traced(program, result._replace(arrays=[]), run.by_elements, run.unknown)
 
 
 def _ref(run: Recording, array: Any) -> Ref:

@@ -1,0 +1,93 @@
+"""The elements of arrays outside a function, as far as its programs depend on them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
+
+from agnograd._arrays.domains import owner_of
+from agnograd._arrays.variable import Variable
+from agnograd._surroundings.inventory import Name
+from agnograd._surroundings.keys import Key, Same
+
+_SAMPLE = 512  # elements of an array that no op of a program uses
+_KEPT = 2**22  # bytes: the elements of shorter arrays are kept to compare with, not hashed again
+
+
+class Elements:
+    """Which arrays outside a function are part of the keys of its calls by their elements.
+
+    Python made something of those that are *used*: each of their elements counts. Those that are
+    *seen* are met by no op, so that Python may at most look at them. They have to be the same
+    objects, and if they are large only some of their elements are looked at.
+    """
+
+    def __init__(self) -> None:
+        self._used: frozenset[Name] = frozenset()
+        self._seen: frozenset[Name] = frozenset()
+        self._known: dict[Name, tuple[bytes, Any]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._used or self._seen)
+
+    def use(self, names: Iterable[Name]) -> None:
+        """Add arrays of which Python made something."""
+        self._used |= frozenset(names)
+
+    def see(self, names: Iterable[Name]) -> None:
+        """Add arrays that Python may look at."""
+        self._seen |= frozenset(names)
+
+    def key(self, arrays: Sequence[Any], names: Sequence[Name]) -> Key:
+        """Return what the elements are now; ``names`` are those of all arrays."""
+        found: list[Any] = []
+        for array, name in zip(arrays, names, strict=True):
+            if name in self._used:
+                found.append(self._whole(name, array))
+            elif name in self._seen:
+                raw = array._raw if isinstance(array, Variable) else array
+                found.append((Same(raw), _bytes(_sample(raw))))
+        return tuple(found)
+
+    def _whole(self, name: Name, array: Any) -> Any:
+        """Return all elements, as a digest that is computed again only if they have changed."""
+        data = _bytes(array)
+        if type(data) is not bytes:
+            return data
+        known = self._known.get(name)
+        if known is not None and known[0] == data:
+            return known[1]
+        digest = hashlib.blake2b(data, digest_size=16).digest()
+        if len(data) <= _KEPT:
+            self._known[name] = data, digest
+        return digest
+
+
+def _bytes(array: Any) -> Any:
+    """Return the elements of an array; if they cannot be read, what it is known by instead."""
+    raw = array._raw if isinstance(array, Variable) else array
+    owner = owner_of(raw)
+    backend = None if owner is None else owner.backend
+    if backend is None or backend.level:
+        return Same(raw)
+    if backend.capabilities.lazy:
+        return backend.fingerprint(raw) or Same(raw)
+    try:
+        return backend.to_host(raw).tobytes()
+    except Exception:  # whatever a library raises where there are no values
+        return Same(raw)
+
+
+def _sample(raw: Any) -> Any:
+    """Return an array, or a part of it that is spread over all of it."""
+    size = prod(raw.shape)
+    if size <= _SAMPLE:
+        return raw
+    excess, key = -(-size // _SAMPLE), []
+    for length in raw.shape:
+        step = min(excess, length)
+        key.append(slice(None, None, step))
+        excess = -(-excess // step)
+    return raw[tuple(key)]
