@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -12,7 +13,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._surroundings.inventory import Name
 from agnograd._surroundings.keys import Key, Same
 
-_SAMPLE = 512  # elements of an array that no op of a program uses
+_SAMPLE = 128  # elements of an array that no op of a program uses
 _KEPT = 2**22  # bytes: the elements of shorter arrays are kept to compare with, not hashed again
 
 
@@ -82,12 +83,19 @@ def _bytes(array: Any) -> Any:
 
 def _sample(raw: Any) -> Any:
     """Return an array, or a part of it that is spread over all of it."""
-    size = prod(raw.shape)
+    key = _places(tuple(raw.shape))
+    return raw if key is None else raw[key]
+
+
+@lru_cache(1024)
+def _places(shape: tuple[int, ...]) -> tuple[slice, ...] | None:
+    """Return the key of a part that has few elements, or None where all are few."""
+    size = prod(shape)
     if size <= _SAMPLE:
-        return raw
+        return None
     excess, key = -(-size // _SAMPLE), []
-    for length in raw.shape:
+    for length in shape:
         step = min(excess, length)
         key.append(slice(None, None, step))
         excess = -(-excess // step)
-    return raw[tuple(key)]
+    return tuple(key)

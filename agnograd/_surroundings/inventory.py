@@ -74,12 +74,15 @@ class Facts:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            type(other) is Facts
-            and self._hash == other._hash
-            and self.values == other.values
-            and (self.structure is other.structure or self.structure == other.structure)
-        )
+        if self is other:
+            return True
+        if type(other) is not Facts or self._hash != other._hash or self.values != other.values:
+            return False
+        if self.structure is not other.structure:
+            if self.structure != other.structure:
+                return False
+            other.structure = self.structure  # so that they need not be compared again
+        return True
 
 
 Reading = tuple[list[Any], Facts]
