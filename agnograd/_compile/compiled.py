@@ -22,7 +22,7 @@ from agnograd._hooks.state import current_mode
 from agnograd._plugins.lowerings import Lowering, lowering_for
 from agnograd._surroundings.differences import difference
 from agnograd._surroundings.effects import check_unchanged, watch
-from agnograd._surroundings.elements import Elements
+from agnograd._surroundings.elements import WatchedArrays
 from agnograd._surroundings.keys import Key, content_key, key_of, key_of_array
 from agnograd._surroundings.surroundings import Surroundings
 from agnograd._util.checks import callable_in
@@ -63,7 +63,7 @@ class CompiledFunction:
         self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
         self._programs = 0
         self._warned = False
-        self._elements = Elements()
+        self._elements = WatchedArrays()
         self._bound: dict[int, CompiledFunction] = {}  # by the identity of the object
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -143,7 +143,7 @@ class Numbers:
         if is_number or type(number) is Ref or not self.facts[arg].shape:
             return number if is_number or type(number) is Ref else arg
         dtype, device = self.facts[arg].dtype, self.facts[arg].device
-        key = (type(number), repr(number), dtype, device)
+        key = (type(number), repr(number), dtype, repr(device))
         if key not in self._held:
             value = self.domain.library.asarray(number, dtype=dtype, device=device)
             ref = self._held[key] = self._new((), self.facts[arg], type(value))

@@ -60,6 +60,9 @@ class Fact(NamedTuple):
     kind: type
     device: Any = None
 
+    def __hash__(self) -> int:  # some libraries' devices have none
+        return hash(self[:4])
+
     @property
     def size(self) -> int:
         """The number of elements."""

@@ -17,7 +17,7 @@ _SAMPLE = 128  # elements of an array that no op of a program uses
 _KEPT = 2**22  # bytes: the elements of shorter arrays are kept to compare with, not hashed again
 
 
-class Elements:
+class WatchedArrays:
     """Which arrays outside a function are part of the keys of its calls by their elements.
 
     Python made something of those that are *used*: each of their elements counts. Those that are

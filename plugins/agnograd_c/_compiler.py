@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import hashlib
 import os
@@ -107,8 +108,17 @@ def _caches() -> Path:
 
 
 @cache
-def _temporary() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="agnograd-")
+def _temporary() -> Path:
+    """Return a folder that is there as long as the process."""
+    path = Path(tempfile.mkdtemp(prefix="agnograd-"))
+    atexit.register(_removed, path, os.getpid())
+    return path
+
+
+def _removed(path: Path, owner: int) -> None:
+    """Remove a folder at the end of the process that made it, and not of a fork of it."""
+    if os.getpid() == owner:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def name_of(source: str, options: Sequence[str]) -> str:
@@ -126,7 +136,7 @@ def built(source: str, options: Sequence[str] = (), name: str = "", again: bool 
         If it cannot be compiled.
     """
     name = name or name_of(source, options)
-    place = folder() or Path(_temporary().name)
+    place = folder() or _temporary()
     made = place / f"{name}.so"
     if made.exists() and not again:
         return made
