@@ -50,13 +50,12 @@ def add_conversions(domain: Domain, module: str) -> None:
                 raise domain.mixed("asarray: a Variable is given", obj._domain.backend)
             return _converted(obj, domain, dtype, device, copy)
         if isinstance(obj, list | tuple) and holds_variable(obj):
-            if copy is False:
-                raise ValueError("asarray: a list needs a copy, but copy is False; leave copy out")
+            _check_copies(copy)
             return _converted(stacked(obj, domain.namespace), domain, dtype, device, None)
-        if isinstance(obj, domain.array_types) and dtype is None and device is None and not copy:
+        if isinstance(obj, domain.array_types) and dtype is None is device and not copy:
             return domain.Variable._make(domain.backend.array(obj), None)
-        raw = domain.library.asarray(obj, dtype=dtype, device=device, copy=copy)
-        return domain.Variable._make(raw, None)
+        options = {"dtype": dtype, "device": device, "copy": copy}
+        return domain.Variable._make(domain.library.asarray(obj, **options), None)
 
     def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Variable:
         """Return a Variable, without a gradient, over an array of any library.
@@ -70,6 +69,11 @@ def add_conversions(domain: Domain, module: str) -> None:
         return domain.Variable._make(domain.backend.from_dlpack(x, **given), None)
 
     _add_functions(domain.namespace, module, astype, asarray, from_dlpack)
+
+
+def _check_copies(copy: bool | None) -> None:
+    if copy is False:
+        raise ValueError("asarray: a list needs a copy, but copy is False; leave copy out")
 
 
 def _add_functions(namespace: Any, module: str, *functions: Any) -> None:
