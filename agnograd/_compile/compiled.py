@@ -116,8 +116,7 @@ class CompiledFunction:
         if variant is None:
             with self._lock:
                 if len(self._variants) >= MOST:
-                    self._warn("the static arguments differ in each call")
-                    return self.function(*args, **kwargs)
+                    return self._plainly(*flatten((args, kwargs)), "static arguments differ")
                 f = WithStatics(self.function, values)
                 others = (self.function, *values.values())
                 variant = self._variants.setdefault(

@@ -194,6 +194,16 @@ def test_static_arguments_are_used_as_they_are(xp, static):
     close(ag.compile(ag.grad(lambda x, n: xp.sum(x) * n), static=1)(x, 3), np.full(3, 3.0))
 
 
+def test_after_eight_static_arguments_the_function_is_called_as_it_is(xp):
+    compiled, x = ag.compile(lambda x, n: xp.sum(x) * n, static="n"), raw(xp, 3)
+    for n in range(8):
+        compiled(x, n)
+    with pytest.warns(CompileWarning, match="static arguments differ"):
+        found = compiled(x, 8)
+    assert not isinstance(found, ag.Variable)
+    close(found, 8 * np.sum(host(x)))
+
+
 def test_static_objects_are_read_again(xp):
     class Model:
         scale = 2.0
