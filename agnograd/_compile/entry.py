@@ -82,7 +82,9 @@ class Entry:
         """Run the program for the arrays among leaves, and those that the function finds."""
         given, unit = self.arrays(leaves, outside), self._unit
         if isinstance(unit, GraphUnit):
-            result, found = unit.recorded(given, len(self._native))
+            first = len(self._places)
+            own = {place: raw_of(x) for place, x in enumerate(given[first:], first)}
+            result, found = unit.recorded(given, own)
             return result.filled(found)
         for place in self._variables:
             given[place] = given[place]._raw

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from agnograd._arrays.domain import Domain
@@ -56,18 +57,20 @@ class GraphUnit(Unit):
         return Guarded(traced, forward, back)
 
     def recorded(
-        self, arrays: Sequence[Any], outside: int = 0
+        self, arrays: Sequence[Any], outside: Mapping[int, Any] = MappingProxyType({})
     ) -> tuple[Result, Sequence[Variable]]:
         """Return what the function returns for arrays, of which those tracked are Variables.
 
-        The last ones, ``outside`` of them, are known by their identity.
+        ``outside`` are the raw arrays that the function finds itself, by their places: it knows
+        them by their identity.
         """
-        last = arrays[len(arrays) - outside :]
-        call = GraphCall(self, [getattr(each, "_raw", each) for each in last])
+        call = GraphCall(self, outside)
         outputs = call(*arrays)
         return call.seen[0].traced.result, outputs
 
-    def gradients(self, arrays: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Variable]:
+    def gradients(
+        self, arrays: Sequence[Any], cotangents: Sequence[Any], outside: Mapping[int, Any]
+    ) -> Sequence[Variable]:
         """Return the gradients of arrays, connected to what they are computed from."""
         given = [*arrays, *cotangents]
         tracked = tuple(
@@ -79,7 +82,7 @@ class GraphUnit(Unit):
             unit = self._pullbacks[tracked] = GraphUnit(
                 self.owner, callee, self.domain, tracked, self.order + 1
             )
-        return unit.recorded(given)[1]
+        return unit.recorded(given, outside)[1]
 
     @cached_property
     def _pullbacks(self) -> dict[tuple[int, ...], GraphUnit]:
@@ -102,9 +105,10 @@ class Back(Runs):
 
     def laid_out(self, cotangents: Sequence[Any]) -> list[Any]:
         """Return cotangents in the memory layout that the program was traced with."""
-        copy = self.program.domain.copy
+        domain = self.program.domain
+        strides = domain.backend.strides
         return [
-            g if fact.strides is None or getattr(g, "strides", None) == fact.strides else copy(g)
+            g if fact.strides is None or strides(g) == fact.strides else domain.copy(g)
             for g, fact in zip(cotangents, self._facts, strict=True)
         ]
 
@@ -116,7 +120,7 @@ class GraphCall(Function):
     _is_pure = True
     _is_one = False  # hooks see its steps
 
-    def __init__(self, unit: GraphUnit, outside: Sequence[Any]) -> None:
+    def __init__(self, unit: GraphUnit, outside: Mapping[int, Any]) -> None:
         self.unit, self.outside = unit, outside
         self._title = f"compiled {unit.owner.name}"
         self.seen: list[Guarded] = []
@@ -124,9 +128,9 @@ class GraphCall(Function):
 
     def forward(self, xp: Any, *arrays: Any) -> Any:
         """Run the forward part."""
-        if self.outside:  # which may have been copied, to tell them from arguments
-            arrays = (*arrays[: -len(self.outside)], *self.outside)
-        way, found = self.unit.ways.run(arrays)
+        # One that is an argument as well was copied, to tell the two apart in the graph.
+        known = [self.outside.get(place, x) for place, x in enumerate(arrays)]
+        way, found = self.unit.ways.run(known)
         self.seen.append(way)
         count = way.back.outputs
         self.kept = found[count:]
@@ -140,7 +144,7 @@ class GraphCall(Function):
         cotangents = [g for g in grads if g.dtype in inexact]
         arrays = self.saved
         if any(isinstance(each, Variable) for each in grads):
-            found = self.unit.gradients(arrays, cotangents)
+            found = self.unit.gradients(arrays, cotangents, self.outside)
         else:
             given = [arrays[place] for place in back.inputs]
             found = back([*given, *self.kept, *back.laid_out(cotangents)])

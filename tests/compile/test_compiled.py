@@ -108,6 +108,29 @@ def test_a_compiled_function_in_a_graph_of_variables(xp):
         close(y.grad, 2.0 * x.detach())
 
 
+def test_an_argument_that_the_function_closes_over_as_well(xp):
+    w = ag.Variable(raw(xp, 3))
+
+    def f(x):
+        return xp.sum(xp.asarray(x) ** 2 * w**3)
+
+    compiled = ag.compile(f)
+    for given in (lambda: w, lambda: w.data, lambda: ag.Variable(w.data)):
+        for _ in range(2):
+            gradients = []
+            for each in (compiled, f):
+                w.grad, x = None, given()
+                each(x).backward()
+                gradients.append(w.grad)
+                tracked = [w, x] if isinstance(x, ag.Variable) and x is not w else [w]
+                first = ag.autodiff.grad(each(x), tracked, create_graph=True)
+                total = sum((xp.sum(g**2) for g in first), xp.asarray(0.0))
+                gradients += ag.autodiff.grad(total, tracked)
+            half = len(gradients) // 2
+            for one, other in zip(gradients[:half], gradients[half:], strict=True):
+                close(one, other)
+
+
 def test_transformations_of_raw_arrays_return_raw_arrays_whatever_they_close_over(xp):
     w, x = ag.Variable(raw(xp, 3)), raw(xp, 3, start=4.0)
 
