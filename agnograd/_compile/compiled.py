@@ -242,13 +242,13 @@ def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) 
     lowering : str
         How programs run, by the name of an installed lowering, such as "numpy", "torch" or
         "plain"; "auto" is the preferred one for the arrays that are given.
-    static : int, str or sequence of these
+    static : int, str, sequence of int or sequence of str
         Positions and names of arguments that programs are made for as they are. They have to be
         hashable, or arrays, or lists, tuples, dicts or sets of such.
 
     Returns
     -------
-    CompiledFunction
+    callable
         The function. Its method ``explain`` says what becomes of it for certain arguments. Results
         share memory with nothing, and arguments are not changed.
 

@@ -137,7 +137,7 @@ class TracedProgram:
 
     Attributes
     ----------
-    domain : Domain
+    domain : domain
         The domain of the library; ``domain.raw`` has the functions of ops on raw arrays.
     inputs : tuple of Ref
         The arrays that each run is given.
