@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, TypedDict
 
-from agnograd._plugins.entry_points import LOWERINGS, EntryPoint, installed, load
+from agnograd._plugins.entry_points import LOWERINGS, EntryPoint, installed, load, warn
 from agnograd._program.program import Runnable, TracedProgram
 from agnograd._program.straight import Writer, straight
-from agnograd.errors import UnknownPluginError
+from agnograd.errors import PluginError, UnknownPluginError
 
 
 class Description(TypedDict, total=False):
@@ -110,11 +110,21 @@ def lowering_for(library: str, name: str) -> Lowering:
     """
     known = lowerings(library)
     if name == "auto":
-        loaded = [load(entry, Lowering) for entry in known.values()]
-        return max(loaded, key=lambda each: each.preference)
+        return max(_loaded(known.values()), key=lambda each: each.preference)
     if name not in known:
         raise UnknownPluginError(
             f"no lowering is named {name!r} for arrays of backend {library!r}; there are: "
             f"{', '.join(('auto', *sorted(known)))}"
         )
     return load(known[name], Lowering)
+
+
+def _loaded(entries: Iterable[EntryPoint]) -> Iterator[Lowering]:
+    """Yield the lowerings of entry points; one that fails to load is left out with a warning."""
+    for entry in entries:
+        try:
+            found = load(entry, Lowering)
+        except PluginError as error:
+            warn(f"a lowering is left out: {error}. Update or uninstall its distribution")
+        else:
+            yield found

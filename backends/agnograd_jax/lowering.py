@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import jax
-
 from agnograd.extend import Lowering, Missed, Ref, Step, Writer, seen_by, straight
 
 if TYPE_CHECKING:
@@ -46,7 +44,10 @@ class Compiled:
         writer = JitWriter(program)
         self._guards = [step.kwargs for step in program.guards()]
         self._large = [program.constants[ref] for ref in writer.large]
+        import jax  # the module is loaded where JAX need not be installed
+
         self._run = jax.jit(writer.runnable())
+        self._refusals = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
         self._straight = straight(program)
         self._is_traceable = True
 
@@ -56,7 +57,7 @@ class Compiled:
             return self._straight(arrays)
         try:
             found: list[Any] = self._run(*self._large, *arrays)
-        except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+        except self._refusals:
             # A step looks at values, such as a mask as a key.
             found = self._straight(arrays)
             self._is_traceable = False

@@ -7,7 +7,6 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-import jax
 import numpy as np
 
 from agnograd.extend import Fact, Lowering, Step, domain_named, straight
@@ -60,6 +59,9 @@ class Compiled:
         writer = FittingWriter(on_jax(program))
         self._guards = [step.kwargs for step in program.guards()]
         self._large = [program.constants[ref] for ref in writer.large]
+        import jax  # the module is loaded where JAX need not be installed
+
+        self._jax = jax
         self._run = jax.jit(writer.runnable())
         self._facts = [program.facts[ref] for ref in program.outputs]
         self._straight = straight(program)
@@ -70,7 +72,7 @@ class Compiled:
         if not self._fits:
             return self._straight(arrays)
         try:
-            with jax.enable_x64(True):
+            with self._jax.enable_x64(True):
                 found = self._run(*self._large, *arrays)
         except (UnfitError, IndexError, NotImplementedError, TypeError, ValueError):
             # Raised while JAX traces the program: it runs by NumPy, which may raise an error, too.
