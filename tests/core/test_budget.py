@@ -217,7 +217,7 @@ def test_python_calls_of_a_gradient_for_each_member():
     gradients = ag.vmap(ag.grad(lambda x: xp.sum(x * x)))
     members = np.ones((4, 10))
     gradients(members)
-    assert calls(partial(gradients, members)) <= 209  # four are of leaves that others keep alive
+    assert calls(partial(gradients, members)) <= 209  # 205 alone, and 208 after other tests
 
 
 def test_python_calls_of_an_op_of_an_argument_that_is_one_number():
