@@ -8,10 +8,9 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._surroundings.inventory import Name
-from agnograd._surroundings.keys import Key, Same
+from agnograd._surroundings.keys import Key, Same, elements_of
 
 _SAMPLE = 128  # elements of an array that no op of a program uses
 _KEPT = 2**22  # bytes: the elements of shorter arrays are kept to compare with, not hashed again
@@ -49,12 +48,12 @@ class WatchedArrays:
                 found.append(self._whole(name, array))
             elif name in self._seen:
                 raw = array._raw if isinstance(array, Variable) else array
-                found.append((Same(raw), _bytes(_sample(raw))))
+                found.append((Same(raw), elements_of(_sample(raw))))
         return tuple(found)
 
     def _whole(self, name: Name, array: Any) -> Any:
         """Return all elements, as a digest that is computed again only if they have changed."""
-        data = _bytes(array)
+        data = elements_of(array)
         if type(data) is not bytes:
             return data
         known = self._known.get(name)
@@ -64,21 +63,6 @@ class WatchedArrays:
         if len(data) <= _KEPT:
             self._known[name] = data, digest
         return digest
-
-
-def _bytes(array: Any) -> Any:
-    """Return the elements of an array; if they cannot be read, what it is known by instead."""
-    raw = array._raw if isinstance(array, Variable) else array
-    owner = owner_of(raw)
-    backend = None if owner is None else owner.backend
-    if backend is None or backend.level:
-        return Same(raw)
-    if backend.capabilities.lazy:
-        return backend.fingerprint(raw) or Same(raw)
-    try:
-        return backend.to_host(raw).tobytes()
-    except Exception:  # whatever a library raises where there are no values
-        return Same(raw)
 
 
 def _sample(raw: Any) -> Any:

@@ -239,6 +239,14 @@ def fingerprint(arrays: Iterable[Any]) -> Key:
 
 
 def _elements(array: Any) -> Any:
+    data = elements_of(array)
+    if type(data) is not bytes or len(data) <= _SHORT:
+        return data
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def elements_of(array: Any) -> Any:
+    """Return the elements of an array; if they cannot be read, what it is known by instead."""
     raw = array._raw if isinstance(array, Variable) else array
     owner = owner_of(raw)
     backend = None if owner is None else owner.backend
@@ -247,13 +255,10 @@ def _elements(array: Any) -> Any:
     if backend.capabilities.lazy:
         return backend.fingerprint(raw) or Same(raw)
     try:
-        host = backend.to_host(raw)
+        data: bytes = backend.to_host(raw).tobytes()
     except Exception:  # whatever a library raises where there are no values
         return Same(raw)
-    if host.nbytes <= _SHORT:
-        return host.tobytes()
-    whole = host if host.flags.c_contiguous else host.copy("C")
-    return hashlib.blake2b(whole.reshape(-1).view("u1"), digest_size=16).digest()
+    return data
 
 
 _keyers.update(
