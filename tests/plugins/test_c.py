@@ -406,8 +406,9 @@ class TestCompiler:
         files = [each for each in (tmp_path / "c").iterdir() if "driver" not in each.name]
         assert files
         script = SCRIPT.format(path=str(tmp_path))
-        for each in files:
-            each.write_bytes(b"no library")
+        for each in files:  # in its place: what this process has loaded stays as it is
+            (tmp_path / "broken").write_bytes(b"no library")
+            (tmp_path / "broken").replace(each)
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert done.stdout.split() == ["1", "True"]
