@@ -217,7 +217,9 @@ def test_python_calls_of_a_gradient_for_each_member():
     gradients = ag.vmap(ag.grad(lambda x: xp.sum(x * x)))
     members = np.ones((4, 10))
     gradients(members)
-    assert calls(partial(gradients, members)) <= 209  # 205 alone, and 208 after other tests
+    parameter = ag.Variable(ARRAY)  # while a leaf is alive that is not asked for, a pass searches
+    assert calls(partial(gradients, members)) <= 205 + 4
+    del parameter
 
 
 def test_python_calls_of_an_op_of_an_argument_that_is_one_number():
