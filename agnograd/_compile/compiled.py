@@ -6,7 +6,7 @@ import functools
 import sys
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,11 @@ class CompiledFunction:
     """
 
     def __init__(
-        self, f: Callable[..., Any], lowering: str, static: Any = (), others: Sequence[Any] = ()
+        self,
+        f: Callable[..., Any],
+        lowering: str,
+        static: Any = (),
+        values: Mapping[int | str, Any] = types.MappingProxyType({}),
     ) -> None:
         functools.update_wrapper(self, f)
         self.name = str(getattr(f, "__qualname__", type(f).__name__))
@@ -59,7 +63,7 @@ class CompiledFunction:
         self._entries: dict[Key, Entry] = {}
         self._lowerings: dict[str, Lowering] = {}
         self._lock = Lock()
-        self._surroundings = Surroundings(f, *others)
+        self._surroundings = Surroundings(f, values)
         self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
         self._programs = 0
         self._warned = False
@@ -118,9 +122,8 @@ class CompiledFunction:
                 if len(self._variants) >= MOST:
                     return self._plainly(*flatten((args, kwargs)), "static arguments differ")
                 f = WithStatics(self.function, values)
-                others = (self.function, *values.values())
                 variant = self._variants.setdefault(
-                    key, CompiledFunction(f, self._lowering, others=others)
+                    key, CompiledFunction(f, self._lowering, values=values)
                 )
         return variant(*rest, **named)
 

@@ -52,9 +52,7 @@ class Unit:
         Which derivative of the function is computed; 0 stands for the function itself.
     """
 
-    def __init__(
-        self, owner: Owner, callee: Traceable, domain: Domain, order: int = 0
-    ) -> None:
+    def __init__(self, owner: Owner, callee: Traceable, domain: Domain, order: int = 0) -> None:
         self.owner, self.callee, self.domain, self.order = owner, callee, domain, order
         self.ways = Ways(self._way)
 

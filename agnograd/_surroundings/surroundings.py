@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import FunctionType, MethodType
+from collections.abc import Callable, Mapping
+from types import FunctionType, MappingProxyType, MethodType
 from typing import Any
 
 from agnograd._surroundings.inventory import Inventory, Name, Reading, Structure
@@ -27,8 +27,9 @@ class Surroundings:
     ----------
     f : callable
         The function.
-    *others
-        Objects whose attributes and functions it may use as well, such as static arguments.
+    static : mapping
+        Objects whose attributes and functions it may use as well: its static arguments, by their
+        names or positions.
 
     Attributes
     ----------
@@ -36,8 +37,12 @@ class Surroundings:
         The names of attributes, and of imported modules, in all code that was found.
     """
 
-    def __init__(self, f: Callable[..., Any], *others: Any) -> None:
-        self.roots = (f, *others)
+    def __init__(
+        self, f: Callable[..., Any], static: Mapping[int | str, Any] = MappingProxyType({})
+    ) -> None:
+        self.roots = [(f, Name("", _called(f), ""))]
+        for name, value in static.items():
+            self.roots.append((value, Name("static argument '", str(name), "'")))
         self.attributes: set[str] = set()
         self._everything = False
         self._readers: tuple[Callable[[], Reading | None], ...] = ()
@@ -66,8 +71,8 @@ class Surroundings:
             before = len(self.attributes), self._everything
             walk = Walk(self.attributes, self._everything)
             try:
-                for each in self.roots:
-                    walk.visit(each, None, Name("", _called(each), ""))
+                for each, name in self.roots:
+                    walk.visit(each, None, name)
             except RecursionError:
                 raise CompileError(
                     "ag.compile: what the function can read from outside is nested too deeply; "

@@ -135,6 +135,7 @@ class Walk:
             self._module(value)
         elif isinstance(value, type):
             self._class(value, constructed=True)
+            self._class(type(value), constructed=False)
         elif isinstance(value, MethodType):
             self.visit(value.__func__, None, name)
             self.visit(value.__self__, None, name if name.before else Name("", "self", ""))
@@ -182,7 +183,8 @@ class Walk:
         this = inventory.constant(f)
         inventory.differs_if(f"{this}.__code__ is not {inventory.constant(code)}")
         inventory.note(name.part(".__code__"), Same(code))
-        inventory.differs_if(f"{this}.__defaults__ is not {inventory.constant(f.__defaults__)}")
+        for each in ("__defaults__", "__kwdefaults__"):
+            inventory.differs_if(f"{this}.{each} is not {inventory.constant(getattr(f, each))}")
         named = named_in(code)
         self.attributes.update(named.attributes)
         self.attributes.update(part for each in named.modules for part in each.split("."))
@@ -230,7 +232,8 @@ class Walk:
         module = sys.modules.get(full)
         if module is not None:
             if is_users(full):
-                self.visit(module, None, Name("module '", full, "'"))
+                known = self.inventory.constant(sys.modules)
+                self.visit(module, f"{known}[{full!r}]", Name("module '", full, "'"))
         else:
             self.inventory.differs_if(f"{full!r} in {self.inventory.constant(sys.modules)}")
 

@@ -1022,7 +1022,7 @@ def test_what_is_no_difference(case):
 
 def test_objects_that_stand_beside_the_function():
     model = Model()
-    surroundings = Surroundings(lambda x, model: model(x), model)
+    surroundings = Surroundings(lambda x, model: model(x), {"model": model})
     _, facts = surroundings.read()
     model.rate = 2.0
     assert surroundings.read()[1] != facts
