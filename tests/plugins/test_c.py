@@ -462,7 +462,7 @@ class TestThreads:
 
         found = []
         for count in ("1", "2", "5"):
-            monkeypatch.setenv("AGNOGRAD_THREADS", count)
+            monkeypatch.setenv("AGNOGRAD_NUM_THREADS", count)
             monkeypatch.setattr(_lowering, "_SPREAD", 1)
             program = traced("numpy", f, x)
             assert calls_of(_lowering.in_c(program))
@@ -472,9 +472,9 @@ class TestThreads:
                 np.testing.assert_array_equal(one, two)
 
     def test_how_many(self, monkeypatch):
-        monkeypatch.setenv("AGNOGRAD_THREADS", "3")
+        monkeypatch.setenv("AGNOGRAD_NUM_THREADS", "3")
         assert _lowering.threads() == 3
-        monkeypatch.delenv("AGNOGRAD_THREADS")
+        monkeypatch.delenv("AGNOGRAD_NUM_THREADS")
         monkeypatch.setenv("OMP_NUM_THREADS", "2")
         assert _lowering.threads() == 2
         monkeypatch.delenv("OMP_NUM_THREADS")
@@ -494,7 +494,7 @@ class TestThreads:
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
     def test_after_a_fork(self, monkeypatch):
-        monkeypatch.setenv("AGNOGRAD_THREADS", "2")
+        monkeypatch.setenv("AGNOGRAD_NUM_THREADS", "2")
         x = np.linspace(0, 1, 2**20)
         run = agnograd_c.lowering.lower(traced("numpy", lambda x: xp.sum(xp.exp(x) * x), x))
         (expected,) = run([x])
