@@ -94,7 +94,7 @@ def compared(
     *ours: str,
     chart: str | None = None,
 ) -> None:
-    """Compare, also with other ways of agnograd's, and report; exit with 1 if anything failed."""
+    """Compare, also with agnograd's other ways, and report; exit with 1 if anything failed."""
     if quick:
         options |= QUICK
     options["against"] = (*ours, *options["against"])

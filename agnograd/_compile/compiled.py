@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.levels import levels_up
+from agnograd._arrays.variable import Variable
 from agnograd._compile.entry import Entry, called_plainly, raw_of
 from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.trace import Traced
@@ -179,6 +180,11 @@ class CompiledFunction:
                 if any(raw_of(each.value) is x for x in found.by_elements)
             ]
             (self._elements.use if found.is_mixed else self._elements.see)(names)
+            self._elements.use(
+                each.name
+                for each in before.inventory.arrays
+                if not isinstance(each.value, Variable) and self._surroundings.looks_at(each.name)
+            )
             return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

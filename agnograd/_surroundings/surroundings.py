@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType, MethodType
 from typing import Any
@@ -10,6 +11,7 @@ from agnograd._surroundings.inventory import Inventory, Name, Reading, Structure
 from agnograd._surroundings.walk import Walk
 from agnograd.errors import CompileError
 
+_WORD = re.compile(r"[^\W\d]\w*")
 _READERS = 4  # of structures that are known at a time: two that take turns cost no more than one
 
 
@@ -44,6 +46,7 @@ class Surroundings:
         for name, value in static.items():
             self.roots.append((value, Name("static argument '", str(name), "'")))
         self.attributes: set[str] = set()
+        self._looked: set[str] = set()
         self._everything = False
         self._readers: tuple[Callable[[], Reading | None], ...] = ()
         self._met: Structure | None = None  # in the last walk
@@ -69,7 +72,7 @@ class Surroundings:
         """Look at everything again."""
         while True:
             before = len(self.attributes), self._everything
-            walk = Walk(self.attributes, self._everything)
+            walk = Walk(self.attributes, self._looked, self._everything)
             try:
                 for each, name in self.roots:
                     walk.visit(each, None, name)
@@ -81,6 +84,11 @@ class Surroundings:
             self._everything = walk.everything
             if before == (len(self.attributes), self._everything):
                 return walk.inventory.close()
+
+    def looks_at(self, name: Name) -> bool:
+        """Return whether code decides by what a variable or attribute of this name is."""
+        words = _WORD.findall(name.path)
+        return bool(words) and words[-1] in self._looked
 
 
 def _called(root: Any) -> str:

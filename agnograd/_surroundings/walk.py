@@ -63,11 +63,13 @@ class Walk:
         The attributes that are read of objects: all that the functions which were found name.
     everything : bool
         Whether one of them may read others as well.
+    looked : set of str
+        The variables and attributes whose values they look at.
     """
 
-    def __init__(self, attributes: set[str], everything: bool) -> None:
+    def __init__(self, attributes: set[str], looked: set[str], everything: bool) -> None:
         self.inventory = Inventory()
-        self.attributes, self.everything = attributes, everything
+        self.attributes, self.looked, self.everything = attributes, looked, everything
         self._seen: dict[int, tuple[str, Name]] = {}
         self._kept: list[Any] = []  # what was seen, so that no other object gets its identity
         self._variables: set[tuple[int, str]] = set()
@@ -188,6 +190,7 @@ class Walk:
         named = named_in(code)
         self.attributes.update(named.attributes)
         self.attributes.update(part for each in named.modules for part in each.split("."))
+        self.looked |= named.looked
         self.everything |= named.dynamic
         for each in named.variables:
             self._variable(f.__globals__, each, Name("global variable '", each, "'"))

@@ -255,3 +255,53 @@ def test_a_module_that_is_imported_inside_may_be_replaced(monkeypatch):
         module.k = k
         monkeypatch.setitem(sys.modules, "settings_of_a_test", module)
         assert same(compiled(X), X * k)
+
+
+# -- arrays outside that ops use, and Python looks at ----------------------------------------------
+
+
+class Gated:
+    def __init__(self):
+        self.gate, self.n = np.ones(6), np.asarray(2)
+
+    def by_branch(self, x):
+        y = x * self.gate
+        return y * 2.0 if self.gate[0] > 0 else y * 3.0
+
+    def by_method(self, x):
+        return x if self.gate.all() else xp.where(self.gate > 0.0, x, 0.0)
+
+    def by_numpy(self, x):
+        return x * self.gate if np.any(self.gate < 0.0) else x / self.gate
+
+    def by_number(self, x):
+        return x * self.gate * float(self.gate[0])
+
+    def by_count(self, x):
+        for _ in range(self.n):
+            x = x * self.n + self.gate
+        return x
+
+
+@pytest.mark.parametrize("name", [name for name in vars(Gated) if name.startswith("by_")])
+def test_arrays_that_python_looks_at_are_followed_though_ops_use_them(name):
+    model = Gated()
+    f = getattr(model, name)
+    compiled = ag.compile(f)
+    assert same(compiled(X), f(xp.asarray(X)))
+    model.gate[0], model.n[()] = -1.5, 3
+    assert same(compiled(X), f(xp.asarray(X)))
+
+
+def test_arrays_that_only_ops_use_are_inputs_beside_branches_on_others():
+    w, on = np.ones(6), np.asarray(True)
+
+    @ag.compile
+    def f(x):
+        y = x @ w if on else x * w
+        return y * 2.0 if xp.sum(y) > 0.0 else y
+
+    for number in range(1, 12):
+        w[:] = number
+        assert same(f(X), (X @ w) * 2.0)
+    assert f._programs == 1
