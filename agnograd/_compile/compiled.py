@@ -246,8 +246,8 @@ def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) 
     Parameters
     ----------
     f : callable
-        A function of arrays, pytrees of arrays, and hashable values; often the result of a
-        transformation, such as ``ag.grad(loss)``. As a decorator, also a method.
+        A function of arrays, pytrees of arrays, and values that never change; often the result of
+        a transformation, such as ``ag.grad(loss)``. As a decorator, also a method.
     lowering : str
         How programs run, by the name of an installed lowering, such as "numpy", "torch" or
         "plain"; "auto" is the preferred one for the arrays that are given.
@@ -265,9 +265,10 @@ def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) 
     ------
     CompileError
         When the function is called, if it does what a program could not repeat: a result's shape
-        depends on values, an array leaves for another library, or something outside is changed.
+        depends on values, an array leaves for another library, something outside is changed, or
+        a result is neither an array nor a value.
     ArgumentError
-        If ``static`` names no argument, or an argument is neither an array nor hashable.
+        If ``static`` names no argument, or an argument is neither an array nor a value.
     UnknownPluginError
         When the function is called, if there is no such lowering for its arrays.
 

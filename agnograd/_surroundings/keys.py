@@ -125,7 +125,7 @@ def is_constant(value: Any) -> bool:
         hash(parts)
     except Exception:  # a memoryview raises a ValueError, and classes of users anything
         return False
-    if is_value(value) or kind.__name__ == "ufunc":
+    if is_value(value) or kind.__name__ in ("ufunc", "Device"):
         return True
     if isinstance(value, type | ModuleType):
         return not is_users(value.__module__ if isinstance(value, type) else value.__name__)
