@@ -87,6 +87,27 @@ def machinery(function: Any) -> Any:
     return function
 
 
+def compared(
+    options: dict[str, Any],
+    quick: bool,
+    json_path: str | None,
+    *ours: str,
+    chart: str | None = None,
+) -> None:
+    """Compare, also with agnograd's other ways, and report; exit with 1 if anything failed."""
+    if quick:
+        options |= QUICK
+    options["against"] = (*ours, *options["against"])
+    comparison: Comparison = watched(compare, Plan(**options))
+    report.print_comparison(comparison)
+    if json_path:
+        report.write_json(report.to_dict(comparison), json_path)
+    if chart:
+        report.chart(comparison, chart)
+    if comparison.failures:
+        raise SystemExit(1)
+
+
 @click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @machinery
 @click.option("--rounds", default=9, show_default=True, help="How often each is timed, in turn.")
@@ -104,17 +125,7 @@ def main(
         return
     if chart and importlib.util.find_spec("matplotlib") is None:
         raise click.UsageError("--chart needs matplotlib: pip install 'agnograd[benchmarks]'")
-    if quick:
-        options |= QUICK
-    against = (BACKWARD, COMPILED, *options.pop("against"))
-    comparison: Comparison = watched(compare, Plan(against=against, **options))
-    report.print_comparison(comparison)
-    if json_path:
-        report.write_json(report.to_dict(comparison), json_path)
-    if chart:
-        report.chart(comparison, chart)
-    if comparison.failures:
-        raise SystemExit(1)
+    compared(options, quick, json_path, BACKWARD, COMPILED, chart=chart)
 
 
 @main.command()
@@ -177,14 +188,7 @@ def backends(json_path: str | None, quick: bool, **options: Any) -> None:
 @click.option("--quick", is_flag=True, help="Small networks, one round: do all run, and agree?")
 def convnets(json_path: str | None, quick: bool, **options: Any) -> None:
     """Time AlexNet, OverFeat, VGG-A and GoogLeNet by agnograd, and by peers."""
-    if quick:
-        options |= QUICK
-    comparison: Comparison = watched(compare, Plan(reference=OURS, **options))
-    report.print_comparison(comparison)
-    if json_path:
-        report.write_json(report.to_dict(comparison), json_path)
-    if comparison.failures:
-        raise SystemExit(1)
+    compared(options | {"reference": OURS}, quick, json_path)
 
 
 @main.command()
@@ -193,15 +197,7 @@ def convnets(json_path: str | None, quick: bool, **options: Any) -> None:
 @click.option("--quick", is_flag=True, help="Small sizes, one round: do all run, and agree?")
 def held_out(json_path: str | None, quick: bool, **options: Any) -> None:
     """Time programs that nothing was tuned for: as they are, compiled, and by peers."""
-    if quick:
-        options |= QUICK
-    against = (COMPILED, *options.pop("against"))
-    comparison: Comparison = watched(compare, Plan(against=against, **options))
-    report.print_comparison(comparison)
-    if json_path:
-        report.write_json(report.to_dict(comparison), json_path)
-    if comparison.failures:
-        raise SystemExit(1)
+    compared(options, quick, json_path, COMPILED)
 
 
 @main.command()
@@ -210,15 +206,7 @@ def held_out(json_path: str | None, quick: bool, **options: Any) -> None:
 @click.option("--quick", is_flag=True, help="Small sizes, one round: do all run, and agree?")
 def vmap(json_path: str | None, quick: bool, **options: Any) -> None:
     """Time per-example gradients, a Jacobian and a Hessian: at once, in a loop, and by peers."""
-    if quick:
-        options |= QUICK
-    against = (LOOP, *options.pop("against"))
-    comparison: Comparison = watched(compare, Plan(against=against, **options))
-    report.print_comparison(comparison)
-    if json_path:
-        report.write_json(report.to_dict(comparison), json_path)
-    if comparison.failures:
-        raise SystemExit(1)
+    compared(options, quick, json_path, LOOP)
 
 
 @main.command()

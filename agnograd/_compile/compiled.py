@@ -6,7 +6,7 @@ import functools
 import sys
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.levels import levels_up
+from agnograd._arrays.variable import Variable
 from agnograd._compile.entry import Entry, called_plainly, raw_of
 from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.trace import Traced
@@ -51,7 +52,11 @@ class CompiledFunction:
     """
 
     def __init__(
-        self, f: Callable[..., Any], lowering: str, static: Any = (), others: Sequence[Any] = ()
+        self,
+        f: Callable[..., Any],
+        lowering: str,
+        static: Any = (),
+        values: Mapping[int | str, Any] = types.MappingProxyType({}),
     ) -> None:
         functools.update_wrapper(self, f)
         self.name = str(getattr(f, "__qualname__", type(f).__name__))
@@ -59,7 +64,7 @@ class CompiledFunction:
         self._entries: dict[Key, Entry] = {}
         self._lowerings: dict[str, Lowering] = {}
         self._lock = Lock()
-        self._surroundings = Surroundings(f, *others)
+        self._surroundings = Surroundings(f, values)
         self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
         self._programs = 0
         self._warned = False
@@ -118,9 +123,8 @@ class CompiledFunction:
                 if len(self._variants) >= MOST:
                     return self._plainly(*flatten((args, kwargs)), "static arguments differ")
                 f = WithStatics(self.function, values)
-                others = (self.function, *values.values())
                 variant = self._variants.setdefault(
-                    key, CompiledFunction(f, self._lowering, others=others)
+                    key, CompiledFunction(f, self._lowering, values=values)
                 )
         return variant(*rest, **named)
 
@@ -176,6 +180,11 @@ class CompiledFunction:
                 if any(raw_of(each.value) is x for x in found.by_elements)
             ]
             (self._elements.use if found.is_mixed else self._elements.see)(names)
+            self._elements.use(
+                each.name
+                for each in before.inventory.arrays
+                if not isinstance(each.value, Variable) and self._surroundings.looks_at(each.name)
+            )
             return found
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -237,8 +246,8 @@ def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) 
     Parameters
     ----------
     f : callable
-        A function of arrays, pytrees of arrays, and hashable values; often the result of a
-        transformation, such as ``ag.grad(loss)``. As a decorator, also a method.
+        A function of arrays, pytrees of arrays, and values that never change; often the result of
+        a transformation, such as ``ag.grad(loss)``. As a decorator, also a method.
     lowering : str
         How programs run, by the name of an installed lowering, such as "numpy", "torch" or
         "plain"; "auto" is the preferred one for the arrays that are given.
@@ -256,9 +265,10 @@ def compile(f: Callable[..., Any], *, lowering: str = "auto", static: Any = ()) 
     ------
     CompileError
         When the function is called, if it does what a program could not repeat: a result's shape
-        depends on values, an array leaves for another library, or something outside is changed.
+        depends on values, an array leaves for another library, something outside is changed, or
+        a result is neither an array nor a value.
     ArgumentError
-        If ``static`` names no argument, or an argument is neither an array nor hashable.
+        If ``static`` names no argument, or an argument is neither an array nor a value.
     UnknownPluginError
         When the function is called, if there is no such lowering for its arrays.
 

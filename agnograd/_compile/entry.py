@@ -16,6 +16,7 @@ from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import default_name
 from agnograd._util.trees import map_leaves
+from agnograd.errors import UnsupportedArrayError
 
 
 class Entry:
@@ -35,7 +36,8 @@ class Entry:
     Attributes
     ----------
     foreign : list of bool
-        Which of these are of other libraries than the arguments, and so are not inputs.
+        Which of these are not inputs: those of other libraries than the arguments, and those that
+        the library does not compute with as they are, such as arrays with a mask.
     is_abstract : bool
         Whether arrays have no values, since the library itself traces: then there is no program.
     """
@@ -52,7 +54,10 @@ class Entry:
         self._places = [place for place, _ in arrays]
         inner = [leaf for _, leaf in arrays]
         self._domain = _home(owner, inner, outside)
-        self.foreign = [domain_of(each) is not self._domain for each in outside]
+        self._converted = [
+            at for at, leaf in enumerate(inner) if not _is_as_it_is(leaf, self._domain)
+        ]
+        self.foreign = [not _is_as_it_is(each, self._domain) for each in outside]
         self._native = [place for place, other in enumerate(self.foreign) if not other]
         given = inner + [outside[place] for place in self._native]
         self.is_abstract = any(map(self._domain.backend.is_abstract, map(raw_of, given)))
@@ -76,6 +81,8 @@ class Entry:
         given = list(leaves) if len(places) == len(leaves) else [leaves[i] for i in places]
         if native:
             given += outside if len(native) == len(outside) else [outside[i] for i in native]
+        for place in self._converted:
+            given[place] = self._domain.backend.array(given[place])
         return given
 
     def __call__(self, leaves: Sequence[Any], outside: Sequence[Any]) -> Any:
@@ -103,6 +110,18 @@ def is_transformation(f: Callable[..., Any]) -> bool:
 
 def _is_array(leaf: Any) -> bool:
     return not is_python_scalar(leaf) and owner_of(leaf) is not None
+
+
+def _is_as_it_is(array: Any, domain: Domain) -> bool:
+    """Return whether an array is of a domain, whose backend does not convert or refuse it."""
+    if domain_of(array) is not domain:
+        return False
+    if isinstance(array, Variable) or type(array) in domain.plain_types:
+        return True
+    try:
+        return domain.backend.array(array) is array
+    except UnsupportedArrayError:
+        return False
 
 
 def _home(owner: Owner, arrays: Sequence[Any], outside: Sequence[Any]) -> Domain:

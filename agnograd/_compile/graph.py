@@ -16,7 +16,7 @@ from agnograd._compile.ways import Guarded
 from agnograd._functions.function import Function
 from agnograd._passes.partition import partition
 from agnograd._passes.passes import run as improved
-from agnograd._program.program import Fact, Ref, TracedProgram
+from agnograd._program.program import Fact, Missed, Ref, TracedProgram
 from agnograd._transforms.gradients import vjp
 
 
@@ -40,19 +40,17 @@ class GraphUnit(Unit):
         tracked: Sequence[int],
         order: int = 0,
     ) -> None:
-        super().__init__(owner, callee, domain)
-        self.tracked, self.order = tuple(tracked), order
+        super().__init__(owner, callee, domain, order)
+        self.tracked = tuple(tracked)
 
     def _way(self, arrays: Sequence[Any]) -> Guarded:
         joint = Joint(self.callee, self.tracked)
         traced = self.owner.traced(
             lambda: record(joint, self.domain, arrays, self.owner.name), self.order
         )
-        program = improved(traced.program)
-        plain, parts = (
-            partition(each, joint.cotangents, joint.outputs) for each in (traced.program, program)
-        )
-        forward = Runs(parts.forward, self._lowered(parts.forward), plain.forward)
+        parts = partition(improved(traced.program), joint.cotangents, joint.outputs)
+        # Hooks see these steps as well: one part goes on from what the other one kept.
+        forward = Runs(parts.forward, self._lowered(parts.forward), parts.forward)
         back = Back(parts.backward, self._lowered(parts.backward), parts.inputs, joint)
         return Guarded(traced, forward, back)
 
@@ -70,22 +68,30 @@ class GraphUnit(Unit):
 
     def gradients(
         self, arrays: Sequence[Any], cotangents: Sequence[Any], outside: Mapping[int, Any]
-    ) -> Sequence[Variable]:
-        """Return the gradients of arrays, connected to what they are computed from."""
+    ) -> Sequence[Any]:
+        """Return the gradients of arrays, connected to what they are computed from.
+
+        Of raw arrays, and of raw cotangents, they are raw as well.
+        """
         given = [*arrays, *cotangents]
         tracked = tuple(
             place for place, x in enumerate(given) if isinstance(x, Variable) and x.requires_grad
         )
         unit = self._pullbacks.get(tracked)
         if unit is None:
-            callee = TracedPullback(self.callee, self.tracked, len(arrays))
-            unit = self._pullbacks[tracked] = GraphUnit(
-                self.owner, callee, self.domain, tracked, self.order + 1
-            )
-        return unit.recorded(given, outside)[1]
+            unit = self._pullbacks[tracked] = self._pullback(tracked, len(arrays))
+        if isinstance(unit, GraphUnit):
+            return unit.recorded(given, outside)[1]
+        return unit([outside.get(place, x) for place, x in enumerate(given)])[1]
+
+    def _pullback(self, tracked: tuple[int, ...], count: int) -> Unit:
+        callee = TracedPullback(self.callee, self.tracked, count)
+        if tracked:
+            return GraphUnit(self.owner, callee, self.domain, tracked, self.order + 1)
+        return Unit(self.owner, callee, self.domain, self.order + 1)
 
     @cached_property
-    def _pullbacks(self) -> dict[tuple[int, ...], GraphUnit]:
+    def _pullbacks(self) -> dict[tuple[int, ...], Unit]:
         return {}
 
 
@@ -147,7 +153,10 @@ class GraphCall(Function):
             found = self.unit.gradients(arrays, cotangents, self.outside)
         else:
             given = [arrays[place] for place in back.inputs]
-            found = back([*given, *self.kept, *back.laid_out(cotangents)])
+            try:
+                found = back([*given, *self.kept, *back.laid_out(cotangents)])
+            except Missed:  # a ``Function`` of the user's looks at gradients in its backward
+                found = self.unit.gradients(arrays, cotangents, self.outside)
         gradients: list[Any] = [None] * len(arrays)
         for place, gradient in zip(self.unit.tracked, found, strict=True):
             gradients[place] = gradient

@@ -13,6 +13,7 @@ from agnograd._compile.traced import Tracing
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._program.program import Ref, TracedProgram
+from agnograd._surroundings.keys import is_constant
 from agnograd._util.trees import flatten, unflatten
 
 _LATER = (GeneratorType, CoroutineType, AsyncGeneratorType)  # run after they are returned
@@ -95,6 +96,12 @@ class Callee:
                     "of a program; return a list of arrays"
                 )
             array = as_traced(backend, run.domain, leaf)
+            if array is None and not is_constant(leaf):
+                raise refused(
+                    f"the function returns a {type(leaf).__qualname__}, which all calls would "
+                    "share: return arrays and values in tuples, lists or dicts, or register the "
+                    "class with optree as a pytree"
+                )
             results += [] if array is None else [array]
             others.append(leaf if array is None else ARRAY)
         return Result(results, others, tree)

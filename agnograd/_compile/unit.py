@@ -48,12 +48,12 @@ class Unit:
         What is traced.
     domain : Domain
         The domain of the arrays, that of a library.
+    order : int
+        Which derivative of the function is computed; 0 stands for the function itself.
     """
 
-    order = 0  # of the derivative that is computed
-
-    def __init__(self, owner: Owner, callee: Traceable, domain: Domain) -> None:
-        self.owner, self.callee, self.domain = owner, callee, domain
+    def __init__(self, owner: Owner, callee: Traceable, domain: Domain, order: int = 0) -> None:
+        self.owner, self.callee, self.domain, self.order = owner, callee, domain, order
         self.ways = Ways(self._way)
 
     def _way(self, arrays: Sequence[Any]) -> Guarded:

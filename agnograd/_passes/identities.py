@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from agnograd._ops.rule_helpers import is_basic
+from agnograd._passes.common import frozen
 from agnograd._program.program import Fact, Ref, Step, TracedProgram, refs_in
 
 
@@ -143,8 +144,11 @@ def _in_front(stack: Step) -> bool:
 
 
 def _same_place(key: Any, other: Any) -> bool:
-    """Return whether two keys select the same elements, by integers and slices of integers."""
-    return key == other and is_basic(key) and not any(refs_in(key))
+    """Return whether two keys select the same elements, by integers and slices of integers.
+
+    ``False``, which selects nothing, is equal to 0.
+    """
+    return is_basic(key) and not any(refs_in(key)) and frozen(key) == frozen(other)
 
 
 def _multiply(seen: Seen, step: Step) -> Any:

@@ -115,7 +115,7 @@ def _state_of(inventory: Inventory) -> _State:
         add(name, "writes to", (Same(raw), _written(raw)))
         add(name, "adds to the gradient of", Same(gradient))
     for _, value, name in inventory.objects:
-        add(name, "goes on with", position(value))
+        add(name, "advances", position(value))
     return found
 
 

@@ -8,14 +8,17 @@ NaN is one.
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from types import BuiltinFunctionType, ModuleType
+from contextvars import ContextVar
+from types import BuiltinFunctionType, MethodType, ModuleType
 from typing import Any
 
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._plugins.backends import is_array
+from agnograd._surroundings.objects import is_value
 from agnograd._surroundings.reading import is_users
 from agnograd.errors import ArgumentError
 
@@ -105,22 +108,30 @@ def _keyer_of(value: Any) -> Callable[[Any], Key]:
         owner = owner_of(value)
         known = owner is not None and kind in owner.array_types
         return _keyers.setdefault(kind, found) if known else found
-    hash(value)
-    if _changes(value):
+    if not is_constant(value):
         raise TypeError
     return value_key
 
 
-def _changes(value: Any) -> bool:
-    """Return whether what an argument holds may change although it stays the same argument.
+def is_constant(value: Any) -> bool:
+    """Return whether something is a value: whatever is equal to it is the same, now and later.
 
-    Objects that are equal only to themselves are such, and functions, which read variables.
+    Objects that are equal only to themselves may change, as generators of random numbers do.
+    Functions, classes and modules of the user's have variables.
     """
     kind = type(value)
-    if isinstance(value, type | ModuleType | BuiltinFunctionType) or kind.__hash__ is not _BY_ID:
+    parts = (value.start, value.stop, value.step) if kind is slice else value
+    try:
+        hash(parts)
+    except Exception:  # a memoryview raises a ValueError, and classes of users anything
         return False
-    root = kind.__module__.partition(".")[0]
-    return root in ("builtins", "functools") or is_users(kind.__module__)
+    if is_value(value) or kind.__name__ in ("ufunc", "Device"):
+        return True
+    if isinstance(value, type | ModuleType):
+        return not is_users(value.__module__ if isinstance(value, type) else value.__name__)
+    if isinstance(value, BuiltinFunctionType):  # else of an object, which may change
+        return isinstance(value.__self__, ModuleType | type | None)
+    return kind.__hash__ is not _BY_ID and not isinstance(value, MethodType | ContextVar)
 
 
 def _array_keyer(value: Any) -> Callable[[Any], Key]:
@@ -190,7 +201,7 @@ def value_key(value: Any) -> Key:
         return slice, tuple(map(value_key, (value.start, value.stop, value.step)))
     if kind is frozenset:
         return frozenset, frozenset(map(value_key, value))
-    if hasattr(value, "dtype") and hasattr(value, "tobytes"):  # a scalar of a library
+    if hasattr(kind, "dtype") and hasattr(kind, "tobytes"):  # a scalar of a library
         return kind, value.dtype, value.tobytes()
     if isinstance(value, float):  # of a class of the user's own
         return kind, value.hex()
@@ -249,12 +260,14 @@ def elements_of(array: Any) -> Any:
     """Return the elements of an array; if they cannot be read, what it is known by instead."""
     raw = array._raw if isinstance(array, Variable) else array
     owner = owner_of(raw)
-    backend = None if owner is None else owner.backend
-    if backend is None or backend.level:
+    if owner is None or owner.backend.level:
         return Same(raw)
+    backend = owner.backend
     if backend.capabilities.lazy:
         return backend.fingerprint(raw) or Same(raw)
     try:
+        if type(raw) not in owner.plain_types:  # it may have a mask, or attributes
+            return pickle.dumps(raw)
         data: bytes = backend.to_host(raw).tobytes()
     except Exception:  # whatever a library raises where there are no values
         return Same(raw)

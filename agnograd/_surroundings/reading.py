@@ -11,6 +11,8 @@ from pathlib import PurePath
 from types import CodeType
 from typing import Any, NamedTuple
 
+from agnograd._surroundings.looks import looked_at
+
 _GLOBALS = frozenset({"LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _NAMES = frozenset({"LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})  # in the body of a class
 _ATTRIBUTES = frozenset(
@@ -42,12 +44,15 @@ class Named(NamedTuple):
         Modules that it imports while it runs; relative ones begin with dots.
     dynamic : bool
         Whether it may read other attributes as well, by ``getattr`` say.
+    looked : frozenset of str
+        Variables and attributes whose values decide on branches, or become numbers.
     """
 
     variables: tuple[str, ...]
     attributes: frozenset[str]
     modules: tuple[str, ...]
     dynamic: bool
+    looked: frozenset[str]
 
 
 @lru_cache(4096)
@@ -57,11 +62,14 @@ def named_in(code: CodeType) -> Named:
     attributes: set[str] = set()
     modules: list[str] = []
     words: list[str] = []
+    looked: set[str] = set()
     dynamic = False
     level: Any = 0
     for each in _codes(code):
         before: list[Any] = [None, None]  # the last two constants, for the dots of an import
-        for instruction in get_instructions(each):
+        instructions = list(get_instructions(each))
+        looked |= looked_at(instructions)
+        for instruction in instructions:
             name, value = instruction.opname, instruction.argval
             if name in _GLOBALS or name in _NAMES:
                 variables[value] = None
@@ -81,7 +89,9 @@ def named_in(code: CodeType) -> Named:
         attributes.update(found)
         if not {"globals", "eval", "exec", "vars"}.isdisjoint(variables):
             variables.update(dict.fromkeys(found))
-    return Named(tuple(variables), frozenset(attributes), tuple(modules), dynamic)
+    return Named(
+        tuple(variables), frozenset(attributes), tuple(modules), dynamic, frozenset(looked)
+    )
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

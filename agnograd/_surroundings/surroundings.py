@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import FunctionType, MethodType
+import re
+from collections.abc import Callable, Mapping
+from types import FunctionType, MappingProxyType, MethodType
 from typing import Any
 
 from agnograd._surroundings.inventory import Inventory, Name, Reading, Structure
 from agnograd._surroundings.walk import Walk
 from agnograd.errors import CompileError
 
+_WORD = re.compile(r"[^\W\d]\w*")
 _READERS = 4  # of structures that are known at a time: two that take turns cost no more than one
 
 
@@ -27,8 +29,9 @@ class Surroundings:
     ----------
     f : callable
         The function.
-    *others
-        Objects whose attributes and functions it may use as well, such as static arguments.
+    static : mapping
+        Objects whose attributes and functions it may use as well: its static arguments, by their
+        names or positions.
 
     Attributes
     ----------
@@ -36,9 +39,14 @@ class Surroundings:
         The names of attributes, and of imported modules, in all code that was found.
     """
 
-    def __init__(self, f: Callable[..., Any], *others: Any) -> None:
-        self.roots = (f, *others)
+    def __init__(
+        self, f: Callable[..., Any], static: Mapping[int | str, Any] = MappingProxyType({})
+    ) -> None:
+        self.roots = [(f, Name("", _called(f), ""))]
+        for name, value in static.items():
+            self.roots.append((value, Name("static argument '", str(name), "'")))
         self.attributes: set[str] = set()
+        self._looked: set[str] = set()
         self._everything = False
         self._readers: tuple[Callable[[], Reading | None], ...] = ()
         self._met: Structure | None = None  # in the last walk
@@ -64,10 +72,10 @@ class Surroundings:
         """Look at everything again."""
         while True:
             before = len(self.attributes), self._everything
-            walk = Walk(self.attributes, self._everything)
+            walk = Walk(self.attributes, self._looked, self._everything)
             try:
-                for each in self.roots:
-                    walk.visit(each, None, Name("", _called(each), ""))
+                for each, name in self.roots:
+                    walk.visit(each, None, name)
             except RecursionError:
                 raise CompileError(
                     "ag.compile: what the function can read from outside is nested too deeply; "
@@ -76,6 +84,11 @@ class Surroundings:
             self._everything = walk.everything
             if before == (len(self.attributes), self._everything):
                 return walk.inventory.close()
+
+    def looks_at(self, name: Name) -> bool:
+        """Return whether code decides by what a variable or attribute of this name is."""
+        words = _WORD.findall(name.path)
+        return bool(words) and words[-1] in self._looked
 
 
 def _called(root: Any) -> str:

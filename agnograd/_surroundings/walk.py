@@ -63,11 +63,13 @@ class Walk:
         The attributes that are read of objects: all that the functions which were found name.
     everything : bool
         Whether one of them may read others as well.
+    looked : set of str
+        The variables and attributes whose values they look at.
     """
 
-    def __init__(self, attributes: set[str], everything: bool) -> None:
+    def __init__(self, attributes: set[str], looked: set[str], everything: bool) -> None:
         self.inventory = Inventory()
-        self.attributes, self.everything = attributes, everything
+        self.attributes, self.looked, self.everything = attributes, looked, everything
         self._seen: dict[int, tuple[str, Name]] = {}
         self._kept: list[Any] = []  # what was seen, so that no other object gets its identity
         self._variables: set[tuple[int, str]] = set()
@@ -135,6 +137,7 @@ class Walk:
             self._module(value)
         elif isinstance(value, type):
             self._class(value, constructed=True)
+            self._class(type(value), constructed=False)
         elif isinstance(value, MethodType):
             self.visit(value.__func__, None, name)
             self.visit(value.__self__, None, name if name.before else Name("", "self", ""))
@@ -182,10 +185,12 @@ class Walk:
         this = inventory.constant(f)
         inventory.differs_if(f"{this}.__code__ is not {inventory.constant(code)}")
         inventory.note(name.part(".__code__"), Same(code))
-        inventory.differs_if(f"{this}.__defaults__ is not {inventory.constant(f.__defaults__)}")
+        for each in ("__defaults__", "__kwdefaults__"):
+            inventory.differs_if(f"{this}.{each} is not {inventory.constant(getattr(f, each))}")
         named = named_in(code)
         self.attributes.update(named.attributes)
         self.attributes.update(part for each in named.modules for part in each.split("."))
+        self.looked |= named.looked
         self.everything |= named.dynamic
         for each in named.variables:
             self._variable(f.__globals__, each, Name("global variable '", each, "'"))
@@ -230,7 +235,8 @@ class Walk:
         module = sys.modules.get(full)
         if module is not None:
             if is_users(full):
-                self.visit(module, None, Name("module '", full, "'"))
+                known = self.inventory.constant(sys.modules)
+                self.visit(module, f"{known}[{full!r}]", Name("module '", full, "'"))
         else:
             self.inventory.differs_if(f"{full!r} in {self.inventory.constant(sys.modules)}")
 

@@ -20,89 +20,83 @@ WORKLOADS = {
     "chain": Workload(
         chain,
         "{steps:,} x sin(y * 0.9 + 0.1), {size} float64",
-        full={"steps": 1000, "size": 10},
-        small={"steps": 20, "size": 10},
+        {"steps": (1000, 20), "size": (10, 10)},
     ),
     "small-mlp": Workload(
         mlp,
         "{batch} x {layers}, tanh, {dtype}",
-        full={"batch": 32, "layers": (64, 64, 64, 10), "dtype": "float64"},
-        small={"batch": 4, "layers": (6, 5, 4, 3), "dtype": "float64"},
+        {
+            "batch": (32, 4),
+            "layers": ((64, 64, 64, 10), (6, 5, 4, 3)),
+            "dtype": ("float64", "float64"),
+        },
     ),
     "large-mlp": Workload(
         mlp,
         "{batch} x {layers}, tanh, {dtype}",
-        full={"batch": 256, "layers": (784, 1024, 1024, 10), "dtype": "float32"},
-        small={"batch": 4, "layers": (6, 5, 4, 3), "dtype": "float32"},
+        {
+            "batch": (256, 4),
+            "layers": ((784, 1024, 1024, 10), (6, 5, 4, 3)),
+            "dtype": ("float32", "float32"),
+        },
     ),
     "element-wise": Workload(
         elementwise,
         "{steps} x exp(-y * y) * 0.5 + sin(y), {size:,} float64",
-        full={"steps": 10, "size": 1_000_000},
-        small={"steps": 3, "size": 7},
+        {"steps": (10, 3), "size": (1_000_000, 7)},
     ),
     "index": Workload(
         index,
         "sum of x[i] * x[i], {size:,} float64",
-        full={"size": 2000},
-        small={"size": 9},
+        {"size": (2000, 9)},
     ),
     "fan-out": Workload(
         fan_out,
         "sum of x * c, {constants} constants of {size:,}",
-        full={"constants": 50, "size": 1_000_000},
-        small={"constants": 4, "size": 6},
+        {"constants": (50, 4), "size": (1_000_000, 6)},
     ),
     "fan-out-numbers": Workload(
         fan_out_of_numbers,
         "sum of x * c, {constants} Python numbers c, x of {size:,}",
-        full={"constants": 50, "size": 1_000_000},
-        small={"constants": 4, "size": 6},
+        {"constants": (50, 4), "size": (1_000_000, 6)},
     ),
     "recurrent": Workload(
         recurrent,
         "{steps} steps of tanh(x @ w + h @ u), {batch} x {size} to {hidden}",
-        full={"steps": 100, "batch": 16, "size": 32, "hidden": 64},
-        small={"steps": 5, "batch": 3, "size": 2, "hidden": 4},
+        {"steps": (100, 5), "batch": (16, 3), "size": (32, 2), "hidden": (64, 4)},
     ),
     "attention": Workload(
         attention,
         "a block: {length} x {width}, {heads} heads, {hidden} hidden, float32",
-        full={"length": 128, "width": 128, "heads": 4, "hidden": 512},
-        small={"length": 5, "width": 8, "heads": 2, "hidden": 6},
+        {"length": (128, 5), "width": (128, 8), "heads": (4, 2), "hidden": (512, 6)},
     ),
     "gaussian-process": Workload(
         gaussian_process,
         "likelihood by Cholesky, {points} points",
-        full={"points": 200},
-        small={"points": 8},
+        {"points": (200, 8)},
         needs="linalg",
     ),
     "hessian-vector": Workload(
         rosenbrock,
         "Rosenbrock's function of {size:,}",
-        full={"size": 100_000},
-        small={"size": 6},
+        {"size": (100_000, 6)},
         needs="second order",
     ),
     "convolution": Workload(
         convolution,
         "circular, by rfft and irfft, {size:,} float64",
-        full={"size": 65_536},
-        small={"size": 12},
+        {"size": (65_536, 12)},
         needs="fft",
     ),
     "scalar-loop": Workload(
         oscillator,
         "{steps:,} steps of a damped spring",
-        full={"steps": 1000},
-        small={"steps": 20},
+        {"steps": (1000, 20)},
     ),
     "embedding": Workload(
         embedding,
         "{reads:,} rows of a {rows:,} x {columns} table",
-        full={"rows": 5000, "columns": 64, "reads": 10_000},
-        small={"rows": 6, "columns": 3, "reads": 10},
+        {"rows": (5000, 6), "columns": (64, 3), "reads": (10_000, 10)},
     ),
 }
 
@@ -111,8 +105,7 @@ CONVNETS = {
     arch: Workload(
         convnet,
         f"{arch}, batch {{batch}}, channels divided by {{narrow}}",
-        full={"arch": arch, "batch": 16, "narrow": 1},
-        small={"arch": arch, "batch": 2, "narrow": 16},
+        {"arch": (arch, arch), "batch": (16, 2), "narrow": (1, 16)},
         # Rounding decides on which side of a kink of relu, or which of two maxima, a value is:
         # AlexNet's gradients in single precision differ so much from those in double precision.
         tolerance=2e-2,
@@ -125,29 +118,33 @@ BATCHES = {
     "per-example": Workload(
         per_example,
         "gradients of {loss}, {batch} x {layers}, tanh, float64",
-        full={"batch": 256, "layers": (64, 64, 10), "loss": "squared error"},
-        small={"batch": 4, "layers": (5, 6, 3), "loss": "squared error"},
+        {
+            "batch": (256, 4),
+            "layers": ((64, 64, 10), (5, 6, 3)),
+            "loss": ("squared error", "squared error"),
+        },
         needs="vmap",
     ),
     "per-example-entropy": Workload(
         per_example,
         "gradients of {loss}, {batch} x {layers}, tanh, float64",
-        full={"batch": 256, "layers": (64, 64, 10), "loss": "cross-entropy"},
-        small={"batch": 4, "layers": (5, 6, 3), "loss": "cross-entropy"},
+        {
+            "batch": (256, 4),
+            "layers": ((64, 64, 10), (5, 6, 3)),
+            "loss": ("cross-entropy", "cross-entropy"),
+        },
         needs="vmap",
     ),
     "jacobian": Workload(
         jacobian,
         "of tanh(A @ sin(A @ x)), {size} elements, float64",
-        full={"size": 200},
-        small={"size": 20},  # enough for passes to be computed at once
+        {"size": (200, 20)},  # enough for passes to be computed at once
         needs="vmap",
     ),
     "hessian": Workload(
         logistic_hessian,
         "of a logistic regression, {parameters} parameters, {points} points, float64",
-        full={"points": 500, "parameters": 300},
-        small={"points": 30, "parameters": 20},
+        {"points": (500, 30), "parameters": (300, 20)},
         needs="vmap",
     ),
 }

@@ -79,8 +79,8 @@ class Workload(NamedTuple):
         Takes a random generator and the sizes, and returns the case.
     title : str
         One line, with the sizes in braces.
-    full, small : mapping
-        The sizes to measure with, and those to check with.
+    sizes : mapping
+        By its name, each size to measure with, and the one to check with.
     needs : str
         What not every library has: ``"linalg"``, ``"fft"``, ``"second order"``; or nothing.
     tolerance : float, optional
@@ -89,8 +89,7 @@ class Workload(NamedTuple):
 
     make: Callable[..., Case]
     title: str
-    full: Mapping[str, Any]
-    small: Mapping[str, Any]
+    sizes: Mapping[str, tuple[Any, Any]]
     needs: str = ""
     tolerance: float | None = None
 
@@ -103,4 +102,5 @@ class Workload(NamedTuple):
         return self.title.format(**self._sizes(sizes))
 
     def _sizes(self, sizes: str) -> Mapping[str, Any]:
-        return {"full": self.full, "small": self.small}[sizes]
+        which = ("full", "small").index(sizes)
+        return {name: both[which] for name, both in self.sizes.items()}

@@ -128,7 +128,7 @@ def _callables(
 
 def threads() -> int:
     """Return how many threads large groups are computed by."""
-    for name in ("AGNOGRAD_THREADS", "OMP_NUM_THREADS"):
+    for name in ("AGNOGRAD_NUM_THREADS", "OMP_NUM_THREADS"):
         if (given := os.environ.get(name, "")).isdecimal() and int(given):
             return int(given)
     return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 8)

@@ -5,10 +5,8 @@ Where no device is to be had all but streams and kernels is tested on a stand-in
 """
 
 import importlib.util
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +15,7 @@ import agnograd as ag
 import agnograd_cupy
 from agnograd._plugins.backends import backend_named
 from agnograd.errors import PluginError
+from on_cupy import passes_on_the_stand_in
 
 
 def test_importing_the_backend_needs_no_library():
@@ -31,19 +30,6 @@ def test_asking_for_it_says_what_is_missing():
 
 
 @pytest.fixture
-def cupy():
-    """Return the library; skip where it, or a device, is missing."""
-    library = pytest.importorskip("cupy", reason="CuPy: pip install 'agnograd[cupy]'")
-    try:
-        count = library.cuda.runtime.getDeviceCount()
-    except library.cuda.runtime.CUDARuntimeError as error:
-        pytest.skip(f"CuPy finds no device: {error}")
-    if not count:
-        pytest.skip("CuPy finds no device")
-    return library
-
-
-@pytest.fixture
 def device(cupy):
     """Return the library; skip where it is the stand-in, which has no streams and kernels."""
     if not hasattr(cupy, "RawKernel"):
@@ -54,18 +40,7 @@ def device(cupy):
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
 @pytest.mark.slow
 def test_these_and_those_of_every_backend_on_the_stand_in():
-    root = Path(__file__).parents[2]
-    files = ["tests/backends/test_cupy.py", "tests/backends/test_backend.py"]
-    plugin = ["-p", "cupy_over_numpy", "-p", "no:cacheprovider", "--backend", "cupy"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *plugin, *files],
-        cwd=root,
-        env=os.environ | {"PYTHONPATH": str(root / "tests" / "helpers")},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr
-    assert "CuPy finds no device" not in done.stdout
+    passes_on_the_stand_in("test_cupy.py", "test_backend.py")
 
 
 def test_without_a_device_the_first_use_says_what_is_missing(cupy, monkeypatch):

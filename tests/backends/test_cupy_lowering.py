@@ -1,55 +1,23 @@
 """Programs on CuPy: on the arrays' device, by the stand-in where there is none."""
 
 import importlib.util
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
-from agnograd._compile.trace import trace
 from agnograd._plugins.lowerings import lowering_for
 from agnograd._program.program import Missed
 from agnograd._program.straight import straight
-from agnograd._util.trees import flatten
+from on_cupy import passes_on_the_stand_in
+from traced import traced
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cupy") is not None, reason="CuPy is installed")
 @pytest.mark.slow
 def test_these_on_the_stand_in():
-    root = Path(__file__).parents[2]
-    plugin = ["-p", "cupy_over_numpy", "-p", "no:cacheprovider", "--backend", "cupy"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *plugin, "tests/backends/test_cupy_lowering.py"],
-        cwd=root,
-        env=os.environ | {"PYTHONPATH": str(root / "tests" / "helpers")},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr
-    assert "CuPy finds no device" not in done.stdout
-
-
-@pytest.fixture
-def cupy():
-    """Return the library; skip where it, or a device, is missing."""
-    library = pytest.importorskip("cupy", reason="CuPy: pip install 'agnograd[cupy]'")
-    try:
-        count = library.cuda.runtime.getDeviceCount()
-    except library.cuda.runtime.CUDARuntimeError as error:
-        pytest.skip(f"CuPy finds no device: {error}")
-    if not count:
-        pytest.skip("CuPy finds no device")
-    return library
-
-
-def traced(f, *args):
-    leaves, tree = flatten((args, {}))
-    return trace(f, domain_named("cupy"), leaves, tree)[0]
+    passes_on_the_stand_in("test_cupy_lowering.py")
 
 
 def text_of(program):
@@ -66,7 +34,7 @@ def test_results_are_the_same_bit_for_bit(cupy):
         return xp.sum(hidden**2) / xp.mean(hidden)
 
     x, w = cupy.asarray(np.linspace(0.1, 1.0, 12).reshape(4, 3)), cupy.asarray(np.eye(3, 2))
-    program = traced(ag.value_and_grad(loss, argnums=(0, 1)), x, w)
+    program = traced("cupy", ag.value_and_grad(loss, argnums=(0, 1)), x, w)
     assert "out=" in text_of(program)
     run, plain = lowering_for("cupy", "auto").lower(program), straight(program)
     for given in ([x, w], [x * 0.5, w + 1.0]):
@@ -89,7 +57,7 @@ def test_what_a_view_reads_is_not_written_to(cupy):
         return y + xp.matrix_transpose(y)
 
     x = cupy.asarray(np.arange(9.0).reshape(3, 3))
-    program = traced(f, x)
+    program = traced("cupy", f, x)
     assert "out=" not in text_of(program)
     found = lowering_for("cupy", "cupy").lower(program)([x])[0]
     np.testing.assert_array_equal(found.get(), np.exp(x.get()) + np.exp(x.get()).T)
@@ -98,7 +66,7 @@ def test_what_a_view_reads_is_not_written_to(cupy):
 def test_a_guard_that_finds_another_value_is_missed(cupy):
     xp = ag.namespace("cupy")
     x = cupy.ones(3)
-    program = traced(lambda x: xp.exp(x) if bool(xp.sum(x) > 2.0) else x / 2.0, x)
+    program = traced("cupy", lambda x: xp.exp(x) if bool(xp.sum(x) > 2.0) else x / 2.0, x)
     run = lowering_for("cupy", "cupy").lower(program)
     np.testing.assert_array_equal(run([x])[0].get(), np.exp(np.ones(3)))
     with pytest.raises(Missed) as raised:
@@ -122,7 +90,7 @@ def test_runs_on_the_device_of_the_arrays(cupy):
     xp = ag.namespace("cupy")
     with cupy.cuda.Device(1):
         x = cupy.asarray([0.5, 1.0])
-        program = traced(lambda x: xp.exp(x) + 1.0, x)
+        program = traced("cupy", lambda x: xp.exp(x) + 1.0, x)
     found = lowering_for("cupy", "cupy").lower(program)([x])[0]
     assert found.device == x.device
     assert cupy.cuda.Device() == cupy.cuda.Device(0)

@@ -1,6 +1,5 @@
 """Programs under ``jax.jit``: of JAX's arrays, and of NumPy's."""
 
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,9 @@ import pytest
 import agnograd as ag
 from agnograd._program.program import Missed
 from agnograd._program.straight import straight
-from tests.helpers.lowered import both, few_samples, lowered, program_of, traced
+from tests.helpers.lowered import both, few_samples, lowered, program_of
+from threads import in_threads
+from traced import traced
 
 jax = pytest.importorskip("jax", reason="JAX: pip install 'agnograd[jax]'")
 Compiled = pytest.importorskip("agnograd_jax.lowering").Compiled
@@ -134,14 +135,8 @@ def test_threads_run_one_program(name):
     function = ag.value_and_grad(mlp(ns), argnums=1)
     given = arrays_of(make, "float32")
     program = traced(library, function, *given)
-    run, expected, found = lowered(name, program), straight(program)(given), []
-    threads = [threading.Thread(target=lambda: found.append(run(given))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 4
-    assert all(close(each, expected) for each in found)
+    run, expected = lowered(name, program), straight(program)(given)
+    assert all(close(each, expected) for each in in_threads(run, [given] * 4))
 
 
 # -- programs of NumPy's arrays ------------------------------------------------------------------

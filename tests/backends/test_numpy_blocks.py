@@ -16,6 +16,7 @@ from agnograd_numpy._blocks import grouped
 from agnograd_numpy._threads import each, threads
 from agnograd_numpy.lowering import NumpyWriter, lowering
 from tests.backends.test_numpy_lowering import program_of, same
+from threads import in_threads
 
 xp = ag.namespace("numpy")
 SIZE = 50_003  # blocks of 4,096 leave a rest
@@ -210,11 +211,7 @@ def test_callers_in_several_threads(monkeypatch):
             if not same(run(given[number])[0], wanted[number][0]):
                 wrong.append(number)
 
-    callers = [threading.Thread(target=repeat, args=(number,)) for number in range(4)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
+    in_threads(repeat, range(4))
     assert not wrong
 
 

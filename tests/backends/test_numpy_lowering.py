@@ -1,7 +1,6 @@
 """The NumPy lowering gives what the steps give one after the other, bit for bit."""
 
 import gc
-import threading
 import tracemalloc
 from collections import Counter
 
@@ -9,14 +8,13 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._arrays.domains import domain_named
-from agnograd._compile.trace import trace
 from agnograd._plugins.lowerings import lowering_for
 from agnograd._program.straight import straight
 from agnograd._program.verify import verify
-from agnograd._util.trees import flatten
 from agnograd_numpy._steps import Buffers
 from agnograd_numpy.lowering import NumpyWriter, lowering
+from threads import in_threads
+from traced import traced
 
 xp = ag.namespace("numpy")
 rng = np.random.default_rng(0)
@@ -26,9 +24,7 @@ KEY = np.asarray([0, 2, 2, 5])
 
 
 def program_of(f, *args):
-    leaves, tree = flatten((args, {}))
-    program, _, _ = trace(f, domain_named("numpy"), leaves, tree)
-    return program
+    return traced("numpy", f, *args)
 
 
 def same(one, other):
@@ -193,11 +189,7 @@ def test_threads_have_buffers_of_their_own():
             if not all(map(same, run(given[number]), wanted[number])):
                 wrong.append(number)
 
-    threads = [threading.Thread(target=repeat, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(repeat, range(8))
     assert not wrong
 
 

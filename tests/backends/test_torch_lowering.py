@@ -1,14 +1,14 @@
 """Programs on PyTorch: every sample runs as its ops do one by one, bit for bit."""
 
-import threading
-
 import pytest
 
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
 from agnograd._program.program import Missed
 from agnograd._program.straight import straight
-from tests.helpers.lowered import both, lowered, outcome, program_of, samples, traced
+from tests.helpers.lowered import both, lowered, outcome, program_of, samples
+from threads import in_threads
+from traced import traced
 
 torch = pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
 
@@ -170,11 +170,7 @@ def test_runs_of_several_threads_do_not_meet():
         expected = plain([x])
         wrong.extend(seed for _ in range(20) if not same(run([x]), expected))
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(4))
     assert not wrong
 
 

@@ -70,8 +70,7 @@ def test_many_derivatives_at_once_agree_with_a_loop_and_by_hand(name):
 @pytest.mark.parametrize(
     "workload", [*GRADIENTS.values(), *BATCHES.values()], ids=[*GRADIENTS, *BATCHES]
 )
-def test_sizes_are_alike_and_titles_tell_them(workload):
-    assert workload.full.keys() == workload.small.keys()
+def test_titles_tell_sizes(workload):
     assert workload.describe("full") != workload.describe("small")
 
 

@@ -1,13 +1,12 @@
 """ag.compile: what is traced once gives the same in each call, whatever a function does."""
 
-import threading
-
 import numpy as np
 import pytest
 
 import agnograd as ag
 from agnograd.errors import ArgumentError, CompileError, CompileWarning, UnknownPluginError
 from arrays import host
+from threads import in_threads
 
 
 def raw(xp, *shape, start=1.0):
@@ -501,18 +500,13 @@ def test_threads_replay_one_program(xp):
     expected = [host(ag.grad(lambda x: xp.sum(xp.tanh(x) ** 2))(x)) for x in arrays]
     wrong = []
 
-    def work(x, value):
+    def work(case):
+        x, value = case
         for _ in range(20):
             if not np.allclose(host(compiled(x)), value, rtol=1e-12):
                 wrong.append(x)
 
-    threads = [
-        threading.Thread(target=work, args=each) for each in zip(arrays, expected, strict=True)
-    ]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    in_threads(work, zip(arrays, expected, strict=True))
     assert not wrong
     assert programs(compiled) == 1
 

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import gc
-import threading
 import types
 import warnings
 import weakref
@@ -15,6 +14,7 @@ import pytest
 import agnograd as ag
 from agnograd._compile.compiled import OBJECTS
 from agnograd.errors import ArgumentError, CompileError
+from threads import in_threads
 
 xp = ag.namespace("numpy")
 X = np.arange(6.0).reshape(2, 3)
@@ -354,9 +354,5 @@ def test_threads_with_shapes_and_branches_of_their_own():
             if not same(compiled(x), expected(x)):
                 wrong.append((seed, number))
 
-    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(run, range(4))
     assert not wrong

@@ -1,7 +1,6 @@
 """Functions with a derivative of their own."""
 
 import gc
-import threading
 import weakref
 from functools import partial
 from types import SimpleNamespace
@@ -20,6 +19,7 @@ from agnograd.errors import (
 )
 from agnograd.extend import hookimpl
 from arrays import Square, leaf, values
+from threads import in_threads
 
 
 class Exp(ag.Function):
@@ -269,11 +269,7 @@ def test_threads_do_not_share_a_call(xp):
             if x.grad.item() != 2.0 * number:
                 failures.append(number)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, range(4))
     assert failures == []
 
 

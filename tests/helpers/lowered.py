@@ -5,8 +5,6 @@ import warnings
 import pytest
 
 import agnograd as ag
-from agnograd._arrays.domains import domain_named
-from agnograd._compile.trace import trace
 from agnograd._plugins.lowerings import lowering_for
 from agnograd._program.program import Missed
 from agnograd._program.straight import straight
@@ -14,12 +12,7 @@ from agnograd._util.trees import flatten
 from agnograd.errors import CompileError
 from agnograd.testing._case import Case, arrays_in
 from agnograd.testing._samples import all_samples
-
-
-def traced(backend, f, *args):
-    """Return the program of a function of these arrays."""
-    leaves, tree = flatten((args, {}))
-    return trace(f, domain_named(backend), leaves, tree)[0]
+from traced import traced
 
 
 def lowered(name, program):

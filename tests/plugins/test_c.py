@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from agnograd.extend import Missed, lowering_for, straight
 from agnograd_c import _compiler, _groups, _library, _lowering
 from agnograd_c._fits import INEXACT
 from agnograd_c.kernels import calls
+from threads import in_threads
 from traced import traced
 
 xp = ag.namespace("numpy")
@@ -440,6 +440,7 @@ sys.dont_write_bytecode = False
 sys.path.insert(0, "tests/helpers")
 import numpy as np, agnograd as ag
 from agnograd_c import _groups, _lowering
+from threads import in_threads
 from traced import traced
 _groups.FEWEST_SMALL = 1
 xp = ag.namespace("numpy")
@@ -461,7 +462,7 @@ class TestThreads:
 
         found = []
         for count in ("1", "2", "5"):
-            monkeypatch.setenv("AGNOGRAD_THREADS", count)
+            monkeypatch.setenv("AGNOGRAD_NUM_THREADS", count)
             monkeypatch.setattr(_lowering, "_SPREAD", 1)
             program = traced("numpy", f, x)
             assert calls_of(_lowering.in_c(program))
@@ -471,9 +472,9 @@ class TestThreads:
                 np.testing.assert_array_equal(one, two)
 
     def test_how_many(self, monkeypatch):
-        monkeypatch.setenv("AGNOGRAD_THREADS", "3")
+        monkeypatch.setenv("AGNOGRAD_NUM_THREADS", "3")
         assert _lowering.threads() == 3
-        monkeypatch.delenv("AGNOGRAD_THREADS")
+        monkeypatch.delenv("AGNOGRAD_NUM_THREADS")
         monkeypatch.setenv("OMP_NUM_THREADS", "2")
         assert _lowering.threads() == 2
         monkeypatch.delenv("OMP_NUM_THREADS")
@@ -482,24 +483,18 @@ class TestThreads:
     def test_python_threads_at_once(self):
         arrays = [np.full(2**16, k / 7) for k in range(4)]
         run = agnograd_c.lowering.lower(traced("numpy", lambda x: xp.exp(x) * x + x, arrays[0]))
-        found = {}
 
-        def work(k):
-            found[k] = [run([arrays[k]])[0] for _ in range(20)]
+        def work(x):
+            return [run([x])[0] for _ in range(20)]
 
-        workers = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-        for each in workers:
-            each.start()
-        for each in workers:
-            each.join()
-        for k, results in found.items():
+        for x, results in zip(arrays, in_threads(work, arrays), strict=True):
             for each in results:
-                assert distance(each, np.exp(arrays[k]) * arrays[k] + arrays[k]) <= ULPS
+                assert distance(each, np.exp(x) * x + x) <= ULPS
             assert not np.shares_memory(results[0], results[1])
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
     def test_after_a_fork(self, monkeypatch):
-        monkeypatch.setenv("AGNOGRAD_THREADS", "2")
+        monkeypatch.setenv("AGNOGRAD_NUM_THREADS", "2")
         x = np.linspace(0, 1, 2**20)
         run = agnograd_c.lowering.lower(traced("numpy", lambda x: xp.sum(xp.exp(x) * x), x))
         (expected,) = run([x])

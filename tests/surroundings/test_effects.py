@@ -182,7 +182,7 @@ def nonlocal_variable():
     return adds
 
 
-GENERATOR = "goes on with the global variable"
+GENERATOR = "advances the global variable"
 CHANGES = {
     rebinds: "changes the global variable 'latest'",
     counts: "changes the global variable 'count'",
@@ -358,7 +358,7 @@ def test_changes_in_torch():
     expected = {
         lambda: torch.rand(()): "draws random numbers from the generator that the module torch "
         "shares",
-        generator.seed: "goes on with self",
+        generator.seed: "advances self",
         writes: "writes to the closure variable 'tensor' of writes",
     }
     for function, what in expected.items():

@@ -108,20 +108,37 @@ def decorated(f):
     return wrapper
 
 
-# Each returns a function, and what changes something that it reads.
+def times(x, value):
+    return x * value
 
 
-def closure_number():
-    scale = 2.0
+def in_a_closure(before, after, use=times):
+    value = before
 
     def f(x):
-        return x * scale
+        return use(x, value)
 
     def change():
-        nonlocal scale
-        scale = 3.0
+        nonlocal value
+        value = after
 
     return f, change
+
+
+# What a closure variable is before and after a change, and how the function uses it.
+VALUES = {
+    "number": (2.0, 3.0),
+    "signed_zero": (0.0, -0.0),
+    "integer_to_float": (1, 1.0),
+    "boolean_to_integer": (True, 1),
+    "text": ("sum", "prod", lambda x, name: getattr(xp, name)(x)),
+    "library_number": (np.float32(2), np.float32(3)),
+    "dtype": (np.dtype("f4"), np.dtype("f8"), xp.astype),
+    "array_to_list": (np.ones(2), [1.0, 1.0]),
+}
+
+
+# Each returns a function, and what changes something that it reads.
 
 
 def closure_of_inner_function():
@@ -133,97 +150,6 @@ def closure_of_inner_function():
     def change():
         nonlocal scale
         scale = 3.0
-
-    return f, change
-
-
-def signed_zero():
-    scale = 0.0
-
-    def f(x):
-        return x * scale
-
-    def change():
-        nonlocal scale
-        scale = -0.0
-
-    return f, change
-
-
-def integer_to_float():
-    scale = 1
-
-    def f(x):
-        return x * scale
-
-    def change():
-        nonlocal scale
-        scale = 1.0
-
-    return f, change
-
-
-def boolean_to_integer():
-    flag = True
-
-    def f(x):
-        return x * flag
-
-    def change():
-        nonlocal flag
-        flag = 1
-
-    return f, change
-
-
-def text():
-    name = "sum"
-
-    def f(x):
-        return getattr(xp, name)(x)
-
-    def change():
-        nonlocal name
-        name = "prod"
-
-    return f, change
-
-
-def library_number():
-    scale = np.float32(2)
-
-    def f(x):
-        return x * scale
-
-    def change():
-        nonlocal scale
-        scale = np.float32(3)
-
-    return f, change
-
-
-def dtype():
-    kind = np.dtype("f4")
-
-    def f(x):
-        return xp.astype(x, kind)
-
-    def change():
-        nonlocal kind
-        kind = np.dtype("f8")
-
-    return f, change
-
-
-def array_to_list():
-    w = np.ones(2)
-
-    def f(x):
-        return x * w
-
-    def change():
-        nonlocal w
-        w = [1.0, 1.0]
 
     return f, change
 
@@ -832,14 +758,17 @@ def derived_from_an_installed_class():
     return (lambda x: vectorized(x)), lambda: setattr(vectorized, "otypes", "f")
 
 
-CASES = [
-    each
-    for each in list(vars().values())
-    if isinstance(each, types.FunctionType)
-    and each.__module__ == __name__
-    and each.__code__.co_argcount == 0
-    and each is not dispatched
-]
+CASES = {
+    **{name: functools.partial(in_a_closure, *values) for name, values in VALUES.items()},
+    **{
+        name: each
+        for name, each in list(vars().items())
+        if isinstance(each, types.FunctionType)
+        and each.__module__ == __name__
+        and each.__code__.co_argcount == 0
+        and each is not dispatched
+    },
+}
 
 
 @pytest.fixture(autouse=True)
@@ -856,7 +785,7 @@ def _restored():
     sys.modules.pop("configuration", None)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_change_is_seen(case):
     f, change = case()
     surroundings = Surroundings(f)
@@ -1022,7 +951,7 @@ def test_what_is_no_difference(case):
 
 def test_objects_that_stand_beside_the_function():
     model = Model()
-    surroundings = Surroundings(lambda x, model: model(x), model)
+    surroundings = Surroundings(lambda x, model: model(x), {"model": model})
     _, facts = surroundings.read()
     model.rate = 2.0
     assert surroundings.read()[1] != facts
