@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -77,6 +78,10 @@ class Recording(Run):
             self.constants[ref] = value
         return ref
 
+    def place_of(self, array: Any) -> Ref:
+        """Return the value of the program that a traced array is."""
+        return self.constant(array.payload) if array.ref is None else array.ref
+
     def step(
         self,
         op: str,
@@ -84,17 +89,15 @@ class Recording(Run):
         kwargs: Mapping[str, Any],
         out: Any,
         given: Sequence[tuple[Ref, Any]],
-    ) -> list[Ref]:
+    ) -> Sequence[Ref]:
         """Note a call; return its results' places. ``given`` are the arrays it was called with."""
-        several = isinstance(out, tuple | list)
+        several = isinstance(out, _SEVERAL)
         values = out if several else (out,)
-        refs = [self.new(value) for value in values]
-        views = tuple(
-            dict.fromkeys(
-                ref for ref, x in given if any(self._shares(value, x) for value in values)
-            )
-        )
-        self.steps.append(Step(op, args, dict(kwargs), tuple(refs), several, views, place()))
+        refs = tuple([self.new(value) for value in values])
+        shares = self._shares
+        bases = [ref for ref, x in given for value in values if shares(value, x)]
+        views = tuple(dict.fromkeys(bases)) if bases else ()
+        self.steps.append(Step(op, args, kwargs, refs, several, views, place()))
         return refs
 
     def guard(self, kind: str, ref: Ref, value: Any) -> None:
@@ -140,11 +143,16 @@ def place() -> str | None:
     """Return the line of the user's code that runs now: the first outside of agnograd."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if name.partition(".")[0] not in _OWN and not name.startswith("agnograd_"):
+        if not _is_own(frame.f_globals.get("__name__", "")):
             return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
         frame = frame.f_back
     return None
 
 
+@cache
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] in _OWN or module.startswith("agnograd_")
+
+
 _OWN = frozenset({"agnograd", "functools", "contextlib", "optree"})
+_SEVERAL = (tuple, list)

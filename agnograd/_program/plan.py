@@ -80,7 +80,9 @@ class _Planner:
         self.freed = freed_after(program)
         self.roots = roots_of(program)
         self.updates = frozenset(
-            number for number, step in enumerate(program.steps) if self._is_update(number, step)
+            number
+            for number, way in enumerate(self.ways)
+            if way is Way.UPDATE and self._is_update(number, program.steps[number])
         )
         self.kept = self._kept()
         self.sizes: list[int] = []
@@ -131,12 +133,12 @@ class _Planner:
         """Return whether nothing but this argument of the step still needs a value's memory."""
         if ref not in self.freed.get(number, ()):
             return False
-        return all(other == ref or ref not in self._of(other) for other in step.uses())
+        return all(ref not in self._of(each) for each in step.uses() if each != ref)
 
     def _is_update(self, number: int, step: Step) -> bool:
-        if self.ways[number] is not Way.UPDATE or type(step.args[0]) is not Ref:
-            return False
         into, facts = step.args[0], self.program.facts
+        if type(into) is not Ref:
+            return False
         if facts[into] != facts[step.outs[0]] or step.views:
             return False
         # Freed values are the program's own, and with other roots it would be a view.
