@@ -54,14 +54,15 @@ class Recording(Run):
         self.met: set[int] = set()
         self.unknown = False
         self.by_elements: tuple[Any, ...] = ()
+        self._alike: dict[Fact, Fact] = {}  # equal facts are one object: most values are alike
         self._refs: dict[int, Ref] = {}  # of constants, by identity; they are kept alive
         self._guards = 0
         self._shares = domain.backend.may_share
 
     def new(self, value: Any) -> Ref:
         """Return a new value of the program."""
-        ref = Ref(len(self.facts))
-        self.facts[ref] = fact_of(self.domain, value)
+        ref, fact = Ref(len(self.facts)), fact_of(self.domain, value)
+        self.facts[ref] = self._alike.setdefault(fact, fact)
         return ref
 
     def input(self, value: Any) -> Ref:

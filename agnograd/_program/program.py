@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -20,18 +21,16 @@ CALLS = frozenset(("@call", PULLBACK))  # of Python functions, which are their k
 
 
 class Ref:
-    """A value of a program, by its number: one of its inputs or constants, or a step's result."""
+    """A value of a program: one of its inputs or constants, or a step's result.
+
+    It is known by its identity, so that sets and dicts of many values call no Python function. Its
+    number is what it is called in texts. Nothing may depend on the order of a set of values.
+    """
 
     __slots__ = ("number",)
 
     def __init__(self, number: int) -> None:
         self.number = number
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Ref and other.number == self.number
-
-    def __hash__(self) -> int:
-        return self.number
 
     def __repr__(self) -> str:
         return f"%{self.number}"
@@ -271,7 +270,7 @@ def _freed_after(program: TracedProgram) -> dict[int, list[Ref]]:
     for number, step in enumerate(program.steps):
         for ref in (*step.uses(), *step.outs):
             if ref in views:
-                last.update(dict.fromkeys(roots[ref], number))
+                last.update(dict.fromkeys(sorted(roots[ref], key=_number), number))
             last[ref] = number
     kept = {*program.inputs, *program.constants}
     for ref in program.outputs:
@@ -281,6 +280,9 @@ def _freed_after(program: TracedProgram) -> dict[int, list[Ref]]:
         if ref not in kept:
             found.setdefault(number, []).append(ref)
     return found
+
+
+_number = attrgetter("number")
 
 
 def roots_of(program: TracedProgram) -> Mapping[Ref, frozenset[Ref]]:
