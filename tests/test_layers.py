@@ -38,7 +38,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
-    "_util": 800,
+    "_util": 850,
     "_ops": 1120,
     "_program": 1200,
     "_plugins": 1850,

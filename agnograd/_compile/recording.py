@@ -16,6 +16,8 @@ from agnograd.errors import AgnogradError, CompileError
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
+Layout = tuple[tuple[int, ...], Any, tuple[int, ...] | None, type]
+
 # The recording that runs in this thread and task.
 running: ContextVar[Recording | None] = ContextVar("agnograd_recording", default=None)
 
@@ -54,15 +56,19 @@ class Recording(Run):
         self.met: set[int] = set()
         self.unknown = False
         self.by_elements: tuple[Any, ...] = ()
-        self._alike: dict[Fact, Fact] = {}  # equal facts are one object: most values are alike
+        self._alike: dict[Layout, Fact] = {}  # equal facts are one object: most values are alike
         self._refs: dict[int, Ref] = {}  # of constants, by identity; they are kept alive
         self._guards = 0
         self._shares = domain.backend.may_share
 
     def new(self, value: Any) -> Ref:
         """Return a new value of the program."""
-        ref, fact = Ref(len(self.facts)), fact_of(self.domain, value)
-        self.facts[ref] = self._alike.setdefault(fact, fact)
+        ref = Ref(len(self.facts))
+        key, device = _layout(self.domain, value), self.domain.device(value)
+        known = self._alike.get(key)
+        if known is None or known.device != device:
+            known = self._alike[key] = Fact(*key, device)
+        self.facts[ref] = known
         return ref
 
     def input(self, value: Any) -> Ref:
@@ -125,13 +131,12 @@ class Recording(Run):
 
 def fact_of(domain: Domain, value: Any) -> Fact:
     """Return what is known of a value from now on."""
-    return Fact(
-        tuple(value.shape),
-        value.dtype,
-        domain.backend.strides(value),
-        type(value),
-        domain.device(value),
-    )
+    return Fact(*_layout(domain, value), domain.device(value))
+
+
+def _layout(domain: Domain, value: Any) -> Layout:
+    """Return all of a fact but the device, which may have no hash."""
+    return tuple(value.shape), value.dtype, domain.backend.strides(value), type(value)
 
 
 def refused(what: str) -> CompileError:

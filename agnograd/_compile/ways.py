@@ -7,6 +7,7 @@ from typing import Any
 
 from agnograd._compile.trace import Traced
 from agnograd._program.program import Missed, Runnable
+from agnograd._util.collecting import seldom_collected
 from agnograd._util.locks import Lock
 
 
@@ -87,7 +88,8 @@ class Ways:
         return None
 
     def _new(self, arrays: Sequence[Any]) -> Replay:
-        way = self._make(arrays)
+        with seldom_collected:
+            way = self._make(arrays)
         try:
             found = way.run(arrays)
         except Missed as miss:  # it rounds differently from what was traced

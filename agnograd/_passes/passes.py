@@ -23,8 +23,8 @@ PASSES: dict[str, Pass] = {
 }
 # Those that change no bit of a result, and that every lowering takes.
 DEFAULT = tuple(PASSES)
-# What a pass brings to light for others: all may find more, unless it is named here. That fewer
-# values are read changes nothing but how often each of the others is.
+# For which passes a change by another one may bring more to light: for all, unless it is named here.
+# Without dead steps, only how often values are read is different.
 SHOWS = {"dead": frozenset(("chains",))}
 # Each pass sees all that it can in one run; more runs are for what other passes bring to light.
 ROUNDS = 4
