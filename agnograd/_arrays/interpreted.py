@@ -187,12 +187,9 @@ class Interpreted:
         return f"<array of {self._backend.name}, shape {self.shape}, dtype {self.dtype}>"
 
 
-_SEVERAL = (tuple, list)  # a union of the two would be made in each call
-
-
 def _replaced(function: Callable[[Any], Any], value: Any) -> Any:
     """Return a value with what a function returns in place of each part of lists and slices."""
-    if isinstance(value, _SEVERAL):
+    if isinstance(value, tuple | list):
         parts = [_replaced(function, each) for each in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, slice):

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.interpretation import Interpretation
-from agnograd._arrays.interpreted import Interpreted, Run, _replaced
+from agnograd._arrays.interpreted import Interpreted, _replaced
 from agnograd._arrays.levels import root_of
 from agnograd._arrays.variable import Variable
 from agnograd._compile.pullbacks import Functions, traced_pullbacks
@@ -33,7 +33,7 @@ class TracedArray(Interpreted):
     __slots__ = ("ref",)
     run: Recording | None
 
-    def __init__(self, payload: Any, run: Run | None = None, ref: Ref | None = None) -> None:
+    def __init__(self, payload: Any, run: Any = None, ref: Ref | None = None) -> None:
         self.payload, self.run, self.ref = payload, run, ref
 
     def _seen(self, kind: str, convert: Callable[[Any], Any]) -> Any:

@@ -23,7 +23,7 @@ PASSES: dict[str, Pass] = {
 }
 # Those that change no bit of a result, and that every lowering takes.
 DEFAULT = tuple(PASSES)
-# For which passes a change by another one may bring more to light: for all, unless it is named here.
+# For which passes a change by another one may bring more to light: for all, unless it is here.
 # Without dead steps, only how often values are read is different.
 SHOWS = {"dead": frozenset(("chains",))}
 # Each pass sees all that it can in one run; more runs are for what other passes bring to light.

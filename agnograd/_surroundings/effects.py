@@ -122,8 +122,8 @@ def _state_of(inventory: Inventory) -> _State:
 def _written(raw: Any) -> Any:
     """Return what differs once an array was written to: a hash of all elements.
 
-    It is Python's own, which takes a quarter of the time of one for keys, and is of the same process
-    only. If a library counts writes, that is enough.
+    It is Python's own, which takes a quarter of the time of one for keys: it is only compared in
+    this process. If a library counts writes, that is enough.
     """
     owner = owner_of(raw)
     if owner is None or owner.backend.capabilities.immutable:

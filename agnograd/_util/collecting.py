@@ -14,8 +14,8 @@ class Seldom:
     """A block in which Python looks for garbage a hundredth as often as usual.
 
     It looks at new objects after every few hundred that are made, and again and again at all
-    objects of the process. Where most of what is made stays, and is no garbage, this takes a third
-    of the time. The collector stays on, since what runs in the block may make garbage as well.
+    objects of the process. If most of what is made stays, this takes a third of the time, and finds
+    nothing. The collector stays on, since what runs in the block may make garbage as well.
 
     All threads of a process have one collector: it is as it was before once none of them is in the
     block any more. If its thresholds were set inside, they stay.

@@ -17,12 +17,11 @@ def thresholds():
 
 
 def test_it_is_as_before_after_blocks_in_each_other_and_errors(thresholds):
-    with pytest.raises(ZeroDivisionError), seldom_collected:
-        with seldom_collected:
-            assert gc.get_threshold()[0] == 100 * thresholds[0]
-            assert gc.isenabled()
+    with seldom_collected:
+        with pytest.raises(ZeroDivisionError), seldom_collected:
+            raise ZeroDivisionError
         assert gc.get_threshold()[0] == 100 * thresholds[0]
-        raise ZeroDivisionError
+        assert gc.isenabled()
     assert gc.get_threshold() == thresholds
 
 
