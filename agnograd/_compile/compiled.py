@@ -167,7 +167,10 @@ class CompiledFunction:
             if order == 0 and self._programs >= MOST:
                 raise TooManyPrograms
             before = watch(self._surroundings)
-            found = make()
+            try:
+                found = make()
+            finally:
+                before.caches.forget()
             check_unchanged(before, self.name)
             self._programs += order == 0
             names = [

@@ -57,6 +57,15 @@ class TracedArray(Interpreted):
     def __complex__(self) -> complex:
         return self._seen("complex", complex)  # type: ignore[no-any-return]
 
+    def __repr__(self) -> str:
+        """Return what the library writes: what Python does with the text depends on the values."""
+        run: Recording | None = self.run
+        if run is not None:
+            if run.ended:
+                return super().__repr__()
+            run.guard("text", self.ref, self.payload)  # type: ignore[arg-type]
+        return repr(root_of(self._backend.below).backend.array(self.payload))
+
 
 class Tracing(Interpretation):
     """A backend over a library whose arrays note what is computed with them."""

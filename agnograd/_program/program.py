@@ -239,10 +239,12 @@ def mapped(function: Callable[[Ref], Any], value: Any) -> Any:
 
 
 def seen_by(kind: str, value: Any) -> Any:
-    """Return what a guard of a kind compares: a Python number that tells all values apart.
+    """Return what a guard of a kind compares: a Python value that tells all others apart.
 
-    ``kind`` is the conversion: "bool", "int", "float" or "complex".
+    ``kind`` is the conversion: "bool", "int", "float" or "complex", or "text", of arrays.
     """
+    if kind == "text":
+        return repr(value)
     if kind == "bool":
         return bool(value)
     if kind == "int":

@@ -7,19 +7,18 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
 from importlib import import_module
-from inspect import getattr_static
 from operator import attrgetter, length_hint
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
+from agnograd._surroundings.caches import Caches, cached_in
 from agnograd._surroundings.differences import the
 from agnograd._surroundings.inventory import Inventory, Name
 from agnograd._surroundings.keys import Same, elements_of, value_key
-from agnograd._surroundings.objects import dict_of, is_value
+from agnograd._surroundings.objects import is_value
 from agnograd._surroundings.reading import is_users
 from agnograd._surroundings.surroundings import Surroundings
 from agnograd.errors import CompileError
@@ -38,6 +37,7 @@ class Before:
         self.inventory = surroundings.walk()
         if "random" in surroundings.attributes:
             _import_generators()
+        self.caches = Caches(self.inventory)
         self.state = _state_of(self.inventory)
         self.shared = dict(_shared_states())
         self.modules = frozenset(sys.modules)
@@ -135,10 +135,7 @@ def _written(raw: Any) -> Any:
 def _remembered(inventory: Inventory) -> list[Name]:
     """Return the names of what ``functools.cached_property`` keeps: nobody sees that."""
     return [
-        name.part(f".{each}")
-        for _, value, name in inventory.objects
-        for each in dict_of(value) or ()
-        if isinstance(getattr_static(type(value), each, None), cached_property)
+        name.part(f".{each}") for _, value, name in inventory.objects for each in cached_in(value)
     ]
 
 
