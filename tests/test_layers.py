@@ -48,7 +48,7 @@ BUDGETS = {
     "_engine": 1330,
     "_codegen": 1807,
     "_arrays": 3470,
-    "_batch": 739,
+    "_batch": 860,
     "_functions": 1400,
     "_transforms": 2221,
     "_surroundings": 1700,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.levels import levels_up
+from agnograd._batch.members import OfMembers, computed, given_in
 from agnograd._compile.entry import Entry, called_plainly, raw_of
 from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.trace import Traced
@@ -61,6 +62,7 @@ class CompiledFunction:
         self._lock = Lock()
         self._surroundings = Surroundings(f, *others)
         self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
+        self._of_members: dict[Key, CompiledFunction] = {}  # by which arguments have members
         self._programs = 0
         self._warned = False
         self._elements = WatchedArrays()
@@ -70,7 +72,7 @@ class CompiledFunction:
         """Call the function; it is traced if it was not yet for arguments of this kind."""
         mode = current_mode()
         if mode is not None and mode.level is not None:
-            return self.function(*args, **kwargs)
+            return self._in_level(mode.level, args, kwargs)
         if self._static:
             return self._with_statics(args, kwargs)
         outside, facts = self._surroundings.read()
@@ -123,6 +125,23 @@ class CompiledFunction:
                     key, CompiledFunction(f, self._lowering, others=others)
                 )
         return variant(*rest, **named)
+
+    def _in_level(self, level: Domain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function that is compiled for all members of ``vmap``, or as it is elsewhere."""
+        given = None
+        if not self._static:
+            given = given_in(level, self._surroundings.read()[0], args, kwargs)
+        if given is None:
+            return self.function(*args, **kwargs)
+        key = (given.own, given.tree)
+        if key not in self._of_members:
+            with self._lock:
+                if len(self._of_members) >= MOST:
+                    return self.function(*args, **kwargs)
+                f = OfMembers(self.function, given.tree, given.own)
+                variant = CompiledFunction(f, self._lowering, others=(self.function,))
+                self._of_members.setdefault(key, variant)
+        return computed(level, given, self._of_members[key])
 
     def _plainly(self, leaves: Sequence[Any], tree: Any, why: str | None = None) -> Any:
         """Call the function as it is; ``why`` says what it was traced too often for."""
