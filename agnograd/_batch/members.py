@@ -85,12 +85,14 @@ def given_in(level: Domain, outside: Sequence[Any], args: Any, kwargs: Any) -> G
     leaves, own = [], []
     for leaf in found:
         array = leaf._raw if isinstance(leaf, level.Variable) else None
-        if isinstance(array, Batched) and array.run is not None:
-            run = array.run.meet(run)
-            if leaf.requires_grad or run.has_units:
-                return None
-        elif array is None and isinstance(leaf, (Variable, Batched)) and domain_of(leaf).level:
+        if array is None and isinstance(leaf, (Variable, Batched)) and domain_of(leaf).level:
             return None
+        if array is not None and leaf.requires_grad:
+            return None
+        if array is not None and array.run is not None:
+            run = array.run.meet(run)
+            if run.has_units:
+                return None
         leaves.append(leaf if array is None else _below(backend.below, array.payload))
         own.append(getattr(array, "run", None) is not None)
     return None if run is None else Given(leaves, tuple(own), tree, run)

@@ -109,6 +109,8 @@ def test_gradients_around_and_inside(xp):
     for _ in range(2):  # recorded for each member: as it is
         inside = ag.vmap(ag.grad(compiled), in_axes=(0, None))(rows, w)
         same(inside, ag.vmap(ag.grad(f), in_axes=(0, None))(rows, w))
+        w_only = ag.vmap(lambda x: ag.grad(lambda w: compiled(x, w))(w))(rows)
+        same(w_only, ag.vmap(lambda x: ag.grad(lambda w: f(x, w))(w))(rows))
         pushed = ag.vmap(lambda x: ag.jvp(lambda x: compiled(x, w), x, x)[1])(rows)
         same(pushed, ag.vmap(lambda x: ag.jvp(lambda x: f(x, w), x, x)[1])(rows))
 
