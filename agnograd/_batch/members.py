@@ -69,16 +69,14 @@ class Given(NamedTuple):
     run: Members
 
 
-def given_in(level: Domain, outside: Sequence[Any], args: Any, kwargs: Any) -> Given | None:
+def given_in(level: Domain, args: Any, kwargs: Any) -> Given | None:
     """Return the arguments of a call in ``vmap``, or None if the function has to run as it is.
 
-    That is so where gradients are recorded for each member, or if the function finds arrays of many
-    members ``outside``.
+    That is so outside ``vmap``, in one that is traced, and where gradients are recorded for each
+    member.
     """
     backend: Any = level.backend
     if not isinstance(backend, Batches) or backend.below.backend.whole:
-        return None
-    if any(domain_of(each).level for each in outside):
         return None
     found, tree = flatten((args, kwargs))
     run: Members | None = None

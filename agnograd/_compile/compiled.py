@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.domains import owner_of
+from agnograd._arrays.domains import domain_of, owner_of
 from agnograd._arrays.levels import levels_up
 from agnograd._batch.members import OfMembers, computed, given_in
 from agnograd._compile.entry import Entry, called_plainly, raw_of
@@ -128,10 +128,8 @@ class CompiledFunction:
 
     def _in_level(self, level: Domain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function that is compiled for all members of ``vmap``, or as it is elsewhere."""
-        given = None
-        if not self._static:
-            given = given_in(level, self._surroundings.read()[0], args, kwargs)
-        if given is None:
+        given = None if self._static else given_in(level, args, kwargs)
+        if given is None or any(domain_of(x).level for x in self._surroundings.read()[0]):
             return self.function(*args, **kwargs)
         key = (given.own, given.tree)
         if key not in self._of_members:
