@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from agnograd._arrays.domain import Domain
@@ -13,14 +14,15 @@ from agnograd._batch.arrays import Batched, Batches, Members
 from agnograd._util.trees import flatten, unflatten
 
 
+@dataclass(frozen=True)
 class Layout:
     """What stands around the arrays of a result: its structure, and which arrays have members.
 
     ``own`` has, for each leaf, whether it has members, or None if it is not an array of the run.
     """
 
-    def __init__(self, own: Sequence[bool | None], tree: Any) -> None:
-        self.own, self.tree = own, tree
+    own: tuple[bool | None, ...]
+    tree: Any
 
 
 class OfMembers:
@@ -51,7 +53,7 @@ class OfMembers:
         args, kwargs = unflatten(self.tree, given)
         found, tree = flatten(border.call(run, self.f, args, kwargs))
         parts = [self._part(border, leaf, run) for leaf in found]
-        return [leaf for leaf, _ in parts], Layout([own for _, own in parts], tree)
+        return [leaf for leaf, _ in parts], Layout(tuple([own for _, own in parts]), tree)
 
     def _part(self, border: Border, leaf: Any, run: Members) -> tuple[Any, bool | None]:
         array = leaf._raw if isinstance(leaf, border.domain.Variable) else leaf

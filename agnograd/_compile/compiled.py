@@ -137,8 +137,7 @@ class CompiledFunction:
                 if len(self._of_members) >= MOST:
                     return self.function(*args, **kwargs)
                 f = OfMembers(self.function, given.tree, given.own)
-                variant = CompiledFunction(f, self._lowering, others=(self.function,))
-                self._of_members.setdefault(key, variant)
+                self._of_members.setdefault(key, CompiledFunction(f, self._lowering))
         return computed(level, given, self._of_members[key])
 
     def _plainly(self, leaves: Sequence[Any], tree: Any, why: str | None = None) -> Any:
