@@ -161,8 +161,10 @@ class TracedProgram:
     name: str = "program"
     notes: Mapping[str, Any] = field(default_factory=dict)  # what passes say of what they did
     # What ``roots_of`` and ``freed_after`` found: planners and writers ask for it again.
-    _roots: dict[Ref, frozenset[Ref]] | None = field(default=None, init=False, repr=False)
-    _freed: dict[int, list[Ref]] | None = field(default=None, init=False, repr=False)
+    _roots: dict[Ref, frozenset[Ref]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    _freed: dict[int, list[Ref]] | None = field(default=None, init=False, repr=False, compare=False)
 
     def with_(self, **changes: Any) -> TracedProgram:
         """Return the program with other parts."""
