@@ -38,7 +38,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
-    "_util": 800,
+    "_util": 850,
     "_ops": 1120,
     "_program": 1200,
     "_plugins": 1850,
@@ -47,12 +47,12 @@ BUDGETS = {
     "_hooks": 985,
     "_engine": 1330,
     "_codegen": 1807,
-    "_arrays": 3460,
-    "_batch": 739,
+    "_arrays": 3470,
+    "_batch": 860,
     "_functions": 1400,
     "_transforms": 2221,
     "_surroundings": 2000,
-    "_compile": 2600,
+    "_compile": 2750,
     "_cli": 433,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from agnograd._arrays.levels import root_of
 from agnograd._graph.nodes import Output
 from agnograd._plugins.backends import default_name
 
 if TYPE_CHECKING:
+    from agnograd._arrays.domain import Domain
     from agnograd._arrays.variable import Variable
+    from agnograd._plugins.backend import Backend
 
 _WIDTH = 80
 _INDENT = " " * len("Variable(")
@@ -75,7 +78,7 @@ def _known(variable: Variable) -> dict[str, str]:
         "shape": _said(lambda x: tuple(x.shape), variable),
         "dtype": _said(lambda x: x.dtype, variable),
         "device": _said(lambda x: x.device, variable),
-        "backend": variable._domain.backend.name,
+        "backend": _backend(variable._domain).name,
         "graph": _said(_place, variable),
     }
 
@@ -93,6 +96,11 @@ def _said(fact: Callable[[Variable], Any], variable: Variable) -> str:
 
 def _values(variable: Variable) -> str:
     return repr(variable._domain.backend.array(variable._raw))
+
+
+def _backend(domain: Domain) -> Backend:
+    """Return the backend that a text names: nobody is to see that a function is traced."""
+    return (root_of(domain) if domain.backend.whole else domain).backend
 
 
 def _place(variable: Variable) -> str:

@@ -12,9 +12,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.domains import owner_of
+from agnograd._arrays.domains import domain_of, owner_of
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
+from agnograd._batch.members import OfMembers, computed, given_in
 from agnograd._compile.entry import Entry, called_plainly, raw_of
 from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.trace import Traced
@@ -66,6 +67,7 @@ class CompiledFunction:
         self._lock = Lock()
         self._surroundings = Surroundings(f, values)
         self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
+        self._of_members: dict[Key, CompiledFunction] = {}  # by which arguments have members
         self._programs = 0
         self._warned = False
         self._elements = WatchedArrays()
@@ -75,7 +77,7 @@ class CompiledFunction:
         """Call the function; it is traced if it was not yet for arguments of this kind."""
         mode = current_mode()
         if mode is not None and mode.level is not None:
-            return self.function(*args, **kwargs)
+            return self._in_level(mode.level, args, kwargs)
         if self._static:
             return self._with_statics(args, kwargs)
         outside, facts = self._surroundings.read()
@@ -128,6 +130,20 @@ class CompiledFunction:
                 )
         return variant(*rest, **named)
 
+    def _in_level(self, level: Domain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function that is compiled for all members of ``vmap``, or as it is elsewhere."""
+        given = None if self._static else given_in(level, args, kwargs)
+        if given is None or any(domain_of(x).level for x in self._surroundings.read()[0]):
+            return self.function(*args, **kwargs)
+        key = (given.own, given.tree)
+        if key not in self._of_members:
+            with self._lock:
+                if len(self._of_members) >= MOST:
+                    return self.function(*args, **kwargs)
+                f = OfMembers(self.function, given.tree, given.own)
+                self._of_members.setdefault(key, CompiledFunction(f, self._lowering))
+        return computed(level, given, self._of_members[key])
+
     def _plainly(self, leaves: Sequence[Any], tree: Any, why: str | None = None) -> Any:
         """Call the function as it is; ``why`` says what it was traced too often for."""
         if why is not None:
@@ -171,7 +187,10 @@ class CompiledFunction:
             if order == 0 and self._programs >= MOST:
                 raise TooManyPrograms
             before = watch(self._surroundings)
-            found = make()
+            try:
+                found = make()
+            finally:
+                before.caches.forget()
             check_unchanged(before, self.name)
             self._programs += order == 0
             names = [

@@ -137,6 +137,7 @@ def call(program: TracedProgram, step: Step) -> str:
     given = [text(program, arg) for arg in step.args]
     if step.op == GUARD:
         kind, found = step.kwargs["kind"], step.kwargs["value"]
+        found = _short.repr(found) if kind == "text" else found
         return f"{kind}({given[0]}) is {found}"
     named = [
         (n, value) for n, value in step.kwargs.items() if value is not None and value is not False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +15,8 @@ from agnograd.errors import AgnogradError, CompileError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
+
+Layout = tuple[tuple[int, ...], Any, tuple[int, ...] | None, type]
 
 # The recording that runs in this thread and task.
 running: ContextVar[Recording | None] = ContextVar("agnograd_recording", default=None)
@@ -53,6 +56,7 @@ class Recording(Run):
         self.met: set[int] = set()
         self.unknown = False
         self.by_elements: tuple[Any, ...] = ()
+        self._alike: dict[Layout, Fact] = {}  # equal facts are one object: most values are alike
         self._refs: dict[int, Ref] = {}  # of constants, by identity; they are kept alive
         self._guards = 0
         self._shares = domain.backend.may_share
@@ -60,7 +64,11 @@ class Recording(Run):
     def new(self, value: Any) -> Ref:
         """Return a new value of the program."""
         ref = Ref(len(self.facts))
-        self.facts[ref] = fact_of(self.domain, value)
+        key, device = _layout(self.domain, value), self.domain.device(value)
+        known = self._alike.get(key)
+        if known is None or known.device != device:
+            known = self._alike[key] = Fact(*key, device)
+        self.facts[ref] = known
         return ref
 
     def input(self, value: Any) -> Ref:
@@ -77,6 +85,10 @@ class Recording(Run):
             self.constants[ref] = value
         return ref
 
+    def place_of(self, array: Any) -> Ref:
+        """Return the value of the program that a traced array is."""
+        return self.constant(array.payload) if array.ref is None else array.ref
+
     def step(
         self,
         op: str,
@@ -84,17 +96,15 @@ class Recording(Run):
         kwargs: Mapping[str, Any],
         out: Any,
         given: Sequence[tuple[Ref, Any]],
-    ) -> list[Ref]:
+    ) -> Sequence[Ref]:
         """Note a call; return its results' places. ``given`` are the arrays it was called with."""
-        several = isinstance(out, tuple | list)
+        several = isinstance(out, _SEVERAL)
         values = out if several else (out,)
-        refs = [self.new(value) for value in values]
-        views = tuple(
-            dict.fromkeys(
-                ref for ref, x in given if any(self._shares(value, x) for value in values)
-            )
-        )
-        self.steps.append(Step(op, args, dict(kwargs), tuple(refs), several, views, place()))
+        refs = tuple([self.new(value) for value in values])
+        shares = self._shares
+        bases = [ref for ref, x in given for value in values if shares(value, x)]
+        views = tuple(dict.fromkeys(bases)) if bases else ()
+        self.steps.append(Step(op, args, kwargs, refs, several, views, place()))
         return refs
 
     def guard(self, kind: str, ref: Ref, value: Any) -> None:
@@ -121,13 +131,12 @@ class Recording(Run):
 
 def fact_of(domain: Domain, value: Any) -> Fact:
     """Return what is known of a value from now on."""
-    return Fact(
-        tuple(value.shape),
-        value.dtype,
-        domain.backend.strides(value),
-        type(value),
-        domain.device(value),
-    )
+    return Fact(*_layout(domain, value), domain.device(value))
+
+
+def _layout(domain: Domain, value: Any) -> Layout:
+    """Return all of a fact but the device, which may have no hash."""
+    return tuple(value.shape), value.dtype, domain.backend.strides(value), type(value)
 
 
 def refused(what: str) -> CompileError:
@@ -140,11 +149,16 @@ def place() -> str | None:
     """Return the line of the user's code that runs now: the first outside of agnograd."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if name.partition(".")[0] not in _OWN and not name.startswith("agnograd_"):
+        if not _is_own(frame.f_globals.get("__name__", "")):
             return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
         frame = frame.f_back
     return None
 
 
+@cache
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] in _OWN or module.startswith("agnograd_")
+
+
 _OWN = frozenset({"agnograd", "functools", "contextlib", "optree"})
+_SEVERAL = (tuple, list)

@@ -12,7 +12,7 @@ from agnograd._compile.recording import Recording, refused, running
 from agnograd._compile.traced import Tracing
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, set_mode
-from agnograd._program.program import Ref, TracedProgram
+from agnograd._program.program import TracedProgram
 from agnograd._surroundings.keys import is_constant
 from agnograd._util.trees import flatten, unflatten
 
@@ -154,17 +154,13 @@ def record(
         # Hooks see the program when it runs.
         with entered(hooks=False, inside=True, level=domain):
             result = callee(run, given)
-            outputs = [_ref(run, each._raw) for each in result.arrays]
+            outputs = [run.place_of(each._raw) for each in result.arrays]
     finally:
         run.ended = True
         running.reset(token)
         set_mode(outer)  # an interrupt may have kept the block from restoring it
     program = run.program(outputs).with_(name=name)
     return Traced(program, result._replace(arrays=[]), run.by_elements, run.unknown)
-
-
-def _ref(run: Recording, array: Any) -> Ref:
-    return run.constant(array.payload) if array.ref is None else array.ref
 
 
 def signature_of(below: Domain, leaves: Sequence[Any], tree: Any) -> tuple[Signature, list[Any]]:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.interpretation import Interpretation
-from agnograd._arrays.interpreted import Interpreted, Run, _replaced
+from agnograd._arrays.interpreted import Interpreted, _replaced
 from agnograd._arrays.levels import root_of
 from agnograd._arrays.variable import Variable
 from agnograd._compile.pullbacks import Functions, traced_pullbacks
@@ -19,6 +19,7 @@ from agnograd._ops.rule_helpers import is_mask, is_python_scalar
 from agnograd._program.program import Ref
 
 _INSTEAD = "which a program cannot follow: use xp.where, or do it outside of the function"
+_PARTED = (tuple, list, slice)
 _SINGLE = ("__getitem__", "__setitem__", "scatter_add", "scatter_add_axis")
 
 
@@ -32,9 +33,8 @@ class TracedArray(Interpreted):
     __slots__ = ("ref",)
     run: Recording | None
 
-    def __init__(self, payload: Any, run: Run | None = None, ref: Ref | None = None) -> None:
-        super().__init__(payload, run)
-        self.ref = ref
+    def __init__(self, payload: Any, run: Any = None, ref: Ref | None = None) -> None:
+        self.payload, self.run, self.ref = payload, run, ref
 
     def _seen(self, kind: str, convert: Callable[[Any], Any]) -> Any:
         value = convert(self.payload)
@@ -56,6 +56,15 @@ class TracedArray(Interpreted):
 
     def __complex__(self) -> complex:
         return self._seen("complex", complex)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        """Return what the library writes: what Python does with the text depends on the values."""
+        run: Recording | None = self.run
+        if run is not None:
+            if run.ended:
+                return super().__repr__()
+            run.guard("text", self.ref, self.payload)  # type: ignore[arg-type]
+        return repr(root_of(self._backend.below).backend.array(self.payload))
 
 
 class Tracing(Interpretation):
@@ -108,34 +117,40 @@ class Tracing(Interpretation):
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
     ) -> Any:
         """Compute a step of raw arrays, and note it if one of them differs between runs."""
+        own, outside = self.array_class, self.below.array_types
         run: Recording | None = None
+        arrays: list[TracedArray] = []  # in the order in which ``_everywhere`` meets them
 
-        def lifted(each: Any) -> Any:
+        def payload(each: Any) -> Any:
             nonlocal run
-            if isinstance(each, self.below.array_types):
+            if type(each) is not own:
+                if not isinstance(each, outside):
+                    return each
                 known = self.lift(each)
                 each = known._raw if isinstance(known, Variable) else known
-            if type(each) is self.array_class and each.run is not None:
+            if each.run is not None:
                 run = each.run.meet(run)
-            return each
+            arrays.append(each)
+            return each.payload
 
-        args, kwargs = _everywhere(lifted, args, kwargs)
-        given, options = _everywhere(self.payload, args, kwargs)
+        given, options = _everywhere(payload, args, kwargs)
         out = function(*given, **options)
         if run is None:
             return self.wrapped(out, None)
         recording: Recording = run
-        arrays: list[tuple[Ref, Any]] = []
+        places = [recording.place_of(each) for each in arrays]
+        left = iter(places)
 
-        def ref(each: Any) -> Any:
-            if type(each) is not self.array_class:
-                return each
-            at = recording.constant(each.payload) if each.ref is None else each.ref
-            arrays.append((at, each.payload))
-            return at
+        def place(each: Any) -> Any:
+            return next(left) if type(each) is own or isinstance(each, outside) else each
 
-        refs = iter(recording.step(name, *_everywhere(ref, args, kwargs), out, arrays))
-        return _replaced(lambda each: self.array_class(each, recording, next(refs)), out)
+        args, kwargs = _everywhere(place, args, kwargs)
+        values = [each.payload for each in arrays]
+        refs = recording.step(name, args, kwargs, out, [*zip(places, values, strict=True)])
+        if len(refs) == 1 and not isinstance(out, tuple | list):
+            return own(out, recording, refs[0])
+        made = iter(refs)
+        return _replaced(lambda each: own(each, recording, next(made)), out)
 
     def lift(self, value: Any) -> Any:
         """Return an array from outside: the input that it is, or a constant."""
@@ -235,7 +250,11 @@ def _everywhere(
     function: Callable[[Any], Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     """Return arguments with what a function returns in place of each part of them."""
-    return _replaced(function, args), {n: _replaced(function, v) for n, v in kwargs.items()}
+    found = [
+        _replaced(function, each) if isinstance(each, _PARTED) else function(each) for each in args
+    ]
+    named = {name: _replaced(function, each) for name, each in kwargs.items()} if kwargs else {}
+    return tuple(found), named
 
 
 def _by_number(

@@ -7,6 +7,7 @@ from typing import Any
 
 from agnograd._compile.trace import Traced
 from agnograd._program.program import Missed, Runnable
+from agnograd._util.collecting import seldom_collected
 from agnograd._util.locks import Lock
 
 
@@ -87,9 +88,13 @@ class Ways:
         return None
 
     def _new(self, arrays: Sequence[Any]) -> Replay:
-        way = self._make(arrays)
+        with seldom_collected:
+            way = self._make(arrays)
         try:
-            found = way.run(arrays)
+            # The program runs as in later calls, also where it rounds otherwise than what was
+            # traced. NumPy has warned of infinities while the function was traced.
+            with way.traced.program.domain.backend.quiet():
+                found = way.run(arrays)
         except Missed as miss:  # it rounds differently from what was traced
             raise TooManyPrograms from miss
         self._latest = way

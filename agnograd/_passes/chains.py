@@ -46,7 +46,8 @@ def chains(program: TracedProgram) -> TracedProgram:
             changed = True
         else:
             columns.steps.append(step)
-        columns.made.update(dict.fromkeys(step.outs, step))
+        for ref in step.outs:
+            columns.made[ref] = step
     if not changed:
         return program
     # The other steps of these chains are dead now.
@@ -62,7 +63,8 @@ def _found(program: TracedProgram) -> list[Links]:
     open_: dict[Ref, Links] = {}  # by their last results, which only one step reads
     every = []
     for step in program.steps:
-        made.update(dict.fromkeys(step.outs, step))
+        for ref in step.outs:
+            made[ref] = step
         given = _given(step, program)
         if given is None:
             continue

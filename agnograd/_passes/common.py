@@ -28,14 +28,16 @@ def common(program: TracedProgram) -> TracedProgram:
     new: dict[Ref, Ref] = {}
     kept = []
     for traced in program.steps:
-        step = traced.renamed(new)
-        if (key := key_of(step)) is not None:
-            known = first.setdefault(key, step)
-            if step.op == GUARD and (known is not step or step.args[0] in program.constants):
-                continue
-            if known is not step and _alike(known, step, facts):
-                new.update(zip(step.outs, known.outs, strict=True))
-                continue
+        step = traced.renamed(new) if new else traced
+        try:
+            known = first.setdefault(key_of(step), step)
+        except TypeError:  # an argument that is not hashable, such as a set
+            known = step
+        if step.op == GUARD and (known is not step or step.args[0] in program.constants):
+            continue
+        if known is not step and _alike(known, step, facts):
+            new.update(zip(step.outs, known.outs, strict=True))
+            continue
         kept.append(step)
     if len(kept) == len(program.steps):
         return program
@@ -44,18 +46,19 @@ def common(program: TracedProgram) -> TracedProgram:
 
 
 def key_of(step: Step) -> Hashable:
-    """Return what two steps that make the same call have in common, or None if it is not known."""
+    """Return what two steps that make the same call have in common.
+
+    It cannot be hashed if an argument cannot, such as a set: nothing is known of that call.
+    """
     args, kwargs = step.args, step.kwargs
     if step.op == GUARD:  # whose number is its own
         return GUARD, args, kwargs["kind"]
-    if step.op in COMMUTATIVE and len(args) == 2 and all(type(arg) is Ref for arg in args):
-        args = tuple(sorted(args, key=lambda ref: ref.number))
-    try:
-        key = (step.op, frozen(args), frozen(tuple(kwargs.items())) if kwargs else None)
-        hash(key)
-    except TypeError:  # an argument that is not hashable, such as a set
-        return None
-    return key
+    if step.op in COMMUTATIVE and len(args) == 2:
+        one, other = args
+        if type(one) is Ref is type(other) and one.number > other.number:
+            args = other, one
+    given = [arg if type(arg) is Ref else frozen(arg) for arg in args]
+    return step.op, *given, frozen(tuple(kwargs.items())) if kwargs else None
 
 
 def frozen(value: Any) -> Hashable:

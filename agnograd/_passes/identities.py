@@ -54,7 +54,8 @@ def identities(program: TracedProgram) -> TracedProgram:
             new[step.outs[0]] = found
             continue
         kept.append(step)
-        made.update(dict.fromkeys(step.outs, step))
+        for ref in step.outs:
+            made[ref] = step
     if not (new or changed):
         return program
     outputs = tuple(new.get(ref, ref) for ref in program.outputs)

@@ -23,6 +23,9 @@ PASSES: dict[str, Pass] = {
 }
 # Those that change no bit of a result, and that every lowering takes.
 DEFAULT = tuple(PASSES)
+# For which passes a change by another one may bring more to light: for all, unless it is here.
+# Without dead steps, only how often values are read is different.
+SHOWS = {"dead": frozenset(("chains",))}
 # Each pass sees all that it can in one run; more runs are for what other passes bring to light.
 ROUNDS = 4
 
@@ -34,12 +37,14 @@ def run(program: TracedProgram, names: Sequence[str] = DEFAULT) -> TracedProgram
     """
     removed = dict.fromkeys(names, 0)
     current = program
-    unchanged = 0  # passes in a row
+    left = set(names)
     for name in list(names) * ROUNDS:
+        if name not in left:
+            continue
+        left.discard(name)
         after = PASSES[name](current)
         removed[name] += len(current.steps) - len(after.steps)
-        unchanged = unchanged + 1 if after is current else 0
+        if after is not current:
+            left |= SHOWS.get(name, frozenset(names)) & set(names) - {name}
         current = after
-        if unchanged == len(names):
-            break
     return current.with_(notes={**program.notes, "passes": removed})

@@ -29,6 +29,8 @@ _MOVES = frozenset(
     )
 )
 _FILLED = {"zeros_like": 0, "ones_like": 1}
+# Those whose results may be known by what is known of their arguments.
+_TELLING = EXACT | _MOVES | _FILLED.keys() | {"full_like", "pow", "astype"}
 # A step on constants is computed once and for all if its result has at most this many elements.
 FOLDED = 2**16
 
@@ -157,10 +159,12 @@ class Numbers:
 
         That all of them are numbers does not count.
         """
+        known, facts = self.known, self.facts
         refs = [arg for arg in step.args if type(arg) is Ref]
-        if not all(arg in self.known or not self.facts[arg].shape for arg in refs):
-            return None
-        if all(type(self.known.get(arg)) in (int, float) for arg in refs):
+        for arg in refs:
+            if arg not in known and facts[arg].shape:
+                return None
+        if all(type(known.get(arg)) in (int, float) for arg in refs):
             return None
         given = [self.facts[arg].dtype if type(arg) is Ref else arg for arg in step.args]
         key = (step.op, self.facts[step.outs[0]].dtype, *map(repr, given))
@@ -225,10 +229,11 @@ class Numbers:
 
     def made_by(self, step: Step) -> Any:
         """Return what all elements of a step's result are, or None."""
-        fact = self.facts[step.outs[0]]
-        if not fact.size or not step.args:
+        if step.op not in _TELLING or not step.args:
             return None
-        x = step.args[0]
+        fact, x = self.facts[step.outs[0]], step.args[0]
+        if not fact.size:
+            return None
         if step.op in _MOVES and type(x) is Ref:
             if step.op == "__getitem__" and not is_basic(step.args[1]):
                 return None
@@ -285,7 +290,9 @@ class Numbers:
         What is not finite may warn, or raise, in each run.
         """
         out, refs = step.outs[0], step.uses()
-        if not refs or not all(ref in self.constants for ref in refs):
+        if not refs or refs[0] not in self.constants:  # most often
+            return False
+        if not all(ref in self.constants for ref in refs):
             return False
         if step.op.startswith("@") or self.facts[out].size > FOLDED:
             return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 from agnograd._program.program import Fact, Ref, Step, TracedProgram, freed_after, roots_of
 
@@ -80,33 +81,39 @@ class _Planner:
         self.freed = freed_after(program)
         self.roots = roots_of(program)
         self.updates = frozenset(
-            number for number, step in enumerate(program.steps) if self._is_update(number, step)
+            number
+            for number, way in enumerate(self.ways)
+            if way is Way.UPDATE and self._is_update(number, program.steps[number])
         )
         self.kept = self._kept()
         self.sizes: list[int] = []
         self.free: dict[int, list[int]] = {}  # buffers by their size
+        self._size = cache(nbytes)  # few facts are the same as no other value's
         self.held: dict[Ref, int] = {}
 
     def plan(self) -> MemoryPlan:
         """Walk through all steps."""
-        writes = []
+        writes: list[tuple[int | None, ...]] = []
+        held = self.held
         for number, step in enumerate(self.program.steps):
             if number in self.updates:
-                buffers: tuple[int | None, ...] = (self.held.pop(step.args[0], None),)
+                buffers = [held.pop(step.args[0], None)]
             else:
-                buffers = tuple(self._buffer(number, step, ref) for ref in step.outs)
-            writes.append(buffers)
+                buffers = [self._buffer(number, step, ref) for ref in step.outs]
+            writes.append(tuple(buffers))
             for ref, buffer in zip(step.outs, buffers, strict=True):
                 if buffer is not None:
-                    self.held[ref] = buffer
+                    held[ref] = buffer
             for ref in self.freed.get(number, ()):
-                if ref in self.held:
-                    self._give_back(self.held.pop(ref))
+                if ref in held:
+                    self._give_back(held.pop(ref))
         return MemoryPlan(tuple(self.sizes), tuple(writes), self.updates)
 
     def _buffer(self, number: int, step: Step, out: Ref) -> int | None:
         way, fact = self.ways[number], self.program.facts[out]
-        size = None if way in (Way.NEW, Way.UPDATE) or out in self.kept else nbytes(fact)
+        if way is Way.NEW or way is Way.UPDATE or out in self.kept:
+            return None
+        size = self._size(fact)
         if size is None:
             return None
         if way is Way.ELEMENTWISE:
@@ -131,12 +138,12 @@ class _Planner:
         """Return whether nothing but this argument of the step still needs a value's memory."""
         if ref not in self.freed.get(number, ()):
             return False
-        return all(other == ref or ref not in self._of(other) for other in step.uses())
+        return all(ref not in self._of(each) for each in step.uses() if each != ref)
 
     def _is_update(self, number: int, step: Step) -> bool:
-        if self.ways[number] is not Way.UPDATE or type(step.args[0]) is not Ref:
-            return False
         into, facts = step.args[0], self.program.facts
+        if type(into) is not Ref:
+            return False
         if facts[into] != facts[step.outs[0]] or step.views:
             return False
         # Freed values are the program's own, and with other roots it would be a view.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -20,18 +21,16 @@ CALLS = frozenset(("@call", PULLBACK))  # of Python functions, which are their k
 
 
 class Ref:
-    """A value of a program, by its number: one of its inputs or constants, or a step's result."""
+    """A value of a program: one of its inputs or constants, or a step's result.
+
+    It is known by its identity, so that sets and dicts of many values call no Python function. Its
+    number is what it is called in texts. Nothing may depend on the order of a set of values.
+    """
 
     __slots__ = ("number",)
 
     def __init__(self, number: int) -> None:
         self.number = number
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Ref and other.number == self.number
-
-    def __hash__(self) -> int:
-        return self.number
 
     def __repr__(self) -> str:
         return f"%{self.number}"
@@ -69,9 +68,9 @@ class Fact(NamedTuple):
         return prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
-    """One call: an op, its arguments, and the values that it makes.
+    """One call: an op, its arguments, and the values that it makes. It is never changed.
 
     Attributes
     ----------
@@ -104,20 +103,20 @@ class Step:
     several: bool = False
     views: tuple[Ref, ...] = ()
     location: str | None = None
+    _uses: tuple[Ref, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
-    def uses(self) -> list[Ref]:
+    def uses(self) -> tuple[Ref, ...]:
         """Return the values that the step reads, as often as it names them."""
-        found: list[Ref] = []
-        for value in self.args:  # passes ask for this more than for anything else
-            kind = type(value)
-            if kind is Ref:
-                found.append(value)
-            elif kind not in _PLAIN:
-                found.extend(refs_in(value))
-        for value in self.kwargs.values():
-            if type(value) not in _PLAIN:
-                found.extend(refs_in(value))
-        return found
+        if self._uses is None:  # passes ask for this more than for anything else
+            found: list[Ref] = []
+            for value in (*self.args, *self.kwargs.values()) if self.kwargs else self.args:
+                kind = type(value)
+                if kind is Ref:
+                    found.append(value)
+                elif kind not in _PLAIN:
+                    found.extend(refs_in(value))
+            self._uses = tuple(found)
+        return self._uses
 
     def renamed(self, new: Mapping[Ref, Any]) -> Step:
         """Return the step with other values, or numbers, in place of some that it reads."""
@@ -161,6 +160,11 @@ class TracedProgram:
     facts: Mapping[Ref, Fact]
     name: str = "program"
     notes: Mapping[str, Any] = field(default_factory=dict)  # what passes say of what they did
+    # What ``roots_of`` and ``freed_after`` found: planners and writers ask for it again.
+    _roots: dict[Ref, frozenset[Ref]] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    _freed: dict[int, list[Ref]] | None = field(default=None, init=False, repr=False, compare=False)
 
     def with_(self, **changes: Any) -> TracedProgram:
         """Return the program with other parts."""
@@ -237,10 +241,12 @@ def mapped(function: Callable[[Ref], Any], value: Any) -> Any:
 
 
 def seen_by(kind: str, value: Any) -> Any:
-    """Return what a guard of a kind compares: a Python number that tells all values apart.
+    """Return what a guard of a kind compares: a Python value that tells all others apart.
 
-    ``kind`` is the conversion: "bool", "int", "float" or "complex".
+    ``kind`` is the conversion: "bool", "int", "float" or "complex", or "text", of arrays.
     """
+    if kind == "text":
+        return repr(value)
     if kind == "bool":
         return bool(value)
     if kind == "int":
@@ -251,17 +257,24 @@ def seen_by(kind: str, value: Any) -> Any:
     return number.real.hex(), number.imag.hex()
 
 
-def freed_after(program: TracedProgram) -> dict[int, list[Ref]]:
+def freed_after(program: TracedProgram) -> Mapping[int, Sequence[Ref]]:
     """Return, by the number of a step, the values that nothing reads after it.
 
     A value is read as long as a view of it is. Inputs, constants, and outputs are not among them.
     """
+    if program._freed is None:
+        program._freed = _freed_after(program)
+    return program._freed
+
+
+def _freed_after(program: TracedProgram) -> dict[int, list[Ref]]:
     roots = roots_of(program)
+    views = {ref for ref, own in roots.items() if ref not in own}
     last: dict[Ref, int] = {}
     for number, step in enumerate(program.steps):
         for ref in (*step.uses(), *step.outs):
-            for root in roots.get(ref, (ref,)):
-                last[root] = number
+            if ref in views:
+                last.update(dict.fromkeys(sorted(roots[ref], key=_number), number))
             last[ref] = number
     kept = {*program.inputs, *program.constants}
     for ref in program.outputs:
@@ -273,15 +286,25 @@ def freed_after(program: TracedProgram) -> dict[int, list[Ref]]:
     return found
 
 
-def roots_of(program: TracedProgram) -> dict[Ref, frozenset[Ref]]:
+_number = attrgetter("number")
+
+
+def roots_of(program: TracedProgram) -> Mapping[Ref, frozenset[Ref]]:
     """Return, for each value, those whose memory it may share: itself if it is a new array."""
+    if program._roots is None:
+        program._roots = _roots_of(program)
+    return program._roots
+
+
+def _roots_of(program: TracedProgram) -> dict[Ref, frozenset[Ref]]:
     found: dict[Ref, frozenset[Ref]] = {
         ref: frozenset((ref,)) for ref in (*program.inputs, *program.constants)
     }
     for step in program.steps:
-        above = frozenset[Ref]()
+        above: frozenset[Ref] | None = None
         for ref in step.views:
-            above |= found.get(ref, frozenset((ref,)))
+            own = found.get(ref) or frozenset((ref,))
+            above = own if above is None else above | own
         for ref in step.outs:
             found[ref] = above or frozenset((ref,))
     return found

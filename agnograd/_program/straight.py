@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -162,8 +163,11 @@ def named_function(
     if op in ("@scatter_add", "@scatter_add_axis"):
         add, copy = getattr(backend, op[1:]), program.domain.copy
         return lambda into, *given: add(copy(into), *given)
-    found: Callable[..., Any] = attrgetter(op)(program.domain.raw)
+    found: Callable[..., Any] = _getter(op)(program.domain.raw)
     return found
+
+
+_getter = cache(attrgetter)
 
 
 def _sum_in_order(start: Any, values: Any) -> Any:

@@ -7,19 +7,18 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
 from importlib import import_module
-from inspect import getattr_static
 from operator import attrgetter, length_hint
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
+from agnograd._surroundings.caches import Caches, cached_in
 from agnograd._surroundings.differences import the
 from agnograd._surroundings.inventory import Inventory, Name
-from agnograd._surroundings.keys import Same, fingerprint, value_key
-from agnograd._surroundings.objects import dict_of, is_value
+from agnograd._surroundings.keys import Same, elements_of, value_key
+from agnograd._surroundings.objects import is_value
 from agnograd._surroundings.reading import is_users
 from agnograd._surroundings.surroundings import Surroundings
 from agnograd.errors import CompileError
@@ -38,6 +37,7 @@ class Before:
         self.inventory = surroundings.walk()
         if "random" in surroundings.attributes:
             _import_generators()
+        self.caches = Caches(self.inventory)
         self.state = _state_of(self.inventory)
         self.shared = dict(_shared_states())
         self.modules = frozenset(sys.modules)
@@ -120,21 +120,22 @@ def _state_of(inventory: Inventory) -> _State:
 
 
 def _written(raw: Any) -> Any:
-    """Return what differs once an array was written to: all elements, unless a library counts."""
+    """Return what differs once an array was written to: a hash of all elements.
+
+    It is Python's own, which takes a quarter of the time of one for keys: it is only compared in
+    this process. If a library counts writes, that is enough.
+    """
     owner = owner_of(raw)
     if owner is None or owner.backend.capabilities.immutable:
         return None
     count = owner.backend.fingerprint(raw)
-    return fingerprint([raw]) if count is None or isinstance(count, bytes) else count
+    return hash(elements_of(raw)) if count is None or isinstance(count, bytes) else count
 
 
 def _remembered(inventory: Inventory) -> list[Name]:
     """Return the names of what ``functools.cached_property`` keeps: nobody sees that."""
     return [
-        name.part(f".{each}")
-        for _, value, name in inventory.objects
-        for each in dict_of(value) or ()
-        if isinstance(getattr_static(type(value), each, None), cached_property)
+        name.part(f".{each}") for _, value, name in inventory.objects for each in cached_in(value)
     ]
 
 

@@ -23,11 +23,12 @@ class C(Lowering):
     def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program."""
         plain = lowering_for("numpy", "numpy")
-        if not groups_of(program):
+        groups = groups_of(program)
+        if not groups:
             return plain.lower(program)
         from agnograd_c._lowering import in_c  # which takes long to import
 
-        return plain.lower(in_c(program))
+        return plain.lower(in_c(program, groups))
 
     def describe(self, program: TracedProgram) -> Description:
         """Return the groups that become C, and the text of all that runs."""

@@ -63,14 +63,11 @@ class GroupWriter:
 
     def __init__(self, program: TracedProgram, group: Group, needed: frozenset[Ref]) -> None:
         self.program, self.group, self.facts = program, group, program.facts
+        self.steps = [(number, program.steps[number]) for number in group.steps]
         self.needed = needed
         self.left: list[int] = []
         self.code = Code(program.facts)
         self._scalars: Set[int] | None = None
-
-    @property
-    def steps(self) -> list[tuple[int, Step]]:
-        return [(number, self.program.steps[number]) for number in self.group.steps]
 
     def wanted(self) -> list[Ref]:
         """Return the values of the group that are used outside."""

@@ -26,7 +26,7 @@ def described(program: TracedProgram, plain: Lowering) -> Description:
     ``plain`` is what runs the other steps.
     """
     try:
-        found = functions_of(program)
+        found = functions_of(program, groups_of(program))
     except NoCompiler:
         return plain.describe(program)
     texts = [each.text.replace("@", f"group{k}") for k, (_, each) in enumerate(found)]
@@ -39,10 +39,13 @@ def described(program: TracedProgram, plain: Lowering) -> Description:
     }
 
 
-def in_c(program: TracedProgram) -> TracedProgram:
-    """Return a program with calls of C functions in place of the groups that C is better at."""
+def in_c(program: TracedProgram, groups: Sequence[Group] | None = None) -> TracedProgram:
+    """Return a program with calls of C functions in place of the groups that C is better at.
+
+    ``groups`` are those that ``groups_of`` returns, if they are known.
+    """
     try:
-        found = functions_of(program)
+        found = functions_of(program, groups_of(program) if groups is None else groups)
         calls = _callables(program, [function for _, function in found]) if found else []
     except NoCompiler:
         return program
@@ -60,7 +63,7 @@ def in_c(program: TracedProgram) -> TracedProgram:
     return replaced(program, [group for group, _ in found], steps.__getitem__) if found else program
 
 
-def functions_of(program: TracedProgram) -> list[tuple[Group, Function]]:
+def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[Group, Function]]:
     """Return the groups that become C, and their functions.
 
     Raises
@@ -68,7 +71,6 @@ def functions_of(program: TracedProgram) -> list[tuple[Group, Function]]:
     NoCompiler
         If there are any, and no compiler.
     """
-    groups = groups_of(program)
     if not groups:
         return []
     compiler()

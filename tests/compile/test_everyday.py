@@ -356,3 +356,96 @@ def test_threads_with_shapes_and_branches_of_their_own():
 
     in_threads(run, range(4))
     assert not wrong
+
+
+# -- text, caches, warnings ------------------------------------------------------------------------
+
+
+def test_text_is_that_of_the_values_in_each_call():
+    def described(x):
+        y = xp.sin(x) * 2.0
+        sign = 1.0 if "0.9" in f"{y}" else -1.0
+        return y * sign, [str(x), repr(y), f"{xp.sum(y)}", str(xp.ones(2)), f"{y[0]:.3f}"[:2]]
+
+    compiled = ag.compile(described)
+    for x in (X[0], X[0] + 1.0, X[0], np.linspace(0.0, 1.0, 3)):
+        (found, texts), (expected, like) = compiled(x), described(ag.Variable(x, False))
+        assert same(found, expected)
+        assert texts == like
+
+
+def test_text_of_tracked_arrays_names_their_op():
+    texts = []
+
+    def f(x):
+        text = f"{xp.sum(x * 2.0)}"
+        return xp.sum(x) * len(text), text
+
+    for each in (
+        ag.compile(ag.value_and_grad(f, has_aux=True)),
+        ag.value_and_grad(f, has_aux=True),
+    ):
+        texts.append(each(X)[0][1])
+    assert texts[0] == texts[1]
+    assert "op=sum" in texts[0]
+
+
+@functools.lru_cache
+def weights(n):
+    return xp.arange(n) * 2.0
+
+
+@functools.lru_cache
+def half():
+    return xp.asarray(0.5)
+
+
+class Cached:
+    @functools.cached_property
+    def weights(self):
+        return xp.arange(3) * 2.0
+
+
+cached = Cached()
+
+
+def test_caches_keep_nothing_of_a_trace():
+    half()
+
+    def f(x):
+        return xp.sum(x * weights(3) * cached.weights * half())
+
+    for compiled in (ag.compile(f), ag.compile(ag.grad(f))):
+        for x in (np.ones(3), np.ones((2, 3))):
+            compiled(x)
+            assert weights.cache_info().currsize == 0
+            assert "weights" not in vars(cached)
+    assert half.cache_info().misses == 1
+    for each in (weights(3), cached.weights):
+        assert type(each.data) is np.ndarray
+        assert same(each, np.arange(3) * 2.0)
+    assert same(ag.grad(f)(np.ones(3)), np.arange(3.0) ** 2 * 2.0)
+
+
+def test_caches_keep_nothing_of_a_trace_that_failed():
+    def f(x):
+        weights(3)
+        raise ZeroDivisionError
+
+    weights.cache_clear()
+    with pytest.raises(ZeroDivisionError):
+        ag.compile(f)(X)
+    assert weights.cache_info().currsize == 0
+
+
+@pytest.mark.parametrize("lowering", ["numpy", "plain"])
+def test_each_call_warns_once(lowering):
+    compiled = ag.compile(lambda x: xp.log(x), lowering=lowering)
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="divide by zero") as found:
+            compiled(np.zeros(3))
+        assert len(found) == 1
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        compiled(np.zeros(3))
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        compiled(np.zeros(4))

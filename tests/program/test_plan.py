@@ -22,15 +22,13 @@ def way(step):
 
 def program(steps, outputs, facts=None, inputs=1):
     """Return a program of lines ``(op, arguments)``; ``reversed`` is a view of its argument."""
-    refs = [Ref(i) for i in range(inputs)]
+    refs = [Ref(i) for i in range(inputs + len(steps))]
     made = []
-    for op, *given in steps:
-        out = Ref(inputs + len(made))
-        args = tuple(Ref(each) for each in given)
+    for out, (op, *given) in zip(refs[inputs:], steps, strict=True):
+        args = tuple(refs[each] for each in given)
         made.append(Step(op, args, {}, (out,), views=args if op == "reversed" else ()))
-        refs.append(out)
-    known = dict.fromkeys(refs, FACT) | {Ref(n): fact for n, fact in (facts or {}).items()}
-    outs = tuple(map(Ref, outputs))
+    known = dict.fromkeys(refs, FACT) | {refs[n]: fact for n, fact in (facts or {}).items()}
+    outs = tuple(refs[each] for each in outputs)
     return TracedProgram(None, tuple(refs[:inputs]), {}, tuple(made), outs, known)
 
 
