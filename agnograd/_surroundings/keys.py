@@ -27,6 +27,7 @@ _SHORT = 1024  # the most bytes of an array that stand in a key as they are
 # By type: those of libraries, and Python's own. Programs may make other classes for ever.
 _BY_ID: Any = object.__hash__
 _keyers: dict[type, Callable[[Any], Key]] = {}
+_hosts: dict[type, Callable[[Any], Any]] = {}  # what gives their arrays as NumPy's
 
 
 class Same:
@@ -89,6 +90,11 @@ def key_of_array(array: Any) -> Key:
     return (_keyers.get(type(array)) or _keyer_of(array))(array)
 
 
+def has_layout(array: Any) -> bool:
+    """Return whether the key of something is its type, shape, dtype and strides: a NumPy array."""
+    return is_array(array) and _array_keyer(array) is _layout_of
+
+
 def _keyer_of(value: Any) -> Callable[[Any], Key]:
     """Return the function that gives the keys of values of a type; raise if there is none."""
     kind = type(value)
@@ -123,6 +129,10 @@ def _changes(value: Any) -> bool:
     return root in ("builtins", "functools") or is_users(kind.__module__)
 
 
+def _layout_of(array: Any) -> Key:
+    return type(array), array.shape, array.dtype, array.strides
+
+
 def _array_keyer(value: Any) -> Callable[[Any], Key]:
     """Return the function that gives the keys of arrays of a type, by the attributes they have."""
     kind, owner = type(value), owner_of(value)
@@ -130,7 +140,7 @@ def _array_keyer(value: Any) -> Callable[[Any], Key]:
     device = len(devices) > 1 and hasattr(value, "device")
     rest = [name for name in ("weak_type", "requires_grad") if hasattr(value, name)]
     if isinstance(getattr(value, "strides", None), tuple) and not device and not rest:
-        return lambda a: (kind, a.shape, a.dtype, a.strides)
+        return _layout_of
     if callable(getattr(value, "stride", None)) and device and rest == ["requires_grad"]:
         return lambda a: (kind, a.shape, a.dtype, a.stride(), a.device, None, a.requires_grad)
 
@@ -248,14 +258,19 @@ def _elements(array: Any) -> Any:
 def elements_of(array: Any) -> Any:
     """Return the elements of an array; if they cannot be read, what it is known by instead."""
     raw = array._raw if isinstance(array, Variable) else array
-    owner = owner_of(raw)
-    backend = None if owner is None else owner.backend
-    if backend is None or backend.level:
-        return Same(raw)
-    if backend.capabilities.lazy:
-        return backend.fingerprint(raw) or Same(raw)
+    to_host = _hosts.get(type(raw))
+    if to_host is None:
+        owner = owner_of(raw)
+        backend = None if owner is None else owner.backend
+        if owner is None or backend is None or backend.level:
+            return Same(raw)
+        if backend.capabilities.lazy:
+            return backend.fingerprint(raw) or Same(raw)
+        to_host = backend.to_host
+        if type(raw) in owner.array_types:
+            _hosts[type(raw)] = to_host
     try:
-        data: bytes = backend.to_host(raw).tobytes()
+        data: bytes = to_host(raw).tobytes()
     except Exception:  # whatever a library raises where there are no values
         return Same(raw)
     return data
