@@ -49,7 +49,7 @@ def planned(program: TracedProgram, way: Callable[[Step], Way]) -> MemoryPlan:
     """Return a plan that needs little memory; ``way`` says what can be done with each step.
 
     A buffer is used again once nothing reads its value, or a view of it, any more. What an output
-    may share memory with is in none.
+    may share memory with is in none, and neither is what has no axes.
     """
     return _Planner(program, way).plan()
 
@@ -106,7 +106,8 @@ class _Planner:
 
     def _buffer(self, number: int, step: Step, out: Ref) -> int | None:
         way, fact = self.ways[number], self.program.facts[out]
-        size = None if way in (Way.NEW, Way.UPDATE) or out in self.kept else nbytes(fact)
+        own = out in self.kept or fact.shape == ()  # it may be a scalar, which nobody can write to
+        size = None if way in (Way.NEW, Way.UPDATE) or own else nbytes(fact)
         if size is None:
             return None
         if way is Way.ELEMENTWISE:

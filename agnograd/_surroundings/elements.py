@@ -12,7 +12,9 @@ from agnograd._arrays.variable import Variable
 from agnograd._surroundings.inventory import Name
 from agnograd._surroundings.keys import Key, Same, elements_of
 
-_SAMPLE = 128  # elements of an array that no op of a program uses
+# Elements of an array that no op of a program uses: all of a short one, and some of a longer one.
+# Each of these is far from the others, and takes as long to read as hundreds in a row.
+_SHORT, _SAMPLE = 128, 32
 _KEPT = 2**22  # bytes: the elements of shorter arrays are kept to compare with, not hashed again
 
 
@@ -88,7 +90,7 @@ class WatchedArrays:
 def _places(shape: tuple[int, ...]) -> tuple[slice, ...] | None:
     """Return the key of a part that has few elements, or None where all are few."""
     size = prod(shape)
-    if size <= _SAMPLE:
+    if size <= _SHORT:
         return None
     excess, key = -(-size // _SAMPLE), []
     for length in shape:

@@ -14,6 +14,7 @@ from agnograd_numpy._tanh import is_tanh
 
 __all__ = [
     "BLOCKS",
+    "CALL",
     "FULL",
     "SCATTERS",
     "Buffers",
@@ -25,6 +26,9 @@ __all__ = [
     "way_of",
 ]
 
+# A call of a function that may be given arrays to write to after its arguments, where ``into`` is
+# among its options; with that it may also write over an argument of the same layout.
+CALL = "@call"
 BLOCKS = "@blocks"  # element-wise steps that are computed block by block
 SCATTERS = ("@scatter_add", "@scatter_add_axis")
 _MATMUL = KERNELS["matmul"]
@@ -62,6 +66,8 @@ def way_of(program: TracedProgram, step: Step) -> Way:
     facts = program.facts
     if step.op == BLOCKS:
         return Way.INTO
+    if step.op == CALL and "into" in step.kwargs:
+        return Way.ELEMENTWISE if step.kwargs["into"] else Way.INTO
     if len(step.outs) != 1 or not is_array(facts[step.outs[0]]):
         return Way.NEW
     if step.op in SCATTERS:

@@ -23,7 +23,7 @@ from agnograd_numpy import _steps, _tanh
 from agnograd_numpy._blocks import grouped
 from agnograd_numpy._elementwise import ElementwiseWriter
 from agnograd_numpy._kernels import KERNELS
-from agnograd_numpy._steps import BLOCKS, Buffers, is_product
+from agnograd_numpy._steps import BLOCKS, CALL, Buffers, is_product
 
 __all__ = ["NumpyLowering", "NumpyWriter", "lowering"]
 
@@ -121,6 +121,8 @@ class NumpyWriter(ElementwiseWriter):
         into = self.place(number, step)
         if step.op == BLOCKS:
             self.blocks(number, step)
+        elif step.op == CALL and "into" in step.kwargs:
+            self.call_into(number, step)
         elif number in self.plan.updates:
             self.scatter(step, into)
         elif self.way(step) is Way.ELEMENTWISE:
@@ -213,6 +215,19 @@ class NumpyWriter(ElementwiseWriter):
             "else:",
             f"    {f'{into}[...]' if into else out} = {self.call(step)}",
         ]
+
+    def call_into(self, number: int, step: Step) -> None:
+        """Write the call of a function that is given arrays to write to."""
+        given, new = [*map(self.text, step.args)], []
+        for ref, buffer in zip(step.outs, self.plan.writes[number], strict=True):
+            if buffer is None:
+                new.append(self.name(ref))
+                given.append("None")
+            else:
+                self.places[ref] = self.form(buffer, self.program.facts[ref])
+                given.append(self.places[ref])
+        text = f"{self.held(step.kwargs['function'], 'group')}({', '.join(given)})"
+        self.lines.append(f"{', '.join(new)} = {text}" if new else text)
 
     def blocks(self, number: int, step: Step) -> None:
         """Write the call of a group of steps, which writes to given arrays."""
