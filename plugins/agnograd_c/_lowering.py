@@ -96,9 +96,7 @@ def functions_of(program: TracedProgram) -> list[tuple[Group, Function]]:
     return found
 
 
-def _callables(
-    program: TracedProgram, functions: Sequence[Function]
-) -> list[Callable[..., Any]]:
+def _callables(program: TracedProgram, functions: Sequence[Function]) -> list[Callable[..., Any]]:
     from agnograd_c.kernels import calls
 
     by_lanes: dict[int, list[int]] = {}

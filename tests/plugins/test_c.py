@@ -47,8 +47,8 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def every(monkeypatch):
     """Let groups of one step be worth it."""
-    for name in ("FEWEST_SMALL", "FEWEST_LARGE", "FEWEST_SCALARS"):
-        monkeypatch.setattr(_groups, name, 1)
+    for name in ("GROUP", "LEAST", "FEWEST_SCALARS"):
+        monkeypatch.setattr(_groups, name, name == "FEWEST_SCALARS")
 
 
 def calls_of(program):
@@ -441,7 +441,7 @@ sys.path.insert(0, "tests/helpers")
 import numpy as np, agnograd as ag
 from agnograd_c import _groups, _lowering
 from traced import traced
-_groups.FEWEST_SMALL = 1
+_groups.LEAST = 0
 xp = ag.namespace("numpy")
 x = np.linspace(0, 1, 31)
 made = _lowering.in_c(traced("numpy", lambda x: xp.exp(x) * 3.25 + x, x))

@@ -81,9 +81,7 @@ def callable_of(
         (fact.dtype, fact.kind is np.ndarray, fact.shape, fact.strides or ())
         for fact in (*inputs, *results)
     )
-    call: Callable[..., Any] = made.make(
-        address, threads, large, len(inputs), values, laid_out
-    )
+    call: Callable[..., Any] = made.make(address, threads, large, len(inputs), values, laid_out)
     return call
 
 
@@ -120,9 +118,7 @@ def _by_ctypes(
         for x, fact in zip(outs, results, strict=True):
             if x is not None and not (_fits(x, fact) and x.flags.writeable):
                 raise TypeError("a group cannot write a result there")
-        made = [
-            _new(fact) if x is None else x for x, fact in zip(outs, results, strict=True)
-        ]
+        made = [_new(fact) if x is None else x for x, fact in zip(outs, results, strict=True)]
         if function(places(*(x.ctypes.data for x in (*arrays, *made))), threads):
             raise MemoryError
         new = tuple(
