@@ -20,6 +20,7 @@ __all__ = [
     "Buffers",
     "beside",
     "is_array",
+    "is_concat",
     "is_product",
     "sum_in_order",
     "ufunc_of",
@@ -77,7 +78,8 @@ def way_of(program: TracedProgram, step: Step) -> Way:
         out = facts[step.outs[0]]
         # NumPy rounds a product of two complex numbers otherwise where it overwrites one of them.
         return Way.NEW if out.size == 1 and out.dtype.kind == "c" else Way.ELEMENTWISE
-    return Way.INTO if is_product(program, step) or is_tanh(step, facts) else Way.NEW
+    known = is_product(program, step) or is_concat(program, step) or is_tanh(step, facts)
+    return Way.INTO if known else Way.NEW
 
 
 def refs_of(step: Step) -> tuple[Ref, ...]:
@@ -100,6 +102,18 @@ def is_product(program: TracedProgram, step: Step) -> bool:
     found = [facts[each] for each in step.args if type(each) is Ref]
     alike = all(is_array(each) and each.dtype == out.dtype for each in found)
     return len(found) == 2 and alike and all(len(each.shape) == 2 for each in found)
+
+
+def is_concat(program: TracedProgram, step: Step) -> bool:
+    """Return whether a step puts arrays of the result's dtype one after the other."""
+    if step.op != "concat" or len(step.args) != 1 or type(step.kwargs.get("axis", 0)) is not int:
+        return False
+    if len(step.kwargs) > 1 or named_function(program, step.op, step.kwargs) is not np.concatenate:
+        return False
+    dtype = program.facts[step.outs[0]].dtype
+    arrays = step.args[0]
+    known = type(arrays) in (tuple, list) and all(type(each) is Ref for each in arrays)
+    return known and all(program.facts[ref].dtype == dtype for ref in arrays)
 
 
 def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:

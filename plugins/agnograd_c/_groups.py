@@ -30,7 +30,7 @@ GUARD = "@guard"
 
 # Nanoseconds that NumPy takes to call a step, and for each element of it more than C; what a call
 # of C takes; and what a program has to save in each run to be worth a C compiler's time.
-CALL, ELEMENT, GROUP, LEAST = 400, 0.1, 600, 4000
+CALL, ELEMENT, GROUP, LEAST = 400, 0.1, 200, 4000
 FEWEST_SCALARS = 48  # of which each saves less
 _CALLS = {"where": 2, "sum": 2, "mean": 3, "@pullback": 4}  # of NumPy's
 
