@@ -13,6 +13,7 @@ from agnograd_numpy._kernels import KERNELS
 from agnograd_numpy._tanh import is_tanh
 
 __all__ = [
+    "BESIDE",
     "BLOCKS",
     "CALL",
     "FULL",
@@ -36,7 +37,7 @@ _MATMUL = KERNELS["matmul"]
 
 # Those that give the same bits for a number as for an array that is full of it. NumPy's power is
 # not among them: it squares where the exponent is one number, 2.
-_BESIDE = frozenset(
+BESIDE = frozenset(
     (
         *("add", "subtract", "multiply", "divide", "maximum", "minimum"),
         *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
@@ -122,7 +123,7 @@ def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:
     It has the array's dtype, as NumPy converts it to, and the array's layout, if there are no more
     than ``most`` elements. It is None where that might change something.
     """
-    if step.op not in _BESIDE or (type(value) is Ref and value not in program.constants):
+    if step.op not in BESIDE or (type(value) is Ref and value not in program.constants):
         return None
     others = [each for each in step.args if each is not value]
     if len(others) != 1 or type(others[0]) is not Ref:
