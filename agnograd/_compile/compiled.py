@@ -16,15 +16,16 @@ from agnograd._arrays.domains import domain_of, owner_of
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.members import OfMembers, computed, given_in
-from agnograd._compile.entry import Entry, called_plainly, raw_of
+from agnograd._compile.entry import Entry, Latest, called_plainly, raw_of
 from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.trace import Traced
 from agnograd._compile.ways import TooManyPrograms
-from agnograd._hooks.state import current_mode
+from agnograd._hooks.state import Mode, current_mode
 from agnograd._plugins.lowerings import Lowering, lowering_for
 from agnograd._surroundings.differences import difference
 from agnograd._surroundings.effects import check_unchanged, watch
 from agnograd._surroundings.elements import WatchedArrays
+from agnograd._surroundings.inventory import Facts
 from agnograd._surroundings.keys import Key, content_key, key_of, key_of_array
 from agnograd._surroundings.surroundings import Surroundings
 from agnograd._util.checks import callable_in
@@ -72,6 +73,7 @@ class CompiledFunction:
         self._warned = False
         self._elements = WatchedArrays()
         self._bound: dict[int, CompiledFunction] = {}  # by the identity of the object
+        self._latest: Latest | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; it is traced if it was not yet for arguments of this kind."""
@@ -81,6 +83,27 @@ class CompiledFunction:
         if self._static:
             return self._with_statics(args, kwargs)
         outside, facts = self._surroundings.read()
+        latest = self._latest
+        leaves = None
+        if latest is not None and mode is None:
+            leaves = latest.leaves(args, kwargs, outside, facts, self._elements)
+        if leaves is None or latest is None:
+            return self._by_key(args, kwargs, outside, facts, mode)
+        try:
+            return latest.entry(leaves, outside)
+        except TooManyPrograms:
+            why = None if self._warned else self._difference(latest.key)
+        return self._plainly(leaves, latest.tree, why)
+
+    def _by_key(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        outside: Sequence[Any],
+        facts: Facts,
+        mode: Mode | None,
+    ) -> Any:
+        """Call the function by the entry that the key of the call has, or a new one."""
         leaves: Sequence[Any] = args
         tree = None
         if kwargs or not all(type(x) in _LEAVES or owner_of(x) is not None for x in args):
@@ -93,6 +116,10 @@ class CompiledFunction:
         try:
             if entry is None:
                 return self._first(key, leaves, tree, outside)
+            if mode is None:  # as it is for the latest
+                if entry.latest is None:
+                    entry.latest = Latest(key, entry, leaves, tree, outside)
+                self._latest = entry.latest
             return entry(leaves, outside)
         except TooManyPrograms:
             why = None if self._warned else self._difference(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agnograd._arrays.domain import Domain
@@ -15,8 +15,56 @@ from agnograd._hooks.entering import is_inside
 from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import default_name
-from agnograd._util.trees import map_leaves
+from agnograd._surroundings.elements import WatchedArrays
+from agnograd._surroundings.fitting import fitting
+from agnograd._surroundings.inventory import Facts
+from agnograd._surroundings.keys import Key
+from agnograd._util.trees import flatten, map_leaves
 from agnograd.errors import UnsupportedArrayError
+
+
+class Latest:
+    """What tells in little time that a call has the key of an earlier one.
+
+    Parameters
+    ----------
+    key : tuple
+        The key.
+    entry : Entry
+        What it belongs to.
+    leaves, tree, outside
+        What the earlier call was given, and found elsewhere.
+    """
+
+    def __init__(
+        self, key: Key, entry: Entry, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]
+    ) -> None:
+        self.key, self.entry, self.tree = key, entry, tree
+        self._facts, self._elements, self._count = key[1], key[4:], len(leaves)
+        self._fits = fitting(leaves, outside)
+
+    def leaves(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        outside: Sequence[Any],
+        facts: Facts,
+        watched: WatchedArrays,
+    ) -> Sequence[Any] | None:
+        """Return the leaves of a call's arguments, if it has the key; else None."""
+        if facts is not self._facts and facts != self._facts:
+            return None
+        leaves = args
+        if self.tree is not None:
+            leaves, tree = flatten((args, kwargs))
+            if tree != self.tree:
+                return None
+        elif kwargs or len(args) != self._count:
+            return None
+        if not self._fits(leaves, outside):
+            return None
+        elements = (watched.key(outside, facts.arrays),) if watched else ()
+        return leaves if elements == self._elements else None
 
 
 class Entry:
@@ -38,6 +86,8 @@ class Entry:
     foreign : list of bool
         Which of these are not inputs: those of other libraries than the arguments, and those that
         the library does not compute with as they are, such as arrays with a mask.
+    latest : Latest or None
+        What knows another call of the kind, once there was one.
     is_abstract : bool
         Whether arrays have no values, since the library itself traces: then there is no program.
     """
@@ -60,6 +110,7 @@ class Entry:
         self.foreign = [not _is_as_it_is(each, self._domain) for each in outside]
         self._native = [place for place, other in enumerate(self.foreign) if not other]
         given = inner + [outside[place] for place in self._native]
+        self.latest: Latest | None = None
         self.is_abstract = any(map(self._domain.backend.is_abstract, map(raw_of, given)))
         others = [ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]
         callee = Callee(f, Signature(tuple(others), tree))
@@ -91,15 +142,15 @@ class Entry:
         if isinstance(unit, GraphUnit):
             first = len(self._places)
             own = {place: raw_of(x) for place, x in enumerate(given[first:], first)}
-            result, found = unit.recorded(given, own)
-            return result.filled(found)
+            way, outputs = unit.recorded(given, own)
+            return way.filled(outputs)
         for place in self._variables:
             given[place] = given[place]._raw
-        result, found = unit(given)
+        way, found = unit(given)
         if self._as_variables:
             make = self._domain.Variable._make
             found = [make(each, None) for each in found]
-        return result.filled(found)
+        return way.filled(found)
 
 
 def is_transformation(f: Callable[..., Any]) -> bool:

@@ -56,15 +56,17 @@ class GraphUnit(Unit):
 
     def recorded(
         self, arrays: Sequence[Any], outside: Mapping[int, Any] = MappingProxyType({})
-    ) -> tuple[Result, Sequence[Variable]]:
-        """Return what the function returns for arrays, of which those tracked are Variables.
+    ) -> tuple[Guarded, Sequence[Variable]]:
+        """Return the way that was taken, and the function's arrays.
+
+        Those of ``arrays`` that are tracked are Variables.
 
         ``outside`` are the raw arrays that the function finds itself, by their places: it knows
         them by their identity.
         """
         call = GraphCall(self, outside)
         outputs = call(*arrays)
-        return call.seen[0].traced.result, outputs
+        return call.seen[0], outputs
 
     def gradients(
         self, arrays: Sequence[Any], cotangents: Sequence[Any], outside: Mapping[int, Any]

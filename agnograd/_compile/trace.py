@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, NamedTuple
 
@@ -54,10 +55,23 @@ class Result(NamedTuple):
     others: list[Any]  # its leaves, with ``ARRAY`` in place of arrays
     tree: Any
 
-    def filled(self, arrays: Sequence[Any]) -> Any:
-        """Return the result with other arrays."""
-        given = iter(arrays)
-        return unflatten(self.tree, [next(given) if x is ARRAY else x for x in self.others])
+    def filler(self) -> Callable[[Sequence[Any]], Any]:
+        """Return what makes the result of other arrays."""
+        others, tree = self.others, self.tree
+        if all(x is ARRAY for x in others):
+            places = tuple(range(len(others)))
+            whole = unflatten(tree, places)
+            if whole == places and type(whole) is tuple:
+                return tuple
+            if places == (0,) and whole == 0:
+                return itemgetter(0)
+            return lambda arrays: unflatten(tree, arrays)
+
+        def filled(arrays: Sequence[Any]) -> Any:
+            given = iter(arrays)
+            return unflatten(tree, [next(given) if x is ARRAY else x for x in others])
+
+        return filled
 
 
 class Callee:

@@ -66,10 +66,9 @@ class Unit:
     def _lowered(self, program: TracedProgram) -> Runnable:
         return self.owner.lowering(self.domain).lower(program)
 
-    def __call__(self, arrays: Sequence[Any]) -> tuple[Result, list[Any]]:
-        """Return what the function returns beside arrays, and its raw arrays."""
-        way, found = self.ways.run(arrays)
-        return way.traced.result, found
+    def __call__(self, arrays: Sequence[Any]) -> tuple[Guarded, list[Any]]:
+        """Return the way that was taken, and the function's raw arrays."""
+        return self.ways.run(arrays)
 
 
 class Runs:

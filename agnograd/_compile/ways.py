@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from agnograd._compile.trace import Traced
@@ -31,6 +32,11 @@ class Guarded:
     def __init__(self, traced: Traced, run: Runnable, back: Any = None) -> None:
         self.guards = tuple(step.kwargs["value"] for step in traced.program.guards())
         self.traced, self.run, self.back = traced, run, back
+
+    @cached_property
+    def filled(self) -> Callable[[Sequence[Any]], Any]:
+        """What makes the function's result of its arrays."""
+        return self.traced.result.filler()
 
 
 Replay = tuple[Guarded, list[Any]]

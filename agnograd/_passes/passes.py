@@ -8,6 +8,7 @@ from agnograd._passes.chains import chains
 from agnograd._passes.common import common
 from agnograd._passes.dead import dead
 from agnograd._passes.identities import identities
+from agnograd._passes.scatters import scatters
 from agnograd._passes.uniform import uniform
 from agnograd._program.program import TracedProgram
 
@@ -19,6 +20,7 @@ PASSES: dict[str, Pass] = {
     "identities": identities,
     "common": common,
     "chains": chains,
+    "scatters": scatters,
     "dead": dead,
 }
 # Those that change no bit of a result, and that every lowering takes.

@@ -50,7 +50,7 @@ def planned(program: TracedProgram, way: Callable[[Step], Way]) -> MemoryPlan:
     """Return a plan that needs little memory; ``way`` says what can be done with each step.
 
     A buffer is used again once nothing reads its value, or a view of it, any more. What an output
-    may share memory with is in none.
+    may share memory with is in none, and neither is what has no axes.
     """
     return _Planner(program, way).plan()
 
@@ -111,8 +111,8 @@ class _Planner:
 
     def _buffer(self, number: int, step: Step, out: Ref) -> int | None:
         way, fact = self.ways[number], self.program.facts[out]
-        if way is Way.NEW or way is Way.UPDATE or out in self.kept:
-            return None
+        if way is Way.NEW or way is Way.UPDATE or out in self.kept or fact.shape == ():
+            return None  # without axes it may be a scalar, which nobody can write to
         size = self._size(fact)
         if size is None:
             return None

@@ -30,6 +30,7 @@ _SHORT = 1024  # the most bytes of an array that stand in a key as they are
 # By type: those of libraries, and Python's own. Programs may make other classes for ever.
 _BY_ID: Any = object.__hash__
 _keyers: dict[type, Callable[[Any], Key]] = {}
+_hosts: dict[type, Callable[[Any], Any]] = {}  # what gives their arrays as NumPy's
 
 
 class Same:
@@ -92,6 +93,11 @@ def key_of_array(array: Any) -> Key:
     return (_keyers.get(type(array)) or _keyer_of(array))(array)
 
 
+def has_layout(array: Any) -> bool:
+    """Return whether the key of something is its type, shape, dtype and strides: a NumPy array."""
+    return is_array(array) and _array_keyer(array) is _layout_of
+
+
 def _keyer_of(value: Any) -> Callable[[Any], Key]:
     """Return the function that gives the keys of values of a type; raise if there is none."""
     kind = type(value)
@@ -134,6 +140,10 @@ def is_constant(value: Any) -> bool:
     return kind.__hash__ is not _BY_ID and not isinstance(value, MethodType | ContextVar)
 
 
+def _layout_of(array: Any) -> Key:
+    return type(array), array.shape, array.dtype, array.strides
+
+
 def _array_keyer(value: Any) -> Callable[[Any], Key]:
     """Return the function that gives the keys of arrays of a type, by the attributes they have."""
     kind, owner = type(value), owner_of(value)
@@ -141,7 +151,7 @@ def _array_keyer(value: Any) -> Callable[[Any], Key]:
     device = len(devices) > 1 and hasattr(value, "device")
     rest = [name for name in ("weak_type", "requires_grad") if hasattr(value, name)]
     if isinstance(getattr(value, "strides", None), tuple) and not device and not rest:
-        return lambda a: (kind, a.shape, a.dtype, a.strides)
+        return _layout_of
     if callable(getattr(value, "stride", None)) and device and rest == ["requires_grad"]:
         return lambda a: (kind, a.shape, a.dtype, a.stride(), a.device, None, a.requires_grad)
 
@@ -259,16 +269,20 @@ def _elements(array: Any) -> Any:
 def elements_of(array: Any) -> Any:
     """Return the elements of an array; if they cannot be read, what it is known by instead."""
     raw = array._raw if isinstance(array, Variable) else array
-    owner = owner_of(raw)
-    if owner is None or owner.backend.level:
-        return Same(raw)
-    backend = owner.backend
-    if backend.capabilities.lazy:
-        return backend.fingerprint(raw) or Same(raw)
+    to_host = _hosts.get(type(raw))
+    if to_host is None:
+        owner = owner_of(raw)
+        if owner is None or owner.backend.level:
+            return Same(raw)
+        backend = owner.backend
+        if backend.capabilities.lazy:
+            return backend.fingerprint(raw) or Same(raw)
+        if type(raw) in owner.plain_types:
+            to_host = _hosts[type(raw)] = backend.to_host
     try:
-        if type(raw) not in owner.plain_types:  # it may have a mask, or attributes
+        if to_host is None:  # it may have a mask, or attributes
             return pickle.dumps(raw)
-        data: bytes = backend.to_host(raw).tobytes()
+        data: bytes = to_host(raw).tobytes()
     except Exception:  # whatever a library raises where there are no values
         return Same(raw)
     return data

@@ -211,6 +211,8 @@ class NumpyBackend(Backend):
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return the array itself, converted as NumPy's protocol asks."""
+        if type(array) is self._np.ndarray and dtype is None and not copy:
+            return array
         return self._np.asarray(array, dtype=dtype, copy=copy)
 
     def item(self, array: Any) -> Any:

@@ -91,7 +91,9 @@ class ElementwiseWriter(Writer):
 
     def beside(self, step: Step, value: Any) -> str | None:
         """Write a number beside an array as an array."""
-        if type(value) is Ref and value not in self.program.constants:
+        if step.op not in _steps.BESIDE or (
+            type(value) is Ref and value not in self.program.constants
+        ):
             return None
         others = [self.program.facts[each] for each in step.args if type(each) is Ref]
         key = (repr(value), *others)

@@ -25,6 +25,9 @@ _NUMBERS = frozenset({int, float, type(None)})
 # Dtypes whose mean is the sum divided by the number of elements.
 _SUMMED = frozenset(np.dtype(each) for each in "fdFD")
 
+# How many unknowns a triangle has at least whose zeros are worth looking for.
+_MANY = 64
+
 # Up to how many elements an array is better filled than read without strides.
 _FILLED = 2**11
 
@@ -165,12 +168,31 @@ def solve_adjoint(x1: Any, x2: Any, /) -> Any:
     have their gradients.
     """
     x1 = np.conj(x1.mT) if x1.dtype.kind == "c" else x1.mT
+    lower = _is_lower(x1)
     try:
+        if lower is not None:
+            return solve_triangle(x1, x2, lower=lower)
         return _library.linalg.solve(x1, x2)
     except np.linalg.LinAlgError:
         singular = (np.linalg.slogdet(x1)[0] == 0)[..., None, None]
         eye = np.eye(x1.shape[-1], dtype=x1.dtype)
         return np.where(singular, np.nan, _library.linalg.solve(np.where(singular, eye, x1), x2))
+
+
+def _is_lower(x: Any) -> bool | None:
+    """Return whether a matrix is a lower triangle, or an upper one; None if it is neither.
+
+    To look at all elements takes less time than to solve by them, if there are many. Most often
+    those in the corners are enough to see that it is no triangle.
+    """
+    if x.ndim != 2 or x.shape[-1] <= _MANY:
+        return None
+    if x.flags.f_contiguous:  # rows are looked at in half of the time
+        found = _is_lower(x.T)
+        return None if found is None else not found
+    if x[0, -1] == 0 and not np.triu(x, 1).any():
+        return True
+    return False if x[-1, 0] == 0 and not np.tril(x, -1).any() else None
 
 
 def eigh_upper(x: Any, /) -> Any:

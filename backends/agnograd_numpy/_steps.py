@@ -13,25 +13,31 @@ from agnograd_numpy._kernels import KERNELS
 from agnograd_numpy._tanh import is_tanh
 
 __all__ = [
+    "BESIDE",
     "BLOCKS",
+    "CALL",
     "FULL",
     "SCATTERS",
     "Buffers",
     "beside",
     "is_array",
+    "is_concat",
     "is_product",
     "sum_in_order",
     "ufunc_of",
     "way_of",
 ]
 
+# A call of a function that may be given arrays to write to after its arguments, where ``into`` is
+# among its options; with that it may also write over an argument of the same layout.
+CALL = "@call"
 BLOCKS = "@blocks"  # element-wise steps that are computed block by block
 SCATTERS = ("@scatter_add", "@scatter_add_axis")
 _MATMUL = KERNELS["matmul"]
 
 # Those that give the same bits for a number as for an array that is full of it. NumPy's power is
 # not among them: it squares where the exponent is one number, 2.
-_BESIDE = frozenset(
+BESIDE = frozenset(
     (
         *("add", "subtract", "multiply", "divide", "maximum", "minimum"),
         *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
@@ -62,6 +68,8 @@ def way_of(program: TracedProgram, step: Step) -> Way:
     facts = program.facts
     if step.op == BLOCKS:
         return Way.INTO
+    if step.op == CALL and "into" in step.kwargs:
+        return Way.ELEMENTWISE if step.kwargs["into"] else Way.INTO
     if len(step.outs) != 1 or not is_array(facts[step.outs[0]]):
         return Way.NEW
     if step.op in SCATTERS:
@@ -71,7 +79,8 @@ def way_of(program: TracedProgram, step: Step) -> Way:
         out = facts[step.outs[0]]
         # NumPy rounds a product of two complex numbers otherwise where it overwrites one of them.
         return Way.NEW if out.size == 1 and out.dtype.kind == "c" else Way.ELEMENTWISE
-    return Way.INTO if is_product(program, step) or is_tanh(step, facts) else Way.NEW
+    known = is_product(program, step) or is_concat(program, step) or is_tanh(step, facts)
+    return Way.INTO if known else Way.NEW
 
 
 def refs_of(step: Step) -> tuple[Ref, ...]:
@@ -96,13 +105,25 @@ def is_product(program: TracedProgram, step: Step) -> bool:
     return len(found) == 2 and alike and all(len(each.shape) == 2 for each in found)
 
 
+def is_concat(program: TracedProgram, step: Step) -> bool:
+    """Return whether a step puts arrays of the result's dtype one after the other."""
+    if step.op != "concat" or len(step.args) != 1 or type(step.kwargs.get("axis", 0)) is not int:
+        return False
+    if len(step.kwargs) > 1 or named_function(program, step.op, step.kwargs) is not np.concatenate:
+        return False
+    dtype = program.facts[step.outs[0]].dtype
+    arrays = step.args[0]
+    known = type(arrays) in (tuple, list) and all(type(each) is Ref for each in arrays)
+    return known and all(program.facts[ref].dtype == dtype for ref in arrays)
+
+
 def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:
     """Return an array for a number that stands beside an array: NumPy converts it in less time.
 
     It has the array's dtype, as NumPy converts it to, and the array's layout, if there are no more
     than ``most`` elements. It is None where that might change something.
     """
-    if step.op not in _BESIDE or (type(value) is Ref and value not in program.constants):
+    if step.op not in BESIDE or (type(value) is Ref and value not in program.constants):
         return None
     others = [each for each in step.args if each is not value]
     if len(others) != 1 or type(others[0]) is not Ref:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ from agnograd_numpy import _steps, _tanh
 from agnograd_numpy._blocks import grouped
 from agnograd_numpy._elementwise import ElementwiseWriter
 from agnograd_numpy._kernels import KERNELS
-from agnograd_numpy._steps import BLOCKS, Buffers, is_product
+from agnograd_numpy._steps import BLOCKS, CALL, Buffers, is_product
 
 __all__ = ["NumpyLowering", "NumpyWriter", "lowering"]
 
@@ -65,6 +66,7 @@ class NumpyWriter(ElementwiseWriter):
 
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
+        self.buffers: dict[Ref, int | None] = {}  # those that single results are written to
         self._given = frozenset(program.inputs)
         self._cells: dict[Ref, str] = {}  # the variables of arrays that hold scalars
         self._numbers: dict[Ref, str] = {}  # the variables of inputs without axes, as scalars
@@ -121,6 +123,8 @@ class NumpyWriter(ElementwiseWriter):
         into = self.place(number, step)
         if step.op == BLOCKS:
             self.blocks(number, step)
+        elif step.op == CALL and "into" in step.kwargs:
+            self.call_into(number, step)
         elif number in self.plan.updates:
             self.scatter(step, into)
         elif self.way(step) is Way.ELEMENTWISE:
@@ -133,6 +137,7 @@ class NumpyWriter(ElementwiseWriter):
             super().step(number, step)
         if into is not None:
             self.places[step.outs[0]] = into
+            self.buffers[step.outs[0]] = self.plan.writes[number][0]
 
     def scalar(self, step: Step) -> str | None:
         """Write an operator between scalars, which takes a tenth of the time of a ufunc."""
@@ -168,6 +173,11 @@ class NumpyWriter(ElementwiseWriter):
         if step.op == "@chain":
             start, values = map(self.text, step.args)
             return f"{self.held(_steps.sum_in_order, 'sum_in_order')}({start}, {values})"
+        if into and step.op == "concat":
+            axis = step.kwargs.get("axis", 0)
+            return (
+                f"{self.held(np.concatenate, 'concat')}({self.text(step.args[0])}, {axis}, {into})"
+            )
         if step.op == "stack" and into is None and step.kwargs == {"axis": 0}:
             return self.stack(step)
         if step.op[0] == "@" or len(step.outs) != 1:
@@ -203,7 +213,10 @@ class NumpyWriter(ElementwiseWriter):
         cosh, multiply, divide = (
             self.held(each, each.__name__) for each in (np.cosh, np.multiply, np.divide)
         )
-        small = _tanh.tanh_condition(self.program.facts[_tanh.tanh_operands(step)[1]])
+        small = _tanh.tanh_condition(self.program.facts[of := _tanh.tanh_operands(step)[1]])
+        row = self.row(of)
+        if row is not None:
+            small = small.replace("{vdot}({x}, {x})", f"{row}.dot({row})")
         held = {name: self.held(thing, name) for name, thing in _tanh.CONDITION.items()}
         self.lines += [
             f"if {small.format(x=x, **held)}:",
@@ -213,6 +226,31 @@ class NumpyWriter(ElementwiseWriter):
             "else:",
             f"    {f'{into}[...]' if into else out} = {self.call(step)}",
         ]
+
+    def call_into(self, number: int, step: Step) -> None:
+        """Write the call of a function that is given arrays to write to."""
+        given, new = [*map(self.text, step.args)], []
+        for ref, buffer in zip(step.outs, self.plan.writes[number], strict=True):
+            if buffer is None:
+                new.append(self.name(ref))
+                given.append("None")
+            else:
+                self.places[ref] = self.form(buffer, self.program.facts[ref])
+                given.append(self.places[ref])
+        text = f"{self.held(step.kwargs['function'], 'group')}({', '.join(given)})"
+        self.lines.append(f"{', '.join(new)} = {text}" if new else text)
+
+    def row(self, ref: Ref) -> str | None:
+        """Return the variable of a value's buffer as an array of one axis, in C's order."""
+        buffer, fact = self.buffers.get(ref), self.program.facts[ref]
+        strides = tuple(
+            fact.dtype.itemsize * math.prod(fact.shape[axis + 1 :])
+            for axis in range(len(fact.shape))
+        )
+        if buffer is None or fact.strides != strides:
+            return None
+        one = fact._replace(shape=(fact.size,), strides=(fact.dtype.itemsize,))
+        return self.form(buffer, one)
 
     def blocks(self, number: int, step: Step) -> None:
         """Write the call of a group of steps, which writes to given arrays."""

@@ -13,6 +13,7 @@ from agnograd_c._code import (
     code_of,
     is_complex,
 )
+from agnograd_c._derivatives import add_derivative, is_known
 from agnograd_c._function import LONGEST, MOST, Added, Function, GroupWriter
 from agnograd_c._groups import axes_kept
 from agnograd_c._layout import Layout, is_dense, layout_of, rows
@@ -37,6 +38,8 @@ class ArrayWriter(GroupWriter):
                     continue
                 kept = own
                 self._sum(step)
+            elif is_known(step):
+                add_derivative(self.code, step)
             else:
                 add_step(self.code, step)
         self.kept = kept or 0

@@ -18,8 +18,9 @@ from agnograd_c._code import (
     limits_of,
     type_of,
 )
+from agnograd_c._derivatives import fits_derivative, is_exact, is_known
 
-__all__ = ["FUNCTIONS", "FUNCTIONS2", "INEXACT", "Fitting", "fits", "looked_at"]
+__all__ = ["FUNCTIONS", "FUNCTIONS2", "INEXACT", "Fitting", "fits", "is_inexact", "looked_at"]
 
 # What the C library and libmvec have for floats, by the standard's names, with their own.
 FUNCTIONS = {
@@ -66,11 +67,19 @@ class Fitting:
         return float if type(given) is float else None
 
 
+def is_inexact(step: Step) -> bool:
+    """Return whether results may differ from NumPy's by some units in the last place."""
+    return step.op in INEXACT or (is_known(step) and not is_exact(step))
+
+
 def fits(facts: Mapping[Ref, Fact], step: Step) -> bool:
     """Return whether C computes an element-wise step."""
     if len(step.outs) != 1 or step.several:
         return False
     out = facts[step.outs[0]]
+    if is_known(step):
+        refs = (out, *(facts[x] for x in step.args if _is_ref(x)))
+        return all(map(_is_array, refs)) and fits_derivative(facts, step)
     type, given = code_of(out), [x for x in step.args if _is_ref(x)]
     if type is None or not given or not all(map(_is_array, (out, *(facts[x] for x in given)))):
         return False

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram
-from agnograd_c._fits import INEXACT, Fitting, looked_at
+from agnograd_c._fits import Fitting, is_inexact, looked_at
 from agnograd_c._reads import is_read, is_scatter
 
 __all__ = [
-    "FEWEST_LARGE",
     "FEWEST_SCALARS",
-    "FEWEST_SMALL",
+    "GROUP",
     "GUARD",
-    "LARGE",
+    "LEAST",
     "Group",
     "axes_kept",
     "groups_of",
@@ -28,9 +28,11 @@ __all__ = [
 
 GUARD = "@guard"
 
-# What a call of C has to save: as many steps of any size, or as many on so many elements.
-FEWEST_SMALL, FEWEST_LARGE, LARGE = 16, 2, 2**15
-FEWEST_SCALARS = 48
+# Nanoseconds that NumPy takes to call a step, and for each element of it more than C; what a call
+# of C takes; and what a program has to save in each run to be worth a C compiler's time.
+CALL, ELEMENT, GROUP, LEAST = 400, 0.1, 200, 4000
+FEWEST_SCALARS = 48  # of which each saves less
+_CALLS = {"where": 2, "sum": 2, "mean": 3, "@pullback": 4}  # of NumPy's
 
 # Steps that take NumPy next to nothing.
 _FREE = frozenset(("broadcast_to", "real", "imag", "positive"))
@@ -57,7 +59,7 @@ def groups_of(program: TracedProgram) -> list[Group]:
     found: dict[tuple[tuple[int, ...], int], Group] = {}
     for number, step in enumerate(program.steps):
         shape = _shape_of(fitting, step, made)
-        if step.op in INEXACT and not exact.isdisjoint(step.outs):
+        if is_inexact(step) and not exact.isdisjoint(step.outs):
             shape = None
         level = 0
         for ref in step.uses():
@@ -67,7 +69,8 @@ def groups_of(program: TracedProgram) -> list[Group]:
             made[ref] = shape, level, step.op in ("sum", "mean")
         if shape is not None:
             found.setdefault((shape, level), Group(shape)).steps.append(number)
-    return [group for group in found.values() if is_worth_it(program, group)]
+    groups = [group for group in found.values() if is_worth_it(program, group)]
+    return groups if sum(_saved(program, group) for group in groups) >= LEAST else []
 
 
 def _shape_of(fitting: Fitting, step: Step, made: Mapping[Ref, Any]) -> tuple[int, ...] | None:
@@ -108,12 +111,24 @@ def axes_kept(step: Step, rank: int) -> int | None:
 
 
 def is_worth_it(program: TracedProgram, group: Group) -> bool:
-    """Return whether C wins more by a group than a call, and its compilation, take."""
-    count = sum(program.steps[number].op not in _FREE for number in group.steps)
+    """Return whether C takes less time for a group than NumPy."""
     if group.shape == ():
-        return count >= FEWEST_SCALARS
-    size = program.facts[program.steps[group.steps[0]].outs[0]].size
-    return count >= FEWEST_SMALL or (count >= FEWEST_LARGE and size >= LARGE)
+        return _count(program, group) >= FEWEST_SCALARS
+    return _saved(program, group) > 0
+
+
+def _saved(program: TracedProgram, group: Group) -> float:
+    """Return about how many nanoseconds a group saves in each run."""
+    if group.shape == ():
+        return _count(program, group) * LEAST / FEWEST_SCALARS
+    steps = [program.steps[number] for number in group.steps]
+    each = ELEMENT * math.prod(group.shape)
+    taken = sum(_CALLS.get(step.op, 1) * (CALL + each) for step in steps if step.op not in _FREE)
+    return taken - GROUP
+
+
+def _count(program: TracedProgram, group: Group) -> int:
+    return sum(program.steps[number].op not in _FREE for number in group.steps)
 
 
 def replaced(

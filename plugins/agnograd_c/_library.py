@@ -42,8 +42,9 @@ def library_of(functions: Sequence[Function]) -> tuple[ctypes.CDLL, list[str]]:
             texts.append(f"VECTORS{kind}({own}, {type})")
         else:
             texts.append(f"FUNCTION{kind}({own}, {type}, {'f' * (type == 'f32')})")
-    names = [f"group{number}" for number in range(len(functions))]
-    texts += [each.text.replace("@", name) for each, name in zip(functions, names, strict=True)]
+    known: dict[str, str] = {}  # what is repeated is compiled once
+    names = [known.setdefault(each.text, f"group{len(known)}") for each in functions]
+    texts += [text.replace("@", name) for text, name in known.items()]
     options = [*(["-lmvec"] if any(name in vectors for name, _ in called) else []), "-lm"]
     source = "\n".join([*texts, ""])
     path = built(source, options)

@@ -53,7 +53,7 @@ def in_c(program: TracedProgram, groups: Sequence[Group] | None = None) -> Trace
         Step(
             "@call",
             function.inputs,
-            {"function": call},
+            {"function": call, "into": function.lanes > 1},
             function.outputs,
             several=True,
             location=program.steps[group.steps[0]].location,
@@ -98,15 +98,13 @@ def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[
     return found
 
 
-def _callables(
-    program: TracedProgram, functions: Sequence[Function]
-) -> list[Callable[..., tuple[Any, ...]]]:
+def _callables(program: TracedProgram, functions: Sequence[Function]) -> list[Callable[..., Any]]:
     from agnograd_c.kernels import calls
 
     by_lanes: dict[int, list[int]] = {}
     for number, each in enumerate(functions):
         by_lanes.setdefault(each.lanes, []).append(number)
-    made: dict[int, Callable[..., tuple[Any, ...]]] = {}
+    made: dict[int, Callable[..., Any]] = {}
     with ThreadPoolExecutor(4) as pool:  # compilers run beside each other
         driver = pool.submit(calls.driver)
         libraries = {

@@ -12,6 +12,7 @@ from agnograd_c._code import (
     code_of,
     is_complex,
 )
+from agnograd_c._derivatives import add_derivative, is_known
 from agnograd_c._function import LONGEST, MOST, Function, GroupWriter
 from agnograd_c._layout import rows
 from agnograd_c._reads import is_in_rows, is_read, is_scatter, place_of
@@ -30,6 +31,8 @@ class ScalarWriter(GroupWriter):
                 self._read(step)
             elif is_scatter(self.facts, step):
                 self._scatter(step)
+            elif is_known(step):
+                add_derivative(self.code, step)
             else:
                 add_step(self.code, step)
 

@@ -165,6 +165,34 @@ def test_triangular_equations_are_solved(one, other, lower, dtype, layout, scipy
     np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex64"])
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("kind", ["lower", "upper", "diagonal", "all", "one beyond"])
+def test_adjoints_of_triangles_are_solved_as_triangles(kind, layout, dtype, monkeypatch):
+    rng = np.random.default_rng(1)
+    x1 = (rng.standard_normal((70, 70)) / 70 + 2 * np.eye(70)).astype(dtype)
+    x1 = x1 * np.asarray(1 + 0.5j if np.dtype(dtype).kind == "c" else 1.0, dtype)
+    cut = {"lower": np.tril, "upper": np.triu, "one beyond": np.tril}
+    x1 = cut.get(kind, lambda x: x * np.eye(70) if kind == "diagonal" else x)(x1).astype(dtype)
+    if kind == "one beyond":
+        x1[30, 31] = 0.25
+    x1, x2 = np.copy(x1, order=layout), rng.standard_normal((70, 2)).astype(dtype)
+    wanted = compat.linalg.solve(np.conj(x1.mT), x2)
+    triangles = []
+    solve = _triangular.solve
+    monkeypatch.setattr(
+        _triangular, "solve", lambda *given: triangles.append(given) or solve(*given)
+    )
+    found = KERNELS["linalg.solve_adjoint"](x1, x2)
+    assert len(triangles) == (kind in ("lower", "upper", "diagonal"))
+    assert found.dtype == wanted.dtype
+    tolerance = 64 * np.finfo(dtype).eps
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+    if kind == "lower":
+        x1[40, 40] = 0.0
+        assert np.isnan(KERNELS["linalg.solve_adjoint"](x1, x2)).all()
+
+
 @pytest.mark.parametrize("scipy", [True, False])
 def test_a_singular_triangle_is_an_error(scipy, monkeypatch):
     if not scipy:

@@ -13,6 +13,7 @@ from agnograd._program.straight import straight
 from agnograd._program.verify import verify
 from agnograd_numpy._steps import Buffers
 from agnograd_numpy.lowering import NumpyWriter, lowering
+from memory import peak_of
 from threads import in_threads
 from traced import traced
 
@@ -191,6 +192,34 @@ def test_threads_have_buffers_of_their_own():
 
     in_threads(repeat, range(8))
     assert not wrong
+
+
+def test_an_array_for_a_number_is_not_for_powers():
+    """NumPy squares where the exponent is the number 2, and not where it is an array of them."""
+    x = np.sin(np.arange(60.0)).astype("f4").reshape(6, 10)
+
+    def f(x):
+        return x / 2.0, x**2.0, x / 2, x**2
+
+    run = lowering.lower(program_of(f, x))
+    for found, expected in zip(run([x]), f(x), strict=True):
+        assert same(found, expected)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_values_are_put_one_after_the_other_in_planned_memory(order):
+    x = np.asarray(np.sin(np.arange(40000.0)).reshape(200, 200), order=order)
+
+    def f(x):
+        return xp.concat([x, xp.exp(x), x[:3]]) @ (x + 1.0) + xp.sum(xp.concat([x, x], axis=1))
+
+    run = lowering.lower(program_of(f, x))
+    expected = run([x])[0]
+    assert same(expected, f(x).data)
+    assert peak_of(lambda: run([x])) < 2 * expected.nbytes + 10**4
+    other = np.asarray(x[::-1] * 2.0, order=order)
+    assert same(run([other])[0], f(other).data)
+    assert same(run([x])[0], expected)
 
 
 def test_buffers_come_back_from_a_run_that_raises(monkeypatch):

@@ -1,5 +1,7 @@
 """ag.compile: what is traced once gives the same in each call, whatever a function does."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -509,6 +511,50 @@ def test_threads_replay_one_program(xp):
     in_threads(work, zip(arrays, expected, strict=True))
     assert not wrong
     assert programs(compiled) == 1
+
+
+def test_calls_of_several_kinds_take_turns(xp):
+    unused, scale = raw(xp, 300), raw(xp, 3)
+
+    def f(x, n=1):
+        return (x * scale) * n if unused.ndim > 0 else x
+
+    compiled = ag.compile(f)
+    given = [raw(xp, 3), raw(xp, 2, 3), raw(xp, 3, start=2.0)]
+    for _ in range(3):
+        for x in given:
+            close(compiled(x), x * scale)
+            close(compiled(x), x * scale)
+            close(compiled(x, 2), 2 * x * scale)
+            close(compiled(x, n=3), 3 * x * scale)
+        with ag.no_grad():
+            close(compiled(given[0]), given[0] * scale)
+    assert programs(compiled) == 7  # without gradients it is another program
+    scale = scale * 2.0
+    close(compiled(given[0]), given[0] * scale)
+    scale = raw(xp, 1, 3)
+    close(compiled(given[0]), given[0] * scale)
+    assert programs(compiled) == 8
+
+
+def test_a_call_of_a_known_kind_makes_no_key(xp):
+    unused, one = raw(xp, 300), raw(xp, 3)
+    compiled = ag.compile(lambda x, y: [x * one + y[0], unused.ndim])
+    for _ in range(2):
+        compiled(one, (one,))
+    names = []
+
+    def profile(frame, event, _):
+        module = frame.f_globals.get("__name__", "")
+        if event == "call" and module.startswith(("agnograd._compile", "agnograd._surroundings")):
+            names.append(frame.f_code.co_name)
+
+    sys.setprofile(profile)
+    compiled(one, (one,))
+    sys.setprofile(None)
+    assert "leaves" in names
+    assert not {"_by_key", "walk"} & {*names}
+    assert len(names) <= 24
 
 
 def test_methods_are_compiled_for_each_object(xp):

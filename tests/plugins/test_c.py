@@ -13,6 +13,7 @@ from agnograd.extend import Missed, lowering_for, straight
 from agnograd_c import _compiler, _groups, _library, _lowering
 from agnograd_c._fits import INEXACT
 from agnograd_c.kernels import calls
+from memory import peak_of
 from threads import in_threads
 from traced import traced
 
@@ -47,8 +48,8 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def every(monkeypatch):
     """Let groups of one step be worth it."""
-    for name in ("FEWEST_SMALL", "FEWEST_LARGE", "FEWEST_SCALARS"):
-        monkeypatch.setattr(_groups, name, 1)
+    for name in ("GROUP", "LEAST", "FEWEST_SCALARS"):
+        monkeypatch.setattr(_groups, name, name == "FEWEST_SCALARS")
 
 
 def calls_of(program):
@@ -132,6 +133,20 @@ class TestFloats:
             ]
 
         check(f, *grid(dtype), ulps=[ULPS] * 2 + [0] * 11)
+
+    def test_derivatives(self, dtype):
+        x, y = grid(dtype)
+        w = np.linspace(-1, 2, x.size).astype(dtype)
+
+        def f(x, y):
+            found = [ag.grad(lambda x: xp.sum(xp.tanh(x) * w))(x)]
+            for op in (xp.maximum, xp.minimum):
+                found += ag.grad(lambda x, y, op=op: xp.sum(op(x, y) * w), argnums=(0, 1))(x, y)
+                found.append(ag.grad(lambda x, op=op: xp.sum(op(x, 0.5) * w))(x))
+            return found
+
+        made = check(f, x, y, ulps=[2 * ULPS] + [0] * 6)
+        assert "@pullback" not in {step.op for step in made.steps}
 
     @pytest.mark.parametrize("axis", [None, -1, (1, 2), (0, 1, 2)])
     def test_sums(self, axis, dtype):
@@ -336,6 +351,29 @@ class TestWhen:
         program = traced("numpy", lambda x: xp.sum(xp.exp(x) * x), np.ones(1000))
         assert _lowering.in_c(program) is program
 
+    def test_many_small_groups_are_worth_it_together(self):
+        def f(x, w):
+            for _ in range(6):
+                x = xp.exp(x * 0.5) @ w
+            return x
+
+        arrays = np.full((4, 4), 0.1), np.full((4, 4), 0.1)
+        program = traced("numpy", lambda x, w: f(x, w), *arrays)
+        assert _lowering.in_c(program) is program
+        more = traced("numpy", lambda x, w: [f(x, w) * 1.5, *[f(f(f(x, w), w), w)] * 2], *arrays)
+        found = _lowering.functions_of(more)
+        assert len(found) > 15
+        assert len({function.text for _, function in found}) < 5
+
+    def test_a_run_allocates_only_its_results(self):
+        x = np.linspace(0, 1, 2**16)
+        program = traced("numpy", lambda x: xp.flip(xp.exp(x) * x) * xp.sqrt(x) + x, x)
+        run = agnograd_c.lowering.lower(program)
+        assert calls_of(_lowering.in_c(program)) == 2
+        expected = run([x])[0]
+        assert peak_of(lambda: run([x])) < x.nbytes + 10**4
+        np.testing.assert_array_equal(run([x])[0], expected)
+
     def test_it_is_what_auto_takes(self):
         assert type(lowering_for("numpy", "auto")) is agnograd_c.C
 
@@ -440,9 +478,8 @@ sys.dont_write_bytecode = False
 sys.path.insert(0, "tests/helpers")
 import numpy as np, agnograd as ag
 from agnograd_c import _groups, _lowering
-from threads import in_threads
 from traced import traced
-_groups.FEWEST_SMALL = 1
+_groups.LEAST = 0
 xp = ag.namespace("numpy")
 x = np.linspace(0, 1, 31)
 made = _lowering.in_c(traced("numpy", lambda x: xp.exp(x) * 3.25 + x, x))

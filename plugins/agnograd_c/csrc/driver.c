@@ -43,6 +43,18 @@ static int is_as_expected(PyObject *given, const Value *v)
     return 1;
 }
 
+/* An array that was made, or a scalar of what is in a place. */
+static PyObject *result_of(const Value *v, PyObject *array, char *place)
+{
+    if (array) return array;
+    if (v->descr->type_num != NPY_DOUBLE) return PyArray_Scalar(place, v->descr, NULL);
+    PyObject *x = PyArrayScalar_New(Double);
+    if (x) PyArrayScalar_ASSIGN(x, Double, *(double *)place);
+    return x;
+}
+
+/* Without arrays to write to, the result is a tuple of all results. With them it is what else is
+ * made: nothing, one result, or a tuple. */
 static PyObject *call(Call *self, PyObject *const *given, size_t flags, PyObject *names)
 {
     enum { FEW = 32 };
@@ -53,7 +65,9 @@ static PyObject *call(Call *self, PyObject *const *given, size_t flags, PyObject
     npy_clongdouble *numbers = few_numbers;
     char **places = few_places;
     PyObject **objects = few_objects, *out = NULL;
-    if (PyVectorcall_NARGS(flags) != n || names) {
+    /* After the inputs there may be an array to write to for each result, or None. */
+    PyObject *const *into = PyVectorcall_NARGS(flags) == n ? NULL : given + n;
+    if ((into && PyVectorcall_NARGS(flags) != all) || names) {
         PyErr_Format(PyExc_TypeError, "the function of a group takes %zd arguments", n);
         return NULL;
     }
@@ -87,6 +101,14 @@ static PyObject *call(Call *self, PyObject *const *given, size_t flags, PyObject
         const Value *v = &self->values[n + made];
         objects[n + made] = NULL;
         places[n + made] = (char *)&numbers[n + made];
+        if (into && into[made] != Py_None) {
+            if (!is_as_expected(into[made], v) || !PyArray_ISWRITEABLE((PyArrayObject *)into[made])) {
+                PyErr_Format(PyExc_TypeError, "a group cannot write result %zd there", made);
+                goto end;
+            }
+            places[n + made] = PyArray_BYTES((PyArrayObject *)into[made]);
+            continue;
+        }
         if (!v->is_array) continue;
         Py_INCREF(v->descr);
         PyObject *x = PyArray_NewFromDescr(&PyArray_Type, v->descr, v->axes, (npy_intp *)v->shape,
@@ -104,20 +126,18 @@ static PyObject *call(Call *self, PyObject *const *given, size_t flags, PyObject
         failed = self->function(places, self->threads);
     }
     if (failed) { PyErr_NoMemory(); goto end; }
-    out = PyTuple_New(self->results);
+    Py_ssize_t left = 0;
+    for (Py_ssize_t k = 0; k < self->results; k++) left += !into || into[k] == Py_None;
+    out = into && left < 2 ? Py_NewRef(Py_None) : PyTuple_New(left);
     if (!out) goto end;
+    Py_ssize_t at = 0;
     for (Py_ssize_t k = 0; k < self->results; k++) {
-        const Value *v = &self->values[n + k];
-        PyObject *x = objects[n + k];
-        if (!x && v->descr->type_num == NPY_DOUBLE) {
-            x = PyArrayScalar_New(Double);
-            if (x) PyArrayScalar_ASSIGN(x, Double, *(double *)places[n + k]);
-        } else if (!x) {
-            x = PyArray_Scalar(places[n + k], v->descr, NULL);
-        }
+        if (into && into[k] != Py_None) continue;
+        PyObject *x = result_of(&self->values[n + k], objects[n + k], places[n + k]);
         objects[n + k] = NULL;
         if (!x) { Py_CLEAR(out); goto end; }
-        PyTuple_SET_ITEM(out, k, x);
+        if (into && left == 1) { Py_DECREF(out); out = x; }
+        else PyTuple_SET_ITEM(out, at++, x);
     }
 end:
     if (objects) {

@@ -52,10 +52,12 @@ def _module(name: str, path: Path) -> Any:
 
 def callable_of(
     library: ctypes.CDLL, name: str, inputs: Sequence[Fact], results: Sequence[Fact], threads: int
-) -> Callable[..., tuple[Any, ...]]:
+) -> Callable[..., Any]:
     """Return a Python callable of a function of a library.
 
-    It takes arrays, and scalars, as ``inputs`` says, and returns a tuple of new ones.
+    It takes arrays, and scalars, as ``inputs`` says, and returns a tuple of new ones. It may also
+    be given, after them, an array to write to, or None, for each result. Then it returns what it
+    makes where there is None: a tuple, unless that is one thing, or nothing.
     """
     function = getattr(library, name)
 
@@ -79,9 +81,7 @@ def callable_of(
         (fact.dtype, fact.kind is np.ndarray, fact.shape, fact.strides or ())
         for fact in (*inputs, *results)
     )
-    call: Callable[..., tuple[Any, ...]] = made.make(
-        address, threads, large, len(inputs), values, laid_out
-    )
+    call: Callable[..., Any] = made.make(address, threads, large, len(inputs), values, laid_out)
     return call
 
 
@@ -102,24 +102,31 @@ def _by_ctypes(
     results: Sequence[Fact],
     threads: int,
     laid_out: Callable[[Any, int], Any],
-) -> Callable[..., tuple[Any, ...]]:
+) -> Callable[..., Any]:
     """Return the callable without an extension module, which takes longer to call."""
     function.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_long]
     function.restype = ctypes.c_int
     places = ctypes.c_void_p * (len(inputs) + len(results))
 
-    def call(*given: Any) -> tuple[Any, ...]:
+    def call(*given: Any) -> Any:
+        own, into = given[: len(inputs)], given[len(inputs) :]
         arrays = [
             x if _fits(x, fact) else laid_out(x, number)
-            for number, (x, fact) in enumerate(zip(given, inputs, strict=True))
+            for number, (x, fact) in enumerate(zip(own, inputs, strict=True))
         ]
-        made = [np.ndarray(f.shape, f.dtype, strides=None) for f in results]
-        made = [_new(fact) for fact in results]
+        outs = into or (None,) * len(results)
+        for x, fact in zip(outs, results, strict=True):
+            if x is not None and not (_fits(x, fact) and x.flags.writeable):
+                raise TypeError("a group cannot write a result there")
+        made = [_new(fact) if x is None else x for x, fact in zip(outs, results, strict=True)]
         if function(places(*(x.ctypes.data for x in (*arrays, *made))), threads):
             raise MemoryError
-        return tuple(
-            x if fact.kind is np.ndarray else x[()] for x, fact in zip(made, results, strict=True)
+        new = tuple(
+            x if fact.kind is np.ndarray else x[()]
+            for x, fact, out in zip(made, results, outs, strict=True)
+            if out is None
         )
+        return new if not into or len(new) > 1 else new[0] if new else None
 
     return call
 
