@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.interpreted import beside
-from agnograd._arrays.levels import root_of
+from agnograd._arrays.levels import derived, highest, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.purity import (
     attributes_since,
@@ -128,7 +128,7 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         raise UnsupportedArrayError(
             f"{name} was called without any array: pass at least one by position"
         )
-    domain = domain_of(first)
+    domain = highest(domain_of(first), args) if derived else domain_of(first)
     call = Call(name, "function", domain)
     found = [unwrap(call, f"argument {i}", x) if is_array(x) else None for i, x in enumerate(args)]
     known: dict[int, Any] = {}

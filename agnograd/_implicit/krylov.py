@@ -76,7 +76,7 @@ def cg(product: Product, b: Any, precondition: Product | None, measures: Measure
         size = measures.norm(r)
         if size <= measures.enough:
             return x
-        if steps == measures.most:
+        if steps == measures.most or size > measures.scale / measures.spacing:
             break
         z = r if precondition is None else precondition(r)
         now = measures.dot(r, z)
