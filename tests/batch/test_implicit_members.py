@@ -8,8 +8,8 @@ from agnograd.errors import BatchingWarning, LostGradientError
 from arrays import host, leaf
 
 pytestmark = pytest.mark.filterwarnings("ignore::agnograd.errors.BatchingWarning")
-A = [[1.0, 0.5, 0.0], [-0.25, 2.0, 0.25], [0.0, 0.75, 1.5]]
-B = [[1.0, -0.5, 2.0], [0.25, 0.5, -1.0]]
+A = [[1.0, 0.5], [-0.25, 2.0]]
+B = [[1.0, -0.5], [0.25, 0.5]]
 
 
 def residual(x, a, b):
@@ -94,7 +94,7 @@ def test_dense_systems_of_all_members_are_solved_at_once():
     root = ag.implicit(solver, counted)
     counts = []
     for members in (2, 20):
-        b = np.linspace(-1.0, 1.0, 3 * members).reshape(members, 3)
+        b = np.linspace(-1.0, 1.0, 2 * members).reshape(members, 2)
         calls.clear()
         ag.vmap(ag.grad(lambda b: xp.sum(root(np.asarray(A), b))))(b)
         counts.append(len(calls) - members)  # less one for each, which looks at its shape
