@@ -6,9 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.integrate
 import scipy.optimize
+from scipy.optimize import NonlinearConstraint
+from scipy.sparse.linalg import LinearOperator
 
 __all__ = [
+    "LinearOperator",
     "Method",
+    "NonlinearConstraint",
     "accepted_steps",
     "fixed_point",
     "gauss",
