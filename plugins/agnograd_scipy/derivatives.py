@@ -32,8 +32,8 @@ class Derivatives:
 
     Attributes
     ----------
-    x0 : numpy.ndarray
-        The start as a vector.
+    x0 : array, shape (unknowns,)
+        The start as a NumPy vector.
     is_scalar : bool
         Whether the function returns one real number, as ``minimize`` takes it.
 
