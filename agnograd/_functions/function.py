@@ -89,6 +89,8 @@ class Function:
     _knows_attributes = False
     # Whether no method writes to what it is given, so that nothing has to be looked at for it.
     _is_pure = False
+    # Whether backward also takes cotangents of a level above what forward got.
+    _lifts = False
     # Whether hooks see it as one op; what else they see it as, its forward tells them.
     _is_one = True
     _title: str | None = None
@@ -210,6 +212,7 @@ def _recorded(
         saved, names, sources = (*saved, kept), [*names, "attributes"], [*sources, "attributes"]
     call.saves(Plan(tuple(names), tuple(sources)))
     call.compiled.backward = call.compiled.guarded = rule.backward
+    call.compiled.by_rules = function._lifts
     if function.accumulate is not None and call.domain is domain:
         call.compiled.accumulate = rule.accumulate
     return [next_rank(), None, call, *saved, *edges]
@@ -258,8 +261,10 @@ class FunctionRule:
             found = compute() if pure else checked()
         else:
             found = function.backward(xp, *grads)
-        found = self._checked("backward", found)
-        if xp is not None:
+        above = xp is not None and xp is not node[OP].domain.namespace
+        if not above:  # else gradients are of a level above, which the graph knows nothing of
+            found = self._checked("backward", found)
+        if xp is not None and not above:
             found = tuple(self.domain.wrap(each) for each in found)
         return [
             (edge, None if edge is None else each)

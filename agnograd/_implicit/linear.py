@@ -10,9 +10,10 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import derived
 from agnograd._arrays.variable import Variable, is_tracked
 from agnograd._functions.function import Function
+from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._implicit.krylov import Measures, cg, gmres
-from agnograd._implicit.vectors import functions_of, raw
+from agnograd._implicit.vectors import functions_of, raw, the_same
 from agnograd._transforms.gradients import jvp, linearize, vjp
 from agnograd._transforms.jacobian import jacobian
 from agnograd.errors import AgnogradError, RuleError, SolverError
@@ -67,11 +68,7 @@ class System:
 
     def dense(self, b: Any, v: Any, *arrays: Any) -> Any:
         """Solve by the matrix itself."""
-        matrix = self.memory.get("matrix")
-        if matrix is None:
-            matrix = raw(jacobian(lambda v: self.f(v, *arrays))(v))
-            if type(matrix) not in derived:  # what is of a run must not outlive it
-                self.memory["matrix"] = matrix
+        matrix = self._matrix(v, *arrays)
         xp = functions_of([matrix, b])
         try:
             return xp.linalg.solve(xp.matrix_transpose(matrix) if self.transposed else matrix, b)
@@ -82,6 +79,17 @@ class System:
                 "the Jacobian of the equation is singular at the solution, which therefore has no "
                 f"derivative by the implicit function theorem: {error}"
             ) from error
+
+    def _matrix(self, v: Any, *arrays: Any) -> Any:
+        """Return the Jacobian, which is computed once if it is the same in every run."""
+        same = [the_same(x) for x in (v, *arrays)]
+        if any(x is None for x in same):
+            return raw(jacobian(lambda v: self.f(v, *arrays))(v))
+        if "matrix" not in self.memory:
+            v, *known = same
+            with entered(level=None):
+                self.memory["matrix"] = raw(jacobian(lambda v: self.f(v, *known))(v))
+        return self.memory["matrix"]
 
     def by_products(self, b: Any, v: Any, *arrays: Any) -> Any:
         """Solve by a method that takes products of the matrix only."""
@@ -160,7 +168,7 @@ class Operator:
 class LinearSolve(Function):
     """The solution of a linear system, by its right hand side and what the matrix is made of."""
 
-    _knows_attributes = True
+    _knows_attributes = _lifts = True
 
     def __init__(self, system: System, needed: Sequence[bool]) -> None:
         self.system, self.needed = system, needed

@@ -185,7 +185,7 @@ class SolverCall(Prepared):
 class Solution(Function):
     """The op of one call."""
 
-    _knows_attributes = True
+    _knows_attributes = _lifts = True
 
     def __init__(self, call: SolverCall) -> None:
         self.call = call

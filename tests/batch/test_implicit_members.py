@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd._implicit.linear import System
 from agnograd.errors import BatchingWarning, LostGradientError
 from arrays import host, leaf
 
@@ -99,6 +100,38 @@ def test_dense_systems_of_all_members_are_solved_at_once():
         ag.vmap(ag.grad(lambda b: xp.sum(root(np.asarray(A), b))))(b)
         counts.append(len(calls) - members)  # less one for each, which looks at its shape
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("solve", ["dense", "gmres"])
+def test_many_cotangents_of_one_solution(xp, solve):
+    """The pullback of a solution outside is batched, and so is what depends on what is tracked."""
+    root = ag.implicit(solver, residual, solve=solve)
+    a, b = made(xp, A), made(xp, B)[0, ...]
+    _, pull = ag.vjp(lambda b: root(a, b), b)
+    eye = made(xp, np.eye(2))
+    found = ag.vmap(lambda g: pull(g)[0])(eye)
+    np.testing.assert_allclose(
+        host(found), stacked(lambda g: pull(g)[0], [eye[0, ...], eye[1, ...]]), rtol=1e-10
+    )
+    _, push = ag.linearize(lambda b: root(a, b), b)
+    np.testing.assert_allclose(host(ag.vmap(push)(eye)), host(found).T, rtol=1e-10)
+
+    def of_jacobian(a, mode):
+        rows = ag.jacobian(lambda b: root(a, b), mode=mode, chunk_size=2)(b)
+        return xp.sum(rows**2)
+
+    for mode in ("forward", "reverse"):
+        ag.check_grad(lambda a, mode=mode: of_jacobian(a, mode), a, order=1)
+
+
+def test_one_factorisation_serves_all_cotangents(monkeypatch):
+    solved, dense = [], System.dense
+    monkeypatch.setattr(System, "dense", lambda *given: solved.append(1) or dense(*given))
+    root = ag.implicit(lambda b: np.sqrt(b), lambda x, b: x * x - b)
+    b = np.linspace(1.0, 2.0, 20)
+    found = ag.jacobian(root, chunk_size=20)(b)
+    np.testing.assert_allclose(found, np.diag(0.5 / np.sqrt(b)), rtol=1e-14)
+    assert len(solved) == 1
 
 
 def test_a_warning_names_the_solver():
