@@ -9,6 +9,7 @@ from ._functions.moving import asarray
 from ._hooks.activation import hooks
 from ._hooks.entering import enable_grad, no_grad, set_grad_enabled
 from ._hooks.state import is_grad_enabled
+from ._implicit.implicit import implicit
 from ._plugins.backends import backends
 from ._plugins.hook_plugins import plugins
 from ._plugins.op_sets import ops
@@ -47,6 +48,7 @@ __all__ = [
     "hessian",
     "hooks",
     "hvp",
+    "implicit",
     "is_grad_enabled",
     "jacobian",
     "jvp",

@@ -21,6 +21,7 @@ __all__ = [
     "PluginError",
     "PluginWarning",
     "RuleError",
+    "SolverError",
     "UnknownBackendError",
     "UnknownPluginError",
     "UnsupportedArrayError",
@@ -156,6 +157,14 @@ class RuleError(AgnogradError, TypeError):
 
     The methods of a ``Function`` raise it for the same reasons, and so does a checkpoint that
     computes something else when it runs again.
+    """
+
+
+class SolverError(AgnogradError, RuntimeError):
+    """The linear system of an implicit derivative was not solved.
+
+    The Jacobian of the equation is singular at the solution, or too badly conditioned for the
+    method that was chosen.
     """
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.interpreted import beside
-from agnograd._arrays.levels import root_of
+from agnograd._arrays.levels import derived, highest, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.purity import (
     attributes_since,
@@ -89,6 +89,8 @@ class Function:
     _knows_attributes = False
     # Whether no method writes to what it is given, so that nothing has to be looked at for it.
     _is_pure = False
+    # Whether backward also takes cotangents of a level above what forward got.
+    _lifts = False
     # Whether hooks see it as one op; what else they see it as, its forward tells them.
     _is_one = True
     _title: str | None = None
@@ -128,7 +130,7 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         raise UnsupportedArrayError(
             f"{name} was called without any array: pass at least one by position"
         )
-    domain = domain_of(first)
+    domain = highest(domain_of(first), args) if derived else domain_of(first)
     call = Call(name, "function", domain)
     found = [unwrap(call, f"argument {i}", x) if is_array(x) else None for i, x in enumerate(args)]
     known: dict[int, Any] = {}
@@ -210,6 +212,7 @@ def _recorded(
         saved, names, sources = (*saved, kept), [*names, "attributes"], [*sources, "attributes"]
     call.saves(Plan(tuple(names), tuple(sources)))
     call.compiled.backward = call.compiled.guarded = rule.backward
+    call.compiled.by_rules = function._lifts
     if function.accumulate is not None and call.domain is domain:
         call.compiled.accumulate = rule.accumulate
     return [next_rank(), None, call, *saved, *edges]
@@ -258,8 +261,10 @@ class FunctionRule:
             found = compute() if pure else checked()
         else:
             found = function.backward(xp, *grads)
-        found = self._checked("backward", found)
-        if xp is not None:
+        above = xp is not None and xp is not node[OP].domain.namespace
+        if not above:  # else gradients are of a level above, which the graph knows nothing of
+            found = self._checked("backward", found)
+        if xp is not None and not above:
             found = tuple(self.domain.wrap(each) for each in found)
         return [
             (edge, None if edge is None else each)

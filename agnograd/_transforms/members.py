@@ -39,15 +39,20 @@ def member_by_member(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         return tuple(out)
 
     name = str(getattr(f, "__name__", type(f).__name__))
-    if any(isinstance(_backend_of(leaves[place]), Batches) for place in places):
+    warn_of_members(name, [leaves[place] for place in places])
+    results = _each(of_arrays, name)(*[leaves[place] for place in places])
+    return unflatten(found[0], results)
+
+
+def warn_of_members(name: str, arrays: Sequence[Any]) -> None:
+    """Warn if a function is called for one member of ``vmap`` after the other."""
+    if any(isinstance(_backend_of(each), Batches) for each in arrays):
         warnings.warn(
             f"AGNOGRAD: {name} cannot be batched, and is called for one member of vmap after the "
             "other",
             BatchingWarning,
             stacklevel=levels_up(),
         )
-    results = _each(of_arrays, name)(*[leaves[place] for place in places])
-    return unflatten(found[0], results)
 
 
 def _each(f: Callable[..., tuple[Any, ...]], name: str) -> Function:

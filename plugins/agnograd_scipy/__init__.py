@@ -3,13 +3,22 @@
 They are in the extensions that SciPy's packages give the names of: ``xp.signal``, ``xp.ndimage``,
 ``xp.spatial``, ``xp.stats``, ``xp.interpolate``, ``xp.integrate``, ``xp.optimize``, and
 ``xp.linalg``, which has the standard's functions, too.
+
+``Derivatives`` hands a function and its derivatives to SciPy's own optimisers.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from agnograd.extend import OpSet
 
+if TYPE_CHECKING:
+    from agnograd_scipy.derivatives import Derivatives
+
 __all__ = [
+    "Derivatives",
     "integrate",
     "interpolate",
     "linalg",
@@ -56,3 +65,9 @@ optimize = _extension("optimize", "implicit")
 signal = _extension("signal", "convolution", "filters")
 spatial = _extension("spatial", "distance")
 stats = _extension("stats", "continuous", "discrete", "multivariate")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Derivatives":  # few programs need it
+        return getattr(import_module("agnograd_scipy.derivatives"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

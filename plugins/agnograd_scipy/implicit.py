@@ -1,98 +1,57 @@
-"""Roots, fixed points and minima of ``scipy.optimize``, by the implicit function theorem.
-
-Where f(x, theta) = 0 and the Jacobian J by x is regular, dx/dtheta is -J^-1 df/dtheta (Krantz and
-Parks, "The implicit function theorem", 2002): a gradient g by x goes to theta as the pullback of
--w by f, with J^H w = g. Derivatives of higher order are those of this program.
-"""
+"""Roots, fixed points and minima of ``scipy.optimize``, with the derivatives of ``ag.implicit``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import agnograd as ag
-from agnograd.errors import LostGradientError
-from agnograd.extend import adjoint
 from agnograd_scipy import optimize
 from agnograd_scipy._arrays import arrays_in, given, inexact
 from agnograd_scipy._host import from_host, host_methods, on_host, to_host
 
-__all__ = ["fixed_point", "minimize", "root"]
+__all__ = ["fixed_point", "least_squares", "minimize", "root"]
 
 _POLISH = 5  # steps of Newton's method at most, after SciPy's
 
-
-class Implicit(ag.Function):
-    """The solution x of f(x, *args) = 0: its value is given, and its derivative follows."""
-
-    def __init__(self, f: Callable[..., Any]) -> None:
-        self.f = f
-
-    def forward(self, xp: Any, x: Any, *args: Any) -> Any:
-        """Return the solution."""
-        out = x + 0
-        self.save(out, *args)
-        return out
-
-    def backward(self, xp: Any, g: Any) -> Any:
-        """Return the gradients of what f depends on."""
-        first_order = not isinstance(g, ag.Variable)
-        x, *args = self.saved
-        if first_order:  # the function is one of Variables
-            x, g, *args = (ag.Variable(each, requires_grad=False) for each in (x, g, *args))
-        w = _solved(adjoint(_jacobian(self.f, x, args), ag.namespace(x)), g)
-        _, pullback = ag.vjp(lambda *args: self.f(x, *args), *args)
-        found = pullback(-w)
-        return (None, *((each.data for each in found) if first_order else found))
-
-
-def _jacobian(f: Callable[..., Any], x: Any, args: Sequence[Any] = ()) -> Any:
-    """Return the derivative of f by a Variable x, as a matrix."""
-    xp, size = ag.namespace(x), math.prod(x.shape)
-    return xp.reshape(ag.jacobian(lambda x: f(x, *args))(x), (size, size))
-
-
-def _solved(matrix: Any, g: Any) -> Any:
-    xp = ag.namespace(g)
-    return xp.reshape(xp.linalg.solve(matrix, xp.reshape(g, (matrix.shape[0],))), g.shape)
+# What SciPy finds: ``solve(start, *args)`` takes Variables, and returns a solution on the host.
+Solve = Callable[..., Any]
 
 
 def _solution(
-    xp: Any, f: Callable[..., Any], args: Any, x0: Any, solve: Callable[..., Any], name: str
+    xp: Any, name: str, solve: Solve, x0: Any, args: Any, f: Callable[..., Any], **equation: Any
 ) -> Any:
-    """Return the solution of f(x, *args) = 0, connected to the arguments.
+    """Return what SciPy finds, connected to the arguments.
 
-    ``solve(f, x0)`` finds it on the host, by a function of one array.
+    ``f(x, *args)`` is 0 there, which ``equation`` says in the terms of ``ag.implicit``.
     """
     import optree  # which takes long
 
     x0, *_ = inexact(xp, x0, *arrays_in(args))
-    if not isinstance(x0, ag.Variable):  # the function is one of Variables all the same
-        return _solution(ag.namespace(x0), f, args, x0, solve, name).data
-    leaves, tree = optree.tree_flatten(given(xp, args))
-    kinds = ("real floating", "complex floating")
-    places = [k for k, x in enumerate(leaves) if hasattr(x, "dtype") and xp.isdtype(x.dtype, kinds)]
-    constant = [_detached(leaf) for leaf in leaves]
 
-    def filled(x: Any, *arrays: Any) -> Any:
-        known = dict(zip(places, arrays, strict=True))
-        filling = [known.get(k, leaf) for k, leaf in enumerate(constant)]
-        return f(x, *optree.tree_unflatten(tree, filling))
+    def solver(*args: Any, x0: Any) -> Any:
+        arrays: Any = args
+        given: Any = optree.tree_map(_constant, arrays)
+        start = _constant(x0)
+        at = lambda x: f(x, *given)  # noqa: E731
+        return _polished(at, from_host(solve(start, *given), start))
 
-    start = _detached(x0)
-    if getattr(filled(start, *(constant[k] for k in places)), "requires_grad", False):
-        raise LostGradientError(
-            f"{name}: the function uses a tracked Variable that is none of its arguments, and "
-            "whose gradient would be lost: pass it in args, or x.detach()"
-        )
-    alone = lambda x: filled(x, *(constant[k] for k in places))  # noqa: E731
-    found = from_host(solve(alone, start), start)
-    return Implicit(filled)(_polished(alone, found), *(leaves[k] for k in places))
+    solver.__name__ = name
+    start = x0.detach() if isinstance(x0, ag.Variable) else x0
+    found = ag.implicit(solver, **equation)(*given(xp, args), x0=start)
+    return found.data if isinstance(found, ag.Variable) and start is x0 else found
 
 
-def _detached(x: Any) -> Any:
-    return x.detach() if isinstance(x, ag.Variable) else x
+def _constant(x: Any) -> Any:
+    return ag.Variable(x, requires_grad=False) if hasattr(x, "dtype") else x
+
+
+def _jacobian(f: Callable[..., Any], x: Any) -> Any:
+    """Return the derivative of f by a Variable x, as a matrix."""
+    columns = math.prod(x.shape)
+    rows = ag.jacobian(f)(x)
+    return ag.namespace(x).reshape(rows, (math.prod(rows.shape) // max(columns, 1), columns))
 
 
 def _polished(f: Callable[..., Any], x: Any) -> Any:
@@ -159,21 +118,22 @@ def root(
         If ``fun`` uses tracked Variables that are none of its arguments.
     """
 
-    def solve(f: Callable[..., Any], start: Any) -> Any:
-        jacobian = on_host(lambda x: _jacobian(f, x), start)
-        shape = start.shape
-        flat = lambda x: on_host(f, start)(x.reshape(shape)).reshape(-1)  # noqa: E731
-        found = host_methods().root(
-            flat,
-            lambda x: jacobian(x.reshape(shape)),
-            to_host(start).reshape(-1),
-            method,
-            tol=tol,
-            options=options,
-        )
-        return found.reshape(shape)
+    def solve(start: Any, *args: Any) -> Any:
+        return host_methods().root(*_flat(fun, start, args), method, tol=tol, options=options)
 
-    return _solution(xp, fun, args, x0, solve, "root")
+    return _solution(xp, "root", solve, x0, args, fun, residual=fun)
+
+
+def _flat(fun: Callable[..., Any], start: Any, args: Any) -> tuple[Any, ...]:
+    """Return a function and its Jacobian as SciPy takes them, of vectors, and where to start."""
+    shape = start.shape
+    at = lambda x: fun(x, *args)  # noqa: E731
+    value, jacobian = on_host(at, start), on_host(lambda x: _jacobian(at, x), start)
+    return (
+        lambda x: value(x.reshape(shape)).reshape(-1),
+        lambda x: jacobian(x.reshape(shape)),
+        to_host(start),
+    )
 
 
 def fixed_point(
@@ -200,11 +160,12 @@ def fixed_point(
         SciPy's.
     """
 
-    def solve(f: Callable[..., Any], start: Any) -> Any:
-        image = on_host(lambda x: f(x) + x, start)
+    def solve(start: Any, *args: Any) -> Any:
+        image = on_host(lambda x: func(x, *args), start)
         return host_methods().fixed_point(image, to_host(start), xtol, maxiter)
 
-    return _solution(xp, lambda x, *rest: func(x, *rest) - x, args, x0, solve, "fixed_point")
+    residual = lambda x, *args: func(x, *args) - x  # noqa: E731
+    return _solution(xp, "fixed_point", solve, x0, args, residual, fixed_point=func)
 
 
 def minimize(
@@ -235,11 +196,8 @@ def minimize(
         SciPy's.
     """
 
-    def solve(f: Callable[..., Any], start: Any) -> Any:
-        import optree
-
-        args_: Any = optree.tree_map(_detached, given(ag.namespace(start), args))
-        both = ag.value_and_grad(lambda x: fun(x, *args_))
+    def solve(start: Any, *args: Any) -> Any:
+        both = ag.value_and_grad(lambda x: fun(x, *args))
 
         def at(x: Any) -> Any:
             value, gradient = both(from_host(x.reshape(start.shape), start))
@@ -249,10 +207,55 @@ def minimize(
         found = host_methods().minimum(at, flat, method=method, tol=tol, options=options)
         return found.reshape(start.shape)
 
-    return _solution(xp, ag.grad(fun), args, x0, solve, "minimize")
+    return _solution(xp, "minimize", solve, x0, args, ag.grad(fun), objective=fun)
+
+
+def least_squares(
+    xp: Any,
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    method: str = "trf",
+    ftol: float | None = 1e-8,
+    xtol: float | None = 1e-8,
+    gtol: float | None = 1e-8,
+    max_nfev: int | None = None,
+) -> Any:
+    """Return where a sum of squares is least, the ``x`` of ``scipy.optimize.least_squares``.
+
+    See ``minimize``, of whose kind it is: the derivative has the second derivatives of ``fun``, and
+    is that of the minimum also where residuals are not small.
+
+    Parameters
+    ----------
+    fun : callable
+        ``fun(x, *args)`` returns a real array, of residuals. It is made of array functions.
+    x0 : array
+        Where the search starts. It has no gradient.
+    args : tuple
+        Further arguments. The arrays among them have gradients.
+    method, ftol, xtol, gtol, max_nfev
+        SciPy's. There are no bounds, and the loss is linear.
+    """
+
+    def solve(start: Any, *args: Any) -> Any:
+        options = {"ftol": ftol, "xtol": xtol, "gtol": gtol, "max_nfev": max_nfev}
+        return host_methods().least_squares(*_flat(fun, start, args), method, **options)
+
+    def objective(x: Any, *args: Any) -> Any:
+        residuals = fun(x, *args)
+        return 0.5 * ag.namespace(x).sum(residuals * residuals)
+
+    gradient = ag.grad(objective)
+    return _solution(xp, "least_squares", solve, x0, args, gradient, objective=objective)
 
 
 _OPTIONS = "tol=None, options=None"
 optimize.composed(f"optimize.root(fun, x0, args=(), method='hybr', {_OPTIONS})", root)
 optimize.composed("optimize.fixed_point(func, x0, args=(), xtol=1e-8, maxiter=500)", fixed_point)
 optimize.composed(f"optimize.minimize(fun, x0, args=(), method='BFGS', {_OPTIONS})", minimize)
+optimize.composed(
+    "optimize.least_squares(fun, x0, args=(), method='trf', ftol=1e-8, xtol=1e-8, gtol=1e-8, "
+    "max_nfev=None)",
+    least_squares,
+)

@@ -6,13 +6,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.integrate
 import scipy.optimize
+from scipy.optimize import NonlinearConstraint
+from scipy.sparse.linalg import LinearOperator
 
 __all__ = [
+    "LinearOperator",
     "Method",
+    "NonlinearConstraint",
     "accepted_steps",
     "fixed_point",
     "gauss",
     "intervals",
+    "least_squares",
     "minimum",
     "root",
     "solved",
@@ -91,11 +96,27 @@ def root(
     if method in _WITH_JACOBIAN:
         options["jac"] = lambda x: jac(x).astype(float)
     found = scipy.optimize.root(
-        lambda x: f(x).astype(float), x0.astype(float), method=method, **options
+        lambda x: f(x).astype(float), x0.astype(float).reshape(-1), method=method, **options
     )
     if not found.success:
         raise RuntimeError(f"root: {found.message}")
-    return found.x
+    return found.x.reshape(x0.shape)
+
+
+def least_squares(
+    f: Callable[..., Any], jac: Callable[..., Any], x0: Array, method: str, **options: Any
+) -> Array:
+    """Return where SciPy finds the least sum of squares."""
+    found = scipy.optimize.least_squares(
+        lambda x: f(x).astype(float),
+        x0.astype(float).reshape(-1),
+        lambda x: jac(x).astype(float),
+        method=method,
+        **options,
+    )
+    if not found.success:
+        raise RuntimeError(f"least_squares: {found.message}")
+    return found.x.reshape(x0.shape)
 
 
 def minimum(f: Callable[..., Any], x0: Array, **options: Any) -> Array:

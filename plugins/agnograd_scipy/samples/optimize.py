@@ -20,4 +20,10 @@ samples = [
         0.3,
         (array(low=0.5), array()),
     ),
+    Sample(
+        "optimize.least_squares",
+        Program("lambda x, a, b: (x**2 - a) * b"),
+        [0.7, 0.6],
+        (_rate, array(2, low=0.5, high=2.0)),
+    ),
 ]

@@ -1,0 +1,1 @@
+"""Implicit functions: solutions of equations, whatever found them, with their derivatives."""

@@ -1,0 +1,243 @@
+"""The linear systems of implicit derivatives, as ops that have derivatives themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+from agnograd._arrays.domains import domain_of
+from agnograd._arrays.levels import derived
+from agnograd._arrays.variable import Variable, is_tracked
+from agnograd._functions.function import Function
+from agnograd._hooks.entering import entered
+from agnograd._hooks.state import current_mode, set_mode
+from agnograd._implicit.krylov import Measures, cg, gmres
+from agnograd._implicit.vectors import functions_of, raw, the_same
+from agnograd._transforms.gradients import jvp, linearize, vjp
+from agnograd._transforms.jacobian import jacobian
+from agnograd.errors import AgnogradError, RuleError, SolverError
+
+METHODS = {"cg": cg, "gmres": gmres}
+
+
+class Solve(NamedTuple):
+    """How linear systems are solved: what ``implicit`` was given.
+
+    ``preconditioner`` takes vectors, and the arrays after the unknowns.
+    """
+
+    method: Any
+    preconditioner: Callable[..., Any] | None
+    rtol: float | None
+    maxiter: int | None
+
+
+class System:
+    """The matrix of the derivative of ``f(v, *arrays)`` by a vector, or its transpose.
+
+    Both have one memory, of what is computed of them once: it is of one solution.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        solve: Solve,
+        transposed: bool = False,
+        memory: dict[str, Any] | None = None,
+    ) -> None:
+        self.f, self.solve, self.transposed = f, solve, transposed
+        self.memory: dict[str, Any] = {} if memory is None else memory
+
+    @cached_property
+    def flipped(self) -> System:
+        """The system of the transposed matrix."""
+        return System(self.f, self.solve, not self.transposed, self.memory)
+
+    def product(self, w: Any, v: Any, *arrays: Any) -> Any:
+        """Return the product of the matrix with a vector."""
+        f = lambda v: self.f(v, *arrays)  # noqa: E731
+        return vjp(f, v)[1](w)[0] if self.transposed else jvp(f, v, w)[1]
+
+    def solved(self, b: Any, v: Any, *arrays: Any) -> Any:
+        """Return what the matrix maps to ``b``: raw if all arrays are raw, else a Variable."""
+        out = LinearSolve(self, list(map(is_tracked, (v, *arrays))))(b, v, *arrays)
+        return out if any(isinstance(x, Variable) for x in (b, v, *arrays)) else raw(out)
+
+    # -- on raw arrays -----------------------------------------------------------------------------
+
+    def dense(self, b: Any, v: Any, *arrays: Any) -> Any:
+        """Solve by the matrix itself."""
+        matrix = self._matrix(v, *arrays)
+        xp = functions_of([matrix, b])
+        try:
+            return xp.linalg.solve(xp.matrix_transpose(matrix) if self.transposed else matrix, b)
+        except Exception as error:
+            if isinstance(error, AgnogradError):
+                raise
+            raise SolverError(
+                "the Jacobian of the equation is singular at the solution, which therefore has no "
+                f"derivative by the implicit function theorem: {error}"
+            ) from error
+
+    def _matrix(self, v: Any, *arrays: Any) -> Any:
+        """Return the Jacobian, which is computed once if it is the same in every run."""
+        same = [the_same(x) for x in (v, *arrays)]
+        if any(x is None for x in same):
+            return raw(jacobian(lambda v: self.f(v, *arrays))(v))
+        if "matrix" not in self.memory:
+            v, *known = same
+            with entered(level=None):
+                self.memory["matrix"] = raw(jacobian(lambda v: self.f(v, *known))(v))
+        return self.memory["matrix"]
+
+    def by_products(self, b: Any, v: Any, *arrays: Any) -> Any:
+        """Solve by a method that takes products of the matrix only."""
+        domain, operator = domain_of(b), Operator(self, v, arrays)
+        name = self.solve.method
+        if not isinstance(name, str):
+            return self._by_function(operator, b, name)
+        measures = Measures(domain, b, self.solve.rtol, self.solve.maxiter)
+        if not measures.scale < float("inf"):
+            return b * float("nan")  # as the dense solution would be
+        precondition = self._preconditioner(v, arrays)
+        found: Any = METHODS[name](operator.matvec, b, precondition, measures)
+        return found
+
+    def _by_function(self, operator: Operator, b: Any, solve: Any) -> Any:
+        domain = domain_of(b)
+        found: Any = raw(solve(operator, b))
+        fits = isinstance(found, domain.array_types)
+        shape = tuple(found.shape) if fits else None
+        if shape != tuple(b.shape):
+            what = f"one of shape {shape}" if fits else f"an object of type {type(found).__name__}"
+            raise RuleError(
+                f"the function solve returned {what}; it must return an array of backend "
+                f"{domain.backend.name!r} of the shape of b, {tuple(b.shape)}"
+            )
+        return found if found.dtype == b.dtype else domain.raw.astype(found, b.dtype)
+
+    def _preconditioner(self, v: Any, arrays: Sequence[Any]) -> Callable[[Any], Any] | None:
+        given: Any = self.solve.preconditioner
+        if given is None:
+            return None
+
+        def apply(w: Any) -> Any:
+            return given(w, v, *arrays)
+
+        if not self.transposed:
+            return lambda w: raw(apply(w))
+        _, pull = vjp(apply, v * 0.0)  # it is linear: its pullback is the transpose, anywhere
+        return lambda w: raw(pull(w)[0])
+
+
+class Operator:
+    """A square matrix of which only products are known; SciPy takes it for a ``LinearOperator``.
+
+    Attributes
+    ----------
+    shape : tuple
+        The numbers of rows and columns.
+    dtype : dtype
+        The dtype of the vectors, a real one.
+    """
+
+    def __init__(self, system: System, v: Any, arrays: Sequence[Any]) -> None:
+        self.shape, self.dtype = (v.shape[0], v.shape[0]), v.dtype
+        self._f, self._v = (lambda v: system.f(v, *arrays)), v
+        self._transposed = system.transposed
+
+    @cached_property
+    def _push(self) -> Callable[[Any], Any]:
+        return linearize(self._f, self._v)[1]
+
+    @cached_property
+    def _pull(self) -> Callable[[Any], Any]:
+        pull = vjp(self._f, self._v)[1]
+        return lambda w: pull(w)[0]
+
+    def matvec(self, v: Any) -> Any:
+        """Return the product with a vector."""
+        return raw(self._pull(v) if self._transposed else self._push(v))
+
+    def rmatvec(self, v: Any) -> Any:
+        """Return the product of the transposed matrix with a vector."""
+        return raw(self._push(v) if self._transposed else self._pull(v))
+
+
+class LinearSolve(Function):
+    """The solution of a linear system, by its right hand side and what the matrix is made of."""
+
+    _knows_attributes = _lifts = True
+
+    def __init__(self, system: System, needed: Sequence[bool]) -> None:
+        self.system, self.needed = system, needed
+
+    def forward(self, xp: Any, b: Any, v: Any, *arrays: Any) -> Any:
+        """Return the solution."""
+        system, values = self.system, (b, v, *arrays)
+        if not v.shape[0]:
+            out = b
+        elif system.solve.method == "dense":
+            out = system.dense(*values)
+        else:
+            (out,) = each_member(lambda *values: (system.solved(*values),), values, self._apart)
+        self.save(out, v, *arrays)
+        return out
+
+    def _apart(self, *values: Any) -> tuple[Any]:
+        return (apart(self.system.by_products, *values),)
+
+    def backward(self, xp: Any, g: Any) -> Any:
+        """Return the gradients: of ``b`` by the transposed system."""
+        w, v, *arrays = self.saved
+        system = self.system
+        u = system.flipped.solved(g, v, *arrays)
+        product = partial(system.product, w)
+        found = pulled(product, (v, *arrays), self.needed, -u)
+        return tuple(raw(x) if not isinstance(g, Variable) else x for x in (u, *found))
+
+
+def pulled(
+    f: Callable[..., Any], values: Sequence[Any], needed: Sequence[bool], cotangent: Any
+) -> list[Any]:
+    """Return the gradients of those values of which they are needed, and None for the others."""
+    places = [place for place, one in enumerate(needed) if one]
+    if not places:
+        return [None] * len(values)
+
+    def of_needed(*given: Any) -> Any:
+        known = dict(zip(places, given, strict=True))
+        return f(*[known.get(place, x) for place, x in enumerate(values)])
+
+    _, pull = vjp(of_needed, *[values[place] for place in places])
+    found = dict(zip(places, pull(cotangent), strict=True))
+    return [found.get(place) for place in range(len(values))]
+
+
+def each_member(
+    above: Callable[..., tuple[Any, ...]],
+    arrays: Sequence[Any],
+    below: Callable[..., tuple[Any, ...]],
+) -> tuple[Any, ...]:
+    """Call a function of raw arrays that is not made of ops.
+
+    ``below`` is called with arrays of a library. Of those of a level, such as that of ``vmap``,
+    each member is given to ``above``, which may get Variables.
+    """
+    for each in arrays:
+        if type(each) in derived:
+            backend: Any = derived[type(each)].backend
+            found: tuple[Any, ...] = backend.each_member(above, arrays)
+            return found
+    return below(*arrays)
+
+
+def apart(f: Callable[..., Any], *args: Any) -> Any:
+    """Call a function of raw arrays as if nothing were transformed around it."""
+    outer = current_mode()
+    set_mode(None)
+    try:
+        return f(*args)
+    finally:
+        set_mode(outer)

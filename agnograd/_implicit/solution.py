@@ -1,0 +1,221 @@
+"""One call of a solver: its solution as an op, with the derivatives of the equation it solves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from agnograd._arrays.domains import domain_of
+from agnograd._arrays.levels import derived
+from agnograd._arrays.variable import Variable, is_tracked
+from agnograd._functions.function import Function
+from agnograd._functions.runs import Prepared
+from agnograd._graph.nodes import next_rank
+from agnograd._graph.paths import older
+from agnograd._hooks.entering import is_inside
+from agnograd._hooks.state import is_grad_enabled
+from agnograd._implicit.linear import Solve, System, apart, each_member, pulled
+from agnograd._implicit.vectors import Layout, raw, variable
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._plugins.backends import is_array
+from agnograd._transforms.members import warn_of_members
+from agnograd._util.trees import flatten, unflatten
+from agnograd.errors import LostGradientError, RuleError
+
+
+class Equation(NamedTuple):
+    """What ``implicit`` was given.
+
+    ``solver(*args, **kwargs)`` returns what the op does: the solution, and perhaps unknowns that
+    are not returned to the user. ``residual(x, *args)`` has its structure.
+    """
+
+    name: str
+    solver: Callable[..., Any]
+    residual: Callable[..., Any]
+    solve: Solve
+    op: type[Solution]
+
+
+class SolverCall(Prepared):
+    """One call: its arrays, and what is computed of them."""
+
+    def __init__(self, equation: Equation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        super().__init__(equation.solver, args, kwargs, is_array)
+        self.equation, self.name = equation, equation.name
+        count = len(flatten(args)[0])
+        tracked = [is_tracked(leaf) for leaf in self.leaves]
+        if any(tracked[count:]):
+            raise LostGradientError(
+                f"{self.name}: an array in a keyword argument is a tracked Variable, and keyword "
+                "arguments have no gradient: pass it by position, or x.detach()"
+            )
+        self.needed = [tracked[place] for place in self.places]
+        self.as_variables = is_inside() or any(isinstance(leaf, Variable) for leaf in self.leaves)
+        self.memory: dict[str, Any] = {}
+
+    def result(self) -> Any:
+        """Return the solution; raw if all arrays are raw."""
+        found = self.equation.op(self)(*self.take())
+        return unflatten(self.structure, found if self.as_variables else map(raw, found))
+
+    # -- the solution ------------------------------------------------------------------------------
+
+    def solution(self, *arrays: Any) -> tuple[Any, ...]:
+        """Return the leaves of the solution, for raw arrays of a library."""
+        domain, name = domain_of(arrays[0]), self.name
+        found = self(arrays)
+        if not found:
+            raise RuleError(f"{name} returned no array; it must return the solution")
+        for place, leaf in enumerate(found):
+            if type(leaf) in derived:
+                self._refuse("the solver")
+            leaf = raw(leaf)
+            if not isinstance(leaf, domain.array_types) and not is_python_scalar(leaf):
+                raise RuleError(
+                    f"{name} returned an object of type {type(leaf).__name__}; it must return an "
+                    f"array of backend {domain.backend.name!r}, or a pytree of such arrays"
+                )
+            # A copy: solvers return arrays that they go on with, and one of their arguments.
+            found[place] = leaf = domain.copy(domain.to_raw(leaf))
+            if not domain.is_inexact(leaf.dtype):
+                raise RuleError(
+                    f"{name} returned an array of dtype {leaf.dtype}; it must return floating-point"
+                    " or complex ones, which have derivatives"
+                )
+        return tuple(found)
+
+    def member(self, *arrays: Any) -> tuple[Any, ...]:
+        """Return the solution for arrays from below a level, which may be tracked there."""
+        args, kwargs = unflatten(self.tree, self._filled(arrays))
+        call = SolverCall(self.equation, args, kwargs)
+        found = call.equation.op(call)(*call.take())
+        self.structure = call.structure
+        return tuple(x if is_tracked(x) else raw(x) for x in found)
+
+    def _filled(self, arrays: Sequence[Any]) -> list[Any]:
+        known = dict(zip(self.places, arrays, strict=True))
+        return [known.get(place, leaf) for place, leaf in enumerate(self.leaves)]
+
+    def checked(self, found: Sequence[Any], arrays: Sequence[Any]) -> None:
+        """Raise if the equation does not fit the solution, or uses what its gradient would miss."""
+        start = next_rank()
+        leaves = self.residual_of(found, *arrays)
+        if any(type(leaf) in derived for leaf in leaves):
+            self._refuse("the equation")
+        if any(older([leaf._node for leaf in leaves], start)):
+            raise LostGradientError(
+                f"{self.name}: the function uses a tracked Variable that is not one of its "
+                "arguments, and whose gradient would be lost: pass it as an argument, or "
+                "x.detach()"
+            )
+
+    def _refuse(self, what: str) -> None:
+        raise LostGradientError(
+            f"{self.name}: {what} uses an array of a function that is transformed around it, such "
+            "as one of a member of vmap, that is not one of its arguments: pass it as an argument"
+        )
+
+    # -- the equation ------------------------------------------------------------------------------
+
+    def residual_of(self, found: Sequence[Any], *arrays: Any) -> list[Variable]:
+        """Return the leaves of the residual, which fit those of the solution."""
+        args, _ = unflatten(self.tree, self._filled(list(map(variable, arrays))))
+        x = unflatten(self.structure, list(map(variable, found)))
+        leaves, structure = flatten(self.equation.residual(x, *args))
+        if structure != self.structure:
+            raise RuleError(
+                f"{self.name}: the residual has structure {structure}; it must have that of the "
+                f"solution, {self.structure}"
+            )
+        domain = domain_of(found[0])
+        for place, (leaf, like) in enumerate(zip(leaves, found, strict=True)):
+            if is_python_scalar(leaf):
+                leaf = domain.to_raw(leaf)
+            if not is_array(leaf):
+                raise RuleError(
+                    f"{self.name}: the residual has an object of type {type(leaf).__name__}; it "
+                    "must be an array, or a pytree of arrays"
+                )
+            of = domain_of(leaf)
+            if not of.is_inexact(leaf.dtype):
+                raise RuleError(
+                    f"{self.name}: the residual has dtype {leaf.dtype}, and no derivative; it must "
+                    "be floating-point or complex"
+                )
+            kinds = of.is_complex(leaf.dtype), domain.is_complex(like.dtype)
+            if tuple(leaf.shape) != tuple(like.shape) or kinds[0] != kinds[1]:
+                raise RuleError(
+                    f"{self.name}: the residual has shape {tuple(leaf.shape)} and dtype "
+                    f"{leaf.dtype} for unknowns of shape {tuple(like.shape)} and dtype "
+                    f"{like.dtype}; there must be one equation for each unknown"
+                )
+            leaves[place] = variable(leaf)
+        return leaves
+
+    def equations(self, layout: Layout) -> Callable[..., Any]:
+        """Return the residual as a function of vectors, ``f(v, *arrays)``."""
+        return lambda v, *arrays: layout.pack(self.residual_of(layout.unpack(v), *arrays))
+
+    def system(self, layout: Layout) -> System:
+        """Return the transposed Jacobian."""
+        solve = self.equation.solve
+        if solve.preconditioner is not None:
+            solve = solve._replace(preconditioner=partial(self._preconditioned, layout))
+        return System(self.equations(layout), solve, True, self.memory)
+
+    def _preconditioned(self, layout: Layout, w: Any, v: Any, *arrays: Any) -> Any:
+        given: Any = self.equation.solve.preconditioner
+        args, _ = unflatten(self.tree, self._filled(list(map(variable, arrays))))
+        trees = [
+            unflatten(self.structure, [variable(x) for x in layout.unpack(each)]) for each in (w, v)
+        ]
+        leaves, structure = flatten(given(*trees, *args))
+        shapes = [tuple(getattr(leaf, "shape", ())) for leaf in leaves]
+        if structure != self.structure or shapes != layout.shapes:
+            raise RuleError(
+                f"{self.name}: the preconditioner returned shapes {shapes} and structure "
+                f"{structure}; it must return what it gets first, {layout.shapes} and "
+                f"{self.structure}"
+            )
+        return layout.pack(list(map(variable, leaves)))
+
+
+class Solution(Function):
+    """The op of one call."""
+
+    _knows_attributes = _lifts = True
+
+    def __init__(self, call: SolverCall) -> None:
+        self.call = call
+
+    def forward(self, xp: Any, *arrays: Any) -> Any:
+        """Run the solver."""
+        recording = is_grad_enabled()
+
+        def below(*arrays: Any) -> tuple[Any, ...]:
+            found: tuple[Any, ...] = apart(self.call.solution, *arrays)
+            if recording:
+                apart(self.call.checked, found, arrays)
+            return found
+
+        warn_of_members(self.call.name, arrays)
+        found = each_member(self.call.member, arrays, below)
+        self.save(*found, *arrays)
+        return found
+
+    def backward(self, xp: Any, *grads: Any) -> Any:
+        """Return the gradients of the arguments."""
+        call, count = self.call, len(grads)
+        found, arrays = self.saved[:count], self.saved[count:]
+        layout = Layout(found)
+        v, g = layout.pack(found), layout.pack(grads)
+        w = call.system(layout).solved(g, v, *arrays)
+        gradients = pulled(partial(call.equations(layout), v), arrays, call.needed, -w)
+        recorded = isinstance(grads[0], Variable)
+        return tuple(gradients if recorded else map(_raw_or_none, gradients))
+
+
+def _raw_or_none(x: Any) -> Any:
+    return None if x is None else raw(x)
