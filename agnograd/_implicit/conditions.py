@@ -7,12 +7,13 @@ from typing import Any
 
 from agnograd._arrays.domains import domain_of
 from agnograd._implicit.krylov import Measures, cg
-from agnograd._implicit.linear import Solve
+from agnograd._implicit.linear import Solve, solved_by_matrix
 from agnograd._implicit.vectors import Layout, functions_of, raw, variable
+from agnograd._plugins.backends import is_array
 from agnograd._transforms.gradients import grad, linearize, vjp
 from agnograd._transforms.jacobian import jacobian
 from agnograd._util.trees import flatten, unflatten
-from agnograd.errors import RuleError, SolverError
+from agnograd.errors import RuleError
 
 Run = Callable[..., Any]
 
@@ -98,6 +99,14 @@ class Conditions:
         given, structure = flatten(args)
         args = unflatten(structure, [_lifted(each) for each in given])
         values, kinds = flatten(self.equality(unflatten(tree, list(map(variable, leaves))), *args))
+        for value in values:
+            real = is_array(value) and domain.is_inexact(value.dtype)
+            if not real or domain.is_complex(value.dtype):
+                what = value.dtype if is_array(value) else type(value).__name__
+                raise RuleError(
+                    f"equality returned {what}; it must return real floating-point arrays, which "
+                    "are 0 at the solution"
+                )
         rows = Layout([raw(value) for value in values])
 
         def constraints(v: Any) -> Any:
@@ -113,13 +122,12 @@ class Conditions:
     def _least(self, constraints: Run, v: Any, g: Any, domain: Any) -> Any:
         if self.solve.method == "dense":
             xp, matrix = domain.raw, raw(jacobian(constraints)(v))
-            try:
-                return xp.linalg.solve(matrix @ xp.matrix_transpose(matrix), -(matrix @ g))
-            except Exception as error:
-                raise SolverError(
-                    "the gradients of the constraints are linearly dependent at the solution, and "
-                    f"the multipliers are not unique: {error}"
-                ) from error
+            why = (
+                "the gradients of the constraints are linearly dependent at the solution, and the "
+                "multipliers are not unique"
+            )
+            square = matrix @ xp.matrix_transpose(matrix)
+            return solved_by_matrix(xp, square, -(matrix @ g), why)
         push, (_, pull) = linearize(constraints, v)[1], vjp(constraints, v)
         b = -raw(push(g))
         return cg(lambda w: raw(push(pull(w)[0])), b, None, Measures(domain, b, None, None))

@@ -16,7 +16,7 @@ from agnograd._implicit.krylov import Measures, cg, gmres
 from agnograd._implicit.vectors import functions_of, raw, the_same
 from agnograd._transforms.gradients import jvp, linearize, vjp
 from agnograd._transforms.jacobian import jacobian
-from agnograd.errors import AgnogradError, RuleError, SolverError
+from agnograd.errors import RuleError, SolverError
 
 METHODS = {"cg": cg, "gmres": gmres}
 
@@ -70,15 +70,12 @@ class System:
         """Solve by the matrix itself."""
         matrix = self._matrix(v, *arrays)
         xp = functions_of([matrix, b])
-        try:
-            return xp.linalg.solve(xp.matrix_transpose(matrix) if self.transposed else matrix, b)
-        except Exception as error:
-            if isinstance(error, AgnogradError):
-                raise
-            raise SolverError(
-                "the Jacobian of the equation is singular at the solution, which therefore has no "
-                f"derivative by the implicit function theorem: {error}"
-            ) from error
+        matrix = xp.matrix_transpose(matrix) if self.transposed else matrix
+        why = (
+            "the Jacobian of the equation is singular at the solution, which therefore has no "
+            "derivative by the implicit function theorem"
+        )
+        return solved_by_matrix(xp, matrix, b, why)
 
     def _matrix(self, v: Any, *arrays: Any) -> Any:
         """Return the Jacobian, which is computed once if it is the same in every run."""
@@ -129,6 +126,16 @@ class System:
             return lambda w: raw(apply(w))
         _, pull = vjp(apply, v * 0.0)  # it is linear: its pullback is the transpose, anywhere
         return lambda w: raw(pull(w)[0])
+
+
+def solved_by_matrix(xp: Any, matrix: Any, b: Any, why: str) -> Any:
+    """Solve a system; ``why`` begins the message if the library finds its matrix singular."""
+    try:
+        return xp.linalg.solve(matrix, b)
+    except Exception as error:
+        if "LinAlgError" not in type(error).__name__:  # NumPy's name, and PyTorch's
+            raise
+        raise SolverError(f"{why}: {error}") from error
 
 
 class Operator:

@@ -381,6 +381,12 @@ def test_a_singular_system_of_cg_and_of_constraints():
     dependent = ag.implicit(lambda a: a * 1.0, objective=distance, equality=twice)
     with pytest.raises(SolverError, match="linearly dependent"):
         dependent(np.ones(2))
+    for found, message in ((1.0, "equality returned float"), (np.ones(1, bool), "returned bool")):
+        wrong = ag.implicit(
+            lambda a: a * 1.0, objective=distance, equality=lambda x, a, found=found: found
+        )
+        with pytest.raises(RuleError, match=message):
+            wrong(np.ones(2))
 
 
 def test_a_nan_stays_one():
