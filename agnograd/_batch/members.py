@@ -15,7 +15,7 @@ from agnograd._util.trees import flatten, unflatten
 
 
 @dataclass(frozen=True)
-class Layout:
+class ResultOfMembers:
     """What stands around the arrays of a result: its structure, and which arrays have members.
 
     ``own`` has, for each leaf, whether it has members, or None if it is not an array of the run.
@@ -42,7 +42,7 @@ class OfMembers:
         self.f, self.tree, self.own = f, tree, tuple(own)
         self.__name__ = self.__qualname__ = str(getattr(f, "__qualname__", type(f).__name__))
 
-    def __call__(self, *leaves: Any) -> tuple[list[Any], Layout]:
+    def __call__(self, *leaves: Any) -> tuple[list[Any], ResultOfMembers]:
         """Return the leaves of the result, and what stands around them."""
         border = Border(Batches, leaves)
         run = Members(next(x.shape[0] for x, own in zip(leaves, self.own, strict=True) if own))
@@ -53,7 +53,7 @@ class OfMembers:
         args, kwargs = unflatten(self.tree, given)
         found, tree = flatten(border.call(run, self.f, args, kwargs))
         parts = [self._part(border, leaf, run) for leaf in found]
-        return [leaf for leaf, _ in parts], Layout(tuple([own for _, own in parts]), tree)
+        return [leaf for leaf, _ in parts], ResultOfMembers(tuple([own for _, own in parts]), tree)
 
     def _part(self, border: Border, leaf: Any, run: Members) -> tuple[Any, bool | None]:
         array = leaf._raw if isinstance(leaf, border.domain.Variable) else leaf

@@ -361,7 +361,7 @@ class TestWhen:
         program = traced("numpy", lambda x, w: f(x, w), *arrays)
         assert _lowering.in_c(program) is program
         more = traced("numpy", lambda x, w: [f(x, w) * 1.5, *[f(f(f(x, w), w), w)] * 2], *arrays)
-        found = _lowering.functions_of(more)
+        found = _lowering.functions_of(more, _groups.groups_of(more))
         assert len(found) > 15
         assert len({function.text for _, function in found}) < 5
 
