@@ -15,6 +15,7 @@ from agnograd._program.program import CHAIN, Ref, Step, TracedProgram
 LONG, EACH = 8, 4
 _SUMS = ("add", "subtract")
 _WRITES = ("@scatter_add", "__setitem__")
+_LINKS = frozenset((*_SUMS, *_WRITES))
 
 
 @dataclass(slots=True)
@@ -65,7 +66,7 @@ def _found(program: TracedProgram) -> list[Links]:
     for step in program.steps:
         for ref in step.outs:
             made[ref] = step
-        given = _given(step, program)
+        given = _given(step, program) if step.op in _LINKS else None
         if given is None:
             continue
         before, item = given
@@ -87,12 +88,12 @@ def _found(program: TracedProgram) -> list[Links]:
 
 
 def _given(step: Step, program: TracedProgram) -> tuple[Any, Any] | None:
-    """Return what a step continues, and what it adds or writes there; None if it does not."""
+    """Return what a sum or a write continues, and what it adds or writes there, or None."""
     facts = program.facts
     if step.op in _SUMS:
         one, other = step.args
         return (one, other) if facts[step.outs[0]].shape == () and type(other) is Ref else None
-    if step.op not in _WRITES or step.kwargs:
+    if step.kwargs:
         return None
     into, key, value = step.args
     if type(value) is not Ref or type(into) is not Ref or facts[value].shape:

@@ -25,9 +25,9 @@ PASSES: dict[str, Pass] = {
 }
 # Those that change no bit of a result, and that every lowering takes.
 DEFAULT = tuple(PASSES)
-# For which passes a change by another one may bring more to light: for all, unless it is here.
-# Without dead steps, only how often values are read is different.
-SHOWS = {"dead": frozenset(("chains",))}
+# Passes that ask how values are computed, and not how often they are read: that dead steps are gone
+# brings nothing to light for them.
+UNCOUNTING = frozenset(("uniform", "identities", "common"))
 # Each pass sees all that it can in one run; more runs are for what other passes bring to light.
 ROUNDS = 4
 
@@ -47,6 +47,7 @@ def run(program: TracedProgram, names: Sequence[str] = DEFAULT) -> TracedProgram
         after = PASSES[name](current)
         removed[name] += len(current.steps) - len(after.steps)
         if after is not current:
-            left |= SHOWS.get(name, frozenset(names)) & set(names) - {name}
+            others = set(names) - {name}
+            left |= others - UNCOUNTING if name == "dead" else others
         current = after
     return current.with_(notes={**program.notes, "passes": removed})

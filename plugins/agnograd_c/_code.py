@@ -114,22 +114,24 @@ class Code:
 
     def value(self, given: Any) -> tuple[Operand, ...]:
         """Return the operands of a value that is one of the group, or an input."""
-        if given not in self.values:
+        known = self.values.get(given)
+        if known is None:
             fact = self.facts[given]
             type, number = code_of(fact) or "", self.input(given)
             parts = 2 if is_complex(fact) else 1
-            self.values[given] = tuple(
-                Element(number, part * BYTES[type], type) for part in range(parts)
+            known = self.values[given] = tuple(
+                [Element(number, part * BYTES[type], type) for part in range(parts)]
             )
-        return self.values[given]
+        return known
 
     def as_type(self, given: Any, type: str, pair: bool = False) -> tuple[Operand, ...]:
         """Return the operands of an argument converted to a type."""
         if type_of(given) is not None:
             parts = (given.real, given.imag) if pair else (given,)
-            return tuple(Number(type, each) for each in parts)
-        own = code_of(self.facts[given]) or ""
-        found = tuple(self.cast(each, own, type) for each in self.value(given))
+            return tuple([Number(type, each) for each in parts])
+        own, found = code_of(self.facts[given]) or "", self.value(given)
+        if own != type:
+            found = tuple([self.cast(each, own, type) for each in found])
         return (*found, Number(type, 0)) if pair and len(found) == 1 else found
 
     def cast(self, operand: Operand, own: str, type: str) -> Operand:
