@@ -53,7 +53,6 @@ class SolverCall(Prepared):
             )
         self.needed = [tracked[place] for place in self.places]
         self.as_variables = is_inside() or any(isinstance(leaf, Variable) for leaf in self.leaves)
-        self.memory: dict[str, Any] = {}
 
     def result(self) -> Any:
         """Return the solution; raw if all arrays are raw."""
@@ -158,12 +157,12 @@ class SolverCall(Prepared):
         """Return the residual as a function of vectors, ``f(v, *arrays)``."""
         return lambda v, *arrays: layout.pack(self.residual_of(layout.unpack(v), *arrays))
 
-    def system(self, layout: Layout) -> System:
-        """Return the transposed Jacobian."""
+    def system(self, layout: Layout, memory: dict[str, Any]) -> System:
+        """Return the transposed Jacobian; ``memory`` keeps what was computed of it."""
         solve = self.equation.solve
         if solve.preconditioner is not None:
             solve = solve._replace(preconditioner=partial(self._preconditioned, layout))
-        return System(self.equations(layout), solve, True, self.memory)
+        return System(self.equations(layout), solve, True, memory)
 
     def _preconditioned(self, layout: Layout, w: Any, v: Any, *arrays: Any) -> Any:
         given: Any = self.equation.solve.preconditioner
@@ -202,16 +201,16 @@ class Solution(Function):
 
         warn_of_members(self.call.name, arrays)
         found = each_member(self.call.member, arrays, below)
-        self.save(*found, *arrays)
+        self.save(*found, *arrays, {})  # the Jacobian is freed with what it was computed from
         return found
 
     def backward(self, xp: Any, *grads: Any) -> Any:
         """Return the gradients of the arguments."""
         call, count = self.call, len(grads)
-        found, arrays = self.saved[:count], self.saved[count:]
+        found, arrays, memory = self.saved[:count], self.saved[count:-1], self.saved[-1]
         layout = Layout(found)
         v, g = layout.pack(found), layout.pack(grads)
-        w = call.system(layout).solved(g, v, *arrays)
+        w = call.system(layout, memory).solved(g, v, *arrays)
         gradients = pulled(partial(call.equations(layout), v), arrays, call.needed, -w)
         recorded = isinstance(grads[0], Variable)
         return tuple(gradients if recorded else map(_raw_or_none, gradients))

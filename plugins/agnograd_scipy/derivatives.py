@@ -86,7 +86,7 @@ class Derivatives:
     # -- vectors and pytrees -----------------------------------------------------------------------
 
     def tree(self, x: Any) -> Any:
-        """Return a vector that SciPy gives, such as its solution, as ``f`` takes it: raw arrays."""
+        """Return a vector, such as SciPy's solution, as ``f`` takes it: raw arrays."""
         import optree
 
         unpacked: Any = self._unpacked(ag.Variable(from_host(x, self._like), requires_grad=False))

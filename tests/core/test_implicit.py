@@ -1,6 +1,7 @@
 """Derivatives of solutions, whatever found them."""
 
 import math
+import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -322,6 +323,45 @@ def test_the_jacobian_is_computed_once_for_a_solution(xp):
     calls.clear()
     pull(out)
     assert len(calls) < first
+
+
+def test_the_jacobian_is_freed_with_the_graph():
+    root = ag.implicit(newton(cubic), cubic)
+    b = leaf(ag.namespace("numpy"), B)
+    out = root(np.asarray(A), b)
+    out.sum().backward(retain_graph=True)
+    (memory,) = [value for value in out.node.saved.values() if isinstance(value, dict)]
+    assert memory["matrix"].shape == (2, 2)
+    kept = weakref.ref(memory["matrix"])
+    del memory
+    out.sum().backward()
+    assert kept() is None
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"], indirect=True)
+def test_libraries_differ_in_what_a_singular_matrix_gives(backend, xp):
+    root = ag.implicit(lambda a: a * 0.0, lambda x, a: x * x - a)
+    slope = ag.grad(lambda a: xp.sum(root(a)))
+    if backend == "torch":
+        with pytest.raises(SolverError, match="singular"):
+            slope(made(xp, [0.0, 0.0]))
+    else:  # JAX raises nothing
+        assert not np.isfinite(host(slope(made(xp, [0.0, 0.0])))).any()
+
+
+@pytest.mark.parametrize("backend", ["jax"], indirect=True)
+def test_a_solver_that_jax_traces_is_compiled_by_it(xp):
+    jax = pytest.importorskip("jax", reason="JAX: pip install 'agnograd[jax]'")
+
+    @ag.implicit(residual=lambda x, a: x**3 + x - a)
+    def root(a):
+        return jax.lax.fori_loop(
+            0, 40, lambda i, x: x - (x**3 + x - a) / (3.0 * x**2 + 1.0), jax.numpy.ones_like(a)
+        )
+
+    a = made(xp, [1.0, 2.0])
+    slope = ag.grad(lambda a: xp.sum(root(a) ** 2))
+    np.testing.assert_allclose(host(jax.jit(slope)(a)), host(slope(a)), rtol=1e-12)
 
 
 def test_hooks_see_one_op_with_the_name_of_the_solver():
