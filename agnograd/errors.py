@@ -21,6 +21,7 @@ __all__ = [
     "PluginError",
     "PluginWarning",
     "RuleError",
+    "SparsityError",
     "UnknownBackendError",
     "UnknownPluginError",
     "UnsupportedArrayError",
@@ -156,6 +157,14 @@ class RuleError(AgnogradError, TypeError):
 
     The methods of a ``Function`` raise it for the same reasons, and so does a checkpoint that
     computes something else when it runs again.
+    """
+
+
+class SparsityError(AgnogradError, TypeError):
+    """The pattern of a derivative would depend on values, or is not the one that was prepared.
+
+    A branch, an index or a shape would be another one for other arguments. The message says what to
+    use instead.
     """
 
 

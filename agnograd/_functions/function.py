@@ -158,6 +158,10 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         call, out, edges = state.compute(call, compute, (), tuple(inputs), options, edges)
     outputs = out if isinstance(out, tuple | list) else (out,)
     _check_outputs(outputs, name, there)
+    if domain.level:  # of an interpretation
+        backward = None if function.backend is not None else function.backward
+        out = there.backend.by_function(backward, inputs, out)  # type: ignore[attr-defined]
+        outputs = out if isinstance(out, tuple | list) else (out,)
     if not any(edges) or not (state is None or state.recording):
         return there.wrap(out)
     kept = () if knows else attributes_since(held, function, inputs)

@@ -1,0 +1,1 @@
+"""Sparse derivatives: patterns, colourings, and Jacobians and Hessians that are computed by them."""
