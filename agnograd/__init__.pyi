@@ -12,6 +12,8 @@ from ._hooks.state import is_grad_enabled
 from ._plugins.backends import backends
 from ._plugins.hook_plugins import plugins
 from ._plugins.op_sets import ops
+from ._sparse.derivatives import prepare, sparse_hessian, sparse_jacobian
+from ._sparse.pattern import sparsity
 from ._transforms.gradients import (
     grad,
     hessian,
@@ -55,7 +57,11 @@ __all__ = [
     "no_grad",
     "ops",
     "plugins",
+    "prepare",
     "set_grad_enabled",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
     "stop_gradient",
     "testing",
     "value_and_grad",

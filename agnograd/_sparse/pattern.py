@@ -187,9 +187,10 @@ def of_hessian(
     kwargs: Mapping[str, Any],
     argnums: int | tuple[int, ...],
     local: bool,
+    sets: bool = True,
 ) -> tuple[Sparsity, bytes]:
     """Return the pattern of a Hessian: that of the gradient's Jacobian, which is symmetric."""
-    found, choices = searched(grad(f, argnums), args, kwargs, argnums, local)
+    found, choices = searched(grad(f, argnums), args, kwargs, argnums, local, sets)
     xp, rows, columns = host(), found.rows, found.columns
     both = xp.concat([rows, columns]), xp.concat([columns, rows])
     sets = Sets.of_pairs(*both, found.shape[0])

@@ -59,7 +59,8 @@ class Sets:
         """Return the sets that some pairs of an element and an index make, in any order."""
         xp = host()
         width = int(xp.max(members)) + 1 if members.shape[0] else 1
-        keys = xp.unique_values(elements * width + members)
+        keys = xp.sort(elements * width + members)
+        keys = keys[xp.concat([keys[:1] == keys[:1], keys[1:] != keys[:-1]])]
         starts = xp.searchsorted(keys, xp.arange(count + 1) * width)
         return cls(starts, keys % width)
 
