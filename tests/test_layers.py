@@ -25,6 +25,7 @@ LAYERS = (
     ("_batch",),
     ("_functions",),
     ("_transforms",),
+    ("_sparse",),
     ("_surroundings",),
     ("_compile",),
     ("autodiff", "bridge"),
@@ -39,7 +40,7 @@ NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
     "_util": 800,
-    "_ops": 1120,
+    "_ops": 1160,
     "_program": 1200,
     "_plugins": 1850,
     "_passes": 1600,
@@ -49,8 +50,9 @@ BUDGETS = {
     "_codegen": 1807,
     "_arrays": 3460,
     "_batch": 739,
-    "_functions": 1400,
+    "_functions": 1430,
     "_transforms": 2221,
+    "_sparse": 2000,
     "_surroundings": 1700,
     "_compile": 2300,
     "_cli": 433,

@@ -335,29 +335,6 @@ class Interpretation(Backend):
         found = self.each_member(pulled, given)
         return list(zip(edges, found, strict=True))
 
-    def by_function(
-        self, backward: Callable[..., Any] | None, inputs: Sequence[Any], out: Any
-    ) -> Any:
-        """Return what a user's function gave for inputs, of which its ``backward`` has derivatives.
-
-        By default that is left to what is below, which cannot call ``backward`` of this level.
-        """
-        if not self.below.level:
-            return out
-        below: Any = self.below.backend
-        given = [raw_gradient(self.payload(each)) for each in inputs]
-
-        def known(value: Any) -> Any:
-            if type(value) is not self.array_class:
-                return value
-            payload = value.payload
-            found = below.by_function(None, given, raw_gradient(payload))
-            if isinstance(payload, Variable):
-                found = payload._domain.Variable._make(found, payload._node)
-            return self.array_class(found, value.run)
-
-        return _replaced(known, out)
-
     def each_member(
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:

@@ -1,1 +1,1 @@
-"""Sparse derivatives: patterns, colourings, and Jacobians and Hessians that are computed by them."""
+"""Sparse derivatives: patterns, colourings, and the Jacobians and Hessians computed by them."""

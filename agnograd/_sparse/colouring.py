@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from agnograd._sparse.orders import ORDERS, Lists, free, neighbours, saturated
@@ -51,8 +52,8 @@ class Colouring(NamedTuple):
     def of(cls, columns: Sequence[int], rows: Sequence[int]) -> Colouring:
         """Return the colouring of lists of colours."""
         xp = host()
-        both = [xp.asarray(each, dtype=xp.int64) for each in (columns, rows)]
-        return cls(*both, max(columns, default=-1) + 1, max(rows, default=-1) + 1)
+        of_columns, of_rows = (xp.asarray(each, dtype=xp.int64) for each in (columns, rows))
+        return cls(of_columns, of_rows, max(columns, default=-1) + 1, max(rows, default=-1) + 1)
 
     @property
     def turned(self) -> Colouring:
@@ -81,7 +82,9 @@ def coloured(pattern: Sparsity, direction: str = "auto", order: str = "auto") ->
     if direction in ("auto", "forward"):
         ways.append((_longest(pattern), lambda: _of_columns(pattern, order)))
     if direction in ("auto", "both"):
-        ways += [(least, partial(_split, pattern, limit, order)) for least, limit in _splits(pattern)]
+        ways += [
+            (least, partial(_split, pattern, limit, order)) for least, limit in _splits(pattern)
+        ]
         for least, limit in _splits(turned):
             ways.append((least, lambda limit=limit: _split(turned, limit, order).turned))  # type: ignore[misc]
     if not ways:  # all rows, and all columns, have as many entries
@@ -104,7 +107,7 @@ def _of_columns(pattern: Sparsity, order: str) -> Colouring:
 def lists(pattern: Sparsity) -> list[list[int]]:
     """Return the columns of the entries of each row."""
     starts, columns = pattern.starts.tolist(), pattern.columns.tolist()
-    return [columns[start:stop] for start, stop in zip(starts, starts[1:], strict=False)]
+    return [columns[start:stop] for start, stop in pairwise(starts)]
 
 
 def grouped(lines: Lists, vertices: Lists, order: str = "auto") -> list[int]:

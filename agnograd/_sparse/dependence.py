@@ -46,8 +46,8 @@ class Applied(NamedTuple):
     shapes : sequence of tuple
         The shapes of the results.
     on_host : callable or None
-        Returns an argument with arrays on the host. None if some arrays that are no inputs, such as
-        indices and conditions, have other values for other unknowns.
+        Returns an argument with arrays on the host. None if indices, conditions or other
+        arrays that select elements have other values for other unknowns.
     """
 
     op: Op

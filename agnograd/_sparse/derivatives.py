@@ -10,7 +10,7 @@ from typing import Any, Literal
 from agnograd._sparse.colouring import coloured
 from agnograd._sparse.orders import ORDERS, Order
 from agnograd._sparse.pattern import Mode, Sparsity, mode_in, of_hessian, searched
-from agnograd._sparse.prepared import Prepared
+from agnograd._sparse.prepared import PreparedDerivative
 from agnograd._sparse.recovery import by_substitution, directly
 from agnograd._sparse.symmetric import coloured_symmetrically
 from agnograd._transforms.gradients import grad
@@ -26,7 +26,9 @@ class SparseDerivative:
     """A function that returns a sparse derivative; ``ag.prepare`` does once what all calls need."""
 
     def __init__(
-        self, f: Callable[..., Any], make: Callable[[tuple[Any, ...], Mapping[str, Any]], Prepared]
+        self,
+        f: Callable[..., Any],
+        make: Callable[[tuple[Any, ...], Mapping[str, Any]], PreparedDerivative],
     ) -> None:
         functools.update_wrapper(self, f)
         self._make = make
@@ -35,12 +37,12 @@ class SparseDerivative:
         """Find the pattern, colour it, and return the derivative."""
         return self.prepare(*args, **kwargs)(*args, **kwargs)
 
-    def prepare(self, *args: Any, **kwargs: Any) -> Prepared:
+    def prepare(self, *args: Any, **kwargs: Any) -> PreparedDerivative:
         """Return the same function with its pattern and colours, for arguments like these."""
         return self._make(args, kwargs)
 
 
-def prepare(derivative: SparseDerivative, /, *args: Any, **kwargs: Any) -> Prepared:
+def prepare(derivative: SparseDerivative, /, *args: Any, **kwargs: Any) -> PreparedDerivative:
     """Return a sparse derivative with all that does not depend on values: pattern, colours, seeds.
 
     Parameters
@@ -53,7 +55,7 @@ def prepare(derivative: SparseDerivative, /, *args: Any, **kwargs: Any) -> Prepa
 
     Returns
     -------
-    Prepared
+    PreparedDerivative
         A function that takes such arguments, and returns the derivative. A local pattern is
         compared in each call: if branches, conditions and indices are no longer as they were, and
         the pattern is another one, it raises an error.
@@ -149,12 +151,12 @@ def sparse_jacobian(
             f"direction is {direction!r}; it must be 'auto', 'forward', 'reverse' or 'both'"
         )
 
-    def make(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+    def make(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PreparedDerivative:
         find = partial(_found, searched, f, positions, mode)
         found, choices = (known, b"") if known is not None else find(args, kwargs, True)
         colouring = coloured(found, direction, order)
         recovery = directly(found, colouring)
-        prepared = Prepared(f, positions, found, colouring, recovery, chunk_size)
+        prepared = PreparedDerivative(f, positions, found, colouring, recovery, chunk_size)
         if known is None:
             prepared.holds_for(find, args, kwargs, choices if mode == "local" else None)
         return prepared
@@ -209,7 +211,7 @@ def sparse_hessian(
     if method not in ("star", "acyclic"):
         raise ArgumentError(f"method is {method!r}; it must be 'star' or 'acyclic'")
 
-    def make(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Prepared:
+    def make(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PreparedDerivative:
         find = partial(_found, of_hessian, f, positions, mode)
         found, choices = (known, b"") if known is not None else find(args, kwargs, True)
         symmetric = coloured_symmetrically(found, method, order)
@@ -219,7 +221,7 @@ def sparse_hessian(
             recovery = by_substitution(found, symmetric)
         # The gradient's pullback gives the products, since the matrix is symmetric.
         gradient, colouring = grad(f, positions), symmetric.turned
-        prepared = Prepared(gradient, positions, found, colouring, recovery, chunk_size)
+        prepared = PreparedDerivative(gradient, positions, found, colouring, recovery, chunk_size)
         if known is None:
             prepared.holds_for(find, args, kwargs, choices if mode == "local" else None)
         return prepared

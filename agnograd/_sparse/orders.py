@@ -70,7 +70,7 @@ def saturated(graph: Lists) -> list[int]:
     heap = [(0, -len(graph[v]), v) for v in range(count)]
     heapify(heap)
     while heap:
-        saturation, degree, v = heappop(heap)
+        saturation, _, v = heappop(heap)
         if colours[v] >= 0 or -saturation != seen[v].bit_count():
             continue
         colours[v] = free(seen[v])

@@ -91,7 +91,7 @@ class Sparsity:
 
     @classmethod
     def of(cls, pattern: Any) -> Sparsity:
-        """Return a pattern that a user gives as one, as a sparse matrix of SciPy, or as an array."""
+        """Return what a user gives as a pattern: one, a sparse matrix of SciPy, or an array."""
         if isinstance(pattern, Sparsity):
             return pattern
         xp = host()
@@ -193,8 +193,8 @@ def of_hessian(
     found, choices = searched(grad(f, argnums), args, kwargs, argnums, local, sets)
     xp, rows, columns = host(), found.rows, found.columns
     both = xp.concat([rows, columns]), xp.concat([columns, rows])
-    sets = Sets.of_pairs(*both, found.shape[0])
-    return Sparsity(sets.starts, sets.members, found.shape), choices
+    every = Sets.of_pairs(*both, found.shape[0])
+    return Sparsity(every.starts, every.members, found.shape), choices
 
 
 def searched(
@@ -216,6 +216,8 @@ def searched(
             "given; pass what is differentiated by position"
         )
     asked = tuple(each % len(args) for each in asked)
+    if len({*asked}) < len(asked):
+        raise ArgumentError(f"argnums names an argument twice: {argnums}")
     leaves, tree = flatten((args, kwargs))
     places = _places(args, asked)
     leaves = [leaf._raw if isinstance(leaf, Variable) else leaf for leaf in leaves]
@@ -253,7 +255,7 @@ def _places(args: tuple[Any, ...], asked: Sequence[int]) -> list[int]:
 
 
 def _entered(border: Border, leaf: Any, run: Search, differentiated: bool) -> Any:
-    """Return an argument as the function gets it: numbers that may vary become arrays of the run."""
+    """Return an argument as the function gets it: what may vary becomes an array of the run."""
     if differentiated and is_python_scalar(leaf):
         leaf = border.below.to_raw(float(leaf))
     found = border.into(leaf, run)

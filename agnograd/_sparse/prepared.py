@@ -1,4 +1,4 @@
-"""A sparse derivative that is prepared: its pattern, its colours, and what its passes begin with."""
+"""Sparse derivatives that are prepared: pattern, colours, and what their passes begin with."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Buffers(NamedTuple):
     starts: Any
 
 
-class Prepared:
+class PreparedDerivative:
     """A sparse derivative of a function whose pattern and colours are known: call it.
 
     ``ag.prepare`` makes it.
@@ -120,12 +120,24 @@ class Prepared:
         trace = Trace(self._f, args, kwargs, self._argnums, self.colouring.forward > 0)
         outputs, _ = outputs_of(trace.result, "ag.sparse_jacobian")
         trace.result = None
-        self._check_sizes(trace.inputs, outputs)
-        buffers = self._buffers_for(trace.inputs, outputs)
+        order = flatten(trace.arranged(range(len(trace.inputs))))[0]  # as argnums names them
+        inputs = [trace.inputs[place] for place in order]
+        self._check_sizes(inputs, outputs)
+        buffers = self._buffers_for(inputs, outputs)
         home = outputs[0]._domain
         xp = home.namespace if trace.as_variables else home.raw
-        parts = [*self._forward(trace, outputs, buffers, xp)]
-        parts += self._reverse(trace, outputs, buffers, xp)
+        parts = []
+        if buffers.forward:
+            push = partial(_pushed, Pushforward(trace, outputs), order, inputs)
+            for seeds in buffers.forward:
+                parts.append(_row(_computed(push, seeds), outputs, seeds, xp))
+        inexact = [each for each in outputs if each._domain.is_inexact(each.dtype)]
+        pull = partial(_pulled, trace, order, inexact)
+        for seeds in buffers.reverse:
+            parts.append(_row(_computed(pull, seeds), inputs, seeds, xp))
+        if not parts:  # no entries, and no passes
+            x = trace.inputs[0]
+            parts = [xp.zeros(0, dtype=x.dtype, device=x.device)]
         products = xp.concat(parts) if len(parts) > 1 else parts[0]
         values = buffers.recovery(products, xp)
         if trace.as_variables:
@@ -136,26 +148,6 @@ class Prepared:
         if found is not NotImplemented:
             return found
         return Coordinates(values, buffers.rows, buffers.columns, self.pattern.shape)
-
-    # -- passes ------------------------------------------------------------------------------------
-
-    def _forward(
-        self, trace: Trace, outputs: Sequence[Variable], buffers: _Buffers, xp: Any
-    ) -> Iterator[Any]:
-        """Yield the products with all colours of columns, in one row for each group of them."""
-        if not buffers.forward:
-            return
-        push = Pushforward(trace, outputs)
-        for seeds in buffers.forward:
-            yield _row(_computed(partial(_pushed, push, trace), seeds), outputs, seeds, xp)
-
-    def _reverse(
-        self, trace: Trace, outputs: Sequence[Variable], buffers: _Buffers, xp: Any
-    ) -> Iterator[Any]:
-        inexact = [each for each in outputs if each._domain.is_inexact(each.dtype)]
-        for seeds in buffers.reverse:
-            found = _computed(partial(_pulled, trace, inexact), seeds)
-            yield _row(found, trace.inputs, seeds, xp)
 
     def _buffers_for(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> _Buffers:
         """Return what passes begin with, made on first use for arrays of this kind."""
@@ -206,21 +198,25 @@ class Prepared:
         if pattern != self.pattern:
             self._choices = b""
             raise SparsityError(
-                "the pattern at these arguments is not the one that was prepared, since a branch, a "
-                'condition or an index depends on values: prepare it again, or use mode="global"'
+                "the pattern at these arguments is not the one that was prepared, since a branch, "
+                'a condition or an index depends on values: prepare it again, or use mode="global"'
             )
 
 
-def _pushed(push: Pushforward, trace: Trace, *tangents: Any) -> list[Any]:
-    given = [
-        each if isinstance(each, Variable) else x._domain.wrap(each)
-        for x, each in zip(trace.inputs, tangents, strict=True)
-    ]
+def _pushed(
+    push: Pushforward, order: Sequence[int], inputs: Sequence[Variable], *tangents: Any
+) -> list[Any]:
+    given: list[Any] = [None] * len(inputs)
+    for place, x, each in zip(order, inputs, tangents, strict=True):
+        given[place] = each if isinstance(each, Variable) else x._domain.wrap(each)
     return list(push(given))
 
 
-def _pulled(trace: Trace, outputs: Sequence[Variable], *cotangents: Any) -> list[Any]:
-    return list(trace.pull(outputs, cotangents, retain=True))
+def _pulled(
+    trace: Trace, order: Sequence[int], outputs: Sequence[Variable], *cotangents: Any
+) -> list[Any]:
+    found = trace.pull(outputs, cotangents, retain=True)
+    return [found[place] for place in order]
 
 
 def _computed(way: Callable[..., list[Any]], seeds: Sequence[Any]) -> list[Any]:
@@ -233,15 +229,11 @@ def _computed(way: Callable[..., list[Any]], seeds: Sequence[Any]) -> list[Any]:
 def _row(found: Sequence[Any], like: Sequence[Variable], seeds: Sequence[Any], xp: Any) -> Any:
     """Return arrays of some passes as one row: all elements of the first pass, then the next."""
     count = seeds[0].shape[0]
-    flat = [
-        xp.reshape(each, (count, prod(x.shape))) for each, x in zip(found, like, strict=True)
-    ]
+    flat = [xp.reshape(each, (count, prod(x.shape))) for each, x in zip(found, like, strict=True)]
     return xp.reshape(xp.concat(flat, axis=1) if len(flat) > 1 else flat[0], (-1,))
 
 
-def _seeds(
-    arrays: Sequence[Variable], colours: Any, count: int, chunk: int
-) -> Iterator[list[Any]]:
+def _seeds(arrays: Sequence[Variable], colours: Any, count: int, chunk: int) -> Iterator[list[Any]]:
     """Yield, for each group of colours, arrays that are one at the elements of each colour."""
     xp = host()
     for start in range(0, count, chunk):

@@ -1,7 +1,7 @@
 """Where each entry of a matrix is found among the products with all colours.
 
-All of it is decided from the pattern and the colours alone, whatever algorithm chose these: a
-colouring by which an entry cannot be told from others is an error here.
+It depends only on the pattern and the colours, and on no algorithm that chose these: a colouring by
+which an entry cannot be told from others is an error here.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def by_substitution(pattern: Sparsity, colouring: Colouring) -> Recovery:
     """
     colours = colouring.columns.tolist()
     sums: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    for i, row in enumerate(lists(pattern)):
-        for j in row:
+    for i, columns in enumerate(lists(pattern)):
+        for j in columns:
             sums[i, colours[j]].append((min(i, j), max(i, j)))
     left = {key: len(parts) for key, parts in sums.items()}
     known: dict[tuple[int, int], int] = {}  # by the order in which they become known
@@ -142,6 +142,8 @@ def by_substitution(pattern: Sparsity, colouring: Colouring) -> Recovery:
         if fresh:
             xp = host()
             levels.append(Level(*[xp.asarray(x, dtype=xp.int64) for x in (places, others, of)]))
+    if not levels:
+        levels.append(Level(*[host().zeros(0, dtype=host().int64)] * 3))
     return Recovery(levels, _order(pattern, known))
 
 

@@ -130,9 +130,7 @@ def acyclic(graph: Lists, order: Iterable[int]) -> list[int]:
     return colours
 
 
-def _grow_trees(
-    graph: Lists, v: int, known: list[int], colours: list[int], edges: _Edges
-) -> None:
+def _grow_trees(graph: Lists, v: int, known: list[int], colours: list[int], edges: _Edges) -> None:
     """Join the edges of a vertex that got its colour to the trees of two colours around it."""
     of_colour: dict[int, int] = {}
     for w in known:

@@ -27,7 +27,7 @@ def coloured_symmetrically(
     """
     if pattern.shape[0] != pattern.shape[1] or pattern != pattern.T:
         raise ArgumentError("the pattern of a Hessian is symmetric, and this one is not")
-    found = min(_tried(pattern, method, order), key=max)
+    found = min(_tried(pattern, method, order), key=lambda colours: max(colours, default=-1))
     return Colouring.of(found, [-1] * pattern.shape[0])
 
 

@@ -18,6 +18,7 @@ from agnograd._ops.batching import batching_rule
 from agnograd._ops.op import Op
 from agnograd._sparse.dependence import Applied, Input, added, everything, kind_of, moved
 from agnograd._sparse.sets import Sets, host, union
+from agnograd._util.signatures import parameters_of
 from agnograd.errors import BatchingError, SparsityError
 
 _INSTEAD = (
@@ -138,7 +139,7 @@ class Dependences(Interpretation):
         every = _everything(arrays, [x for x in found if type(x) is self.array_class])
         return tuple(self._with_sets(found, every))
 
-    def by_function(
+    def by_backward(
         self, backward: Callable[..., Any] | None, inputs: Sequence[Any], out: Any
     ) -> Any:
         """Return what a user's function gave, with the pattern of its own derivative."""
@@ -191,10 +192,10 @@ class Dependences(Interpretation):
 
     def _as_program(self, op: Op, bound: Bound, results: Sequence[Dependent]) -> None:
         """Give the results the pattern of the program that the op names."""
-        xp = built[self.name].raw
-        takes_xp = op.pattern.__code__.co_varnames[:1] == ("xp",)  # type: ignore[union-attr]
+        program: Any = op.pattern
+        given = [built[self.name].raw] if parameters_of(program)[:1] == ("xp",) else []
         with self.quiet():
-            out = op.pattern(*((xp,) if takes_xp else ()), *bound.args, **bound.kwargs)  # type: ignore[operator]
+            out = program(*given, *bound.args, **bound.kwargs)
         for each, like in zip(results, _parts(out), strict=True):
             if self.below.is_inexact(each.dtype):
                 each.sets = getattr(like, "sets", None)
@@ -296,15 +297,16 @@ def _parts(value: Any) -> Iterator[Any]:
 def _selectors(kind: type[Interpreted], op: Op, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that decide which elements are taken, and vary with the unknowns."""
     found: dict[str, Any] = {}
-
-    def look(name: str, value: Any) -> Any:
-        if type(value) is kind and value.run is not None:  # type: ignore[attr-defined]
-            found[name] = given[name]
-        return value
-
     for name, value in given.items():
         if name not in op.rules:
-            _replaced(lambda part, name=name: look(name, part), value)
+            varying: list[Any] = []
+
+            def look(part: Any, varying: list[Any] = varying) -> Any:
+                if type(part) is kind and part.run is not None:
+                    varying.append(part)
+                return part
+
+            _replaced(look, value)
+            if varying:
+                found[name] = value
     return found
-
-
