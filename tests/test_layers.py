@@ -52,7 +52,7 @@ BUDGETS = {
     "_batch": 739,
     "_functions": 1430,
     "_transforms": 2221,
-    "_sparse": 2000,
+    "_sparse": 2200,
     "_surroundings": 1700,
     "_compile": 2300,
     "_cli": 433,
