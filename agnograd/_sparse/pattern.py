@@ -220,7 +220,7 @@ def searched(
         raise ArgumentError(f"argnums names an argument twice: {argnums}")
     leaves, tree = flatten((args, kwargs))
     places = _places(args, asked)
-    leaves = [leaf._raw if isinstance(leaf, Variable) else leaf for leaf in leaves]
+    leaves = [leaf.detach() if isinstance(leaf, Variable) else leaf for leaf in leaves]
     border, run = Border(Dependences, leaves), Search(local)
     given = [_entered(border, leaf, run, i in places) for i, leaf in enumerate(leaves)]
     width = 0
