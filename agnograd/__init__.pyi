@@ -13,6 +13,8 @@ from ._implicit.implicit import implicit
 from ._plugins.backends import backends
 from ._plugins.hook_plugins import plugins
 from ._plugins.op_sets import ops
+from ._sparse.derivatives import prepare, sparse_hessian, sparse_jacobian
+from ._sparse.pattern import sparsity
 from ._transforms.gradients import (
     grad,
     hessian,
@@ -57,7 +59,11 @@ __all__ = [
     "no_grad",
     "ops",
     "plugins",
+    "prepare",
     "set_grad_enabled",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
     "stop_gradient",
     "testing",
     "value_and_grad",

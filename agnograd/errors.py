@@ -22,6 +22,7 @@ __all__ = [
     "PluginWarning",
     "RuleError",
     "SolverError",
+    "SparsityError",
     "UnknownBackendError",
     "UnknownPluginError",
     "UnsupportedArrayError",
@@ -165,6 +166,14 @@ class SolverError(AgnogradError, RuntimeError):
 
     The Jacobian of the equation is singular at the solution, or too badly conditioned for the
     method that was chosen.
+    """
+
+
+class SparsityError(AgnogradError, TypeError):
+    """The pattern of a derivative would depend on values, or is not the one that was prepared.
+
+    A branch, an index or a shape would be another one for other arguments. The message says what to
+    use instead.
     """
 
 

@@ -26,6 +26,7 @@ LAYERS = (
     ("_functions",),
     ("_transforms",),
     ("_implicit",),
+    ("_sparse",),
     ("_surroundings",),
     ("_compile",),
     ("autodiff", "bridge"),
@@ -40,7 +41,7 @@ NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
     "_util": 850,
-    "_ops": 1120,
+    "_ops": 1160,
     "_program": 830,
     "_plugins": 1850,
     "_passes": 1440,
@@ -50,9 +51,10 @@ BUDGETS = {
     "_codegen": 1807,
     "_arrays": 3470,
     "_batch": 860,
-    "_functions": 1400,
+    "_functions": 1430,
     "_transforms": 2226,
     "_implicit": 1010,
+    "_sparse": 2200,
     "_surroundings": 1975,
     "_compile": 2460,
     "_cli": 433,

@@ -18,7 +18,7 @@ from agnograd._functions.purity import (
     refuse_attributes,
     without_writes,
 )
-from agnograd._functions.runs import first_array
+from agnograd._functions.runs import by_backward, first_array
 from agnograd._graph.calls import Call, Pairs, Plan, Source
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, edges_of, next_rank
 from agnograd._hooks.state import current_mode
@@ -158,8 +158,8 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         edges = edges if kept_by is None else kept_by(*edges)
     else:
         call, out, edges = state.compute(call, compute, (), tuple(inputs), options, edges)
+    out = _checked(out, function, there, inputs)
     outputs = out if isinstance(out, tuple | list) else (out,)
-    _check_outputs(outputs, name, there)
     if not any(edges) or not (state is None or state.recording):
         return there.wrap(out)
     kept = () if knows else attributes_since(held, function, inputs)
@@ -182,13 +182,19 @@ def _constant(name: str, key: str, value: Any) -> Any:
     return value.data
 
 
-def _check_outputs(outputs: Sequence[Any], name: str, domain: Domain) -> None:
-    for each in outputs:
+def _checked(out: Any, function: Function, domain: Domain, inputs: Sequence[Any]) -> Any:
+    """Return what ``forward`` returned; raise if that is not an array, or several."""
+    for each in out if isinstance(out, tuple | list) else (out,):
         if not isinstance(each, domain.array_types):
             raise RuleError(
-                f"{name}.forward returned {type(each).__name__}; it must return an array of "
-                f"backend {domain.backend.name!r}, or a tuple of such arrays"
+                f"{function._title or type(function).__name__}.forward returned "
+                f"{type(each).__name__}; it must return an array of backend "
+                f"{domain.backend.name!r}, or a tuple of such arrays"
             )
+    if not domain.level:
+        return out
+    backward = function.backward if function.backend is None else None
+    return by_backward(domain.backend, backward, inputs, out)
 
 
 def _recorded(

@@ -144,6 +144,8 @@ class Op(NamedTuple):
         such as an integer dtype, which has no gradient. An op with an option ``dtype`` always may.
     batch : {"elementwise", "axis", "last"} or callable, optional
         How ``vmap`` computes the op for many members at once, as for ``OpSet``.
+    pattern : {"moves", "adds", "axis", "values"} or callable, optional
+        Which elements of its inputs an element of the result depends on, as for ``OpSet``.
     of_numbers : bool
         Whether this is the form of an element-wise op that takes two numbers, which some libraries
         return for an element of a float64 array: nothing is broadcast, cast or conjugated.
@@ -170,6 +172,7 @@ class Op(NamedTuple):
     reads: bool = False
     casts: bool = False
     batch: Literal["elementwise", "axis", "last"] | Callable[..., Any] | None = None
+    pattern: Literal["moves", "adds", "axis", "values"] | Callable[..., Any] | None = None
     of_numbers: bool = False
 
     def __repr__(self) -> str:

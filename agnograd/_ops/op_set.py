@@ -37,10 +37,10 @@ class OpSet:
     input: asking for it raises an error with this reason.
 
     Besides rules, every method takes ``forward``, ``accumulate``, ``overwrite``, ``view``,
-    ``strides``, ``outputs``, ``stacks``, ``masks``, ``negation``, ``reads`` and ``casts`` (see
-    ``Op``). Positional-only parameters and those with a rule take arrays. ``options`` names
-    positional-only ones that do not, ``constants`` those that take arrays without gradient. A
-    ``key`` is what stands in square brackets.
+    ``strides``, ``outputs``, ``stacks``, ``masks``, ``negation``, ``reads``, ``casts`` and
+    ``pattern`` (see ``Op``). Positional-only parameters and those with a rule take arrays.
+    ``options`` names positional-only ones that do not, ``constants`` those that take arrays without
+    gradient. A ``key`` is what stands in square brackets.
 
     ``batch`` says how ``vmap`` computes the op for many members at once: ``"elementwise"``, where
     arrays are broadcast (the default for element-wise rules); ``"axis"``, where the op works along
@@ -50,6 +50,15 @@ class OpSet:
     own parameters. The arrays that are mapped have one more axis, the first one, for the members;
     so must all that it returns. Without ``batch``, a ``forward`` that is a program in the standard
     runs on all members at once, and any other op is computed for one member after the other.
+
+    ``pattern`` says which elements of its inputs an element of the result depends on, for
+    ``ag.sparsity``: ``"moves"``, where it is one of them or a constant, so that the op can be run
+    on their numbers; ``"adds"``, where the op is the transpose of such an op, which its rule is;
+    ``"axis"``, where it depends on all along the ``axis``, or ``axes``; ``"values"``, where values
+    decide the shape of the result; or a function with the op's parameters, after ``xp`` if it names
+    that: a program of ops that depends on the same elements. Otherwise element-wise rules and
+    ``batch`` tell it, or a ``forward`` that is a program. Failing all this, each element depends on
+    all of them.
 
     Parameters
     ----------
@@ -218,6 +227,7 @@ def _check_declared(op: Op) -> None:
             f"{op.name}: `negation` is for an element-wise op of one array whose rule is -1"
         )
     _check_batch(op)
+    _check_pattern(op)
     if op.reads:
         names = [] if rule is None else [name for name in rule.names if name not in ("g", "xp")]
         may = ["key", *(f"{array}_{what}" for array in op.arrays for what in ("shape", "dtype"))]
@@ -245,6 +255,25 @@ def _check_batch(op: Op) -> None:
         )
     elif op.batch == "axis" and not {"axis", "axes"} & {*op.parameters}:
         raise RuleError(f"{op.name}: `batch='axis'` is for an op with an option `axis` or `axes`")
+
+
+def _check_pattern(op: Op) -> None:
+    if callable(op.pattern):
+        names = parameters_of(op.pattern)
+        if names[names[:1] == ("xp",) :] != op.parameters:
+            raise RuleError(
+                f"{op.name}: the function for `pattern` must have the op's parameters, "
+                f"{', '.join(op.parameters)}, after xp if it names that; it has {', '.join(names)}"
+            )
+    elif op.pattern not in (None, "moves", "adds", "axis", "values"):
+        raise RuleError(
+            f"{op.name}: `pattern` must be 'moves', 'adds', 'axis', 'values' or a function, not "
+            f"{op.pattern!r}"
+        )
+    elif op.pattern == "adds" and len(op.rules) != 1:
+        raise RuleError(f"{op.name}: `pattern='adds'` is for an op with one rule")
+    elif op.pattern == "axis" and not {"axis", "axes"} & {*op.parameters}:
+        raise RuleError(f"{op.name}: `pattern='axis'` is for an op with an option `axis` or `axes`")
 
 
 def _checked_rule(

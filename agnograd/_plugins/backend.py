@@ -326,6 +326,16 @@ class Backend:
                 return convert(array)
         raise UnsupportedArrayError(f"dtype {dtype} has no Python scalar")
 
+    def sparse(
+        self, values: Any, rows: Any, columns: Any, starts: Any, shape: tuple[int, int]
+    ) -> Any:
+        """Return a sparse matrix as users of the library take it; NotImplemented: as a triple.
+
+        All are arrays of the library. Entries come row by row; those of row ``i`` are between
+        ``starts[i]`` and ``starts[i + 1]``. Indices must be copied if the result may be changed.
+        """
+        return NotImplemented
+
     def bridge(self) -> Bridge | None:
         """Return how functions cross to the library, if it computes derivatives itself."""
         return None

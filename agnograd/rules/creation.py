@@ -149,18 +149,21 @@ ops.vjp(
     stop=lambda g, xp: _zero(g, xp),
     step=lambda g, xp: xp.sum(g * _ramp(g, xp)),
     batch=_arange_batch,
+    pattern="values",
 )
 ops.linear(
     "full(shape, fill_value, *, dtype=None, device=None)",
     fill_value=lambda g, xp: xp.sum(g),
     forward=_full,
     batch=_full_batch,
+    pattern="moves",
 )
 ops.linear(
     "full_like(x, /, fill_value, *, dtype=None, device=None)",
     fill_value=lambda g, xp: xp.sum(g),
     forward=_full_like,
     batch=_full_like_batch,
+    pattern="moves",
 )
 ops.linear(
     "linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True)",
@@ -173,9 +176,22 @@ ops.linear(
     arrays=_meshgrid_vjp,
     outputs="several",
     batch=_meshgrid_batch,
+    pattern="moves",
 )
-ops.linear("tril(x, /, *, k=0)", x=lambda g, k, xp: xp.tril(g, k=k), masks=True, batch="last")
-ops.linear("triu(x, /, *, k=0)", x=lambda g, k, xp: xp.triu(g, k=k), masks=True, batch="last")
+ops.linear(
+    "tril(x, /, *, k=0)",
+    x=lambda g, k, xp: xp.tril(g, k=k),
+    masks=True,
+    batch="last",
+    pattern="moves",
+)
+ops.linear(
+    "triu(x, /, *, k=0)",
+    x=lambda g, k, xp: xp.triu(g, k=k),
+    masks=True,
+    batch="last",
+    pattern="moves",
+)
 ops.constant(
     "empty_like(x, /, *, dtype=None, device=None)",
     "ones_like(x, /, *, dtype=None, device=None)",

@@ -223,6 +223,7 @@ ops.linear(
     masks=_leaves_out,
     reads=True,
     batch=read,
+    pattern="moves",
 )
 ops.linear(
     "__setitem__(x, key, value, /)",
@@ -233,12 +234,14 @@ ops.linear(
     masks=_leaves_out,
     casts=True,  # to the dtype of x
     batch=write,
+    pattern="moves",
 )
 ops.linear(
     "scatter_add(values, key, /, *, shape)",
     values=lambda g, key, values_shape, xp: _selected(g, key, values_shape, xp),
     forward=_scatter_add,
     batch=add,
+    pattern="adds",
 )
 
 
@@ -302,6 +305,7 @@ ops.linear(
     accumulate=_take_into,
     masks=True,
     batch=_take_batch,
+    pattern="moves",
 )
 ops.linear(
     "scatter_add_axis(values, indices, /, *, axis, shape)",
@@ -310,6 +314,7 @@ ops.linear(
     ),
     forward=_scatter_add_axis,
     batch=_scatter_add_axis_batch,
+    pattern="adds",
 )
 ops.linear(
     "take_along_axis(x, indices, /, *, axis=-1)",
@@ -318,4 +323,5 @@ ops.linear(
     ),
     masks=True,
     batch=_take_along_axis_batch,
+    pattern="moves",
 )

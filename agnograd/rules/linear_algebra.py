@@ -122,6 +122,25 @@ def _vecdot_batch(xp: Any, mapped: Set[str], x1: Any, x2: Any, axis: int = -1) -
     return xp.vecdot(*in_stacks(xp, mapped, (1, 1), **vectors))
 
 
+# -- patterns --------------------------------------------------------------------------------------
+
+
+def _matmul_pattern(xp: Any, x1: Any, x2: Any) -> Any:
+    """Multiply sums of rows and of columns."""
+    rows = xp.sum(x1, axis=-1, keepdims=len(x1.shape) > 1 < len(x2.shape))
+    columns = xp.sum(
+        x2, axis=-2 if len(x2.shape) > 1 else -1, keepdims=len(x1.shape) > 1 < len(x2.shape)
+    )
+    return rows * columns
+
+
+def _tensordot_pattern(xp: Any, x1: Any, x2: Any, axes: Any = 2) -> Any:
+    used1, used2, free1, free2 = _free(axes, len(x1.shape), len(x2.shape))
+    rows = xp.sum(xp.permute_dims(x1, (*free1, *used1)), axis=(*range(len(free1), len(x1.shape)),))
+    columns = xp.sum(xp.permute_dims(x2, (*used2, *free2)), axis=(*range(len(used2)),))
+    return xp.reshape(rows, (*rows.shape, *(1 for _ in free2))) * columns
+
+
 for _place in ("", "linalg."):
     ops.multilinear(
         f"{_place}matmul(x1, x2, /)",
@@ -129,6 +148,7 @@ for _place in ("", "linalg."):
         x2=_matmul_x2,
         stacks={"x1": 1, "x2": 0},
         batch=_matmul_batch,
+        pattern=_matmul_pattern,
     )
     ops.linear(
         f"{_place}matrix_transpose(x, /)",
@@ -136,12 +156,14 @@ for _place in ("", "linalg."):
         view=lambda value, xp: xp.matrix_transpose(value),
         strides=lambda x_strides: (*x_strides[:-2], x_strides[-1], x_strides[-2]),
         batch="last",
+        pattern="moves",
     )
     ops.multilinear(
         f"{_place}tensordot(x1, x2, /, *, axes=2)",
         x1=_tensordot_x1,
         x2=_tensordot_x2,
         batch=_tensordot_batch,
+        pattern=_tensordot_pattern,
     )
     # vecdot conjugates x1, so that its gradient is conjugated, and that of x2 is not.
     ops.multilinear(
@@ -149,4 +171,5 @@ for _place in ("", "linalg."):
         x1=lambda g, x2, axis, xp: xp.expand_dims(conjugate_if_complex(g, xp), axis=axis) * x2,
         x2=lambda g, x1, axis, xp: xp.expand_dims(g, axis=axis) * x1,
         batch=_vecdot_batch,
+        pattern=lambda xp, x1, x2, axis=-1: xp.sum(x1 * x2, axis=axis),
     )

@@ -190,6 +190,7 @@ ops.linear(
     outputs="several",
     view=_refuse,
     batch=_broadcast_arrays_batch,
+    pattern="moves",
 )
 ops.linear(
     "broadcast_to(x, /, shape)",
@@ -197,14 +198,16 @@ ops.linear(
     view=_refuse,
     strides=_broadcast,
     batch=_broadcast_to_batch,
+    pattern="moves",
 )
-ops.linear("concat(arrays, /, *, axis=0)", arrays=_split, batch=_concat_batch)
+ops.linear("concat(arrays, /, *, axis=0)", arrays=_split, batch=_concat_batch, pattern="moves")
 ops.linear(
     "expand_dims(x, /, axis)",
     x=lambda g, x_shape, xp: xp.reshape(g, x_shape),
     view=lambda base, value, xp: xp.reshape(value, base.shape),
     strides=_with_axis,
     batch=_expand_dims_batch,
+    pattern="moves",
 )
 ops.linear(
     "flip(x, /, *, axis=None)",
@@ -212,6 +215,7 @@ ops.linear(
     view=lambda value, axis, xp: xp.flip(value, axis=axis),
     strides=_turned,
     batch="axis",
+    pattern="moves",
 )
 ops.linear(
     "moveaxis(x, source, destination, /)",
@@ -220,6 +224,7 @@ ops.linear(
     strides=_moved,
     batch=_moveaxis_batch,
     options=("source", "destination"),
+    pattern="moves",
 )
 ops.linear(
     "permute_dims(x, /, axes)",
@@ -227,12 +232,14 @@ ops.linear(
     view=lambda value, axes, xp: xp.permute_dims(value, inverse_permutation(axes)),
     strides=lambda x_strides, axes: tuple(x_strides[axis] for axis in axes),
     batch=_permute_dims_batch,
+    pattern="moves",
 )
 ops.linear(
     "repeat(x, repeats, /, *, axis=None)",
     x=_repeat_vjp,
     masks=lambda repeats: not isinstance(repeats, int),  # some may be 0
     batch=_repeat_batch,
+    pattern="moves",
 )
 ops.linear(
     "reshape(x, /, shape, *, copy=None)",
@@ -240,11 +247,13 @@ ops.linear(
     view=lambda base, value, xp: xp.reshape(value, base.shape),
     strides=lambda x_shape, x_strides, out_shape: reshaped_strides(x_shape, x_strides, out_shape),
     batch=_reshape_batch,
+    pattern="moves",
 )
 ops.linear(
     "roll(x, /, shift, *, axis=None)",
     x=lambda g, shift, axis, xp: xp.roll(g, _negated(shift), axis=axis),
     batch=_roll_batch,
+    pattern="moves",
 )
 ops.linear(
     "squeeze(x, /, axis)",
@@ -252,13 +261,21 @@ ops.linear(
     view=lambda base, value, xp: xp.reshape(value, base.shape),
     strides=lambda x_strides, axis: _without(x_strides, axis),
     batch="axis",
+    pattern="moves",
 )
 ops.linear(
     "stack(arrays, /, *, axis=0)",
     arrays=lambda g, axis, xp: xp.unstack(g, axis=axis),
     batch=lambda xp, arrays, axis=0: xp.stack(arrays, axis=behind(axis, len(arrays[0].shape))),
+    pattern="moves",
 )
-ops.linear("tile(x, repetitions, /)", x=_tile_vjp, options=("repetitions",), batch=_tile_batch)
+ops.linear(
+    "tile(x, repetitions, /)",
+    x=_tile_vjp,
+    options=("repetitions",),
+    batch=_tile_batch,
+    pattern="moves",
+)
 ops.linear(
     "unstack(x, /, *, axis=0)",
     x=_unstack_vjp,
@@ -266,6 +283,7 @@ ops.linear(
     view=_put_slice,
     strides=lambda x_strides, axis: _without(x_strides, axis),
     batch="axis",
+    pattern="moves",
 )
 ops.linear(
     "to_device(x, device, /, *, stream=None)",

@@ -89,11 +89,12 @@ searching.linear(
     x2=lambda g, condition, xp: xp.where(condition, xp.zeros_like(g), g),
     masks=True,
     batch="elementwise",
+    pattern="moves",
 )
 for _name in ("argmax", "argmin"):
     searching.constant(f"{_name}(x, /, *, axis=None, keepdims=False)", batch=_extreme_batch(_name))
 searching.constant("count_nonzero(x, /, *, axis=None, keepdims=False)", batch="axis")
-searching.constant("nonzero(x, /)", batch=_nonzero_batch)
+searching.constant("nonzero(x, /)", batch=_nonzero_batch, pattern="values")
 searching.constant(
     'searchsorted(x1, x2, /, *, side="left", sorter=None)',
     constants=("sorter",),
@@ -127,8 +128,20 @@ def _sort_batch(name: str) -> Callable[..., Any]:
     return compute
 
 
+def _sort_pattern(
+    xp: Any, x: Any, axis: int | None = -1, descending: bool = False, stable: bool = True
+) -> Any:
+    if axis is None:
+        x, axis = xp.reshape(x, (-1,)), 0
+    order = xp.argsort(x, axis=axis, descending=descending, stable=stable)
+    return xp.take_along_axis(x, order, axis=axis)
+
+
 sorting.vjp(
-    "sort(x, /, *, axis=-1, descending=False, stable=True)", x=_sort_vjp, batch=_sort_batch("sort")
+    "sort(x, /, *, axis=-1, descending=False, stable=True)",
+    x=_sort_vjp,
+    batch=_sort_batch("sort"),
+    pattern=_sort_pattern,
 )
 sorting.constant(
     "argsort(x, /, *, axis=-1, descending=False, stable=True)", batch=_sort_batch("argsort")
@@ -182,5 +195,16 @@ def _unique_batch(name: str) -> Callable[..., Any]:
 
 sets.constant("isin(x1, x2, /, *, invert=False)", batch=_isin_batch)
 for _name in ("unique_all", "unique_counts", "unique_inverse"):
-    sets.vjp(f"{_name}(x, /)", x=_unique_vjp, outputs="several", batch=_unique_batch(_name))
-sets.vjp("unique_values(x, /)", x=_unique_values_vjp, batch=_unique_batch("unique_values"))
+    sets.vjp(
+        f"{_name}(x, /)",
+        x=_unique_vjp,
+        outputs="several",
+        batch=_unique_batch(_name),
+        pattern="values",
+    )
+sets.vjp(
+    "unique_values(x, /)",
+    x=_unique_values_vjp,
+    batch=_unique_batch("unique_values"),
+    pattern="values",
+)

@@ -304,6 +304,21 @@ def _cumulative_batch(name: str) -> Callable[..., Any]:
     return compute
 
 
+# -- patterns --------------------------------------------------------------------------------------
+
+
+def _cumulative_pattern(
+    xp: Any, x: Any, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """Sum all elements up to each one, along rows of a triangle."""
+    x = xp.moveaxis(xp.reshape(x, x.shape or (1,)), axis or 0, -1)
+    rows = xp.broadcast_to(xp.expand_dims(x, axis=-2), (*x.shape, x.shape[-1]))
+    out = xp.sum(xp.tril(rows), axis=-1)
+    if include_initial:
+        out = xp.concat([xp.zeros_like(xp.sum(x, axis=-1, keepdims=True)), out], axis=-1)
+    return xp.moveaxis(out, -1, axis or 0)
+
+
 ops.linear(
     "sum(x, /, *, axis=None, dtype=None, keepdims=False)",
     x=_sum_vjp,
@@ -319,15 +334,18 @@ ops.linear(
     "cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False)",
     x=_cumulative_sum_vjp,
     batch=_cumulative_batch("cumulative_sum"),
+    pattern=_cumulative_pattern,
 )
 ops.vjp(
     "cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False)",
     x=_cumulative_prod_vjp,
     batch=_cumulative_batch("cumulative_prod"),
+    pattern=_cumulative_pattern,
 )
 ops.vjp(
     "partial_products(x, /)",
     x=_of_partial_products,
     forward=_partial_products,
     batch=lambda xp, x: xp.partial_products(x),
+    pattern=lambda xp, x: _cumulative_pattern(xp, x, axis=-1),
 )

@@ -83,6 +83,25 @@ def _diff_batch(
     return xp.diff(x, n=n, axis=axis, **ends)
 
 
+def _diff_pattern(
+    xp: Any, x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None
+) -> Any:
+    """Subtract neighbours, as often as the op does."""
+    shape = [*x.shape]
+    shape[axis] = 1
+    ends = [
+        xp.full(shape, end) if is_python_scalar(end) or not end.shape else end
+        for end in (prepend, append)
+        if end is not None
+    ]
+    place = 0 if prepend is None else 1
+    x = xp.concat([*ends[:place], x, *ends[place:]], axis=axis) if n and ends else x
+    lines = (slice(None),) * (axis % len(shape))
+    for _ in range(n):
+        x = x[(*lines, slice(1, None), ...)] - x[(*lines, slice(None, -1), ...)]
+    return x
+
+
 # The standard's n is keyword-only; NumPy's users give it by position.
 utility.linear(
     "diff(x, /, n=1, *, axis=-1, prepend=None, append=None)",
@@ -91,6 +110,7 @@ utility.linear(
     prepend=_prepend,
     append=_append,
     batch=_diff_batch,
+    pattern=_diff_pattern,
 )
 utility.constant(
     "all(x, /, *, axis=None, keepdims=False)",

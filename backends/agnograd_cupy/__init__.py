@@ -121,6 +121,16 @@ class CupyBackend(Backend):
         host = array.get()
         return host if dtype is None else host.astype(dtype, copy=False)
 
+    def sparse(
+        self, values: Any, rows: Any, columns: Any, starts: Any, shape: tuple[int, int]
+    ) -> Any:
+        """Return a CSR matrix of CuPy, or NotImplemented for dtypes that these do not have."""
+        from cupyx.scipy.sparse import csr_matrix
+
+        if values.dtype.char not in "fdFD":
+            return NotImplemented
+        return csr_matrix((values, columns, starts), shape=shape)
+
     def synchronize(self, array: Any = None) -> None:
         """Wait for all streams of the array's device, or of the current one."""
         import cupy

@@ -125,6 +125,16 @@ class JaxBackend(Backend):
 
         return np.asarray(array, dtype=dtype, copy=copy)
 
+    def sparse(
+        self, values: Any, rows: Any, columns: Any, starts: Any, shape: tuple[int, int]
+    ) -> Any:
+        """Return a matrix of JAX in the format BCOO."""
+        import jax.numpy as jnp
+        from jax.experimental.sparse import BCOO
+
+        places = jnp.stack([rows, columns], axis=1)
+        return BCOO((values, places), shape=shape, indices_sorted=True, unique_indices=True)
+
     def bridge(self) -> Bridge:
         """Return the bridge to JAX's own derivatives."""
         from agnograd_jax._bridge import JaxBridge

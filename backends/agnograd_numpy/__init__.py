@@ -215,6 +215,19 @@ class NumpyBackend(Backend):
             return array
         return self._np.asarray(array, dtype=dtype, copy=copy)
 
+    def sparse(
+        self, values: Any, rows: Any, columns: Any, starts: Any, shape: tuple[int, int]
+    ) -> Any:
+        """Return a CSR array of SciPy, or NotImplemented if SciPy is not installed."""
+        try:
+            from scipy.sparse import csr_array
+        except ImportError:
+            return NotImplemented
+        few = max(*shape, len(values)) < 2**31
+        index = self._np.int32 if few else self._np.int64  # which SciPy would choose, too
+        parts = values, columns.astype(index), starts.astype(index)
+        return csr_array(parts, shape=shape, copy=False)
+
     def item(self, array: Any) -> Any:
         """Return NumPy's own conversion to a Python scalar."""
         return array.item()

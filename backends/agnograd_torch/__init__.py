@@ -261,6 +261,20 @@ class TorchBackend(Backend):
             raise ValueError(f"a tensor on {array.device} needs a copy to the host: copy=False")
         return np.asarray(array.numpy(force=True), dtype=dtype, copy=copy)
 
+    def sparse(
+        self, values: Any, rows: Any, columns: Any, starts: Any, shape: tuple[int, int]
+    ) -> Any:
+        """Return a sparse CSR tensor, of which PyTorch says once that it is in beta state."""
+        import warnings
+
+        import torch
+
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support", UserWarning)
+            return torch.sparse_csr_tensor(
+                starts.clone(), columns.clone(), values, size=shape, check_invariants=False
+            )
+
     def bridge(self) -> Bridge:
         """Return the bridge to PyTorch's own derivatives."""
         from agnograd_torch._bridge import TorchBridge

@@ -21,6 +21,7 @@ from agnograd.testing.conformance.memory import freed, saved_values
 from agnograd.testing.conformance.misuse import misuse
 from agnograd.testing.conformance.shapes import layouts, shapes
 from agnograd.testing.conformance.sharing import shared_inputs
+from agnograd.testing.conformance.sparse import sparse
 from agnograd.testing.conformance.values import agrees_with_numpy, forward, inputs_unchanged
 
 __all__ = ["CHECKS", "Check", "summary"]
@@ -37,6 +38,7 @@ CHECKS: dict[str, Check] = {
         shared_inputs,
         batched,
         compiled,
+        sparse,
         declared,
         gradient_form,
         agrees_with_numpy,

@@ -32,6 +32,7 @@ DEFECTS = {
     ),
     "wrong_batching": ("batched", "with x mapped: result 0, element"),
     "lost_in_batching": ("batched", "in a pass through vmap: the gradient of array 0, 'x',"),
+    "wrong_pattern": ("sparse", "the local pattern lacks row 0, column 5: the derivative of"),
     "computed_lazy_array": ("batched", "no Python branch, loop or number can depend on its values"),
     "wrong_second_derivative": ("second_derivative", "order 2, argument 0, element (0, 0)"),
 }

@@ -83,6 +83,13 @@ ops.elementwise(
     forward=cube,
     batch=lambda x: ag.stop_gradient(x) * x * x,
 )
+ops.linear(
+    "wrong_pattern(x, /)",
+    x=lambda g, xp: xp.flip(g),
+    forward=lambda xp, x: xp.flip(x),
+    batch=lambda xp, x: xp.flip(x, axis=[1, 2]),
+    pattern=lambda x: x + 0.0,  # each element at its own place
+)
 ops.elementwise("wrong_negation(x, /)", x=-1, forward=lambda x: 1.0 - x, negation=True)
 ops.linear(
     "wrong_reading(x, key, /)",

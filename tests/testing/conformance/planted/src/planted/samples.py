@@ -5,7 +5,7 @@ from agnograd.extend import Sample, array
 NAMES = (
     *("sound", "wrong_sign", "leaked_array", "changed_input", "computed_lazy_array"),
     *("hook_called_twice", "wrong_dtype", "wrong_second_derivative"),
-    *("wrong_batching", "lost_in_batching"),
+    *("wrong_batching", "lost_in_batching", "wrong_pattern"),
 )
 samples = [Sample(name, array(2, 3, low=0.5)) for name in NAMES]
 samples += [Sample("wrong_negation", array(3)), Sample("wrong_reading", array(3), 1)]

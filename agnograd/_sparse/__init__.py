@@ -1,0 +1,1 @@
+"""Sparse derivatives: patterns, colourings, and the Jacobians and Hessians computed by them."""

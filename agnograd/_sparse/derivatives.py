@@ -1,0 +1,263 @@
+"""Sparse Jacobians and Hessians, by a few passes each of which computes many columns or rows."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Literal
+
+from agnograd._sparse.colouring import coloured
+from agnograd._sparse.orders import ORDERS, Order
+from agnograd._sparse.pattern import Mode, Sparsity, mode_in, of_hessian, searched
+from agnograd._sparse.prepared import PreparedDerivative
+from agnograd._sparse.recovery import by_substitution, directly
+from agnograd._sparse.symmetric import coloured_symmetrically
+from agnograd._transforms.gradients import grad
+from agnograd._transforms.trace import ArgNums
+from agnograd._util.checks import argnums_in, callable_in, positive_in
+from agnograd.errors import ArgumentError
+
+Direction = Literal["auto", "forward", "reverse", "both"]
+Method = Literal["star", "acyclic"]
+
+
+class SparseDerivative:
+    """A function that returns a sparse derivative; ``ag.prepare`` does once what all calls need."""
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        make: Callable[[tuple[Any, ...], Mapping[str, Any]], PreparedDerivative],
+    ) -> None:
+        functools.update_wrapper(self, f)
+        self._make = make
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Find the pattern, colour it, and return the derivative."""
+        return self.prepare(*args, **kwargs)(*args, **kwargs)
+
+    def prepare(self, *args: Any, **kwargs: Any) -> PreparedDerivative:
+        """Return the same function with its pattern and colours, for arguments like these."""
+        return self._make(args, kwargs)
+
+
+def prepare(derivative: SparseDerivative, /, *args: Any, **kwargs: Any) -> PreparedDerivative:
+    """Return a sparse derivative with all that does not depend on values: pattern, colours, seeds.
+
+    Parameters
+    ----------
+    derivative : callable
+        What ``sparse_jacobian`` or ``sparse_hessian`` returned.
+    *args, **kwargs
+        Arguments of the shapes and dtypes of those that it will be called with. Integers and
+        booleans among them must also have the same values: the pattern may depend on these.
+
+    Returns
+    -------
+    PreparedDerivative
+        A function that takes such arguments, and returns the derivative. A local pattern is
+        compared in each call: if branches, conditions and indices are no longer as they were, and
+        the pattern is another one, it raises an error.
+
+    Raises
+    ------
+    ArgumentError
+        If it is another function.
+    SparsityError, NoGradientError
+        As for ``sparsity``; also by what is returned, if it is called with other arguments.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> xp = ag.namespace("numpy")
+    >>> prepared = ag.prepare(ag.sparse_jacobian(lambda x: x[1:] * x[:-1]), xp.ones(5).data)
+    >>> prepared.colouring
+    <colouring of 0 passes forward and 2 in reverse>
+    """
+    if not isinstance(derivative, SparseDerivative):
+        raise ArgumentError(
+            f"ag.prepare takes what ag.sparse_jacobian or ag.sparse_hessian returns, not "
+            f"{derivative!r}: ag.prepare(ag.sparse_jacobian(f), x)"
+        )
+    return derivative.prepare(*args, **kwargs)
+
+
+def sparse_jacobian(
+    f: Callable[..., Any],
+    argnums: ArgNums = 0,
+    *,
+    pattern: Any = None,
+    mode: Mode = "global",
+    direction: Direction = "auto",
+    order: Order | Literal["auto"] = "auto",
+    chunk_size: int | None = None,
+) -> SparseDerivative:
+    """Return a function that computes the Jacobian of ``f`` as a sparse matrix.
+
+    Columns that share no row are computed in one pass, and so are rows that share no column. How
+    many passes it takes depends on the pattern, not on the number of elements.
+
+    Parameters
+    ----------
+    f : callable
+        A function of real arrays, or pytrees of them, that returns real arrays.
+    argnums : int or sequence of int
+        As for ``jacobian``.
+    pattern : Sparsity, sparse matrix or array, optional
+        Which entries may be other than zero, if you know it: what ``sparsity`` returns, a sparse
+        matrix of SciPy, or an array of booleans. By default ``sparsity`` finds it.
+    mode : {"global", "local"}
+        As for ``sparsity``, if that finds the pattern.
+    direction : {"auto", "forward", "reverse", "both"}
+        "forward" computes groups of columns, "reverse" groups of rows, "both" some of each. The
+        default is what takes fewest passes.
+    order : {"auto", "natural", "largest_first", "smallest_last", "incidence_degree", "saturation"}
+        The order in which columns or rows are put into groups. By default several are tried.
+    chunk_size : int, optional
+        How many passes are computed at once, by ``vmap``. By default it is so many that an argument
+        or result of all of them has at most 2**17 elements.
+
+    Returns
+    -------
+    callable
+        Takes what ``f`` takes. The matrix has a row for each element of the results, and a column
+        for each element that ``f`` is differentiated by, those of pytrees one after the other. It
+        is of the kind that users of the library take: a ``scipy.sparse.csr_array`` for NumPy, if
+        SciPy is installed, a sparse CSR tensor of PyTorch, a ``BCOO`` of JAX, a ``csr_matrix`` of
+        ``cupyx.scipy.sparse``. For other libraries, or if arguments are Variables, it is a triple
+        of values, rows and columns. Each call finds the pattern again, unless you ``prepare`` it.
+
+    Raises
+    ------
+    SparsityError
+        If the pattern depends on values, or is not one of these arguments.
+    NoGradientError
+        If an argument or a result is complex, or no result has a floating-point dtype.
+    ArgumentError
+        If ``f`` is not a function, or an option is not one of those above.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> xp = ag.namespace("numpy")
+    >>> jacobian = ag.sparse_jacobian(lambda x: x[1:] * x[:-1])(xp.asarray([1.0, 2.0, 3.0]).data)
+    >>> jacobian.toarray().tolist()
+    [[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]]
+    """
+    positions, known = _checked("sparse_jacobian", f, argnums, pattern, mode, order, chunk_size)
+    if direction not in ("auto", "forward", "reverse", "both"):
+        raise ArgumentError(
+            f"direction is {direction!r}; it must be 'auto', 'forward', 'reverse' or 'both'"
+        )
+
+    def make(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PreparedDerivative:
+        find = partial(_found, searched, f, positions, mode)
+        found, choices = (known, b"") if known is not None else find(args, kwargs, True)
+        colouring = coloured(found, direction, order)
+        recovery = directly(found, colouring)
+        prepared = PreparedDerivative(f, positions, found, colouring, recovery, chunk_size)
+        if known is None:
+            prepared.holds_for(find, args, kwargs, choices if mode == "local" else None)
+        return prepared
+
+    return SparseDerivative(f, make)
+
+
+def sparse_hessian(
+    f: Callable[..., Any],
+    argnums: ArgNums = 0,
+    *,
+    pattern: Any = None,
+    mode: Mode = "global",
+    method: Method = "star",
+    order: Order | Literal["auto"] = "auto",
+    chunk_size: int | None = None,
+) -> SparseDerivative:
+    """Return a function that computes the Hessian of ``f`` as a sparse matrix.
+
+    Parameters are those of ``sparse_jacobian``, except for these.
+
+    Parameters
+    ----------
+    f : callable
+        A function of real arrays, or pytrees of them, that returns a real 0-d array.
+    method : {"star", "acyclic"}
+        "star" reads each entry from one product. "acyclic" takes fewer products, and computes
+        entries from others: rounding errors add up along the way, and it takes longer.
+
+    Returns
+    -------
+    callable
+        As for ``sparse_jacobian``. The matrix has a row and a column for each element that ``f`` is
+        differentiated by.
+
+    Raises
+    ------
+    SparsityError, ArgumentError
+        As for ``sparse_jacobian``.
+    NoGradientError
+        If ``f`` does not return a real 0-d array, or an argument is complex.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> xp = ag.namespace("numpy")
+    >>> hessian = ag.sparse_hessian(lambda x: xp.sum(x[1:] * x[:-1] ** 2))
+    >>> hessian(xp.asarray([1.0, 2.0, 3.0]).data).toarray().tolist()
+    [[4.0, 2.0, 0.0], [2.0, 6.0, 4.0], [0.0, 4.0, 0.0]]
+    """
+    positions, known = _checked("sparse_hessian", f, argnums, pattern, mode, order, chunk_size)
+    if method not in ("star", "acyclic"):
+        raise ArgumentError(f"method is {method!r}; it must be 'star' or 'acyclic'")
+
+    def make(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PreparedDerivative:
+        find = partial(_found, of_hessian, f, positions, mode)
+        found, choices = (known, b"") if known is not None else find(args, kwargs, True)
+        symmetric = coloured_symmetrically(found, method, order)
+        if method == "star":
+            recovery = directly(found, symmetric, symmetric=True)
+        else:
+            recovery = by_substitution(found, symmetric)
+        # The gradient's pullback gives the products, since the matrix is symmetric.
+        gradient, colouring = grad(f, positions), symmetric.turned
+        prepared = PreparedDerivative(gradient, positions, found, colouring, recovery, chunk_size)
+        if known is None:
+            prepared.holds_for(find, args, kwargs, choices if mode == "local" else None)
+        return prepared
+
+    return SparseDerivative(f, make)
+
+
+def _found(
+    search: Callable[..., tuple[Sparsity, bytes]],
+    f: Callable[..., Any],
+    positions: int | tuple[int, ...],
+    mode: Mode,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    sets: bool,
+) -> tuple[Sparsity, bytes]:
+    """Return a pattern, and what it was decided by; without sets, only the latter is right."""
+    return search(f, args, kwargs, positions, mode == "local", sets)
+
+
+def _checked(
+    what: str,
+    f: Any,
+    argnums: ArgNums,
+    pattern: Any,
+    mode: Any,
+    order: Any,
+    chunk_size: int | None,
+) -> tuple[int | tuple[int, ...], Sparsity | None]:
+    """Return the positions and the pattern that are given; raise if an option is wrong."""
+    callable_in(f"ag.{what}", f, f"ag.{what}(f)(x)")
+    mode_in(f"ag.{what}", mode)
+    orders = ("auto", *ORDERS, "saturation")
+    if order not in orders:
+        raise ArgumentError(f"ag.{what}: order is {order!r}; it must be one of {orders}")
+    if chunk_size is not None:
+        positive_in(f"ag.{what}: chunk_size", chunk_size)
+    known = None if pattern is None else Sparsity.of(pattern)
+    return argnums_in(f"ag.{what}", argnums), known

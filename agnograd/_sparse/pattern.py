@@ -1,0 +1,281 @@
+"""Patterns: which elements of a derivative may be other than zero, found or given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, Literal
+
+from agnograd._arrays.domains import domain_of
+from agnograd._arrays.interpreted import Border, payload_of
+from agnograd._arrays.variable import Variable
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._sparse.sets import Sets, host, joined
+from agnograd._sparse.tracing import Dependences, Search
+from agnograd._transforms.gradients import grad
+from agnograd._transforms.trace import ArgNums, Trace
+from agnograd._util.checks import argnums_in, callable_in
+from agnograd._util.trees import flatten, unflatten
+from agnograd.errors import ArgumentError, ArgumentIndexError, NoGradientError
+
+Mode = Literal["global", "local"]
+
+
+class Sparsity:
+    """Which elements of a matrix may be other than zero.
+
+    Its arrays are NumPy's, and list the entries row by row, in ascending order of the columns.
+
+    Parameters
+    ----------
+    starts : array, shape (rows + 1,)
+        Where the entries of each row begin, and where those of the last one end.
+    columns : array
+        The column of each entry.
+    shape : tuple of int
+        The numbers of rows and columns.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> xp = ag.namespace("numpy")
+    >>> found = ag.sparsity(lambda x: x[1:] * x[:-1], xp.ones(4))
+    >>> found
+    <sparsity pattern of 3 x 4 elements with 6 entries>
+    >>> found.rows.tolist(), found.columns.tolist()
+    ([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 3])
+    """
+
+    __slots__ = ("columns", "shape", "starts")
+
+    def __init__(self, starts: Any, columns: Any, shape: tuple[int, int]) -> None:
+        self.starts, self.columns, self.shape = starts, columns, shape
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"<sparsity pattern of {rows} x {columns} elements with {self.count} entries>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sparsity):
+            return NotImplemented
+        xp = host()
+        if (self.shape, self.count) != (other.shape, other.count):
+            return False
+        pairs = ((self.starts, other.starts), (self.columns, other.columns))
+        return all(bool(xp.all(one == two)) for one, two in pairs)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def count(self) -> int:
+        """The number of entries."""
+        return int(self.columns.shape[0])
+
+    @property
+    def rows(self) -> Any:
+        """The row of each entry."""
+        return Sets(self.starts, self.columns).elements
+
+    @property
+    def T(self) -> Sparsity:  # noqa: N802 - the standard's name
+        """The pattern of the transposed matrix."""
+        found = Sets.of_pairs(self.columns, self.rows, self.shape[1])
+        return Sparsity(found.starts, found.members, (self.shape[1], self.shape[0]))
+
+    def toarray(self) -> Any:
+        """Return the pattern as a NumPy array of booleans."""
+        xp = host()
+        dense = xp.zeros(self.shape, dtype=xp.bool)
+        dense[self.rows, self.columns] = True
+        return dense
+
+    @classmethod
+    def of(cls, pattern: Any) -> Sparsity:
+        """Return what a user gives as a pattern: one, a sparse matrix of SciPy, or an array."""
+        if isinstance(pattern, Sparsity):
+            return pattern
+        xp = host()
+        if hasattr(pattern, "tocoo"):
+            found = pattern.tocoo()
+            rows, columns, shape = found.row, found.col, found.shape
+        else:
+            domain = domain_of(pattern)
+            raw = pattern.data if isinstance(pattern, Variable) else pattern
+            dense = domain.backend.to_host(raw)
+            if len(dense.shape) != 2:
+                raise ArgumentError(
+                    f"a pattern is a matrix, not an array of shape {tuple(dense.shape)}: it has a "
+                    "row for each element of the results, and a column for each of the arguments"
+                )
+            rows, columns = xp.nonzero(dense)
+            shape = dense.shape
+        rows, columns = (xp.astype(xp.asarray(each), xp.int64) for each in (rows, columns))
+        sets = Sets.of_pairs(rows, columns, int(shape[0]))
+        return cls(sets.starts, sets.members, (int(shape[0]), int(shape[1])))
+
+
+def sparsity(
+    f: Callable[..., Any],
+    /,
+    *args: Any,
+    argnums: ArgNums = 0,
+    order: Literal[1, 2] = 1,
+    mode: Mode = "global",
+) -> Sparsity:
+    """Return which elements of the Jacobian, or Hessian, of ``f`` may be other than zero.
+
+    The function runs once, on arrays that know which elements of the arguments they depend on. No
+    element is left out that is not zero; the pattern may have more.
+
+    Parameters
+    ----------
+    f : callable
+        A function of arrays, or of pytrees of them, that returns arrays.
+    *args
+        What it is called with.
+    argnums : int or sequence of int
+        The positions of the arguments that it is differentiated by, as for ``jacobian``.
+    order : {1, 2}
+        1 for the Jacobian, 2 for the Hessian of a function that returns one real number.
+    mode : {"global", "local"}
+        "global" is for a pattern that holds for all values of floating-point arguments. It depends
+        on integers and booleans that you pass, and on what the function closes over. "local" is
+        for one that holds at these arguments: branches, conditions and indices are as they are
+        here.
+
+    Returns
+    -------
+    Sparsity
+        It has a row for each element of the results, and a column for each element that ``f`` is
+        differentiated by, those of pytrees one after the other.
+
+    Raises
+    ------
+    SparsityError
+        In mode "global", if a Python branch, or the shape of an array, depends on values.
+    NoGradientError
+        For order 2, if ``f`` does not return a real 0-d array.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> xp = ag.namespace("numpy")
+    >>> ag.sparsity(lambda x: xp.cumulative_sum(x) + x, xp.ones(2)).toarray().tolist()
+    [[True, False], [True, True]]
+    >>> ag.sparsity(lambda x: xp.sum(x**3), xp.ones(2), order=2).toarray().tolist()
+    [[True, False], [False, True]]
+    """
+    callable_in("ag.sparsity", f, "ag.sparsity(f, x), with the arguments of f after it")
+    positions = argnums_in("ag.sparsity", argnums)
+    mode_in("ag.sparsity", mode)
+    if order not in (1, 2):
+        raise ArgumentError(f"ag.sparsity: order is {order!r}; it must be 1 or 2")
+    if order == 1:
+        return searched(f, args, {}, positions, mode == "local")[0]
+    return of_hessian(f, args, {}, positions, mode == "local")[0]
+
+
+def mode_in(what: str, mode: Any) -> None:
+    """Raise if a mode is none of the two."""
+    if mode not in ("global", "local"):
+        raise ArgumentError(f"{what}: mode is {mode!r}; it must be 'global' or 'local'")
+
+
+def of_hessian(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    argnums: int | tuple[int, ...],
+    local: bool,
+    sets: bool = True,
+) -> tuple[Sparsity, bytes]:
+    """Return the pattern of a Hessian: that of the gradient's Jacobian, which is symmetric."""
+    found, choices = searched(grad(f, argnums), args, kwargs, argnums, local, sets)
+    xp, rows, columns = host(), found.rows, found.columns
+    both = xp.concat([rows, columns]), xp.concat([columns, rows])
+    every = Sets.of_pairs(*both, found.shape[0])
+    return Sparsity(every.starts, every.members, found.shape), choices
+
+
+def searched(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    argnums: int | tuple[int, ...],
+    local: bool,
+    sets: bool = True,
+) -> tuple[Sparsity, bytes]:
+    """Return the pattern of a Jacobian, and a digest of all values that it was decided by.
+
+    Without ``sets``, only the digest is looked for.
+    """
+    asked = (argnums,) if isinstance(argnums, int) else argnums
+    if not all(-len(args) <= each < len(args) for each in asked):
+        raise ArgumentIndexError(
+            f"argnums names argument {max(asked, key=abs)}, but {len(args)} positional ones were "
+            "given; pass what is differentiated by position"
+        )
+    asked = tuple(each % len(args) for each in asked)
+    if len({*asked}) < len(asked):
+        raise ArgumentError(f"argnums names an argument twice: {argnums}")
+    leaves, tree = flatten((args, kwargs))
+    places = _places(args, asked)
+    leaves = [leaf.detach() if isinstance(leaf, Variable) else leaf for leaf in leaves]
+    border, run = Border(Dependences, leaves), Search(local)
+    given = [_entered(border, leaf, run, i in places) for i, leaf in enumerate(leaves)]
+    width = 0
+    for place in places:
+        array = given[place]._raw
+        if sets:
+            array.sets = Sets.own(prod(array.shape), width)
+        width += prod(array.shape)
+
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        run.function = f
+        # Some programs do something else for arrays without a gradient.
+        return Trace(f, args, kwargs, asked).result
+
+    result = border.call(run, recorded, *unflatten(tree, given))
+    rows = joined([_sets_of(border, leaf, run) for leaf in _results(result)])
+    pattern = Sparsity(rows.starts, rows.members, (rows.count, width))
+    return pattern, run.choices.digest()
+
+
+def _places(args: tuple[Any, ...], asked: Sequence[int]) -> list[int]:
+    """Return the places of the leaves that a function is differentiated by, in their order."""
+    firsts, total = [], 0
+    for arg in args:
+        firsts.append(total)
+        total += len(flatten(arg)[0])
+    return [
+        place
+        for each in asked
+        for place in range(firsts[each], firsts[each] + len(flatten(args[each])[0]))
+    ]
+
+
+def _entered(border: Border, leaf: Any, run: Search, differentiated: bool) -> Any:
+    """Return an argument as the function gets it: what may vary becomes an array of the run."""
+    if differentiated and is_python_scalar(leaf):
+        leaf = border.below.to_raw(float(leaf))
+    found = border.into(leaf, run)
+    if isinstance(found, Variable) and not found._domain.backend.below.is_inexact(found.dtype):  # type: ignore[attr-defined]
+        found._raw.run = None  # integers and booleans are as they are here
+    return found
+
+
+def _results(result: Any) -> list[Any]:
+    found = flatten(result)[0]
+    if not found:
+        raise NoGradientError("the function returned no arrays: there is nothing to differentiate")
+    return found
+
+
+def _sets_of(border: Border, leaf: Any, run: Search) -> Sets:
+    home = border.home(leaf)
+    array = leaf._raw if isinstance(leaf, home.Variable) else leaf
+    if not isinstance(array, home.backend.array_class):  # type: ignore[attr-defined]
+        return Sets.empty(1 if is_python_scalar(leaf) else prod(array.shape))
+    payload_of(array, run)
+    sets: Sets | None = array.sets
+    return Sets.empty(prod(array.shape)) if sets is None else sets

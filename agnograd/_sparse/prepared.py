@@ -1,0 +1,280 @@
+"""Sparse derivatives that are prepared: pattern, colours, and what their passes begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from math import prod
+from typing import Any, NamedTuple
+
+from agnograd._arrays.domain import Domain
+from agnograd._arrays.domains import owner_of
+from agnograd._arrays.levels import root_of
+from agnograd._arrays.variable import Variable
+from agnograd._batch.vmap import vmap
+from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._sparse.colouring import Colouring
+from agnograd._sparse.pattern import Sparsity
+from agnograd._sparse.recovery import Recovery
+from agnograd._sparse.sets import host
+from agnograd._transforms.pushforward import Pushforward
+from agnograd._transforms.trace import Trace, outputs_of
+from agnograd._util.trees import flatten
+from agnograd.errors import NoGradientError, SparsityError
+
+# The most elements of one array of all passes that are computed at once, by default.
+_TOGETHER = 2**17
+Find = Callable[[tuple[Any, ...], Mapping[str, Any], bool], tuple[Sparsity, bytes]]
+
+
+class Coordinates(NamedTuple):
+    """A sparse matrix as a plain triple of arrays, one entry after the other.
+
+    Attributes
+    ----------
+    values : array or Variable
+        The entries, row by row.
+    rows, columns : array
+        Where they stand.
+    shape : tuple of int
+        The numbers of rows and columns.
+    """
+
+    values: Any
+    rows: Any
+    columns: Any
+    shape: tuple[int, int]
+
+
+class _Buffers(NamedTuple):
+    """What is made once for a library, a device and dtypes: seeds of passes, and where to read.
+
+    Attributes
+    ----------
+    forward, reverse : sequence
+        For each group of passes that are computed at once, the seeds of each input, or output.
+    recovery : Recovery
+        Where the entries are, by arrays of the library.
+    rows, columns, starts : array
+        The pattern, as arrays of the library.
+    """
+
+    forward: Sequence[Sequence[Any]]
+    reverse: Sequence[Sequence[Any]]
+    recovery: Recovery
+    rows: Any
+    columns: Any
+    starts: Any
+
+
+class PreparedDerivative:
+    """A sparse derivative of a function whose pattern and colours are known: call it.
+
+    ``ag.prepare`` makes it.
+
+    Attributes
+    ----------
+    pattern : Sparsity
+        Which entries the results have.
+    colouring : Colouring
+        Which columns and rows are computed in one pass.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        argnums: int | tuple[int, ...],
+        pattern: Sparsity,
+        colouring: Colouring,
+        recovery: Recovery,
+        chunk_size: int | None,
+    ) -> None:
+        self._f, self._argnums, self._recovery = f, argnums, recovery
+        self.pattern, self.colouring = pattern, colouring
+        self._chunk = chunk_size
+        self._buffers: dict[Any, _Buffers] = {}
+        self._find: Find | None = None
+
+    def __repr__(self) -> str:
+        rows, columns = self.pattern.shape
+        name = getattr(self._f, "__name__", "a function")
+        return (
+            f"<sparse derivative of {name}: {rows} x {columns} elements, {self.pattern.count} "
+            f"entries, {self.colouring.passes} passes>"
+        )
+
+    def holds_for(
+        self, find: Find, args: tuple[Any, ...], kwargs: Mapping[str, Any], choices: bytes | None
+    ) -> None:
+        """Note what the pattern was found for, so that calls that need another one are refused.
+
+        ``choices`` is a digest of all values that decided a local pattern, None for a global one.
+        """
+        self._find, self._choices = find, choices
+        self._constants = [*_constants(args, kwargs)]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the derivative for these arguments, as ``sparse_jacobian`` has it."""
+        if self._find is not None:
+            self._check(self._find, args, kwargs)
+        trace = Trace(self._f, args, kwargs, self._argnums, self.colouring.forward > 0)
+        outputs, _ = outputs_of(trace.result, "ag.sparse_jacobian")
+        trace.result = None
+        order = flatten(trace.arranged(range(len(trace.inputs))))[0]  # as argnums names them
+        inputs = [trace.inputs[place] for place in order]
+        self._check_sizes(inputs, outputs)
+        buffers = self._buffers_for(inputs, outputs)
+        home = outputs[0]._domain
+        xp = home.namespace if trace.as_variables else home.raw
+        parts = []
+        if buffers.forward:
+            push = partial(_pushed, Pushforward(trace, outputs), order, inputs)
+            for seeds in buffers.forward:
+                parts.append(_row(_computed(push, seeds), outputs, seeds, xp))
+        inexact = [each for each in outputs if each._domain.is_inexact(each.dtype)]
+        pull = partial(_pulled, trace, order, inexact)
+        for seeds in buffers.reverse:
+            parts.append(_row(_computed(pull, seeds), inputs, seeds, xp))
+        if not parts:  # no entries, and no passes
+            x = trace.inputs[0]
+            parts = [xp.zeros(0, dtype=x.dtype, device=x.device)]
+        products = xp.concat(parts) if len(parts) > 1 else parts[0]
+        values = buffers.recovery(products, xp)
+        if trace.as_variables:
+            return Coordinates(values, buffers.rows, buffers.columns, self.pattern.shape)
+        found = home.backend.sparse(
+            values, buffers.rows, buffers.columns, buffers.starts, self.pattern.shape
+        )
+        if found is not NotImplemented:
+            return found
+        return Coordinates(values, buffers.rows, buffers.columns, self.pattern.shape)
+
+    def _buffers_for(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> _Buffers:
+        """Return what passes begin with, made on first use for arrays of this kind."""
+        key = tuple((x._domain, x.dtype, str(x.device), x.shape) for x in (*inputs, *outputs))
+        if key not in self._buffers:
+            colouring, place = self.colouring, partial(_placed, outputs[0])
+            largest = max(prod(x.shape) for x in (*inputs, *outputs))
+            chunk = self._chunk or max(1, _TOGETHER // max(largest, 1))
+            if any(root_of(x._domain).backend.capabilities.lazy for x in (*inputs, *outputs)):
+                chunk = self._chunk or 1
+            self._buffers[key] = _Buffers(
+                [*_seeds(inputs, colouring.columns, colouring.forward, chunk)],
+                [*_seeds(outputs, colouring.rows, colouring.reverse, chunk)],
+                self._recovery.moved(place),
+                place(self.pattern.rows),
+                place(self.pattern.columns),
+                place(self.pattern.starts),
+            )
+        return self._buffers[key]
+
+    # -- checks ------------------------------------------------------------------------------------
+
+    def _check_sizes(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> None:
+        for each in (*inputs, *outputs):
+            if each._domain.is_complex(each.dtype):
+                raise NoGradientError(
+                    "a sparse derivative is one of real arrays: differentiate the real and the "
+                    "imaginary part of complex ones"
+                )
+        shape = sum(prod(x.shape) for x in outputs), sum(prod(x.shape) for x in inputs)
+        if shape != self.pattern.shape:
+            raise SparsityError(
+                f"the pattern is one of {self.pattern.shape[0]} results and "
+                f"{self.pattern.shape[1]} arguments, and there are {shape[0]} and {shape[1]} "
+                "elements: prepare it for arrays of these shapes"
+            )
+
+    def _check(self, find: Find, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        """Raise if the pattern that was found may be another one for these arguments."""
+        if not _same(self._constants, [*_constants(args, kwargs)]):
+            raise SparsityError(
+                "integers, booleans or other objects among the arguments are not those that the "
+                "pattern was found for: prepare it again"
+            )
+        if self._choices is None or find(args, kwargs, False)[1] == self._choices:
+            return
+        pattern, self._choices = find(args, kwargs, True)
+        if pattern != self.pattern:
+            self._choices = b""
+            raise SparsityError(
+                "the pattern at these arguments is not the one that was prepared, since a branch, "
+                'a condition or an index depends on values: prepare it again, or use mode="global"'
+            )
+
+
+def _pushed(
+    push: Pushforward, order: Sequence[int], inputs: Sequence[Variable], *tangents: Any
+) -> list[Any]:
+    given: list[Any] = [None] * len(inputs)
+    for place, x, each in zip(order, inputs, tangents, strict=True):
+        given[place] = each if isinstance(each, Variable) else x._domain.wrap(each)
+    return list(push(given))
+
+
+def _pulled(
+    trace: Trace, order: Sequence[int], outputs: Sequence[Variable], *cotangents: Any
+) -> list[Any]:
+    found = trace.pull(outputs, cotangents, retain=True)
+    return [found[place] for place in order]
+
+
+def _computed(way: Callable[..., list[Any]], seeds: Sequence[Any]) -> list[Any]:
+    """Return what a pass gives for seeds, of which several are along the first axis."""
+    if seeds[0].shape[0] == 1:
+        return way(*[each[0, ...] for each in seeds])
+    return list(vmap(way)(*seeds))
+
+
+def _row(found: Sequence[Any], like: Sequence[Variable], seeds: Sequence[Any], xp: Any) -> Any:
+    """Return arrays of some passes as one row: all elements of the first pass, then the next."""
+    count = seeds[0].shape[0]
+    flat = [xp.reshape(each, (count, prod(x.shape))) for each, x in zip(found, like, strict=True)]
+    return xp.reshape(xp.concat(flat, axis=1) if len(flat) > 1 else flat[0], (-1,))
+
+
+def _seeds(arrays: Sequence[Variable], colours: Any, count: int, chunk: int) -> Iterator[list[Any]]:
+    """Yield, for each group of colours, arrays that are one at the elements of each colour."""
+    xp = host()
+    for start in range(0, count, chunk):
+        own = xp.arange(start, min(start + chunk, count))
+        found, first = [], 0
+        for x in arrays:
+            size = prod(x.shape)
+            if x._domain.is_inexact(x.dtype):
+                ones = xp.expand_dims(colours[first : first + size], axis=0) == own[:, None]
+                raw = root_of(x._domain).raw
+                seed = raw.astype(_placed(x, ones), x.dtype)
+                found.append(raw.reshape(seed, (own.shape[0], *x.shape)))
+            first += size
+        yield found
+
+
+def _placed(like: Variable, array: Any) -> Any:
+    """Return an array from the host as one of the library and on the device of another one."""
+    domain: Domain = root_of(like._domain)
+    return domain.library.asarray(array, device=like.device)
+
+
+def _constants(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield what a pattern may depend on: all but arrays of floating-point numbers."""
+    for leaf in flatten((args, kwargs))[0]:
+        raw = leaf._raw if isinstance(leaf, Variable) else leaf
+        owner = None if is_python_scalar(raw) else owner_of(raw)
+        if owner is None:
+            yield None if type(raw) in (float, complex) else raw
+        elif owner.is_inexact(raw.dtype) or owner.level:
+            yield None
+        else:
+            yield host().asarray(owner.backend.to_host(raw), copy=True)
+
+
+def _same(constants: Sequence[Any], others: Sequence[Any]) -> bool:
+    xp = host()
+    for one, other in zip(constants, others, strict=False):
+        if hasattr(one, "dtype") and hasattr(other, "dtype"):
+            if one.shape != other.shape or not bool(xp.all(one == other)):
+                return False
+        elif one is not other and (type(one) is not type(other) or one != other):
+            return False
+    return len(constants) == len(others)

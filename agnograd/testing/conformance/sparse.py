@@ -1,0 +1,103 @@
+"""Patterns: what ``ag.sparsity`` says of an op against its dense Jacobian."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from agnograd._arrays.domains import domain_named
+from agnograd._arrays.variable import Variable
+from agnograd._sparse.pattern import Sparsity, sparsity
+from agnograd._transforms.gradients import vjp
+from agnograd.errors import NoGradientError, SparsityError
+from agnograd.testing._differences import is_inexact
+from agnograd.testing._host import on_host
+from agnograd.testing.conformance._calls import Calls
+from agnograd.testing.conformance._needs import shape_needs_values
+from agnograd.testing.conformance._trial import NotApplicable, Trial
+
+__all__ = ["sparse"]
+
+
+def sparse(trial: Trial) -> None:
+    """The pattern of the Jacobian has every element that is not zero, here and at other values."""
+    if trial.single:
+        raise NotApplicable("patterns do not depend on the precision")
+    calls = Calls(trial)
+    if not calls.differentiated:
+        raise NotApplicable("no input has a gradient")
+    places = tuple(calls.differentiated)
+    found = sparsity(calls.results, *calls.first, argnums=places, mode="local")
+    _compare(calls, calls.first, found, "the local pattern")
+    needs_values = shape_needs_values(trial.sample, [calls.names[place] for place in places])
+    try:
+        found = sparsity(calls.results, *calls.first, argnums=places)
+    except SparsityError:
+        if needs_values or calls.composed:  # a program may branch on values
+            return
+        raise
+    if needs_values:
+        raise AssertionError("the result's shape depends on values: it should be a SparsityError")
+    # Integers and booleans stay as they are: a pattern may depend on them.
+    pairs = zip(calls.first, calls.second, strict=True)
+    others = [second if is_inexact(first) else first for first, second in pairs]
+    for arrays in (calls.first, others):
+        _compare(calls, arrays, found, "the global pattern")
+
+
+def _compare(calls: Calls, arrays: Sequence[Variable], pattern: Sparsity, what: str) -> None:
+    """Raise if an element of the Jacobian is not zero, and not in the pattern."""
+    np, may = domain_named("numpy").library, pattern.toarray()
+    row = 0
+    for part in _rows(calls, arrays):
+        missing = (part != 0) & ~may[row, :]
+        if np.any(missing):
+            column = int(np.argmax(missing))
+            raise AssertionError(
+                f"{what} lacks row {row}, column {column}: the derivative of element {row} of the "
+                f"results by element {column} of the inputs is {part[column]}"
+            )
+        row += 1
+    if (row, may.shape[1]) != may.shape and row:
+        raise AssertionError(f"{what} has {may.shape[0]} rows, and the Jacobian {row}")
+
+
+def _rows(calls: Calls, arrays: Sequence[Variable]) -> Iterator[Any]:
+    """Yield the derivatives of each element of the results by all elements of the inputs."""
+
+    def of_differentiated(*given: Variable) -> list[Any]:
+        filled = dict(enumerate(arrays)) | dict(zip(calls.differentiated, given, strict=True))
+        return calls.results(*filled.values())
+
+    np = domain_named("numpy").library
+    try:
+        results, pull = vjp(of_differentiated, *[arrays[i] for i in calls.differentiated])
+    except NoGradientError:  # of integers
+        return
+    for place, result in enumerate(results):
+        for unit in _units(result):
+            row = 0.0
+            for factor in (1, 1j) if result._domain.is_complex(result.dtype) else (1,):
+                given = [_zeros(each) for each in results]
+                given[place] = given[place] + unit * factor if is_inexact(result) else given[place]
+                parts = [np.reshape(np.abs(on_host(g)), (-1,)) for g in pull(given)]
+                row = row + np.concat(parts)
+            yield row
+
+
+def _units(result: Variable) -> Iterator[Any]:
+    """Yield arrays that are one at one element, and else zero."""
+    raw = result._domain.raw
+    size = 1
+    for length in result.shape:
+        size *= length
+    dtype = result.dtype if is_inexact(result) else None
+    for place in range(size):
+        eye = raw.eye(1, size, k=place, dtype=dtype, device=result.device)
+        yield result._domain.Variable._make(raw.reshape(eye, result.shape), None)
+
+
+def _zeros(result: Variable) -> Variable:
+    raw = result._domain.raw
+    zeros = raw.zeros(result.shape, dtype=result.dtype, device=result.device)
+    return result._domain.Variable._make(zeros, None)
