@@ -440,7 +440,6 @@ sys.dont_write_bytecode = False
 sys.path.insert(0, "tests/helpers")
 import numpy as np, agnograd as ag
 from agnograd_c import _groups, _lowering
-from threads import in_threads
 from traced import traced
 _groups.FEWEST_SMALL = 1
 xp = ag.namespace("numpy")
