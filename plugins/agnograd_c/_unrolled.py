@@ -7,7 +7,7 @@ from typing import Any
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._code import FLOATS, code_of, type_of
-from agnograd_c._fits import Fitting
+from agnograd_c._fits import Fitting, is_inexact, looked_at
 from agnograd_c._groups import FREE, groups_of
 from agnograd_c._reads import is_read, is_scatter, place_of
 
@@ -55,7 +55,7 @@ class _Unrolling:
 
     def __init__(self, program: TracedProgram) -> None:
         self.old, self.facts = program, dict(program.facts)
-        self.fitting = Fitting(program.facts)
+        self.fitting, self.exact = Fitting(program.facts), looked_at(program)
         self.steps: list[Step] = []
         self.elements: dict[Ref, list[Ref]] = {}  # of arrays
         self.new: dict[Ref, Ref] = {}  # what takes the place of scalars
@@ -76,15 +76,16 @@ class _Unrolling:
     def _is_unrolled(self, step: Step) -> bool:
         """Write a step of short arrays as steps of scalars; return whether it is one."""
         facts, out = self.facts, step.outs[0] if step.outs else None
-        if out is None:
+        if out is None or (is_inexact(step) and out in self.exact):
             return False
-        if step.op == "unstack" and len(step.args) == 1 and _is_short(facts[step.args[0]]):
+        scalar = all(facts[ref].kind is facts[ref].dtype.type for ref in step.outs)
+        if step.op == "unstack" and scalar and _is_short(facts[step.args[0]]):
             self.new.update(zip(step.outs, self._of(step.args[0], step), strict=True))
             return True
-        if is_read(facts, step) and step.args[0] in self.elements:
+        if scalar and is_read(facts, step) and step.args[0] in self.elements:
             self.new[out] = self._of(step.args[0], step)[self._place(step.args[0], step.args[1])]
             return True
-        if step.op == "sum" and self._is_whole_sum(step, out):
+        if step.op == "sum" and scalar and self._is_whole_sum(step, out):
             first, *rest = self._of(step.args[0], step)
             self.new[out] = self._sum([first, self._sum(rest, step)] if rest else [first], step)
             return True
@@ -128,6 +129,8 @@ class _Unrolling:
             type_of(x) or (type(x) is Ref and self.facts[x].shape in (shape, ())) for x in step.args
         )
         if not plain or not self.fitting.fits(step):
+            return False
+        if step.op == "pow" and type(step.args[1]) is Ref:  # NumPy does more for one exponent
             return False
         if not all(_is_known(self.facts[x]) for x in step.args if type(x) is Ref):
             return False

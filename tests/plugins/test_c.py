@@ -452,6 +452,24 @@ class TestShortArrays:
                 # What each step rounds differently grows in the next ones.
                 np.testing.assert_allclose(one, other, rtol=2e4 * np.finfo(dtype).eps, atol=1e-12)
 
+    def test_what_guards_look_at_is_numpys(self):
+        def f(state):
+            for _ in range(30):
+                x, y = state[0], state[1]
+                state = xp.stack([x + 0.1 * y, y - 0.1 * x]) * (1.0 - 0.01 * state * state)
+            total = xp.sum(xp.exp(state))
+            return state * 2.0 if float(total) > 1.0 else -state
+
+        x = np.asarray([0.3, 0.8])
+        program = improved(traced("numpy", f, x))
+        made = _lowering.in_c(_unrolled.unrolled(program))
+        assert {"exp", "sum", "@guard"} < {step.op for step in made.steps}
+        assert len(made.steps) < 12
+        (found,) = agnograd_c.lowering.lower(program)([x])
+        assert distance(found, straight(program)([x])[0]) == 0
+        with pytest.raises(Missed):
+            agnograd_c.lowering.lower(program)([x - 20.0])
+
     def test_what_c_computes_as_arrays_stays(self):
         program = traced("numpy", lambda x: chain(x), np.ones(3))
         assert _unrolled.unrolled(program) is program
