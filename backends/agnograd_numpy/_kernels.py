@@ -183,7 +183,7 @@ def _is_lower(x: Any) -> bool | None:
     """Return whether a matrix is a lower triangle, or an upper one; None if it is neither.
 
     To look at all elements takes less time than to solve by them, if there are many. Most often
-    those in the corners are enough to see that it is not a triangle.
+    those in the corners are enough to see that it is not one.
     """
     if x.ndim != 2 or x.shape[-1] <= _MANY:
         return None

@@ -16,6 +16,7 @@ __all__ = [
     "POWERS",
     "SAME",
     "TESTS",
+    "UNIFORM",
     "Code",
     "Element",
     "Instruction",
@@ -158,6 +159,8 @@ def add_step(code: Code, step: Step) -> None:
         (x,) = step.args
         own = code_of(code.facts[x]) or ""
         made = code.put(f"{step.op}_{own}", "b1", *code.value(x))
+    elif step.op in UNIFORM:
+        made = Number(type, UNIFORM[step.op])
     elif step.op == "where":
         condition, x, y = step.args
         (test,) = code.as_type(condition, "b1")
@@ -199,6 +202,7 @@ COMPARISONS = {
     "equal": ("equal", False),
     "not_equal": ("not_equal", False),
 }
+UNIFORM = {"zeros_like": 0, "ones_like": 1}
 TESTS = frozenset(("isnan", "isinf", "isfinite", "signbit"))
 _COMPLEX_ONLY = frozenset(("real", "imag"))
 

@@ -12,6 +12,7 @@ from agnograd_c._code import (
     NAMES,
     SAME,
     TESTS,
+    UNIFORM,
     code_of,
     compared_as,
     is_complex,
@@ -91,6 +92,8 @@ def fits(facts: Mapping[Ref, Fact], step: Step) -> bool:
         return step.op in _COMPLEX and not (step.op == "where" and type_of(step.args[0]))
     if any(pairs):
         return step.op in ("real", "imag")
+    if step.op in UNIFORM:
+        return own == [type] and len(step.args) == 1
     return _fits_real(facts, step, type, own)  # type: ignore[arg-type]
 
 

@@ -15,6 +15,7 @@ from agnograd_c._reads import is_read, is_scatter
 
 __all__ = [
     "FEWEST_SCALARS",
+    "FREE",
     "GROUP",
     "GUARD",
     "LEAST",
@@ -35,7 +36,7 @@ FEWEST_SCALARS = 48  # of which each saves less
 _CALLS = {"where": 2, "sum": 2, "mean": 3, "@pullback": 4}  # of NumPy's
 
 # Steps that take NumPy next to nothing.
-_FREE = frozenset(("broadcast_to", "real", "imag", "positive"))
+FREE = frozenset(("broadcast_to", "real", "imag", "positive"))
 
 
 @dataclass(slots=True)
@@ -123,12 +124,12 @@ def _saved(program: TracedProgram, group: Group) -> float:
         return _count(program, group) * LEAST / FEWEST_SCALARS
     steps = [program.steps[number] for number in group.steps]
     each = ELEMENT * math.prod(group.shape)
-    taken = sum(_CALLS.get(step.op, 1) * (CALL + each) for step in steps if step.op not in _FREE)
+    taken = sum(_CALLS.get(step.op, 1) * (CALL + each) for step in steps if step.op not in FREE)
     return taken - GROUP
 
 
 def _count(program: TracedProgram, group: Group) -> int:
-    return sum(program.steps[number].op not in _FREE for number in group.steps)
+    return sum(program.steps[number].op not in FREE for number in group.steps)
 
 
 def replaced(

@@ -9,8 +9,9 @@ import pytest
 
 import agnograd as ag
 import agnograd_c
+from agnograd._passes.passes import run as improved
 from agnograd.extend import Missed, lowering_for, straight
-from agnograd_c import _compiler, _groups, _library, _lowering
+from agnograd_c import _compiler, _groups, _library, _lowering, _unrolled
 from agnograd_c._fits import INEXACT
 from agnograd_c.kernels import calls
 from memory import peak_of
@@ -130,9 +131,11 @@ class TestFloats:
                 xp.astype(x, xp.float64) * 2.0,
                 xp.logical_not(xp.astype(x, xp.bool)),
                 xp.where(x > 0, x, -x) * (x > 0),
+                xp.where(x > y, xp.zeros_like(x), y),
+                xp.ones_like(x),
             ]
 
-        check(f, *grid(dtype), ulps=[ULPS] * 2 + [0] * 11)
+        check(f, *grid(dtype), ulps=[ULPS] * 2 + [0] * 13)
 
     def test_derivatives(self, dtype):
         x, y = grid(dtype)
@@ -351,7 +354,7 @@ class TestWhen:
         program = traced("numpy", lambda x: xp.sum(xp.exp(x) * x), np.ones(1000))
         assert _lowering.in_c(program) is program
 
-    def test_many_small_groups_are_worth_it_together(self):
+    def test_many_small_groups_are_worth_it_together(self, monkeypatch):
         def f(x, w):
             for _ in range(6):
                 x = xp.exp(x * 0.5) @ w
@@ -361,9 +364,16 @@ class TestWhen:
         program = traced("numpy", lambda x, w: f(x, w), *arrays)
         assert _lowering.in_c(program) is program
         more = traced("numpy", lambda x, w: [f(x, w) * 1.5, *[f(f(f(x, w), w), w)] * 2], *arrays)
-        found = _lowering.functions_of(more, _groups.groups_of(more))
-        assert len(found) > 15
-        assert len({function.text for _, function in found}) < 5
+        texts = []
+        build = _library.built
+
+        def built(source, *given, **kwargs):
+            texts.append(source)
+            return build(source, *given, **kwargs)
+
+        monkeypatch.setattr(_library, "built", built)
+        assert calls_of(_lowering.in_c(more)) > 15
+        assert sum(text.count("static int part_group") for text in texts) < 5  # alike, and one
 
     def test_a_run_allocates_only_its_results(self):
         x = np.linspace(0, 1, 2**16)
@@ -395,6 +405,81 @@ class TestWhen:
         x = np.linspace(0, 1, 36).reshape(6, 6)
         made = check(lambda x: xp.sqrt(xp.sqrt(x) @ x) + x, x, at_least=2)
         assert [step.op for step in made.steps] == ["@call", "matmul", "@call"]
+
+
+def orbit(state):
+    for _ in range(30):
+        x, y, z = state[0], state[1], state[-1]
+        speed = xp.stack([10.0 * (y - x), x * (28.0 - z) - y, x * y - xp.sin(z)])
+        state = state + 0.01 * speed * state[1]
+    return xp.sum(state * state)
+
+
+def steered(state):
+    for k in range(30):
+        if k == 15:
+            state = xp.flip(state)
+        x, y = xp.unstack(state)
+        state = xp.stack([x + 0.1 * y, y - 0.1 * xp.where(x > 0.5, x, -x)])
+        state = state / xp.sqrt(1.0 + state[0] * state[0])
+    return state, xp.max(state)
+
+
+class TestShortArrays:
+    @pytest.mark.parametrize("dtype", ["float64", "float32"])
+    @pytest.mark.parametrize(
+        ("f", "x"),
+        [
+            (orbit, [0.3, 0.2, 1.1]),
+            (ag.grad(orbit), [0.3, 0.2, 1.1]),
+            (steered, [0.3, -0.7]),
+            (ag.grad(lambda x: xp.sum(steered(x)[0])), [0.3, -0.7]),
+        ],
+    )
+    def test_states_of_a_few_numbers_are_scalars(self, f, x, dtype):
+        x = np.asarray(x, dtype)
+        program = improved(traced("numpy", f, x))
+        made = _unrolled.unrolled(program)
+        assert made is not program
+        left = [step.op for step in _lowering.in_c(made).steps]
+        assert len(left) < len(_lowering.in_c(program).steps) / 4
+        run, plain = agnograd_c.lowering.lower(program), straight(program)
+        for given in (x, x * 0.9, np.zeros_like(x), x * np.nan, x * np.inf):
+            with np.errstate(all="ignore"):
+                pairs = zip(run([given]), plain([given]), strict=True)
+            for one, other in pairs:
+                assert (type(one), one.dtype, one.shape) == (type(other), other.dtype, other.shape)
+                # What each step rounds differently grows in the next ones.
+                np.testing.assert_allclose(one, other, rtol=2e4 * np.finfo(dtype).eps, atol=1e-12)
+
+    def test_what_guards_look_at_is_numpys(self):
+        def f(state):
+            for _ in range(30):
+                x, y = state[0], state[1]
+                state = xp.stack([x + 0.1 * y, y - 0.1 * x]) * (1.0 - 0.01 * state * state)
+            total = xp.sum(xp.exp(state))
+            return state * 2.0 if float(total) > 1.0 else -state
+
+        x = np.asarray([0.3, 0.8])
+        program = improved(traced("numpy", f, x))
+        made = _lowering.in_c(_unrolled.unrolled(program))
+        assert {"exp", "sum", "@guard"} < {step.op for step in made.steps}
+        assert len(made.steps) < 12
+        (found,) = agnograd_c.lowering.lower(program)([x])
+        assert distance(found, straight(program)([x])[0]) == 0
+        with pytest.raises(Missed):
+            agnograd_c.lowering.lower(program)([x - 20.0])
+
+    def test_what_c_computes_as_arrays_stays(self):
+        program = traced("numpy", lambda x: chain(x), np.ones(3))
+        assert _unrolled.unrolled(program) is program
+        few = traced("numpy", lambda x: xp.stack([x[0], x[1] * 2.0]) * x, np.ones(2))
+        assert _unrolled.unrolled(few) is few
+
+    def test_explain_knows_them(self):
+        found = agnograd_c.lowering.describe(traced("numpy", orbit, np.asarray([0.3, 0.2, 1.1])))
+        assert len(found["groups"]) == 1
+        assert "for (int t" in found["source"]
 
 
 class TestCompiledFunctions:
