@@ -91,6 +91,8 @@ class Function:
     _is_pure = False
     # Whether backward also takes cotangents of a level above what forward got.
     _lifts = False
+    # As a method: the tangents of the results, of those of the array arguments. None is zeros.
+    _push: Callable[..., Any] | None = None
     # Whether hooks see it as one op; what else they see it as, its forward tells them.
     _is_one = True
     _title: str | None = None
@@ -283,6 +285,11 @@ class FunctionRule:
         assert function.accumulate is not None
         sums = function.accumulate(self.domain.raw, g, into)
         return self._checked("accumulate", into if sums is None else sums)
+
+    def push(self, node: Node, tangents: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Return the raw tangents of the results, if the function says how to compute them."""
+        function = self._running(node)
+        return None if function._push is None else function._push(*tangents)
 
     def _running(self, node: Node) -> Function:
         function = copy.copy(self.function)

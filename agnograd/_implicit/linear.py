@@ -222,6 +222,18 @@ def pulled(
     return [found.get(place) for place in range(len(values))]
 
 
+def pushed(f: Callable[..., Any], values: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """Return the raw derivative along tangents of those values that have one, of which one has."""
+    places = [place for place, tangent in enumerate(tangents) if tangent is not None]
+
+    def of_some(*given: Any) -> Any:
+        known = dict(zip(places, given, strict=True))
+        return f(*[known.get(place, x) for place, x in enumerate(values)])
+
+    along = tuple(tangents[place] for place in places)
+    return raw(jvp(of_some, tuple(values[place] for place in places), along)[1])
+
+
 def each_member(
     above: Callable[..., tuple[Any, ...]],
     arrays: Sequence[Any],

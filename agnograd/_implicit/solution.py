@@ -15,7 +15,7 @@ from agnograd._graph.nodes import next_rank
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import is_inside
 from agnograd._hooks.state import is_grad_enabled
-from agnograd._implicit.linear import Solve, System, apart, each_member, pulled
+from agnograd._implicit.linear import Solve, System, apart, each_member, pulled, pushed
 from agnograd._implicit.vectors import Layout, raw, variable
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
@@ -214,6 +214,15 @@ class Solution(Function):
         gradients = pulled(partial(call.equations(layout), v), arrays, call.needed, -w)
         recorded = isinstance(grads[0], Variable)
         return tuple(gradients if recorded else map(_raw_or_none, gradients))
+
+    def _push(self, *tangents: Any) -> tuple[Any, ...]:
+        """Return the tangents of the solution, of those of the arguments: one system is solved."""
+        call, count = self.call, len(self.saved) - len(tangents) - 1
+        found, arrays, memory = self.saved[:count], self.saved[count:-1], self.saved[-1]
+        layout = Layout(found)
+        v = layout.pack(found)
+        b = pushed(partial(call.equations(layout), v), arrays, tangents)
+        return tuple(layout.unpack(call.system(layout, memory).flipped.solved(-b, v, *arrays)))
 
 
 def _raw_or_none(x: Any) -> Any:

@@ -21,6 +21,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import InPlace
 from agnograd._codegen.tangents import Along, Tangent, Tangents
 from agnograd._engine.ends import owned
+from agnograd._functions.function import FunctionRule
 from agnograd._graph.nodes import (
     OP,
     RANK,
@@ -179,6 +180,11 @@ class Duals(NoOp, Recorder):
                 found = along(node, out, given, inputs, options)
             if found is not None:
                 return found
+        rule = getattr(node[OP].compiled.backward, "__self__", None)
+        if isinstance(rule, FunctionRule):
+            pushed = rule.push(node, [None if t is None else t.raw for t in given])
+            if pushed is not None:
+                return list(map(Tangent, pushed))
         return self._transposed(node, out, given)
 
     def _transposed(self, node: Node, out: Any, given: Tangents) -> Tangents:

@@ -6,6 +6,7 @@ import pytest
 import agnograd as ag
 from agnograd._arrays.domains import domain_of
 from agnograd._implicit.krylov import Measures, cg, gmres
+from agnograd._implicit.linear import System
 from agnograd.errors import SolverError
 from arrays import host, leaf
 
@@ -148,6 +149,28 @@ def test_a_function_of_scipys_solves_by_products(rng):
     for solve in (lgmres, lsqr):
         ag.check_grad(ag.implicit(solver, residual, solve=solve), a, b)
     assert set(shapes) == {((3, 3), (3,), "float64")}
+
+
+def test_how_many_systems_a_derivative_takes(rng, monkeypatch):
+    solved, dense = [], System.dense
+    monkeypatch.setattr(System, "dense", lambda *given: solved.append(1) or dense(*given))
+    xp = ag.namespace("numpy")
+    a, b = system(rng)
+    root = ag.implicit(solver, residual)
+
+    def loss(b):
+        return xp.sum(root(a, xp.sin(b)) ** 2)
+
+    for derivative, expected in (
+        (lambda: ag.grad(loss)(b), 1),
+        (lambda: ag.jvp(loss, b, b), 1),
+        (lambda: ag.jvp(lambda a, b: root(a, b), (a, b), (a, b)), 1),
+        (lambda: ag.hvp(loss, b, b), 3),
+        (lambda: ag.linearize(loss, b)[1](b), 2),
+    ):
+        solved.clear()
+        derivative()
+        assert len(solved) == expected
 
 
 def test_products_of_the_operator_are_those_of_the_jacobian(rng):
