@@ -191,8 +191,7 @@ def _checked(out: Any, function: Function, domain: Domain, inputs: Sequence[Any]
             )
     if not domain.level:
         return out
-    backward = function.backward if function.backend is None else None
-    return by_backward(domain.backend, backward, inputs, out)
+    return by_backward(domain.backend, function.backward, inputs, out)
 
 
 def _recorded(

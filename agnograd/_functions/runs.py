@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from agnograd._arrays.interpreted import _replaced
+from agnograd._arrays.interpreted import Interpreted, _replaced
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
 from agnograd._hooks.state import Kept, current_mode, set_mode
@@ -99,7 +99,8 @@ def by_backward(
         return own(backward, inputs, out)
     if backend.below.level == 0:
         return out
-    payloads = [backend.payload(each) for each in inputs]
+    # They may be of another library than the results.
+    payloads = [x.payload if isinstance(x, Interpreted) else x for x in inputs]
     given = [x._raw if isinstance(x, Variable) else x for x in payloads]
 
     def known(value: Any) -> Any:

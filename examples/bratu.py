@@ -1,0 +1,96 @@
+"""Solve Bratu's problem, a nonlinear equation on a square, with a sparse Jacobian on any backend.
+
+The temperature u of a solid fuel, which is 0 at the border, satisfies u_xx + u_yy + s exp(u) = 0.
+On a grid each point depends on its four neighbours: the Jacobian has five entries a row, and is
+computed in five passes, however many points there are. ``ag.prepare`` finds its pattern and its
+colours once. Newton's method takes a few steps, each with a sparse solver of SciPy's.
+
+With ``--strength 7`` there is no solution: from about 6.81 on, the fuel explodes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from command import COLOURS, figure, namespace, parser
+from scipy.sparse.linalg import spsolve
+
+import agnograd as ag
+
+STEPS = 20
+
+
+def residual(xp: Any, points: int, strength: float) -> Callable[[Any], Any]:
+    """Return the left side of the equation at each point: from NumPy to NumPy, by a backend."""
+
+    def on_backend(u: Any) -> Any:
+        wide = xp.zeros((points + 2, points + 2), dtype=xp.float64)
+        wide[1:-1, 1:-1] = xp.reshape(u, (points, points))
+        inner = wide[1:-1, 1:-1]
+        sides = wide[2:, 1:-1] + wide[:-2, 1:-1] + wide[1:-1, 2:] + wide[1:-1, :-2]
+        return xp.reshape((sides - 4.0 * inner) * (points + 1) ** 2 + strength * xp.exp(inner), (-1,))
+
+    def f(u: Any) -> Any:
+        return ag.asarray(on_backend(ag.asarray(u, backend=xp.zeros(()))), backend=u)
+
+    return f
+
+
+def solve(f: Callable[[Any], Any], u: Any) -> Any:
+    """Return where f is 0, by Newton's method; if it finds none, the program ends with a line."""
+    start = perf_counter()
+    jacobian = ag.prepare(ag.sparse_jacobian(f), u)
+    print(f"prepared in {perf_counter() - start:.2f} s: {jacobian.pattern.count} entries of ", end="")
+    print(f"{u.size:,} x {u.size:,}, {jacobian.colouring.passes} passes")
+    value = f(u).data
+    for step in range(1, STEPS + 1):
+        start = perf_counter()
+        matrix = jacobian(u)
+        middle = perf_counter()
+        u = u - spsolve(matrix.tocsc(), value)
+        value = f(u).data
+        size = abs(value).max()
+        print(
+            f"step {step}: residual {size:.1e}, Jacobian {middle - start:.3f} s, "
+            f"solver {perf_counter() - middle:.3f} s"
+        )
+        if size < 1e-8 * u.size:  # rounding errors grow with the number of points
+            return u
+        if not np.isfinite(size):
+            break
+    sys.exit("Newton's method found no solution: from a strength of about 6.81 on there is none")
+
+
+def plot(u: Any, jacobian: Any, path: str) -> None:
+    """Draw the temperature, and where the entries of the Jacobian are."""
+    with figure(path, ncols=2, figsize=(8.4, 3.8)) as (left, right):
+        drawn = left.imshow(u, cmap="inferno", extent=(0, 1, 0, 1))
+        left.figure.colorbar(drawn, ax=left, label="u")
+        left.set(title="The temperature of the fuel", xlabel="x", ylabel="y")
+        right.spy(jacobian, markersize=0.5, color=COLOURS[0])
+        right.set(title=f"The {jacobian.nnz:,} entries of the Jacobian")
+
+
+def main() -> None:
+    """Solve the problem, and print the temperature in the middle."""
+    made = parser(__doc__)
+    made.add_argument("--points", type=int, default=316, help="along each side (default: 316)")
+    made.add_argument("--strength", type=float, default=6.0, help="of the fuel (default: 6)")
+    options = made.parse_args()
+    if options.points < 2:
+        sys.exit("--points must be at least 2")
+    f = residual(namespace(options.backend), options.points, options.strength)
+    found = solve(f, np.zeros(options.points**2))
+    temperature = found.reshape(options.points, options.points)
+    print(f"{temperature.max():.6f} is the highest temperature")
+    if options.plot:
+        few = residual(namespace(options.backend), 12, options.strength)
+        plot(temperature, ag.sparse_jacobian(few)(np.zeros(144)), options.plot)
+
+
+if __name__ == "__main__":
+    main()
