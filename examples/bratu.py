@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from command import COLOURS, figure, namespace, parser
+from scipy.sparse import csc_array
 from scipy.sparse.linalg import spsolve
 
 import agnograd as ag
@@ -25,41 +26,53 @@ STEPS = 20
 
 
 def residual(xp: Any, points: int, strength: float) -> Callable[[Any], Any]:
-    """Return the left side of the equation at each point: from NumPy to NumPy, by a backend."""
+    """Return the function of the equation's left side at each point."""
 
-    def on_backend(u: Any) -> Any:
+    def f(u: Any) -> Any:
         wide = xp.zeros((points + 2, points + 2), dtype=xp.float64)
         wide[1:-1, 1:-1] = xp.reshape(u, (points, points))
         inner = wide[1:-1, 1:-1]
         sides = wide[2:, 1:-1] + wide[:-2, 1:-1] + wide[1:-1, 2:] + wide[1:-1, :-2]
-        return xp.reshape((sides - 4.0 * inner) * (points + 1) ** 2 + strength * xp.exp(inner), (-1,))
-
-    def f(u: Any) -> Any:
-        return ag.asarray(on_backend(ag.asarray(u, backend=xp.zeros(()))), backend=u)
+        found = (sides - 4.0 * inner) * (points + 1) ** 2 + strength * xp.exp(inner)
+        return xp.reshape(found, (-1,))
 
     return f
+
+
+def on_host(x: Any) -> Any:
+    """Return an array of any backend as NumPy's."""
+    return ag.asarray(x, backend="numpy").data
+
+
+def matrix_of(entries: Any) -> Any:
+    """Return a triple of values, rows and columns as a sparse matrix of SciPy's."""
+    values, rows, columns = map(on_host, entries[:3])
+    return csc_array((values, (rows, columns)), shape=entries.shape)
 
 
 def solve(f: Callable[[Any], Any], u: Any) -> Any:
     """Return where f is 0, by Newton's method; if it finds none, the program ends with a line."""
     start = perf_counter()
     jacobian = ag.prepare(ag.sparse_jacobian(f), u)
-    print(f"prepared in {perf_counter() - start:.2f} s: {jacobian.pattern.count} entries of ", end="")
+    print(
+        f"prepared in {perf_counter() - start:.2f} s: {jacobian.pattern.count:,} entries of ",
+        end="",
+    )
     print(f"{u.size:,} x {u.size:,}, {jacobian.colouring.passes} passes")
-    value = f(u).data
+    value = on_host(f(u))
     for step in range(1, STEPS + 1):
         start = perf_counter()
-        matrix = jacobian(u)
+        matrix = matrix_of(jacobian(u))
         middle = perf_counter()
-        u = u - spsolve(matrix.tocsc(), value)
-        value = f(u).data
+        u = u - ag.asarray(spsolve(matrix, value), backend=u)
+        value = on_host(f(u))
         size = abs(value).max()
         print(
             f"step {step}: residual {size:.1e}, Jacobian {middle - start:.3f} s, "
             f"solver {perf_counter() - middle:.3f} s"
         )
         if size < 1e-8 * u.size:  # rounding errors grow with the number of points
-            return u
+            return on_host(u)
         if not np.isfinite(size):
             break
     sys.exit("Newton's method found no solution: from a strength of about 6.81 on there is none")
@@ -83,13 +96,14 @@ def main() -> None:
     options = made.parse_args()
     if options.points < 2:
         sys.exit("--points must be at least 2")
-    f = residual(namespace(options.backend), options.points, options.strength)
-    found = solve(f, np.zeros(options.points**2))
+    xp = namespace(options.backend)
+    f = residual(xp, options.points, options.strength)
+    found = solve(f, xp.zeros(options.points**2, dtype=xp.float64))
     temperature = found.reshape(options.points, options.points)
     print(f"{temperature.max():.6f} is the highest temperature")
     if options.plot:
-        few = residual(namespace(options.backend), 12, options.strength)
-        plot(temperature, ag.sparse_jacobian(few)(np.zeros(144)), options.plot)
+        few = ag.sparse_jacobian(residual(xp, 12, options.strength))
+        plot(temperature, matrix_of(few(xp.zeros(144, dtype=xp.float64))), options.plot)
 
 
 if __name__ == "__main__":
