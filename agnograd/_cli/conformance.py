@@ -75,9 +75,9 @@ def _run(options: list[str]) -> int:
     """Run pytest in a process of its own, which has imported nothing yet."""
     if find_spec("pytest") is None:
         raise click.ClickException("the suite needs pytest: pip install 'agnograd[conformance]'")
-    # Nothing of the project that one happens to stand in: neither its options nor its conftest.
+    # No options or conftest of the project one stands in, and no plugin that takes a second to end.
     isolated = ["-c", os.devnull, "--rootdir", os.curdir, "--noconftest", "-p", "no:cacheprovider"]
-    suite = ["--pyargs", "agnograd.testing.conformance"]
+    suite = ["-p", "no:hypothesispytest", "--pyargs", "agnograd.testing.conformance"]
     return subprocess.call([sys.executable, "-m", "pytest", "-q", *isolated, *suite, *options])
 
 

@@ -39,6 +39,7 @@ def test_one_epoch_with_hooks_and_a_plot(tmp_path):
     assert "1/1" in done.stderr
 
 
+@pytest.mark.slow
 def test_one_epoch_on_another_backend(backend):
     assert accuracy(run("--epochs", "1", "--backend", backend)) > 50.0
     assert accuracy(run("--epochs", "1", "--backend", backend, "--compile")) > 50.0

@@ -15,6 +15,7 @@ def row(said, method, derivatives):
     return [float(number) for number in found.groups()]
 
 
+@pytest.mark.slow
 def test_exact_derivatives_find_the_same_minimum_with_fewer_calls(backend):
     said = run("minimize.py", *SMALL, "--backend", backend)
     differences = row(said, "L-BFGS-B", "finite differences")
@@ -27,6 +28,7 @@ def test_exact_derivatives_find_the_same_minimum_with_fewer_calls(backend):
     assert float(re.search(r"^([\d.]+)% of 477 other images", said, re.MULTILINE)[1]) > 95.0
 
 
+@pytest.mark.slow
 def test_compiled_the_solvers_do_the_same():
     as_it_is, compiled = (run("minimize.py", *SMALL, *given) for given in ((), ("--compile",)))
     for name in ("L-BFGS-B", "Newton-CG", "trust-krylov"):

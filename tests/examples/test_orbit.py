@@ -16,6 +16,7 @@ def rows(said):
     return found
 
 
+@pytest.mark.slow
 def test_what_was_simulated_is_found_within_its_errors(backend):
     for guess, fit, error, truth in rows(run("orbit.py", *SMALL, "--backend", backend)):
         assert abs(fit - truth) < 4.0 * error
@@ -33,6 +34,7 @@ def test_checkpoints_find_the_same_with_less_memory(tmp_path):
     assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
+@pytest.mark.slow
 def test_compiled_it_finds_the_same():
     as_it_is, compiled = (rows(run("orbit.py", *SMALL, *given)) for given in ((), ("--compile",)))
     for one, other in zip(as_it_is, compiled, strict=True):

@@ -42,6 +42,7 @@ def conformance(*arguments, **options):
 
 def in_pytest(*arguments, **options):
     suite = ("--pyargs", "agnograd.testing.conformance", "-p", "no:cacheprovider")
+    suite += ("-p", "no:hypothesispytest")
     return run(sys.executable, "-m", "pytest", *suite, *arguments, **options)
 
 
