@@ -3,7 +3,7 @@
 The temperature u of a solid fuel, which is 0 at the border, satisfies u_xx + u_yy + s exp(u) = 0.
 On a grid each point depends on its four neighbours: the Jacobian has five entries a row, and is
 computed in five passes, however many points there are. ``ag.prepare`` finds its pattern and its
-colours once. Newton's method takes a few steps, each with a sparse solver of SciPy's.
+colours once. Newton's method takes a few steps, each with a sparse SciPy solver.
 
 With ``--strength 7`` there is no solution: from about 6.81 on, the fuel explodes.
 """
@@ -45,7 +45,7 @@ def on_host(x: Any) -> Any:
 
 
 def matrix_of(entries: Any) -> Any:
-    """Return a triple of values, rows and columns as a sparse matrix of SciPy's."""
+    """Return a triple of values, rows and columns as a sparse SciPy matrix."""
     values, rows, columns = map(on_host, entries[:3])
     return csc_array((values, (rows, columns)), shape=entries.shape)
 

@@ -99,7 +99,7 @@ def by_backward(
         return own(backward, inputs, out)
     if backend.below.level == 0:
         return out
-    # They may be of another library than the results.
+    # The results may be of a different library.
     payloads = [x.payload if isinstance(x, Interpreted) else x for x in inputs]
     given = [x._raw if isinstance(x, Variable) else x for x in payloads]
 
