@@ -55,8 +55,9 @@ def prepare(derivative: SparseDerivative, /, *args: Any, **kwargs: Any) -> Prepa
 
     Returns
     -------
-    PreparedDerivative
-        A function that takes such arguments, and returns the derivative. A local pattern is
+    callable
+        Takes such arguments, and returns the derivative. Its ``pattern`` and ``colouring`` say what
+        it computes, and in how many ``passes``. A local pattern is
         compared in each call: if branches, conditions and indices are no longer as they were, and
         the pattern is another one, it raises an error.
 
@@ -104,7 +105,7 @@ def sparse_jacobian(
         A function of real arrays, or pytrees of them, that returns real arrays.
     argnums : int or sequence of int
         As for ``jacobian``.
-    pattern : Sparsity, sparse matrix or array, optional
+    pattern : object, optional
         Which entries may be other than zero, if you know it: what ``sparsity`` returns, a sparse
         matrix of SciPy, or an array of booleans. By default ``sparsity`` finds it.
     mode : {"global", "local"}

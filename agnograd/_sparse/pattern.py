@@ -145,9 +145,11 @@ def sparsity(
 
     Returns
     -------
-    Sparsity
-        It has a row for each element of the results, and a column for each element that ``f`` is
-        differentiated by, those of pytrees one after the other.
+    object
+        The pattern. It has a row for each element of the results, and a column for each element
+        that ``f`` is differentiated by, those of pytrees one after the other. ``rows`` and
+        ``columns`` are those of its entries, as NumPy arrays, ``count`` is their number, ``shape``
+        that of the matrix, ``T`` the pattern of the transposed one. ``toarray()`` gives booleans.
 
     Raises
     ------
