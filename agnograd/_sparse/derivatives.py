@@ -147,7 +147,8 @@ def sparse_jacobian(
     [[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]]
     """
     positions, known = _checked("sparse_jacobian", f, argnums, pattern, mode, order, chunk_size)
-    if direction not in ("auto", "forward", "reverse", "both"):
+    directions = ("auto", "forward", "reverse", "both")
+    if not isinstance(direction, str) or direction not in directions:
         raise ArgumentError(
             f"direction is {direction!r}; it must be 'auto', 'forward', 'reverse' or 'both'"
         )
@@ -209,7 +210,7 @@ def sparse_hessian(
     [[4.0, 2.0, 0.0], [2.0, 6.0, 4.0], [0.0, 4.0, 0.0]]
     """
     positions, known = _checked("sparse_hessian", f, argnums, pattern, mode, order, chunk_size)
-    if method not in ("star", "acyclic"):
+    if not isinstance(method, str) or method not in ("star", "acyclic"):
         raise ArgumentError(f"method is {method!r}; it must be 'star' or 'acyclic'")
 
     def make(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PreparedDerivative:
@@ -256,7 +257,7 @@ def _checked(
     callable_in(f"ag.{what}", f, f"ag.{what}(f)(x)")
     mode_in(f"ag.{what}", mode)
     orders = ("auto", *ORDERS, "saturation")
-    if order not in orders:
+    if not isinstance(order, str) or order not in orders:
         raise ArgumentError(f"ag.{what}: order is {order!r}; it must be one of {orders}")
     if chunk_size is not None:
         positive_in(f"ag.{what}: chunk_size", chunk_size)
