@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
-from agnograd._arrays.interpreted import beside
+from agnograd._arrays.interpreted import Interpreted, _replaced, beside
 from agnograd._arrays.levels import derived, highest, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.purity import (
@@ -18,7 +18,7 @@ from agnograd._functions.purity import (
     refuse_attributes,
     without_writes,
 )
-from agnograd._functions.runs import by_backward, first_array
+from agnograd._functions.runs import first_array
 from agnograd._graph.calls import Call, Pairs, Plan, Source
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, edges_of, next_rank
 from agnograd._hooks.state import current_mode
@@ -195,8 +195,37 @@ def _checked(out: Any, function: Function, domain: Domain, inputs: Sequence[Any]
             )
     if not domain.level:
         return out
-    backward = function.backward if function.backend is None else None
-    return by_backward(domain.backend, backward, inputs, out)
+    return by_backward(domain.backend, function.backward, inputs, out)
+
+
+def by_backward(
+    backend: Any, backward: Callable[..., Any] | None, inputs: Sequence[Any], out: Any
+) -> Any:
+    """Return what a user's function gave for inputs: only its ``backward`` has the derivative.
+
+    An interpretation may need that, and then has a method ``by_backward``. Others leave it to what
+    is below, which cannot call a function of this level.
+    """
+    own = getattr(backend, "by_backward", None)
+    if own is not None:
+        return own(backward, inputs, out)
+    if backend.below.level == 0:
+        return out
+    # The results may be of a different library.
+    payloads = [x.payload if isinstance(x, Interpreted) else x for x in inputs]
+    given = [x._raw if isinstance(x, Variable) else x for x in payloads]
+
+    def known(value: Any) -> Any:
+        if type(value) is not backend.array_class:
+            return value
+        payload = value.payload
+        raw = payload._raw if isinstance(payload, Variable) else payload
+        found = by_backward(backend.below.backend, None, given, raw)
+        if raw is not payload:
+            found = payload._domain.Variable._make(found, payload._node)
+        return backend.array_class(found, value.run)
+
+    return _replaced(known, out)
 
 
 def _recorded(

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from agnograd._arrays.interpreted import _replaced
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
 from agnograd._hooks.state import Kept, current_mode, set_mode
@@ -84,32 +83,3 @@ class Prepared:
             if isinstance(each, View):
                 each.refresh()  # its last writes are the function's, too
         return found
-
-
-def by_backward(
-    backend: Any, backward: Callable[..., Any] | None, inputs: Sequence[Any], out: Any
-) -> Any:
-    """Return what a user's function gave for inputs: only its ``backward`` has the derivative.
-
-    An interpretation may need that, and then has a method ``by_backward``. Others leave it to what
-    is below, which cannot call a function of this level.
-    """
-    own = getattr(backend, "by_backward", None)
-    if own is not None:
-        return own(backward, inputs, out)
-    if backend.below.level == 0:
-        return out
-    payloads = [backend.payload(each) for each in inputs]
-    given = [x._raw if isinstance(x, Variable) else x for x in payloads]
-
-    def known(value: Any) -> Any:
-        if type(value) is not backend.array_class:
-            return value
-        payload = value.payload
-        raw = payload._raw if isinstance(payload, Variable) else payload
-        found = by_backward(backend.below.backend, None, given, raw)
-        if raw is not payload:
-            found = payload._domain.Variable._make(found, payload._node)
-        return backend.array_class(found, value.run)
-
-    return _replaced(known, out)

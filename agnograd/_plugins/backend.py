@@ -331,8 +331,9 @@ class Backend:
     ) -> Any:
         """Return a sparse matrix as users of the library take it; NotImplemented: as a triple.
 
-        All are arrays of the library. Entries come row by row; those of row ``i`` are between
-        ``starts[i]`` and ``starts[i + 1]``. Indices must be copied if the result may be changed.
+        All are arrays of the library, indices of int32 where that is enough. Entries come row by
+        row; those of row ``i`` are between ``starts[i]`` and ``starts[i + 1]``. Indices must be
+        copied if the result may be changed.
         """
         return NotImplemented
 

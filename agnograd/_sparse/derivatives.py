@@ -55,8 +55,9 @@ def prepare(derivative: SparseDerivative, /, *args: Any, **kwargs: Any) -> Prepa
 
     Returns
     -------
-    PreparedDerivative
-        A function that takes such arguments, and returns the derivative. A local pattern is
+    callable
+        Takes such arguments, and returns the derivative. Its ``pattern`` and ``colouring`` say what
+        it computes, and in how many ``passes``. A local pattern is
         compared in each call: if branches, conditions and indices are no longer as they were, and
         the pattern is another one, it raises an error.
 
@@ -104,7 +105,7 @@ def sparse_jacobian(
         A function of real arrays, or pytrees of them, that returns real arrays.
     argnums : int or sequence of int
         As for ``jacobian``.
-    pattern : Sparsity, sparse matrix or array, optional
+    pattern : object, optional
         Which entries may be other than zero, if you know it: what ``sparsity`` returns, a sparse
         matrix of SciPy, or an array of booleans. By default ``sparsity`` finds it.
     mode : {"global", "local"}
@@ -146,7 +147,8 @@ def sparse_jacobian(
     [[2.0, 1.0, 0.0], [0.0, 3.0, 2.0]]
     """
     positions, known = _checked("sparse_jacobian", f, argnums, pattern, mode, order, chunk_size)
-    if direction not in ("auto", "forward", "reverse", "both"):
+    directions = ("auto", "forward", "reverse", "both")
+    if not isinstance(direction, str) or direction not in directions:
         raise ArgumentError(
             f"direction is {direction!r}; it must be 'auto', 'forward', 'reverse' or 'both'"
         )
@@ -208,7 +210,7 @@ def sparse_hessian(
     [[4.0, 2.0, 0.0], [2.0, 6.0, 4.0], [0.0, 4.0, 0.0]]
     """
     positions, known = _checked("sparse_hessian", f, argnums, pattern, mode, order, chunk_size)
-    if method not in ("star", "acyclic"):
+    if not isinstance(method, str) or method not in ("star", "acyclic"):
         raise ArgumentError(f"method is {method!r}; it must be 'star' or 'acyclic'")
 
     def make(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PreparedDerivative:
@@ -255,7 +257,7 @@ def _checked(
     callable_in(f"ag.{what}", f, f"ag.{what}(f)(x)")
     mode_in(f"ag.{what}", mode)
     orders = ("auto", *ORDERS, "saturation")
-    if order not in orders:
+    if not isinstance(order, str) or order not in orders:
         raise ArgumentError(f"ag.{what}: order is {order!r}; it must be one of {orders}")
     if chunk_size is not None:
         positive_in(f"ag.{what}: chunk_size", chunk_size)

@@ -145,9 +145,11 @@ def sparsity(
 
     Returns
     -------
-    Sparsity
-        It has a row for each element of the results, and a column for each element that ``f`` is
-        differentiated by, those of pytrees one after the other.
+    object
+        The pattern. It has a row for each element of the results, and a column for each element
+        that ``f`` is differentiated by, those of pytrees one after the other. ``rows`` and
+        ``columns`` are those of its entries, as NumPy arrays, ``count`` is their number, ``shape``
+        that of the matrix, ``T`` the pattern of the transposed one. ``toarray()`` gives booleans.
 
     Raises
     ------
@@ -168,7 +170,7 @@ def sparsity(
     callable_in("ag.sparsity", f, "ag.sparsity(f, x), with the arguments of f after it")
     positions = argnums_in("ag.sparsity", argnums)
     mode_in("ag.sparsity", mode)
-    if order not in (1, 2):
+    if not isinstance(order, int) or order not in (1, 2):
         raise ArgumentError(f"ag.sparsity: order is {order!r}; it must be 1 or 2")
     if order == 1:
         return searched(f, args, {}, positions, mode == "local")[0]
@@ -177,7 +179,7 @@ def sparsity(
 
 def mode_in(what: str, mode: Any) -> None:
     """Raise if a mode is none of the two."""
-    if mode not in ("global", "local"):
+    if not isinstance(mode, str) or mode not in ("global", "local"):
         raise ArgumentError(f"{what}: mode is {mode!r}; it must be 'global' or 'local'")
 
 

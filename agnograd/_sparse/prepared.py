@@ -162,9 +162,7 @@ class PreparedDerivative:
                 [*_seeds(inputs, colouring.columns, colouring.forward, chunk)],
                 [*_seeds(outputs, colouring.rows, colouring.reverse, chunk)],
                 self._recovery.moved(place),
-                place(self.pattern.rows),
-                place(self.pattern.columns),
-                place(self.pattern.starts),
+                *[place(each) for each in _indices(self.pattern)],
             )
         return self._buffers[key]
 
@@ -248,6 +246,13 @@ def _seeds(arrays: Sequence[Variable], colours: Any, count: int, chunk: int) -> 
                 found.append(raw.reshape(seed, (own.shape[0], *x.shape)))
             first += size
         yield found
+
+
+def _indices(pattern: Sparsity) -> list[Any]:
+    """Return the rows, columns and starts of a pattern, narrow where they fit: it saves memory."""
+    xp = host()
+    dtype = xp.int32 if max(*pattern.shape, pattern.count) < 2**31 else xp.int64
+    return [xp.astype(each, dtype) for each in (pattern.rows, pattern.columns, pattern.starts)]
 
 
 def _placed(like: Variable, array: Any) -> Any:

@@ -223,10 +223,7 @@ class NumpyBackend(Backend):
             from scipy.sparse import csr_array
         except ImportError:
             return NotImplemented
-        few = max(*shape, len(values)) < 2**31
-        index = self._np.int32 if few else self._np.int64  # which SciPy would choose, too
-        parts = values, columns.astype(index), starts.astype(index)
-        return csr_array(parts, shape=shape, copy=False)
+        return csr_array((values, columns.copy(), starts.copy()), shape=shape)
 
     def item(self, array: Any) -> Any:
         """Return NumPy's own conversion to a Python scalar."""

@@ -181,6 +181,19 @@ def test_functions_of_users_have_the_pattern_of_their_backward():
     assert dense(of_members, np.ones((2, 2))).all()  # one level down, nothing is known
 
 
+def test_moves_to_another_library_keep_the_pattern():
+    pytest.importorskip("array_api_strict", reason="pip install 'agnograd[strict]'")
+
+    def f(x):
+        there = ag.asarray(x, backend="strict")
+        return ag.asarray(there * there[::-1], backend="numpy")
+
+    expected = (np.eye(3) + np.eye(3)[::-1]) > 0
+    np.testing.assert_array_equal(dense(f, np.ones(3)), expected)
+    of_members = dense(lambda x: ag.vmap(f)(x), np.ones((2, 3)))
+    assert (of_members | ~np.kron(np.eye(2, dtype=bool), expected)).all()
+
+
 # -- arguments and results ------------------------------------------------------------------------
 
 
