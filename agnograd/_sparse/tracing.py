@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -35,12 +34,15 @@ class Search(Run):
         Whether the pattern is one at the values of the arguments only.
     choices : hash
         Of all values that decided the pattern.
+    followed : set of type
+        The classes of users' functions of which the derivative is searched.
     """
 
     error = SparsityError
 
     def __init__(self, local: bool) -> None:
         self.local, self.choices = local, hashlib.blake2b()
+        self.followed: set[type] = set()
 
     def chose(self, value: Any) -> None:
         """Note an array on the host, or a fact, that decides the pattern."""
@@ -154,12 +156,33 @@ class Dependences(Interpretation):
         out = _replaced(of_run, out)
         results = [x for x in _parts(out) if type(x) is kind]
         if backward is not None and any(getattr(x, "sets", None) for x in inputs):
-            with suppress(SparsityError):  # it looks at values
-                found = transposed(backward, built[self.name].raw, inputs, results)
+            found = self._followed(runs[0], backward, inputs, results)
         found = _everything(inputs, results) if found is None else found
         if isinstance(out, tuple | list):
             return type(out)(self._with_sets(out, found))
         return next(self._with_sets([out], found))
+
+    def _followed(
+        self,
+        run: Search,
+        backward: Callable[..., Any],
+        inputs: Sequence[Any],
+        results: Sequence[Any],
+    ) -> list[Sets | None] | None:
+        """Return the sets of a user's function by its ``backward``; None if it does not show them.
+
+        It may look at values, or call the function again, as that of a linear solve does.
+        """
+        function = type(getattr(backward, "__self__", backward))
+        if function in run.followed:
+            return None
+        run.followed.add(function)
+        try:
+            return transposed(backward, built[self.name].raw, inputs, results)
+        except SparsityError:
+            return None
+        finally:
+            run.followed.discard(function)
 
     def _with_sets(self, values: Sequence[Any], sets: Sequence[Sets | None]) -> Iterator[Any]:
         """Yield values; the arrays among them that have derivatives also have these sets."""

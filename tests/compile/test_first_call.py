@@ -57,7 +57,7 @@ def on_numbers(n):
 # the trace, to the passes, and to the lowerings.
 PROGRAMS = {
     "arrays": (on_arrays, np.linspace(0.1, 0.9, 10), 36, 25, {"plain": 18, "numpy": 42, "c": 64}),
-    "numbers": (on_numbers, np.asarray(0.9), 38, 43, {"plain": 19, "numpy": 39, "c": 73}),
+    "numbers": (on_numbers, np.asarray(0.9), 38, 44, {"plain": 19, "numpy": 39, "c": 73}),
 }
 EACH = pytest.mark.parametrize("name", PROGRAMS)
 

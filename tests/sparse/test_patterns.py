@@ -166,6 +166,22 @@ def test_what_is_not_known_depends_on_everything():
     assert dense(f, np.ones(3)).all()
 
 
+def test_a_function_whose_backward_calls_it_again_depends_on_everything():
+    class Turned(ag.Function):
+        def forward(self, xp, x):
+            return xp.flip(x)
+
+        def backward(self, xp, g):
+            return Turned()(g)
+
+    @ag.implicit(residual=lambda x, a: x * x - a)
+    def root(a):
+        return np.sqrt(a)
+
+    for f in (Turned(), root):
+        assert dense(f, np.ones(3)).all()
+
+
 def test_functions_of_users_have_the_pattern_of_their_backward():
     class Mirrored(ag.Function):
         """Its value depends on the element, its derivative is one by the mirrored element."""
