@@ -46,7 +46,7 @@ def layout_of(
     """
     spread = [broadcast_strides(fact, shape) for fact in (*arrays, *results)]
     order = list(range(len(shape)))
-    if not kept:
+    if not kept and spread:  # a sum of what is one number everywhere reads no array
         leading = spread[-1] if results else max(spread, key=lambda each: sum(map(bool, each)))
         order.sort(key=lambda axis: -abs(leading[axis]) if leading[axis] else -1)
         if not all(leading):

@@ -177,6 +177,10 @@ class TestFloats:
 
 @pytest.mark.usefixtures("every")
 class TestOthers:
+    def test_sums_that_read_no_array(self):
+        for x in (np.linspace(-1, 1, 12).reshape(2, 3, 2), np.linspace(-1, 1, 5)):
+            check(lambda x: xp.sum(xp.exp(xp.zeros_like(x))), x, ulps=ULPS_OF_SUMS)
+
     @pytest.mark.parametrize("dtype", ["int64", "int32"])
     def test_integers(self, dtype):
         x = np.asarray(INTS, dtype)
