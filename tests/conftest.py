@@ -1,5 +1,6 @@
 """Backends to test on; one whose library is missing is skipped, and says how to install it."""
 
+import gc
 import importlib
 import os
 import shutil
@@ -89,6 +90,12 @@ def pytest_collection_modifyitems(config, items):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def pytest_collection_finish(session):
+    """Let the garbage collector pass over what was collected, which stays: tests call it often."""
+    gc.collect()
+    gc.freeze()
 
 
 def expect_gaps(items, selected):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
 from agnograd._sparse.colouring import coloured
 from agnograd._sparse.orders import ORDERS, Order
 from agnograd._sparse.pattern import Mode, Sparsity, mode_in, of_hessian, searched
-from agnograd._sparse.prepared import PreparedDerivative
+from agnograd._sparse.prepared import Find, PreparedDerivative
 from agnograd._sparse.recovery import by_substitution, directly
 from agnograd._sparse.symmetric import coloured_symmetrically
 from agnograd._transforms.gradients import grad
@@ -23,15 +23,33 @@ Method = Literal["star", "acyclic"]
 
 
 class SparseDerivative:
-    """A function that returns a sparse derivative; ``ag.prepare`` does once what all calls need."""
+    """A function that returns a sparse derivative; ``ag.prepare`` does once what all calls need.
+
+    Parameters
+    ----------
+    f : callable
+        The function.
+    pattern : Sparsity or None
+        Its pattern, if that is known.
+    find : callable
+        Finds it, for arguments, and a digest of the values that it was decided by.
+    local : bool
+        Whether what is found is one at these values only.
+    compressed : callable
+        Returns the derivative by a pattern.
+    """
 
     def __init__(
         self,
         f: Callable[..., Any],
-        make: Callable[[tuple[Any, ...], Mapping[str, Any]], PreparedDerivative],
+        pattern: Sparsity | None,
+        find: Find,
+        local: bool,
+        compressed: Callable[[Sparsity], PreparedDerivative],
     ) -> None:
         functools.update_wrapper(self, f)
-        self._make = make
+        self._pattern, self._find, self._local = pattern, find, local
+        self._compressed = compressed
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Find the pattern, colour it, and return the derivative."""
@@ -39,7 +57,12 @@ class SparseDerivative:
 
     def prepare(self, *args: Any, **kwargs: Any) -> PreparedDerivative:
         """Return the same function with its pattern and colours, for arguments like these."""
-        return self._make(args, kwargs)
+        if self._pattern is not None:
+            return self._compressed(self._pattern)
+        found, choices = self._find(args, kwargs, True)
+        prepared = self._compressed(found)
+        prepared.holds_for(self._find, args, kwargs, choices if self._local else None)
+        return prepared
 
 
 def prepare(derivative: SparseDerivative, /, *args: Any, **kwargs: Any) -> PreparedDerivative:
@@ -153,17 +176,13 @@ def sparse_jacobian(
             f"direction is {direction!r}; it must be 'auto', 'forward', 'reverse' or 'both'"
         )
 
-    def make(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PreparedDerivative:
-        find = partial(_found, searched, f, positions, mode)
-        found, choices = (known, b"") if known is not None else find(args, kwargs, True)
+    def compressed(found: Sparsity) -> PreparedDerivative:
         colouring = coloured(found, direction, order)
         recovery = directly(found, colouring)
-        prepared = PreparedDerivative(f, positions, found, colouring, recovery, chunk_size)
-        if known is None:
-            prepared.holds_for(find, args, kwargs, choices if mode == "local" else None)
-        return prepared
+        return PreparedDerivative(f, positions, found, colouring, recovery, chunk_size)
 
-    return SparseDerivative(f, make)
+    local = mode == "local"
+    return SparseDerivative(f, known, partial(searched, f, positions, local), local, compressed)
 
 
 def sparse_hessian(
@@ -213,9 +232,7 @@ def sparse_hessian(
     if not isinstance(method, str) or method not in ("star", "acyclic"):
         raise ArgumentError(f"method is {method!r}; it must be 'star' or 'acyclic'")
 
-    def make(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> PreparedDerivative:
-        find = partial(_found, of_hessian, f, positions, mode)
-        found, choices = (known, b"") if known is not None else find(args, kwargs, True)
+    def compressed(found: Sparsity) -> PreparedDerivative:
         symmetric = coloured_symmetrically(found, method, order)
         if method == "star":
             recovery = directly(found, symmetric, symmetric=True)
@@ -223,25 +240,10 @@ def sparse_hessian(
             recovery = by_substitution(found, symmetric)
         # The gradient's pullback gives the products, since the matrix is symmetric.
         gradient, colouring = grad(f, positions), symmetric.turned
-        prepared = PreparedDerivative(gradient, positions, found, colouring, recovery, chunk_size)
-        if known is None:
-            prepared.holds_for(find, args, kwargs, choices if mode == "local" else None)
-        return prepared
+        return PreparedDerivative(gradient, positions, found, colouring, recovery, chunk_size)
 
-    return SparseDerivative(f, make)
-
-
-def _found(
-    search: Callable[..., tuple[Sparsity, bytes]],
-    f: Callable[..., Any],
-    positions: int | tuple[int, ...],
-    mode: Mode,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    sets: bool,
-) -> tuple[Sparsity, bytes]:
-    """Return a pattern, and what it was decided by; without sets, only the latter is right."""
-    return search(f, args, kwargs, positions, mode == "local", sets)
+    local = mode == "local"
+    return SparseDerivative(f, known, partial(of_hessian, f, positions, local), local, compressed)
 
 
 def _checked(

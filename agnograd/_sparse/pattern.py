@@ -173,8 +173,8 @@ def sparsity(
     if not isinstance(order, int) or order not in (1, 2):
         raise ArgumentError(f"ag.sparsity: order is {order!r}; it must be 1 or 2")
     if order == 1:
-        return searched(f, args, {}, positions, mode == "local")[0]
-    return of_hessian(f, args, {}, positions, mode == "local")[0]
+        return searched(f, positions, mode == "local", args, {})[0]
+    return of_hessian(f, positions, mode == "local", args, {})[0]
 
 
 def mode_in(what: str, mode: Any) -> None:
@@ -185,14 +185,14 @@ def mode_in(what: str, mode: Any) -> None:
 
 def of_hessian(
     f: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
     argnums: int | tuple[int, ...],
     local: bool,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
     sets: bool = True,
 ) -> tuple[Sparsity, bytes]:
     """Return the pattern of a Hessian: that of the gradient's Jacobian, which is symmetric."""
-    found, choices = searched(grad(f, argnums), args, kwargs, argnums, local, sets)
+    found, choices = searched(grad(f, argnums), argnums, local, args, kwargs, sets)
     xp, rows, columns = host(), found.rows, found.columns
     both = xp.concat([rows, columns]), xp.concat([columns, rows])
     every = Sets.of_pairs(*both, found.shape[0])
@@ -201,10 +201,10 @@ def of_hessian(
 
 def searched(
     f: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
     argnums: int | tuple[int, ...],
     local: bool,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
     sets: bool = True,
 ) -> tuple[Sparsity, bytes]:
     """Return the pattern of a Jacobian, and a digest of all values that it was decided by.

@@ -1,13 +1,12 @@
 """ag.compile: what is traced once gives the same in each call, whatever a function does."""
 
-import sys
-
 import numpy as np
 import pytest
 
 import agnograd as ag
 from agnograd.errors import ArgumentError, CompileError, CompileWarning, UnknownPluginError
 from arrays import host
+from calls import profiled
 from threads import in_threads
 
 
@@ -544,14 +543,12 @@ def test_a_call_of_a_known_kind_makes_no_key(xp):
         compiled(one, (one,))
     names = []
 
-    def profile(frame, event, _):
+    def notice(frame, event, _):
         module = frame.f_globals.get("__name__", "")
         if event == "call" and module.startswith(("agnograd._compile", "agnograd._surroundings")):
             names.append(frame.f_code.co_name)
 
-    sys.setprofile(profile)
-    compiled(one, (one,))
-    sys.setprofile(None)
+    profiled(lambda: compiled(one, (one,)), notice)
     assert "leaves" in names
     assert not {"_by_key", "walk"} & {*names}
     assert len(names) <= 24

@@ -1,7 +1,6 @@
 """What the first call of a compiled function may cost, counted and not timed."""
 
 import gc
-import sys
 
 import numpy as np
 import pytest
@@ -9,29 +8,11 @@ import pytest
 import agnograd as ag
 from agnograd._passes import passes
 from agnograd._plugins.lowerings import lowering_for
+from calls import calls
 from traced import traced
 
 xp = ag.namespace("numpy")
 N = 100
-
-
-def calls(function):
-    """Return how many Python functions are called while a function runs."""
-    count = 0
-
-    def profile(frame, event, argument):
-        nonlocal count
-        count += event == "call"
-
-    gc.collect()
-    gc.disable()  # what it frees may have finalizers
-    sys.setprofile(profile)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    return count
 
 
 def on_arrays(n):

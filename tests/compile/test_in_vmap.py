@@ -1,7 +1,5 @@
 """A compiled function in vmap has a program that computes all members at once."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -9,6 +7,7 @@ import agnograd as ag
 from agnograd._compile.compiled import MOST
 from agnograd.errors import BatchingError
 from arrays import host
+from calls import profiled
 
 XP = ag.namespace("numpy")
 ROWS = np.sin(np.arange(15.0)).reshape(5, 3)
@@ -26,18 +25,13 @@ def same(found, expected):
 
 def runs(f, function):
     """Return how often the code of ``f`` runs while a function does, and what that returns."""
-    count = 0
+    seen = []
 
-    def profile(frame, event, argument):
-        nonlocal count
-        count += event == "call" and frame.f_code is f.__code__
+    def notice(frame, event, argument):
+        seen.append(event == "call" and frame.f_code is f.__code__)
 
-    sys.setprofile(profile)
-    try:
-        found = function()
-    finally:
-        sys.setprofile(None)
-    return count, found
+    found = profiled(function, notice)
+    return sum(seen), found
 
 
 def function(xp, w):

@@ -13,31 +13,13 @@ import pytest
 import agnograd as ag
 from agnograd._graph.nodes import OP
 from agnograd.extend import hookimpl
+from calls import calls
 
 xp = ag.namespace("numpy")
 
 ARRAY = np.linspace(0.1, 0.9, 10)
 MATRIX = 0.9 * np.eye(10)
 N = 200
-
-
-def calls(function):
-    """Return how many Python functions are called while a function runs."""
-    count = 0
-
-    def profile(frame, event, argument):
-        nonlocal count
-        count += event == "call"
-
-    gc.collect()
-    gc.disable()  # what it frees may have finalizers
-    sys.setprofile(profile)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    return count
 
 
 def chain(step, n, start=ARRAY):

@@ -1,13 +1,12 @@
 """Gradients that are made of many small parts: as part by part, with fewer calls."""
 
-import sys
-
 import numpy as np
 import pytest
 
 import agnograd as ag
 from agnograd._engine import pending
 from agnograd.extend import hookimpl
+from calls import profiled
 from tests.helpers.memory import peak_of
 
 xp = ag.namespace("numpy")
@@ -37,20 +36,14 @@ def one_by_one(f, w):
     return gradient(f, w, retain_grads=True)
 
 
-def profiled(function, counts):
+def counted(function, counts):
     """Return what a function returns, and how many of the profiler's events count."""
-    calls = 0
+    found = []
 
-    def profile(frame, event, given):
-        nonlocal calls
-        calls += counts(frame.f_code.co_name, event, given)
+    def notice(frame, event, given):
+        found.append(counts(frame.f_code.co_name, event, given))
 
-    sys.setprofile(profile)
-    try:
-        result = function()
-    finally:
-        sys.setprofile(None)
-    return result, calls
+    return profiled(function, notice), sum(found)
 
 
 def is_product(name, event, given):
@@ -75,7 +68,7 @@ def test_products_that_share_an_array(program, dtype):
     f, shape = PRODUCTS[program]
     w = drawn(*shape, dtype=dtype)
     f(w)  # whatever is compiled, is
-    found, products = profiled(lambda: gradient(f, w), is_product)
+    found, products = counted(lambda: gradient(f, w), is_product)
     # The states are of double precision: the weights' own is another one for two of the dtypes.
     waits = dtype == "float64"
     assert products == (2 if waits else 20)
@@ -90,7 +83,7 @@ def test_each_precision_and_complex_ones(dtype):
     def f(w):
         return sum(xp.sum(xp.sin(x @ w)) for x in xs)
 
-    found, products = profiled(lambda: gradient(f, w), is_product)
+    found, products = counted(lambda: gradient(f, w), is_product)
     assert products == 2
     tolerance = 1e-4 if dtype in ("float32", "complex64") else 1e-12
     np.testing.assert_allclose(found, one_by_one(f, w), rtol=tolerance)
@@ -149,7 +142,7 @@ def test_among_other_parts(f):
 
 
 def test_one_product_alone_is_computed_at_once():
-    _, joins = profiled(
+    _, joins = counted(
         lambda: gradient(lambda w: xp.sum(drawn(5, 4) @ w), drawn(4, 4)),
         lambda name, event, _: event == "call" and name == "join",
     )
@@ -159,10 +152,10 @@ def test_one_product_alone_is_computed_at_once():
 def test_large_products_do_not_wait(monkeypatch):
     # Of the states, that is: 29 of 30 are derived by, too.
     monkeypatch.setattr(pending, "_SMALL", 5 * 4 * 2 - 1)
-    _, products = profiled(lambda: gradient(recurrent, drawn(4, 4)), is_product)
+    _, products = counted(lambda: gradient(recurrent, drawn(4, 4)), is_product)
     assert products == 29 + 30
     monkeypatch.setattr(pending, "_SMALL", 6 * 4 * 2)
-    _, products = profiled(lambda: gradient(recurrent, drawn(4, 4)), is_product)
+    _, products = counted(lambda: gradient(recurrent, drawn(4, 4)), is_product)
     assert products == 29 + 2
 
 

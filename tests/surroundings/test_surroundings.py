@@ -20,6 +20,7 @@ import pytest
 import agnograd as ag
 from agnograd._surroundings.surroundings import Surroundings
 from agnograd.errors import CompileError
+from calls import profiled
 
 THIS = sys.modules[__name__]
 xp = ag.namespace("numpy")
@@ -1009,9 +1010,8 @@ def test_to_read_again_takes_one_function():
     surroundings.read()
     facts = surroundings.read()[1]
     names = []
-    sys.setprofile(lambda frame, event, _: names.append((event, frame.f_code.co_name)))
-    again = surroundings.read()[1]
-    sys.setprofile(None)
+    notice = lambda frame, event, _: names.append((event, frame.f_code.co_name))  # noqa: E731
+    again = profiled(surroundings.read, notice)[1]
     assert again is facts
     assert [name for event, name in names if event == "call"] == ["read", "read"]
 
