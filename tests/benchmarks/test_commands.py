@@ -35,6 +35,7 @@ def run(*arguments, status=0):
     return done
 
 
+@pytest.mark.slow
 def test_a_quick_comparison_with_json_and_a_chart(tmp_path):
     data, chart = tmp_path / "found.json", tmp_path / "found.png"
     done = run("--quick", "--json", str(data), "--chart", str(chart))
@@ -128,6 +129,7 @@ def test_convnets(tmp_path):
         assert runs["agnograd"]["ratio"] == 1.0
 
 
+@pytest.mark.slow
 def test_held_out(tmp_path):
     data = tmp_path / "found.json"
     peers = ["jax"] if importlib.util.find_spec("jax") else []
@@ -153,6 +155,7 @@ def test_vmap(tmp_path):
         assert all(len(each["rounds"]) == 1 for each in runs.values())
 
 
+@pytest.mark.slow
 def test_memory(tmp_path):
     data = tmp_path / "found.json"
     run("memory", "--quick", "--json", str(data), "--against", "agnograd_compiled")

@@ -136,6 +136,7 @@ PROGRAMS = {
     "plugin": (with_plugin, True),
     "manager": (with_manager, True),
 }
+LONG = {"plugin", "second order"}  # of thousands of lines
 
 
 def interrupted(program, at):
@@ -172,7 +173,10 @@ def interrupted(program, at):
 # An interrupt may come when a step of an asynchronous generator is made and not awaited yet: from
 # Python 3.13 on that is a warning.
 @pytest.mark.filterwarnings("ignore:coroutine method 'a(send|close|throw)':RuntimeWarning")
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=pytest.mark.slow if each in LONG else ()) for each in PROGRAMS],
+)
 def test_an_interrupt_at_each_line(name):
     program, has_blocks = PROGRAMS[name]
     program()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+RUN = (ROOT / ".ci" / "run").read_text()
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 PROGRAM = Path(sys.executable).with_name("agnograd")
 
@@ -36,19 +37,18 @@ def test_actions_are_pinned_to_commits():
 
 
 def test_scripts_are_there_and_are_those_of_the_machine():
-    run = (ROOT / ".ci" / "run").read_text()
+    job = (ROOT / ".ci" / "job").read_text()
     scripts = set(re.findall(r"run: (\.ci/\w+)", WORKFLOW))
     assert scripts == {".ci/run", ".ci/backend", ".ci/stranger"}
     assert all((ROOT / script).stat().st_mode & 0o100 for script in scripts)
-    assert ".ci/backend" in run
-    assert ".ci/stranger" in run
+    assert ".ci/backend" in job
+    assert ".ci/stranger" in job
 
 
 def test_every_backend_that_needs_no_device_is_run():
     (listed,) = re.findall(r"backend: \[(.+)\]", WORKFLOW)
     own = set(listed.split(", "))
-    run = (ROOT / ".ci" / "run").read_text()
-    assert all(name in run for name in own)
+    assert set(jobs("backend")) == own
     assert own >= {"numpy", "strict", "torch", "jax", "dask"}
 
 
@@ -56,5 +56,20 @@ def test_every_strangers_backend_is_run():
     (listed,) = re.findall(r"library: \[(.+)\]", WORKFLOW)
     folders = {path.parent.name for path in (ROOT / "examples/backends").glob("*/pyproject.toml")}
     assert set(listed.split(", ")) == folders
-    (run,) = re.findall(r"for backend in (.+); do \.ci/stranger", (ROOT / ".ci/run").read_text())
-    assert set(run.split()) == folders
+    assert set(jobs("stranger")) == folders
+
+
+def test_there_is_a_function_for_every_job():
+    text = (ROOT / ".ci" / "job").read_text()
+    functions = set(re.findall(r"^([\w-]+)\(\)", text, flags=re.MULTILINE))
+    named = {job for job in jobs() if not job.startswith(("backend-", "stranger-"))}
+    assert functions >= named | {"backend", "stranger", "environment-test", "environment-libraries"}
+
+
+def jobs(kind=None):
+    """Return the jobs of `.ci/run`, or those of a kind without it."""
+    (listed,) = re.findall(r"^jobs=\((.+?)^\)", RUN, flags=re.DOTALL | re.MULTILINE)
+    every = listed.split()
+    return (
+        every if kind is None else [j.partition("-")[2] for j in every if j.startswith(f"{kind}-")]
+    )

@@ -30,6 +30,7 @@ def test_it_learns_to_read_digits():
     assert accuracy(run()) >= 97.0
 
 
+@pytest.mark.slow
 def test_one_epoch_with_hooks_and_a_plot(tmp_path):
     path = tmp_path / "loss.png"
     done = run("--epochs", "1", "--hooks", "nan,timer,memory", "--plot", str(path))
@@ -45,6 +46,7 @@ def test_one_epoch_on_another_backend(backend):
     assert accuracy(run("--epochs", "1", "--backend", backend, "--compile")) > 50.0
 
 
+@pytest.mark.slow
 def test_compiled_it_learns_the_same():
     said = [run("--epochs", "2", *given) for given in ((), ("--compile",))]
     losses = [re.findall(r"loss=([\d.]+)", each.stderr)[-1] for each in said]

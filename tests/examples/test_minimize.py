@@ -37,15 +37,20 @@ def test_compiled_the_solvers_do_the_same():
         assert other[3] < 1e-6
 
 
+@pytest.mark.slow
 def test_the_figure(tmp_path):
     path = tmp_path / "minimize.png"
     run("minimize.py", *SMALL, "--plot", str(path))
     assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
-def test_what_cannot_run_is_answered_in_a_line(tmp_path):
+def test_arguments_are_looked_at_first():
     assert "no backend is named 'nunpy'" in refused("minimize.py", "--backend", "nunpy")
     assert "--classes must be from 2 to 10" in refused("minimize.py", "--classes", "1")
+
+
+@pytest.mark.slow
+def test_what_cannot_run_is_answered_in_a_line(tmp_path):
     said = refused("minimize.py", "--classes", "2", "--images", "360")
     assert "--images must leave some of all 360 images" in said
     said = refused("minimize.py", *SMALL, "--plot", str(tmp_path / "minimize.unknown"))

@@ -23,6 +23,7 @@ def test_what_was_simulated_is_found_within_its_errors(backend):
         assert abs(fit - truth) < abs(guess - truth)
 
 
+@pytest.mark.slow
 def test_checkpoints_find_the_same_with_less_memory(tmp_path):
     path = tmp_path / "orbit.png"
     whole = run("orbit.py", *SMALL)

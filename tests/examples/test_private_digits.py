@@ -31,6 +31,7 @@ def test_the_privacy_loss_is_that_of_the_moments_accountant(monkeypatch):
     assert epsilon(4.0, 10_000, rate=0.01, delta=1e-5) == pytest.approx(1.26, abs=0.005)
 
 
+@pytest.mark.slow
 def test_noise_is_the_price_of_privacy():
     _, epsilon, accuracy = facts(run("private_digits.py", "--epochs", "3", "--noise", "20"))
     assert epsilon < 0.2
@@ -39,15 +40,18 @@ def test_noise_is_the_price_of_privacy():
     assert better > accuracy + 5.0
 
 
+@pytest.mark.slow
 def test_clipping_bounds_the_gradients():
     clipped, *_ = facts(run("private_digits.py", "--epochs", "1", "--clip", "1000"))
     assert clipped == 0.0
 
 
+@pytest.mark.slow
 def test_one_epoch_on_another_backend(backend):
     assert facts(run("private_digits.py", "--epochs", "1", "--backend", backend))[2] > 50.0
 
 
+@pytest.mark.slow
 def test_it_does_the_same_again():
     assert run("private_digits.py", "--epochs", "1") == run("private_digits.py", "--epochs", "1")
 
