@@ -1,4 +1,4 @@
-"""Sparse derivatives of random programs, against dense ones; see ``--programs=N``: a quarter of N."""
+"""Sparse derivatives of random programs against dense ones; of ``--programs=N`` it takes N / 4."""
 
 import numpy as np
 
