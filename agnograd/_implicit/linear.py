@@ -13,7 +13,9 @@ from agnograd._functions.function import Function
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._implicit.krylov import Measures, cg, gmres
-from agnograd._implicit.vectors import functions_of, raw, the_same
+from agnograd._implicit.vectors import functions_of, raw, the_same, variable
+from agnograd._sparse.derivatives import sparse_jacobian
+from agnograd._sparse.prepared import Coordinates
 from agnograd._transforms.gradients import jvp, linearize, vjp
 from agnograd._transforms.jacobian import jacobian
 from agnograd.errors import RuleError, SolverError
@@ -170,6 +172,21 @@ class Operator:
     def rmatvec(self, v: Any) -> Any:
         """Return the product of the transposed matrix with a vector."""
         return raw(self._push(v) if self._transposed else self._pull(v))
+
+    def coordinates(self, pattern: Any = None) -> Coordinates:
+        """Return the matrix as a triple of arrays, computed as ``sparse_jacobian`` does.
+
+        Parameters
+        ----------
+        pattern : Sparsity, sparse matrix of SciPy or array, optional
+            That of the Jacobian of the equation, not transposed, if it is known. Without it, it
+            is searched for at the solution.
+        """
+        derivative = sparse_jacobian(self._f, pattern=pattern, mode="local")
+        values, rows, columns, (height, width) = derivative(variable(self._v))
+        if self._transposed:
+            rows, columns, height, width = columns, rows, width, height
+        return Coordinates(raw(values), rows, columns, (height, width))
 
 
 class LinearSolve(Function):

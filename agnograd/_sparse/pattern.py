@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.interpreted import Border, payload_of
 from agnograd._arrays.variable import Variable
 from agnograd._ops.rule_helpers import is_python_scalar
+from agnograd._sparse.picture import drawn
 from agnograd._sparse.sets import Sets, host, joined
 from agnograd._sparse.tracing import Dependences, Search
 from agnograd._transforms.gradients import grad
@@ -17,6 +19,9 @@ from agnograd._transforms.trace import ArgNums, Trace
 from agnograd._util.checks import argnums_in, callable_in
 from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import ArgumentError, ArgumentIndexError, NoGradientError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Mode = Literal["global", "local"]
 
@@ -88,6 +93,13 @@ class Sparsity:
         dense = xp.zeros(self.shape, dtype=xp.bool)
         dense[self.rows, self.columns] = True
         return dense
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Return a picture of the entries, a figure of matplotlib; save it if a path is given.
+
+        Of a matrix with more than 400 rows or columns, it shows how many entries lie where.
+        """
+        return drawn(path, self)
 
     @classmethod
     def of(cls, pattern: Any) -> Sparsity:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import owner_of
@@ -15,12 +16,16 @@ from agnograd._batch.vmap import vmap
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._sparse.colouring import Colouring
 from agnograd._sparse.pattern import Sparsity
+from agnograd._sparse.picture import drawn
 from agnograd._sparse.recovery import Recovery
 from agnograd._sparse.sets import host
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import Trace, outputs_of
 from agnograd._util.trees import flatten
 from agnograd.errors import NoGradientError, SparsityError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # The most elements of one array of all passes that are computed at once, by default.
 _TOGETHER = 2**17
@@ -102,6 +107,14 @@ class PreparedDerivative:
             f"<sparse derivative of {name}: {rows} x {columns} elements, {self.pattern.count} "
             f"entries, {self.colouring.passes} passes>"
         )
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Return a picture of the entries, a figure of matplotlib; save it if a path is given.
+
+        Entries have a colour for each pass. Of a matrix with more than 400 rows or columns, it
+        shows how many entries lie where.
+        """
+        return drawn(path, self.pattern, self.colouring)
 
     def holds_for(
         self, find: Find, args: tuple[Any, ...], kwargs: Mapping[str, Any], choices: bytes | None

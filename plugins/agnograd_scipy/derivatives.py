@@ -9,6 +9,7 @@ from typing import Any
 
 import agnograd as ag
 from agnograd.errors import ArgumentError
+from agnograd_scipy import jacobians
 from agnograd_scipy._host import from_host, host_methods, to_host
 
 __all__ = ["Derivatives"]
@@ -27,8 +28,12 @@ class Derivatives:
         ``f(x)`` returns a real array, or a pytree of real arrays; it is made of array functions.
     x0 : array or pytree
         Where SciPy starts. It says of what shape, dtype, backend and device the unknowns are.
+    sparse : bool
+        Whether ``jac`` of a function of several results and ``hess`` return sparse matrices of
+        SciPy. ``ag.sparse_jacobian`` and ``ag.sparse_hessian`` compute them, and find their
+        patterns when they are first used: the function must not look at values.
     compile : bool
-        Whether the function and its derivatives are compiled by ``ag.compile``.
+        Whether the function and its derivatives are compiled by ``ag.compile``; not sparse ones.
 
     Attributes
     ----------
@@ -55,7 +60,9 @@ class Derivatives:
     [[1.0, 1.0], [1.0, 1.0]]
     """
 
-    def __init__(self, f: Callable[[Any], Any], x0: Any, *, compile: bool = False) -> None:
+    def __init__(
+        self, f: Callable[[Any], Any], x0: Any, *, sparse: bool = False, compile: bool = False
+    ) -> None:
         import optree  # which takes long
 
         leaves, self._tree = optree.tree_flatten(x0)
@@ -73,11 +80,12 @@ class Derivatives:
         self.x0: Any = to_host(start).astype(float)
         self.is_scalar = len(out) == 1 and not out[0].shape
         maybe: Callable[..., Any] = ag.compile if compile else _as_it_is
-        flat = self._flat
+        flat, weighted = self._flat, self._weighted
+        jacobian = jacobians.sparse(flat) if sparse else maybe(ag.jacobian(flat))
         self._functions: dict[str, Any] = {
             "value": maybe(flat),
-            "jac": maybe(ag.grad(flat) if self.is_scalar else ag.jacobian(flat)),
-            "hess": maybe(ag.hessian(self._weighted)),
+            "jac": maybe(ag.grad(flat)) if self.is_scalar else jacobian,
+            "hess": jacobians.sparse_hessian(weighted) if sparse else maybe(ag.hessian(weighted)),
         }
         if self.is_scalar:
             self._functions["both"] = maybe(ag.value_and_grad(flat))
@@ -115,6 +123,14 @@ class Derivatives:
         out = self._flat(v)
         return out * weights if self.is_scalar else ag.namespace(v).sum(out * weights)
 
+    @functools.cached_property
+    def jac_sparsity(self) -> Any:
+        """Which elements of the Jacobian may be other than zero: a sparse matrix of ones.
+
+        It is for ``least_squares(..., jac_sparsity=)`` and others that take differences.
+        """
+        return jacobians.ones(ag.sparsity(self._flat, self._like))
+
     # -- what SciPy calls --------------------------------------------------------------------------
 
     def value(self, x: Any) -> Any:
@@ -123,7 +139,10 @@ class Derivatives:
             return _given(self._functions["value"](self._vector(x)))
 
     def jac(self, x: Any) -> Any:
-        """Return the gradient of a number, or the Jacobian, which has a row for each result."""
+        """Return the gradient of a number, or the Jacobian, which has a row for each result.
+
+        The Jacobian is a CSR array if ``sparse`` was asked for.
+        """
         return _given(self._functions["jac"](self._vector(x)))
 
     def value_and_jac(self, x: Any) -> tuple[Any, Any]:
@@ -134,7 +153,10 @@ class Derivatives:
         return _given(value), _given(gradient)
 
     def hess(self, x: Any, v: Any = None) -> Any:
-        """Return the Hessian: of a number, or of the results weighted by a vector ``v``."""
+        """Return the Hessian: of a number, or of the results weighted by a vector ``v``.
+
+        It is a CSR array if ``sparse`` was asked for.
+        """
         return _given(self._functions["hess"](self._vector(x), self._weights(v)))
 
     def hessp(self, x: Any, p: Any, v: Any = None) -> Any:
@@ -248,6 +270,8 @@ def _packed(xp: Any, leaves: Any) -> Any:
 
 def _given(x: Any) -> Any:
     """Return a result as SciPy takes it."""
+    if host_methods().issparse(x):
+        return x
     found = to_host(x).astype(float)
     return found if found.shape else float(found)
 

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import agnograd as ag
-from agnograd_scipy import optimize
+from agnograd_scipy import jacobians, optimize
 from agnograd_scipy._arrays import arrays_in, given, inexact
 from agnograd_scipy._host import from_host, host_methods, on_host, to_host
+from agnograd_scipy.jacobians import Matrix
 
 __all__ = ["fixed_point", "least_squares", "minimize", "root"]
 
 _POLISH = 5  # steps of Newton's method at most, after SciPy's
 
-# What SciPy finds: ``solve(start, *args)`` takes Variables, and returns a solution on the host.
+# What SciPy finds: ``solve(start, jacobian, *args)`` takes Variables, and returns a solution on the
+# host. The Jacobian is that of what is 0 at the solution.
 Solve = Callable[..., Any]
 
 
 def _solution(
-    xp: Any, name: str, solve: Solve, x0: Any, args: Any, f: Callable[..., Any], **equation: Any
+    xp: Any,
+    name: str,
+    solve: Solve,
+    x0: Any,
+    args: Any,
+    f: Callable[..., Any],
+    sparse: bool = False,
+    **equation: Any,
 ) -> Any:
     """Return what SciPy finds, connected to the arguments.
 
@@ -29,17 +37,20 @@ def _solution(
     import optree  # which takes long
 
     x0, *_ = inexact(xp, x0, *arrays_in(args))
+    jacobian_of = jacobians.sparse if sparse else jacobians.dense
 
     def solver(*args: Any, x0: Any) -> Any:
         arrays: Any = args
         given: Any = optree.tree_map(_constant, arrays)
         start = _constant(x0)
         at = lambda x: f(x, *given)  # noqa: E731
-        return _polished(at, from_host(solve(start, *given), start))
+        jacobian = jacobian_of(at)
+        return _polished(at, jacobian, from_host(solve(start, jacobian, *given), start))
 
     solver.__name__ = name
     start = x0.detach() if isinstance(x0, ag.Variable) else x0
-    found = ag.implicit(solver, **equation)(*given(xp, args), x0=start)
+    how = jacobians.solved_sparsely if sparse else "dense"
+    found = ag.implicit(solver, solve=how, **equation)(*given(xp, args), x0=start)
     return found.data if isinstance(found, ag.Variable) and start is x0 else found
 
 
@@ -47,14 +58,7 @@ def _constant(x: Any) -> Any:
     return ag.Variable(x, requires_grad=False) if hasattr(x, "dtype") else x
 
 
-def _jacobian(f: Callable[..., Any], x: Any) -> Any:
-    """Return the derivative of f by a Variable x, as a matrix."""
-    columns = math.prod(x.shape)
-    rows = ag.jacobian(f)(x)
-    return ag.namespace(x).reshape(rows, (math.prod(rows.shape) // max(columns, 1), columns))
-
-
-def _polished(f: Callable[..., Any], x: Any) -> Any:
+def _polished(f: Callable[..., Any], jacobian: Matrix, x: Any) -> Any:
     """Take steps of Newton's method for as long as the residual gets smaller.
 
     A derivative at a place that is not a solution is none of the solution. Where the Jacobian is
@@ -64,7 +68,7 @@ def _polished(f: Callable[..., Any], x: Any) -> Any:
         residual = f(x)
         best = _size(residual)
         for _ in range(_POLISH):
-            step = host_methods().solved(to_host(_jacobian(f, x)), to_host(residual))
+            step = host_methods().solved(jacobian(x), to_host(residual))
             if step is None:
                 break
             moved = x - from_host(step, x)
@@ -88,6 +92,7 @@ def root(
     method: str = "hybr",
     tol: float | None = None,
     options: dict[str, Any] | None = None,
+    sparse: bool = False,
 ) -> Any:
     """Return where a function is 0, the ``x`` of ``scipy.optimize.root``.
 
@@ -104,6 +109,10 @@ def root(
         Further arguments. The arrays among them have gradients.
     method, tol, options
         SciPy's.
+    sparse : bool
+        Whether the Jacobian is computed by ``ag.sparse_jacobian``. Then, in place of the methods
+        "hybr" and "lm", which are for dense matrices, it is Newton's method with steps that may be
+        shortened; it takes the option ``maxiter``.
 
     Returns
     -------
@@ -118,22 +127,26 @@ def root(
         If ``fun`` uses tracked Variables that are none of its arguments.
     """
 
-    def solve(start: Any, *args: Any) -> Any:
-        return host_methods().root(*_flat(fun, start, args), method, tol=tol, options=options)
+    def solve(start: Any, jacobian: Matrix, *args: Any) -> Any:
+        flat = _flat(fun, jacobian, start, args)
+        if sparse and method in ("hybr", "lm"):
+            return host_methods().newton(*flat, tol, **(options or {}))
+        return host_methods().root(*flat, method, tol=tol, options=options)
 
-    return _solution(xp, "root", solve, x0, args, fun, residual=fun)
+    return _solution(xp, "root", solve, x0, args, fun, sparse, residual=fun)
 
 
-def _flat(fun: Callable[..., Any], start: Any, args: Any) -> tuple[Any, ...]:
+def _flat(
+    fun: Callable[..., Any], jacobian: Matrix, start: Any, args: Any
+) -> tuple[Callable[[Any], Any], Matrix, Any]:
     """Return a function and its Jacobian as SciPy takes them, of vectors, and where to start."""
-    shape = start.shape
-    at = lambda x: fun(x, *args)  # noqa: E731
-    value, jacobian = on_host(at, start), on_host(lambda x: _jacobian(at, x), start)
-    return (
-        lambda x: value(x.reshape(shape)).reshape(-1),
-        lambda x: jacobian(x.reshape(shape)),
-        to_host(start),
-    )
+    shape, value = start.shape, on_host(lambda x: fun(x, *args), start)
+
+    def matrix(x: Any) -> Any:
+        with ag.no_grad():
+            return jacobian(from_host(x.reshape(shape), start))
+
+    return lambda x: value(x.reshape(shape)).reshape(-1), matrix, to_host(start)
 
 
 def fixed_point(
@@ -160,7 +173,7 @@ def fixed_point(
         SciPy's.
     """
 
-    def solve(start: Any, *args: Any) -> Any:
+    def solve(start: Any, _: Matrix, *args: Any) -> Any:
         image = on_host(lambda x: func(x, *args), start)
         return host_methods().fixed_point(image, to_host(start), xtol, maxiter)
 
@@ -176,6 +189,7 @@ def minimize(
     method: str = "BFGS",
     tol: float | None = None,
     options: dict[str, Any] | None = None,
+    sparse: bool = False,
 ) -> Any:
     """Return where a function is least, the ``x`` of ``scipy.optimize.minimize``.
 
@@ -194,20 +208,25 @@ def minimize(
         One of SciPy's methods that use the gradient, without bounds and constraints.
     tol, options
         SciPy's.
+    sparse : bool
+        Whether the Hessian is computed by ``ag.sparse_jacobian`` of the gradient. SciPy gets it
+        with the methods "Newton-CG", "trust-ncg", "trust-krylov" and "trust-constr".
     """
 
-    def solve(start: Any, *args: Any) -> Any:
+    def solve(start: Any, jacobian: Matrix, *args: Any) -> Any:
         both = ag.value_and_grad(lambda x: fun(x, *args))
 
         def at(x: Any) -> Any:
             value, gradient = both(from_host(x.reshape(start.shape), start))
             return float(to_host(value)), to_host(gradient).astype(float).reshape(-1)
 
-        flat = to_host(start).reshape(-1)
-        found = host_methods().minimum(at, flat, method=method, tol=tol, options=options)
+        _, hessian, x = _flat(ag.grad(fun), jacobian, start, args)
+        found = host_methods().minimum(
+            at, x.reshape(-1), method, hessian if sparse else None, tol=tol, options=options
+        )
         return found.reshape(start.shape)
 
-    return _solution(xp, "minimize", solve, x0, args, ag.grad(fun), objective=fun)
+    return _solution(xp, "minimize", solve, x0, args, ag.grad(fun), sparse, objective=fun)
 
 
 def least_squares(
@@ -220,6 +239,7 @@ def least_squares(
     xtol: float | None = 1e-8,
     gtol: float | None = 1e-8,
     max_nfev: int | None = None,
+    sparse: bool = False,
 ) -> Any:
     """Return where a sum of squares is least, the ``x`` of ``scipy.optimize.least_squares``.
 
@@ -236,26 +256,30 @@ def least_squares(
         Further arguments. The arrays among them have gradients.
     method, ftol, xtol, gtol, max_nfev
         SciPy's. There are no bounds, and the loss is linear.
+    sparse : bool
+        Whether the Jacobian and the Hessian are computed by ``ag.sparse_jacobian``. It goes with
+        all methods but "lm".
     """
 
-    def solve(start: Any, *args: Any) -> Any:
+    def solve(start: Any, _: Matrix, *args: Any) -> Any:
         options = {"ftol": ftol, "xtol": xtol, "gtol": gtol, "max_nfev": max_nfev}
-        return host_methods().least_squares(*_flat(fun, start, args), method, **options)
+        own = (jacobians.sparse if sparse else jacobians.dense)(lambda x: fun(x, *args))
+        return host_methods().least_squares(*_flat(fun, own, start, args), method, **options)
 
     def objective(x: Any, *args: Any) -> Any:
         residuals = fun(x, *args)
         return 0.5 * ag.namespace(x).sum(residuals * residuals)
 
     gradient = ag.grad(objective)
-    return _solution(xp, "least_squares", solve, x0, args, gradient, objective=objective)
+    return _solution(xp, "least_squares", solve, x0, args, gradient, sparse, objective=objective)
 
 
-_OPTIONS = "tol=None, options=None"
+_OPTIONS = "tol=None, options=None, sparse=False"
 optimize.composed(f"optimize.root(fun, x0, args=(), method='hybr', {_OPTIONS})", root)
 optimize.composed("optimize.fixed_point(func, x0, args=(), xtol=1e-8, maxiter=500)", fixed_point)
 optimize.composed(f"optimize.minimize(fun, x0, args=(), method='BFGS', {_OPTIONS})", minimize)
 optimize.composed(
     "optimize.least_squares(fun, x0, args=(), method='trf', ftol=1e-8, xtol=1e-8, gtol=1e-8, "
-    "max_nfev=None)",
+    "max_nfev=None, sparse=False)",
     least_squares,
 )

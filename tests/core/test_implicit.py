@@ -1,5 +1,6 @@
 """Derivatives of solutions, whatever found them."""
 
+import functools
 import math
 import weakref
 from typing import NamedTuple
@@ -292,6 +293,26 @@ def test_no_unknowns(xp):
     nothing = ag.implicit(lambda a: made(xp, np.zeros(0)), lambda x, a: x * xp.sum(a))
     gradient = ag.grad(lambda a: xp.sum(nothing(a)))(made(xp, [1.0, 2.0]))
     np.testing.assert_array_equal(host(gradient), [0.0, 0.0])
+
+
+def test_a_function_solve_may_take_the_matrix_as_a_triple(xp):
+    found = []
+
+    def solve(pattern, a, b):
+        matrix = a.coordinates(pattern)
+        dense = np.zeros(matrix.shape)
+        dense[host(matrix.rows), host(matrix.columns)] = host(matrix.values)
+        found.append(dense)
+        product = host(a.matvec(b))
+        np.testing.assert_allclose(dense @ host(b), product, rtol=1e-12)
+        return ag.asarray(np.linalg.solve(dense, host(b)), backend=b, dtype=b.dtype).data
+
+    a, b = made(xp, [[1.0, 0.5], [0.0, 2.0]]), made(xp, B)
+    for pattern in (None, np.asarray([[True, True], [True, True]])):
+        root = ag.implicit(newton(cubic), cubic, solve=functools.partial(solve, pattern))
+        ag.check_grad(root, a, b)
+    upper = [np.triu(each) for each in found if not np.allclose(each, np.triu(each))]
+    assert upper  # the transposed matrix, too
 
 
 def test_a_pass_may_be_repeated_and_recorded(xp):

@@ -655,6 +655,72 @@ def test_least_squares_are_scipys(xp):
         xp.optimize.least_squares(residuals, [1.0, 1.0], given, max_nfev=1)
 
 
+def heat(x, a):
+    """Return the residual of a nonlinear chain: a tridiagonal Jacobian, which is not symmetric."""
+    xp = ag.namespace(x)
+    w = xp.pad(x, 1)
+    return 3.0 * x - w[2:] - 0.5 * w[:-2] + a * xp.exp(0.1 * x) - 1.0
+
+
+def chained(x, a):
+    """Return a function of neighbours with one minimum."""
+    xp = ag.namespace(x)
+    return xp.sum((x[1:] - x[:-1]) ** 2 + x[1:] ** 4) + xp.sum((x - a) ** 2)
+
+
+def neighbours(x, a):
+    """Return residuals that are not 0 where they are least."""
+    xp = ag.namespace(x)
+    return xp.concat([x - a, 2.0 * (x[1:] - x[:-1]), xp.sin(x[2:] * x[:-2])])
+
+
+@pytest.mark.parametrize(
+    ("solver", "f", "methods"),
+    [
+        ("root", heat, ["hybr", "lm", "krylov"]),
+        ("minimize", chained, ["BFGS", "Newton-CG", "trust-ncg", "trust-krylov", "trust-constr"]),
+        ("least_squares", neighbours, ["trf", "dogbox"]),
+    ],
+)
+def test_sparse_solutions_and_derivatives_are_the_dense_ones(xp, solver, f, methods):
+    a = made(xp, np.linspace(0.2, 0.9, 6))
+    solve = getattr(xp.optimize, solver)
+
+    def solution(a, method=methods[0], sparse=True):
+        return solve(f, xp.zeros(6, dtype=a.dtype), (a,), method, sparse=sparse)
+
+    expected, pull = ag.vjp(lambda a: solution(a, sparse=False), a)
+    for method in methods:
+        same(solution(a, method), expected, 1e-9)
+    g = made(xp, np.linspace(-1.0, 1.0, 6))
+    (sparse,) = ag.vjp(solution, a)[1](g)
+    same(sparse, pull(g)[0], 1e-9)
+    ag.check_grad(solution, a)  # to second order, in both modes
+
+
+def test_a_sparse_root_that_is_not_found_is_an_error(xp):
+    one = made(xp, [1.0, 1.0])
+    for f, message in (
+        (lambda x, a: x * x + a, "no step makes the residual smaller"),
+        (lambda x, a: x * 0.0 + a, "the Jacobian is singular"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            xp.optimize.root(f, [0.5, 0.5], (one,), sparse=True)
+    with pytest.raises(RuntimeError, match="did not converge in 2 steps"):
+        xp.optimize.root(heat, [9.0, -9.0], (one,), options={"maxiter": 2}, sparse=True)
+    with pytest.raises(ag.errors.SparsityError):
+        xp.optimize.root(lambda x, a: x - a if x[0] > 0 else x, [0.5, 0.5], (one,), sparse=True)
+
+
+def test_a_sparse_system_that_is_singular_has_no_derivative():
+    xp = ag.namespace("numpy")
+    c = ag.Variable(np.asarray([0.0, 0.0]))
+    out = xp.optimize.root(lambda x, c: (x - c) ** 3, [0.0, 0.0], (c,), "krylov", sparse=True)
+    with pytest.raises(SolverError, match="singular"):
+        xp.sum(out).backward()
+    assert c.grad is None
+
+
 @pytest.mark.filterwarnings("ignore::agnograd.errors.BatchingWarning")
 def test_solvers_of_many_members_and_in_programs(xp):
     def f(x, a):

@@ -8,6 +8,7 @@ from agnograd.errors import ArgumentError
 from arrays import host, leaf
 
 optimize = pytest.importorskip("scipy.optimize", reason="SciPy: pip install 'agnograd[scipy]'")
+from scipy.sparse import csr_array  # noqa: E402
 from scipy.sparse.linalg import LinearOperator  # noqa: E402
 
 import agnograd_scipy  # noqa: E402
@@ -152,6 +153,47 @@ def test_least_squares_and_roots_take_them(xp):
     g = Derivatives(lambda x: xp.stack([x[0] ** 2 - x[1], x[1] - 2.0]), made(xp, [1.0, 1.0]))
     found = optimize.root(g.value, g.x0, jac=g.jac, tol=1e-13)
     np.testing.assert_allclose(found.x, [2.0**0.5, 2.0], rtol=1e-10)
+
+
+def test_sparse_matrices_are_the_dense_ones(xp):
+    """Chains of three unknowns, of several results and of one."""
+    x0 = made(xp, np.linspace(0.5, 1.5, 12))
+    x, v = np.linspace(1.0, 2.0, 12), np.linspace(-1.0, 1.0, 10)
+    chain = lambda x: x[2:] * x[:-2] + x[1:-1] ** 3  # noqa: E731
+    dense, sparse = (Derivatives(chain, x0, sparse=each) for each in (False, True))
+    for found, expected in (
+        (sparse.jac(x), dense.jac(x)),
+        (sparse.hess(x, v), dense.hess(x, v)),
+    ):
+        assert isinstance(found, csr_array)
+        assert found.dtype == np.float64
+        assert found.nnz <= 30
+        np.testing.assert_allclose(found.toarray(), expected, rtol=1e-14)
+    np.testing.assert_array_equal(sparse.jac_sparsity.toarray(), dense.jac(x) != 0.0)
+    np.testing.assert_array_equal(sparse.value(x), dense.value(x))
+    f = Derivatives(rosenbrock(xp), x0, sparse=True, compile=True)
+    assert type(f.jac(x)) is np.ndarray
+    np.testing.assert_allclose(f.hess(x).toarray(), optimize.rosen_hess(x), rtol=1e-13)
+
+
+def test_solvers_take_sparse_matrices():
+    xp = ag.namespace("numpy")
+    f = Derivatives(rosenbrock(xp), np.full(6, 0.8), sparse=True)
+    sphere = Derivatives(lambda x: x * x, f.x0, sparse=True)
+    found = optimize.minimize(
+        f.value,
+        f.x0,
+        jac=f.jac,
+        hess=f.hess,
+        method="trust-constr",
+        constraints=sphere.constraint(0.0, 2.0),
+        options={"gtol": 1e-9, "xtol": 1e-12},
+    )
+    np.testing.assert_allclose(found.x, 1.0, rtol=1e-6)
+    r = Derivatives(lambda x: xp.concat([x[1:] - x[:-1] ** 2, x - 1.0]), f.x0, sparse=True)
+    for options in ({"jac": r.jac}, {"jac_sparsity": r.jac_sparsity}):
+        found = optimize.least_squares(r.value, r.x0, **options)
+        np.testing.assert_allclose(found.x, 1.0, rtol=1e-6)
 
 
 def test_pytrees_of_several_dtypes(xp):

@@ -6,19 +6,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.integrate
 import scipy.optimize
+import scipy.sparse
 from scipy.optimize import NonlinearConstraint
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse import issparse
+from scipy.sparse.linalg import LinearOperator, splu
 
 __all__ = [
     "LinearOperator",
     "Method",
     "NonlinearConstraint",
     "accepted_steps",
+    "csr",
     "fixed_point",
     "gauss",
     "intervals",
+    "issparse",
     "least_squares",
     "minimum",
+    "newton",
+    "ones",
     "root",
     "solved",
 ]
@@ -29,6 +35,8 @@ _METHODS = {
     "DOP853": scipy.integrate.DOP853,
 }
 _WITH_JACOBIAN = ("hybr", "lm")
+_WITH_SPARSE_HESSIAN = ("newton-cg", "trust-constr")
+_WITH_PRODUCTS = ("trust-ncg", "trust-krylov")  # take sparse matrices, and do not compute with them
 
 Array = Any
 
@@ -119,14 +127,75 @@ def least_squares(
     return found.x.reshape(x0.shape)
 
 
-def minimum(f: Callable[..., Any], x0: Array, **options: Any) -> Array:
+def newton(
+    f: Callable[..., Any],
+    jac: Callable[..., Any],
+    x0: Array,
+    tol: float | None = None,
+    *,
+    maxiter: int = 100,
+) -> Array:
+    """Return a root by Newton's method, whose steps are halved until the residual gets smaller.
+
+    It ends where a step is at most ``tol`` times the unknowns, as SciPy's "hybr" does.
+    """
+    tol = 1.49e-8 if tol is None else tol
+    x = x0.astype(float).reshape(-1)
+    residual = f(x).astype(float)
+    for _ in range(maxiter):
+        step = solved(jac(x), residual)
+        if step is None:
+            raise RuntimeError("root: the Jacobian is singular where the search has come to")
+        if np.linalg.norm(step) <= tol * (np.linalg.norm(x) + tol):
+            return x.reshape(x0.shape)
+        x, residual = _shortened(f, x, step, residual)
+    raise RuntimeError(f"root: Newton's method did not converge in {maxiter} steps")
+
+
+def _shortened(
+    f: Callable[..., Any], x: Array, step: Array, residual: Array
+) -> tuple[Array, Array]:
+    """Return where a part of a step leads, and a residual that is smaller by Armijo's condition."""
+    size, part = np.linalg.norm(residual), 1.0
+    while part > 1e-10:
+        moved = x - part * step
+        found = f(moved).astype(float)
+        if np.linalg.norm(found) <= (1.0 - 1e-4 * part) * size:
+            return moved, found
+        part /= 2.0
+    raise RuntimeError("root: no step makes the residual smaller; try another start")
+
+
+def minimum(
+    f: Callable[..., Any],
+    x0: Array,
+    method: str,
+    hess: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Array:
     """Return where SciPy finds a minimum of a function that gives its gradient, too."""
-    found = scipy.optimize.minimize(f, x0.astype(float), jac=True, **options)
+    if hess is not None and method.lower() in _WITH_SPARSE_HESSIAN:
+        options["hess"] = hess
+    elif hess is not None and method.lower() in _WITH_PRODUCTS:
+        options["hessp"] = _products(hess)
+    found = scipy.optimize.minimize(f, x0.astype(float), jac=True, method=method, **options)
     # BFGS says that it has lost precision where it cannot get lower, too: the gradient decides.
     enough = max(1e-5, 3 * np.finfo(x0.dtype).eps ** 0.5) * (1 + abs(found.fun))
     if not found.success and not np.linalg.norm(found.jac) <= enough:
         raise RuntimeError(f"minimize: {found.message}")
     return found.x
+
+
+def _products(hess: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of a place and a vector; the matrix is computed once for each place."""
+    last: list[Any] = [None, None]
+
+    def product(x: Array, p: Array) -> Array:
+        if last[0] is None or not np.array_equal(last[0], x):
+            last[:] = x.copy(), hess(x)
+        return last[1] @ p
+
+    return product
 
 
 def fixed_point(f: Callable[..., Any], x0: Array, xtol: float, maxiter: int) -> Array:
@@ -135,8 +204,23 @@ def fixed_point(f: Callable[..., Any], x0: Array, xtol: float, maxiter: int) -> 
     return np.asarray(scipy.optimize.fixed_point(f, x0.astype(float), xtol=xtol, maxiter=maxiter))
 
 
+def csr(values: Array, rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
+    """Return a sparse matrix of double precision, by its entries in any order."""
+    return scipy.sparse.csr_array((values.astype(float), (rows, columns)), shape=shape)
+
+
+def ones(rows: Array, columns: Array, shape: tuple[int, int]) -> Any:
+    """Return a sparse matrix of ones."""
+    return csr(np.ones(rows.shape), rows, columns, shape)
+
+
 def solved(matrix: Array, right: Array) -> Array | None:
     """Return the solution of a linear system in the shape of its right hand side, if it has one."""
+    if issparse(matrix):
+        try:
+            return splu(matrix.tocsc()).solve(right.reshape(-1).astype(float)).reshape(right.shape)
+        except RuntimeError:  # SuperLU's word for a singular matrix
+            return None
     try:
         return np.linalg.solve(matrix, right.reshape(-1)).reshape(right.shape)
     except np.linalg.LinAlgError:

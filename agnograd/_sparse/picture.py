@@ -1,0 +1,80 @@
+"""Patterns and their colours as pictures."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from agnograd._sparse.sets import host
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from agnograd._sparse.colouring import Colouring
+    from agnograd._sparse.pattern import Sparsity
+
+_MOST = 400  # rows or columns of which each element is drawn
+_COLOURS = "tab20"
+
+
+def drawn(
+    path: str | os.PathLike[str] | None, pattern: Sparsity, colouring: Colouring | None = None
+) -> Figure:
+    """Return a figure of the entries of a pattern, in the colours of their passes if it has them.
+
+    It is saved if a path is given.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    from matplotlib.figure import Figure
+
+    rows, columns = pattern.shape
+    figure = Figure(figsize=(5.2, 4.8), layout="constrained")
+    axes = figure.subplots()
+    if max(rows, columns) > _MOST:
+        _draw_density(axes, pattern)
+    elif pattern.count:
+        _draw_entries(axes, pattern, colouring)
+    passes = "" if colouring is None else f", {colouring.passes} passes"
+    axes.set_title(f"{rows:,} x {columns:,}, {pattern.count:,} entries{passes}", fontsize=10)
+    axes.set(xlabel="arguments", ylabel="results")
+    axes.locator_params(integer=True)
+    if path is not None:
+        figure.savefig(path)
+    return figure
+
+
+def _draw_entries(axes: Axes, pattern: Sparsity, colouring: Colouring | None) -> None:
+    xp = host()
+    cells = xp.full(pattern.shape, float("nan"))
+    colours = xp.zeros(pattern.count) if colouring is None else _passes(pattern, colouring) % 20
+    cells[pattern.rows, pattern.columns] = colours
+    axes.imshow(cells, cmap=_COLOURS, vmin=0, vmax=19, interpolation="nearest", aspect="auto")
+
+
+def _passes(pattern: Sparsity, colouring: Colouring) -> Any:
+    """Return the number of the pass of each entry: those forward come first."""
+    forward, reverse = colouring.columns[pattern.columns], colouring.rows[pattern.rows]
+    return host().where(reverse >= 0, reverse + colouring.forward, forward)
+
+
+def _draw_density(axes: Axes, pattern: Sparsity) -> None:
+    xp, (rows, columns) = host(), pattern.shape
+    high, wide = min(rows, _MOST), min(columns, _MOST)
+    bins = pattern.rows * high // rows * wide + pattern.columns * wide // columns
+    places, counts = xp.unique_counts(bins)
+    density = xp.zeros(high * wide)
+    density[places] = counts * (high * wide) / (rows * columns)
+    shown = axes.imshow(
+        xp.reshape(density, (high, wide)),
+        cmap="Blues",
+        vmin=0.0,
+        interpolation="nearest",
+        aspect="auto",
+        extent=(0, columns, rows, 0),
+    )
+    axes.figure.colorbar(shown, ax=axes, label="share of elements that have an entry")

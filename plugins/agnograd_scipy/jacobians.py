@@ -1,0 +1,69 @@
+"""Jacobians on the host, as SciPy takes them: dense or sparse, and linear systems with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import agnograd as ag
+from agnograd.errors import SolverError
+from agnograd_scipy._host import from_host, host_methods, to_host
+
+__all__ = ["dense", "ones", "solved_sparsely", "sparse", "sparse_hessian"]
+
+Matrix = Callable[..., Any]
+
+
+def dense(f: Callable[..., Any]) -> Matrix:
+    """Return the derivative of a function of one array by it, as a matrix."""
+
+    def jacobian(x: Any) -> Any:
+        columns = math.prod(x.shape)
+        rows = to_host(ag.jacobian(f)(x))
+        return rows.reshape((rows.size // max(columns, 1), columns))
+
+    return jacobian
+
+
+def sparse(f: Callable[..., Any]) -> Matrix:
+    """Return the same as a sparse matrix, whose pattern is found in the first call."""
+    return _prepared(ag.sparse_jacobian(f))
+
+
+def sparse_hessian(f: Callable[..., Any]) -> Matrix:
+    """Return the second derivative of a function by its first argument, as a sparse matrix."""
+    return _prepared(ag.sparse_hessian(f))
+
+
+def _prepared(derivative: Any) -> Matrix:
+    known: list[Any] = []
+
+    def matrix(x: Any, *args: Any) -> Any:
+        x = x if isinstance(x, ag.Variable) else ag.Variable(x, requires_grad=False)
+        known[:] = known or [ag.prepare(derivative, x, *args)]
+        return _host_matrix(known[0](x, *args))
+
+    return matrix
+
+
+def ones(pattern: Any) -> Any:
+    """Return a pattern as a sparse matrix of ones."""
+    return host_methods().ones(pattern.rows, pattern.columns, pattern.shape)
+
+
+def _host_matrix(found: Any) -> Any:
+    """Return a triple of arrays as a sparse matrix of SciPy."""
+    parts = map(to_host, (found.values, found.rows, found.columns))
+    return host_methods().csr(*parts, found.shape)
+
+
+def solved_sparsely(a: Any, b: Any) -> Any:
+    """Solve a linear system of ``ag.implicit`` by factors of a sparse matrix."""
+    found = host_methods().solved(_host_matrix(a.coordinates()), to_host(b))
+    if found is None:
+        raise SolverError(
+            "the Jacobian of the equation is singular at the solution, which therefore has no "
+            "derivative by the implicit function theorem"
+        )
+    return from_host(found, b)
