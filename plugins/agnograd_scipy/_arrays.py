@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import agnograd as ag
 from agnograd.extend import device_of, is_complex, operand
 
 __all__ = [
     "arrays_in",
+    "constants",
     "filled",
     "given",
     "inexact",
@@ -101,3 +103,16 @@ def one_by_one(
         return xp.zeros((0, *shape), dtype=dtype, device=device_of(x2))
     members = [[x[i, ...] if mapped else x for x, mapped in pairs] for i in range(size)]
     return xp.stack([function(*each) for each in members])
+
+
+def constants(tree: Any) -> Any:
+    """Return the arrays of a pytree as Variables without a gradient, and all else as it is."""
+    import optree  # which takes long
+
+    return optree.tree_map(_constant, tree)
+
+
+def _constant(x: Any) -> Any:
+    if isinstance(x, ag.Variable):
+        return x.detach()
+    return ag.Variable(x, requires_grad=False) if hasattr(x, "dtype") else x

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import agnograd as ag
 from agnograd.extend import device_of, is_tracked
-from agnograd_scipy import integrate
+from agnograd_scipy import integrate, stiff
 from agnograd_scipy._arrays import given, inexact
 from agnograd_scipy._host import host_methods, on_host, to_host
 
@@ -66,15 +66,17 @@ def solve_ivp(
         Where time starts and ends. An end that is an array has a gradient.
     y0 : array, shape (n,)
         The initial values.
-    method : {"RK45", "RK23", "DOP853"}
-        SciPy's explicit Runge-Kutta methods.
+    method : {"RK45", "RK23", "DOP853", "Radau", "BDF"}
+        SciPy's explicit Runge-Kutta methods, and those for stiff equations. Of what ``fun`` uses,
+        the latter give a gradient only to ``args``, and ``y0`` is real.
     t_eval : array or sequence of float, shape (times,), optional
         The times at which the solution is wanted, in order; by default the ends of all steps,
         which gradients then hold fixed.
     args : tuple
         Further arguments of ``fun``. They have gradients, as everything that it uses.
     **options
-        SciPy's ``rtol``, ``atol``, ``max_step`` and ``first_step``.
+        SciPy's ``rtol``, ``atol``, ``max_step`` and ``first_step``. For "Radau" and "BDF" also
+        ``sparse``: whether the Jacobian is computed by ``ag.sparse_jacobian``.
 
     Returns
     -------
@@ -85,8 +87,12 @@ def solve_ivp(
     ------
     RuntimeError
         If SciPy's steps get too small, for the solution or for its derivative.
+    LostGradientError
+        If, with "Radau" or "BDF", ``fun`` uses tracked Variables that are not in ``args``.
     """
-    _known(options, ("rtol", "atol", "max_step", "first_step"))
+    implicit = method in stiff.METHODS
+    names = ("rtol", "atol", "max_step", "first_step")
+    _known(options, (*names, "sparse") if implicit else names)
     (y0,) = inexact(xp, y0)
     if y0.ndim != 1:
         raise ValueError(f"y0 has one axis, not shape {y0.shape}")
@@ -94,15 +100,8 @@ def solve_ivp(
     ends = [_number(each) for each in t_span]
 
     slope = _slope(fun, args, y0)
-    at_start = slope(t_span[0], y0)
-    tracked = ag.is_grad_enabled() and any(map(is_tracked, (at_start, y0, *t_span)))
-    choose = _controlled_steps if tracked else _steps_of
-    times, formula, calls = choose(slope, ends, y0, args, method, options)
-    if any(hasattr(each, "dtype") for each in t_span):
-        first, last = t_span
-        span = ends[1] - ends[0] or 1.0
-        times = [first + (t - ends[0]) / span * (last - first) for t in times]
-    steps = _steps(slope, formula, times, y0, at_start)
+    solved = _implicitly if implicit else _explicitly
+    times, steps, calls = solved(xp, slope, t_span, ends, y0, args, method, options)
     if t_eval is None:
         points, values = times, [y0, *(step.end for step in steps)]
     else:
@@ -177,6 +176,52 @@ def odeint(
     options = {name: step for name, step in steps.items() if step} | {"rtol": rtol, "atol": atol}
     solution = solve_ivp(xp, fun, span, y0, "DOP853", times, args, **options)
     return xp.matrix_transpose(solution.y)
+
+
+def _explicitly(
+    xp: Any,
+    slope: Callable[..., Any],
+    t_span: Sequence[Any],
+    ends: Sequence[float],
+    y0: Any,
+    args: Sequence[Any],
+    method: str,
+    options: dict[str, Any],
+) -> tuple[list[Any], Iterator[Any], int]:
+    """Return the ends of steps, the steps, and how often SciPy called the function."""
+    at_start = slope(t_span[0], y0)
+    tracked = ag.is_grad_enabled() and any(map(is_tracked, (at_start, y0, *t_span)))
+    choose = _controlled_steps if tracked else _steps_of
+    times, formula, calls = choose(slope, ends, y0, args, method, options)
+    start, scale = _scaled(t_span, ends)
+    times = [start + (t - ends[0]) * scale for t in times]
+    return times, _steps(slope, formula, times, y0, at_start), calls
+
+
+def _implicitly(
+    xp: Any,
+    slope: Callable[..., Any],
+    t_span: Sequence[Any],
+    ends: Sequence[float],
+    y0: Any,
+    args: Sequence[Any],
+    method: str,
+    options: dict[str, Any],
+) -> tuple[list[Any], Iterator[Any], int]:
+    """Return the same of a method for stiff equations."""
+    stepper = stiff.Stepper(xp, slope, y0, args, method, options.pop("sparse", False))
+    chosen, calls = stepper.choose(ends, options)
+    start, scale = _scaled(t_span, ends)
+    stops = [each.t + each.h for each in chosen]
+    times = [start + (t - ends[0]) * scale for t in (ends[0], *stops)]
+    return times, stepper.steps(chosen, start, scale), calls
+
+
+def _scaled(t_span: Sequence[Any], ends: Sequence[float]) -> tuple[Any, Any]:
+    """Return where time starts, and how much longer it is than SciPy's; both may be tracked."""
+    if any(hasattr(each, "dtype") for each in t_span):
+        return t_span[0], (t_span[1] - t_span[0]) / (ends[1] - ends[0] or 1.0)
+    return ends[0], 1.0
 
 
 def _slope(fun: Callable[..., Any], args: Sequence[Any], y0: Any) -> Callable[..., Any]:

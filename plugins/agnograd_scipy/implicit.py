@@ -7,13 +7,11 @@ from typing import Any
 
 import agnograd as ag
 from agnograd_scipy import jacobians, optimize
-from agnograd_scipy._arrays import arrays_in, given, inexact
+from agnograd_scipy._arrays import arrays_in, constants, given, inexact
 from agnograd_scipy._host import from_host, host_methods, on_host, to_host
-from agnograd_scipy.jacobians import Matrix
+from agnograd_scipy.jacobians import Matrix, polished
 
 __all__ = ["fixed_point", "least_squares", "minimize", "root"]
-
-_POLISH = 5  # steps of Newton's method at most, after SciPy's
 
 # What SciPy finds: ``solve(start, jacobian, *args)`` takes Variables, and returns a solution on the
 # host. The Jacobian is that of what is 0 at the solution.
@@ -34,54 +32,22 @@ def _solution(
 
     ``f(x, *args)`` is 0 there, which ``equation`` says in the terms of ``ag.implicit``.
     """
-    import optree  # which takes long
-
     x0, *_ = inexact(xp, x0, *arrays_in(args))
     jacobian_of = jacobians.sparse if sparse else jacobians.dense
 
     def solver(*args: Any, x0: Any) -> Any:
         arrays: Any = args
-        given: Any = optree.tree_map(_constant, arrays)
-        start = _constant(x0)
+        given: Any = constants(arrays)
+        start = constants(x0)
         at = lambda x: f(x, *given)  # noqa: E731
         jacobian = jacobian_of(at)
-        return _polished(at, jacobian, from_host(solve(start, jacobian, *given), start))
+        return polished(at, jacobian, from_host(solve(start, jacobian, *given), start))
 
     solver.__name__ = name
     start = x0.detach() if isinstance(x0, ag.Variable) else x0
     how = jacobians.solved_sparsely if sparse else "dense"
     found = ag.implicit(solver, solve=how, **equation)(*given(xp, args), x0=start)
     return found.data if isinstance(found, ag.Variable) and start is x0 else found
-
-
-def _constant(x: Any) -> Any:
-    return ag.Variable(x, requires_grad=False) if hasattr(x, "dtype") else x
-
-
-def _polished(f: Callable[..., Any], jacobian: Matrix, x: Any) -> Any:
-    """Take steps of Newton's method for as long as the residual gets smaller.
-
-    A derivative at a place that is not a solution is none of the solution. Where the Jacobian is
-    singular there is a solution all the same, but no derivative.
-    """
-    with ag.no_grad():
-        residual = f(x)
-        best = _size(residual)
-        for _ in range(_POLISH):
-            step = host_methods().solved(jacobian(x), to_host(residual))
-            if step is None:
-                break
-            moved = x - from_host(step, x)
-            residual = f(moved)
-            size = _size(residual)
-            if not size < best:
-                break
-            x, best = moved, size
-    return x
-
-
-def _size(residual: Any) -> float:
-    return float(abs(to_host(residual)).max(initial=0.0))
 
 
 def root(

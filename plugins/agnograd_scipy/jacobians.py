@@ -10,17 +10,18 @@ import agnograd as ag
 from agnograd.errors import SolverError
 from agnograd_scipy._host import from_host, host_methods, to_host
 
-__all__ = ["dense", "ones", "solved_sparsely", "sparse", "sparse_hessian"]
+__all__ = ["dense", "ones", "polished", "solved_sparsely", "sparse", "sparse_hessian"]
 
 Matrix = Callable[..., Any]
+_POLISH = 5  # steps at most
 
 
 def dense(f: Callable[..., Any]) -> Matrix:
-    """Return the derivative of a function of one array by it, as a matrix."""
+    """Return the derivative of a function by its first argument, an array, as a matrix."""
 
-    def jacobian(x: Any) -> Any:
+    def jacobian(x: Any, *args: Any) -> Any:
         columns = math.prod(x.shape)
-        rows = to_host(ag.jacobian(f)(x))
+        rows = to_host(ag.jacobian(f)(x, *args))
         return rows.reshape((rows.size // max(columns, 1), columns))
 
     return jacobian
@@ -56,6 +57,32 @@ def _host_matrix(found: Any) -> Any:
     """Return a triple of arrays as a sparse matrix of SciPy."""
     parts = map(to_host, (found.values, found.rows, found.columns))
     return host_methods().csr(*parts, found.shape)
+
+
+def polished(f: Callable[..., Any], matrix: Matrix, x: Any, *args: Any) -> Any:
+    """Take steps of Newton's method after SciPy's for as long as the residual gets smaller.
+
+    A derivative at a place that is not a solution is none of the solution. Where the Jacobian is
+    singular there is a solution all the same, but no derivative.
+    """
+    with ag.no_grad():
+        residual = f(x, *args)
+        best = _size(residual)
+        for _ in range(_POLISH):
+            step = host_methods().solved(matrix(x, *args), to_host(residual))
+            if step is None:
+                break
+            moved = x - from_host(step, x)
+            residual = f(moved, *args)
+            size = _size(residual)
+            if not size < best:
+                break
+            x, best = moved, size
+    return x
+
+
+def _size(residual: Any) -> float:
+    return float(abs(to_host(residual)).max(initial=0.0))
 
 
 def solved_sparsely(a: Any, b: Any) -> Any:

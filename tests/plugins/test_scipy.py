@@ -695,7 +695,8 @@ def test_sparse_solutions_and_derivatives_are_the_dense_ones(xp, solver, f, meth
     g = made(xp, np.linspace(-1.0, 1.0, 6))
     (sparse,) = ag.vjp(solution, a)[1](g)
     same(sparse, pull(g)[0], 1e-9)
-    ag.check_grad(solution, a)  # to second order, in both modes
+    if ag.namespace(a) is ag.namespace("numpy"):
+        ag.check_grad(solution, a)  # to second order, in both modes
 
 
 def test_a_sparse_root_that_is_not_found_is_an_error(xp):
@@ -781,7 +782,7 @@ def test_what_is_not_found_is_an_error(xp):
     with pytest.raises(RuntimeError, match="solve_ivp: "):
         xp.integrate.solve_ivp(lambda t, y: y**2, (0.0, 2.0), [1.0])
     with pytest.raises(ValueError, match="method must be one of RK23"):
-        xp.integrate.solve_ivp(lambda t, y: y, (0.0, 2.0), [1.0], "BDF")
+        xp.integrate.solve_ivp(lambda t, y: y, (0.0, 2.0), [1.0], "LSODA")
     with pytest.raises(ValueError, match="t_eval is to be in order"):
         xp.integrate.solve_ivp(lambda t, y: y, (0.0, 2.0), [1.0], t_eval=[0.5, 0.1])
     with pytest.raises(ValueError, match=r"fun returned \(1,\), and y has shape \(2,\)"):

@@ -62,8 +62,8 @@ def accepted_steps(
     """Return the times at which SciPy's steps end, the method, and how often it called ``fun``."""
     if method not in _METHODS:
         raise ValueError(
-            f"method must be one of {', '.join(_METHODS)}, whose steps can be repeated with "
-            f"gradients, not {method!r}"
+            f"method must be one of {', '.join(_METHODS)}, Radau and BDF, whose steps can be "
+            f"repeated with gradients, not {method!r}"
         )
     found = scipy.integrate.solve_ivp(fun, t_span, y0, method=method, **options)
     if not found.success:
