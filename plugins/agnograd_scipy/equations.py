@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import import_module
-from itertools import pairwise
 from typing import Any, NamedTuple
 
-import agnograd as ag
 from agnograd.extend import device_of, is_tracked
-from agnograd_scipy import integrate, stiff
+from agnograd_scipy import integrate
 from agnograd_scipy._arrays import given, inexact
-from agnograd_scipy._host import host_methods, on_host, to_host
+from agnograd_scipy._host import to_host
+from agnograd_scipy.events import Events
+from agnograd_scipy.explicit import Explicit, Step
+from agnograd_scipy.problems import Problem, number
+from agnograd_scipy.stiff import METHODS, Stiff
 
 __all__ = ["Solution", "odeint", "solve_ivp"]
 
@@ -35,15 +36,20 @@ class Solution(NamedTuple):
         The solution at these times.
     nfev : int
         How often SciPy called the function to choose the steps.
+    t_events : list of array, shape (count,), or None
+        For each event, the times at which it happened.
+    y_events : list of array, shape (count, n), or None
+        For each event, the solution at these times.
+    status : int
+        1 if a terminal event ended the solution, and else 0.
     """
 
     t: Any
     y: Any
     nfev: int
-
-
-def _number(x: Any) -> float:
-    return float(to_host(x)) if hasattr(x, "dtype") else float(x)
+    t_events: list[Any] | None = None
+    y_events: list[Any] | None = None
+    status: int = 0
 
 
 def solve_ivp(
@@ -54,6 +60,7 @@ def solve_ivp(
     method: str = "RK45",
     t_eval: Any = None,
     args: Any = (),
+    events: Any = None,
     **options: Any,
 ) -> Solution:
     """Solve dy/dt = fun(t, y, *args) from y0 on, ``scipy.integrate.solve_ivp``.
@@ -74,6 +81,11 @@ def solve_ivp(
         which gradients then hold fixed.
     args : tuple
         Further arguments of ``fun``. They have gradients, as everything that it uses.
+    events : callable or sequence of callable, optional
+        Each ``event(t, y, *args)`` returns a real 0-d array, and happens where that is 0. Its
+        attribute ``terminal``, a bool or after how many times, says whether the solution ends
+        there, and ``direction``, -1.0 or 1.0, from which sign it changes. Times of events have
+        gradients, and the solution there has those through its time, too.
     **options
         SciPy's ``rtol``, ``atol``, ``max_step`` and ``first_step``. For "Radau" and "BDF" also
         ``sparse``: whether the Jacobian is computed by ``ag.sparse_jacobian``.
@@ -81,7 +93,7 @@ def solve_ivp(
     Returns
     -------
     Solution
-        With ``t`` and ``y``.
+        With ``t`` and ``y``, and, if there are ``events``, ``t_events`` and ``y_events``.
 
     Raises
     ------
@@ -90,24 +102,31 @@ def solve_ivp(
     LostGradientError
         If, with "Radau" or "BDF", ``fun`` uses tracked Variables that are not in ``args``.
     """
-    implicit = method in stiff.METHODS
+    implicit = method in METHODS
     names = ("rtol", "atol", "max_step", "first_step")
     _known(options, (*names, "sparse") if implicit else names)
     (y0,) = inexact(xp, y0)
     if y0.ndim != 1:
         raise ValueError(f"y0 has one axis, not shape {y0.shape}")
-    args, t_span = given(xp, args), given(xp, tuple(t_span))
-    ends = [_number(each) for each in t_span]
-
-    slope = _slope(fun, args, y0)
-    solved = _implicitly if implicit else _explicitly
-    times, steps, calls = solved(xp, slope, t_span, ends, y0, args, method, options)
+    problem = Problem(xp, fun, given(xp, tuple(t_span)), y0, tuple(given(xp, args)))
+    watched = None if events is None else Events(problem, events)
+    stop = None if watched is None else watched.stop
+    stepper = (Stiff if implicit else Explicit)(problem, method, options, stop)
+    steps = stepper.steps() if watched is None else watched.over(stepper.steps())
     if t_eval is None:
-        points, values = times, [y0, *(step.end for step in steps)]
+        taken = list(steps)
+        points, values = stepper.times[: len(taken) + 1], [y0, *(step.end for step in taken)]
+        if watched is not None and watched.ended is not None:
+            points[-1] = watched.ended
     else:
-        found = list(_Wanted(t_eval, times, ends).found(steps))
+        found = list(_Wanted(t_eval, stepper.times, problem.ends).found(steps))
         points, values = [at for at, _ in found], [value for _, value in found]
-    return Solution(_stacked(xp, points, y0), _columns(xp, values, y0), calls)
+    t, y = _stacked(xp, points, y0), _columns(xp, values, y0)
+    if watched is None:
+        return Solution(t, y, stepper.calls)
+    rows = [xp.matrix_transpose(_columns(xp, each, y0)) for each in watched.values]
+    t_events = [_stacked(xp, each, y0) for each in watched.times]
+    return Solution(t, y, stepper.calls, t_events, rows, int(watched.ended is not None))
 
 
 def odeint(
@@ -171,120 +190,11 @@ def odeint(
         return xp.reshape(y0, (1, -1))[:count, :]
     span = [times[0], times[-1]]
     if not (hasattr(times, "dtype") and is_tracked(times)):
-        span = [_number(each) for each in span]
+        span = [number(each) for each in span]
     steps = {"max_step": hmax, "first_step": h0}
     options = {name: step for name, step in steps.items() if step} | {"rtol": rtol, "atol": atol}
     solution = solve_ivp(xp, fun, span, y0, "DOP853", times, args, **options)
     return xp.matrix_transpose(solution.y)
-
-
-def _explicitly(
-    xp: Any,
-    slope: Callable[..., Any],
-    t_span: Sequence[Any],
-    ends: Sequence[float],
-    y0: Any,
-    args: Sequence[Any],
-    method: str,
-    options: dict[str, Any],
-) -> tuple[list[Any], Iterator[Any], int]:
-    """Return the ends of steps, the steps, and how often SciPy called the function."""
-    at_start = slope(t_span[0], y0)
-    tracked = ag.is_grad_enabled() and any(map(is_tracked, (at_start, y0, *t_span)))
-    choose = _controlled_steps if tracked else _steps_of
-    times, formula, calls = choose(slope, ends, y0, args, method, options)
-    start, scale = _scaled(t_span, ends)
-    times = [start + (t - ends[0]) * scale for t in times]
-    return times, _steps(slope, formula, times, y0, at_start), calls
-
-
-def _implicitly(
-    xp: Any,
-    slope: Callable[..., Any],
-    t_span: Sequence[Any],
-    ends: Sequence[float],
-    y0: Any,
-    args: Sequence[Any],
-    method: str,
-    options: dict[str, Any],
-) -> tuple[list[Any], Iterator[Any], int]:
-    """Return the same of a method for stiff equations."""
-    stepper = stiff.Stepper(xp, slope, y0, args, method, options.pop("sparse", False))
-    chosen, calls = stepper.choose(ends, options)
-    start, scale = _scaled(t_span, ends)
-    stops = [each.t + each.h for each in chosen]
-    times = [start + (t - ends[0]) * scale for t in (ends[0], *stops)]
-    return times, stepper.steps(chosen, start, scale), calls
-
-
-def _scaled(t_span: Sequence[Any], ends: Sequence[float]) -> tuple[Any, Any]:
-    """Return where time starts, and how much longer it is than SciPy's; both may be tracked."""
-    if any(hasattr(each, "dtype") for each in t_span):
-        return t_span[0], (t_span[1] - t_span[0]) / (ends[1] - ends[0] or 1.0)
-    return ends[0], 1.0
-
-
-def _slope(fun: Callable[..., Any], args: Sequence[Any], y0: Any) -> Callable[..., Any]:
-    """Return the function of t and y, which has to return an array of the shape of y."""
-
-    def slope(t: Any, y: Any, args: Sequence[Any] = args) -> Any:
-        found = fun(t, y, *args)
-        if getattr(found, "shape", None) != y0.shape:
-            what = getattr(found, "shape", type(found).__name__)
-            raise ValueError(f"fun returned {what}, and y has shape {y0.shape}")
-        return found
-
-    return slope
-
-
-def _steps_of(
-    slope: Callable[..., Any],
-    ends: Sequence[float],
-    y0: Any,
-    args: Sequence[Any],
-    method: str,
-    options: dict[str, Any],
-) -> Any:
-    """Return the times at which SciPy's steps end, the method, and how often it called fun."""
-
-    def on_numpy(t: float, y: Any) -> Any:
-        return on_host(lambda y: slope(float(t), y), y0)(y)
-
-    return host_methods().accepted_steps(on_numpy, ends, to_host(y0), method, **options)
-
-
-def _controlled_steps(
-    slope: Callable[..., Any],
-    ends: Sequence[float],
-    y0: Any,
-    args: Sequence[Any],
-    method: str,
-    options: dict[str, Any],
-) -> Any:
-    """Return the same of steps that control the error of a derivative, too."""
-    kernels = import_module("agnograd_scipy.kernels.sensitivities")
-    both = kernels.Sensitivity(slope, y0, args)
-    tolerances = kernels.controlled(y0, **options)
-    try:
-        return host_methods().accepted_steps(both, ends, both.start, method, **tolerances)
-    except RuntimeError as error:
-        _steps_of(slope, ends, y0, args, method, options)  # else the error is the solution's
-        raise RuntimeError(
-            f"{error} That is the derivative's error, which stays above the tolerances, while the "
-            "solution's does not: the derivative may be infinite somewhere. For the solution "
-            "without a derivative, call solve_ivp under ag.no_grad(), or detach what fun uses"
-        ) from error
-
-
-def _steps(
-    slope: Callable[..., Any], formula: Any, times: Sequence[Any], y0: Any, first: Any
-) -> Iterator[Step]:
-    """Take the steps that SciPy chose, one after the other."""
-    y, slope_now = y0, first
-    for t, then in pairwise(times):
-        step = Step(slope, formula, t, then - t, y, slope_now)
-        yield step
-        y, slope_now = step.end, step.slope
 
 
 def _known(options: dict[str, Any], names: Sequence[str]) -> None:
@@ -314,74 +224,29 @@ class _Wanted:
     def __init__(self, t_eval: Any, times: Sequence[Any], ends: Sequence[float]) -> None:
         sign = 1.0 if ends[1] >= ends[0] else -1.0
         numbers = [sign * float(each) for each in to_host(t_eval)]
-        stops = [sign * _number(each) for each in times[1:]]
+        stops = [sign * number(each) for each in times[1:]]
         first, last = sorted(sign * each for each in ends)
         if numbers != sorted(numbers) or any(not first <= each <= last for each in numbers):
             raise ValueError("t_eval is to be in order, and within t_span")
         self.still = ends[0] == ends[1]
         self.members: dict[int, list[Any]] = {}
-        for index, number in enumerate(numbers):
-            step = min(bisect.bisect_left(stops, number), len(stops) - 1)
+        for index, place in enumerate(numbers):
+            step = min(bisect.bisect_left(stops, place), len(stops) - 1)
             array = hasattr(t_eval, "dtype")
-            self.members.setdefault(step, []).append(t_eval[index] if array else sign * number)
+            self.members.setdefault(step, []).append(t_eval[index] if array else sign * place)
 
     def found(self, steps: Iterable[Step]) -> Iterator[tuple[Any, Any]]:
         """Return each of the times and the solution there."""
         for index, step in enumerate(steps):
             for at in self.members.get(index, ()):
-                yield at, step.at(0.0 if self.still else (at - step.t) / step.h)
-
-
-class Step:
-    """One step of a Runge-Kutta method (Hairer, Norsett and Wanner, "Solving ordinary differential
-    equations I", 1993, sections II.1 and II.6).
-    """  # noqa: D205
-
-    def __init__(
-        self, fun: Callable[..., Any], method: Any, t: Any, h: Any, y: Any, slope: Any
-    ) -> None:
-        self.fun, self.method, self.t, self.h, self.y = fun, method, t, h, y
-        self.stages = [slope]
-        for row, c in zip(method.a[1:], method.c[1:], strict=True):
-            self._stage(row, c)
-        self.end = y + self._sum(method.b, h)
-        self.slope = fun(t + h, self.end)  # with which the next step starts
-        self.stages.append(self.slope)
-
-    def _stage(self, row: Sequence[float], c: float) -> None:
-        self.stages.append(self.fun(self.t + c * self.h, self.y + self._sum(row, self.h)))
-
-    def _sum(self, factors: Sequence[Any], by: Any) -> Any:
-        """Return the sum of the stages, each times its factor, times ``by``."""
-        total: Any = 0
-        for factor, stage in zip(factors, self.stages, strict=False):
-            if not isinstance(factor, float) or factor:
-                total = total + factor * stage
-        return by * total
-
-    def at(self, x: Any) -> Any:
-        """Return the solution within the step, at the fraction x of it."""
-        if not self.method.d:
-            powers = [sum(p * x ** (k + 1) for k, p in enumerate(row)) for row in self.method.p]
-            return self.y + self._sum(powers, self.h)
-        if len(self.stages) == len(self.method.b) + 1:
-            for row, c in zip(self.method.further, self.method.further_c, strict=True):
-                self._stage(row, c)
-        change, first = self.end - self.y, self.stages[0]
-        terms = [
-            change,
-            self.h * first - change,
-            2 * change - self.h * (first + self.slope),
-            *(self._sum(row, self.h) for row in self.method.d),
-        ]
-        out: Any = 0
-        for k, term in enumerate(reversed(terms)):
-            out = (out + term) * (x if k % 2 == 0 else 1 - x)
-        return self.y + out
+                x = 0.0 if self.still else (at - step.t) / step.h
+                if number(x) <= getattr(step, "limit", 1.0):  # else a terminal event was before
+                    yield at, step.at(x)
 
 
 integrate.composed(
-    "integrate.solve_ivp(fun, t_span, y0, method='RK45', t_eval=None, args=(), **options)",
+    "integrate.solve_ivp(fun, t_span, y0, method='RK45', t_eval=None, args=(), events=None, "
+    "**options)",
     solve_ivp,
 )
 integrate.composed(

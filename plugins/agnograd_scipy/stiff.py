@@ -17,64 +17,61 @@ from agnograd.extend import device_of
 from agnograd_scipy import jacobians
 from agnograd_scipy._arrays import constants
 from agnograd_scipy._host import from_host, on_host, to_host
+from agnograd_scipy.explicit import Stop
 from agnograd_scipy.jacobians import Matrix
+from agnograd_scipy.problems import Problem
 
-__all__ = ["METHODS", "Stepper"]
+__all__ = ["METHODS", "Stiff"]
 
 METHODS = ("Radau", "BDF")
 
 Slope = Callable[..., Any]
 
 
-class Stepper:
-    """A method for an equation: the steps that SciPy takes, and the same ones with gradients.
+class Stiff:
+    """The steps that SciPy chooses for a problem; see ``Explicit``, whose form it has.
 
-    Parameters
-    ----------
-    xp : namespace
-    slope : callable
-        ``slope(t, y, args)`` returns the derivative.
-    y0 : array
-        The initial values.
-    args : tuple
-        Further arguments of ``slope``.
-    method : {"Radau", "BDF"}
-    sparse : bool
-        Whether Jacobians are.
+    The option ``sparse`` says whether Jacobians are.
     """
 
     def __init__(
-        self, xp: Any, slope: Slope, y0: Any, args: Sequence[Any], method: str, sparse: bool
+        self, problem: Problem, method: str, options: dict[str, Any], stop: Stop | None = None
     ) -> None:
-        if not xp.isdtype(y0.dtype, "real floating"):
-            raise ValueError(f"method {method!r} takes real arrays, and y0 has dtype {y0.dtype}")
-        self.xp, self.slope, self.y0, self.args = xp, slope, y0, args
-        self.method, self._jacobian = method, jacobians.sparse if sparse else jacobians.dense
+        self._problem, self._method = problem, method
+        self.xp, self.y0, self.args = problem.xp, problem.y0, problem.args
+        if not self.xp.isdtype(self.y0.dtype, "real floating"):
+            raise ValueError(
+                f"method {method!r} takes real arrays, and y0 has dtype {self.y0.dtype}"
+            )
+        sparse = options.pop("sparse", False)
+        self._jacobian = jacobians.sparse if sparse else jacobians.dense
         self._solve = jacobians.solved_sparsely if sparse else "dense"
         self._host: Any = import_module("agnograd_scipy.kernels.stiff")
+        self._chosen, self.calls = self._choose(options, stop)
+        ends = [one.t + one.h for one in self._chosen]
+        self.times = [problem.time(t) for t in (problem.ends[0], *ends)]
 
-    def choose(self, ends: Sequence[float], options: dict[str, Any]) -> tuple[list[Any], int]:
-        """Return the steps that SciPy takes, and how often it called the function."""
-        args, like = constants(tuple(self.args)), constants(self.y0)
-        jacobian = self._jacobian(lambda y, t: self.slope(t, y, args))
+    def _choose(self, options: dict[str, Any], stop: Stop | None) -> tuple[list[Any], int]:
+        args, like, slope = constants(self.args), constants(self.y0), self._problem.slope
+        jacobian = self._jacobian(lambda y, t: slope(t, y, args))
 
         def matrix(t: float, y: Any) -> Any:
             with ag.no_grad():
                 return jacobian(from_host(y, like), float(t))
 
         def on_numpy(t: float, y: Any) -> Any:
-            return on_host(lambda y: self.slope(float(t), y, args), like)(y).astype(float)
+            return on_host(lambda y: slope(float(t), y, args), like)(y).astype(float)
 
         chosen: tuple[list[Any], int] = self._host.chosen_steps(
-            on_numpy, matrix, ends, to_host(self.y0), self.method, **options
+            on_numpy, matrix, self._problem.ends, to_host(self.y0), self._method, stop, **options
         )
         return chosen
 
-    def steps(self, chosen: Sequence[Any], start: Any, scale: Any) -> Iterator[Any]:
-        """Take the steps; time begins at ``start``, and is ``scale`` times that of SciPy."""
-        if not chosen[0].h:  # time stands still
-            return iter([Interpolated(start, 0.0, 1.0, [self.y0])])
-        return (self._radau if self.method == "Radau" else self._bdf)(chosen, start, scale)
+    def steps(self) -> Iterator[Any]:
+        """Take the steps, one after the other."""
+        if not self._chosen[0].h:  # time stands still
+            return iter([Interpolated(self.times[0], 0.0, 1.0, [self.y0])])
+        return self._radau() if self._method == "Radau" else self._bdf()
 
     def _solved(self, residual: Slope, matrix: Matrix, guess: Any, *args: Any) -> Any:
         """Return where a residual is 0, which is close to a guess on the host."""
@@ -83,13 +80,13 @@ class Stepper:
             start = from_host(guess, constants(self.y0))
             return jacobians.polished(residual, matrix, start, *constants(args))
 
-        solver.__name__ = self.method
+        solver.__name__ = self._method
         return ag.implicit(solver, residual=residual, solve=self._solve)(*args)
 
     # -- Radau -------------------------------------------------------------------------------------
 
-    def _radau(self, chosen: Sequence[Any], start: Any, scale: Any) -> Iterator[Any]:
-        xp, slope, coefficients = self.xp, self.slope, self._host.collocation()
+    def _radau(self) -> Iterator[Any]:
+        xp, slope, coefficients = self.xp, self._problem.slope, self._host.collocation()
         weights = self._array(coefficients.weights)
         inverse = coefficients.inverse.tolist()
         nodes = coefficients.nodes.tolist()
@@ -99,8 +96,8 @@ class Stepper:
             return z - h * xp.matmul(weights, xp.stack(slopes))
 
         matrix, y = self._jacobian(residual), self.y0
-        for one in chosen:
-            t, h = start + (one.t - chosen[0].t) * scale, one.h * scale
+        for t, one in zip(self.times, self._chosen, strict=False):
+            h = one.h * self._problem.scale
             z = self._solved(residual, matrix, one.stages, t, h, y, *self.args)
             step = Collocated(t, h, y, [z[i, :] for i in range(3)], inverse)
             yield step
@@ -108,17 +105,18 @@ class Stepper:
 
     # -- BDF ---------------------------------------------------------------------------------------
 
-    def _bdf(self, chosen: Sequence[Any], start: Any, scale: Any) -> Iterator[Any]:
-        slope, (alpha, gamma) = self.slope, self._host.bdf_coefficients()
+    def _bdf(self) -> Iterator[Any]:
+        slope, scale = self._problem.slope, self._problem.scale
+        alpha, gamma = self._host.bdf_coefficients()
 
         def residual(d: Any, t: Any, c: Any, predicted: Any, psi: Any, *args: Any) -> Any:
             return c * slope(t, predicted + d, args) - psi - d
 
         matrix = self._jacobian(residual)
-        differences = [self.y0, slope(start, self.y0, self.args) * (chosen[0].h_before * scale)]
-        for one in chosen:
+        first = slope(self.times[0], self.y0) * (self._chosen[0].h_before * scale)
+        differences = [self.y0, first]
+        for t, end, one in zip(self.times, self.times[1:], self._chosen, strict=False):
             k, h = one.order, one.h * scale
-            end = start + (one.t - chosen[0].t) * scale + h
             self._rescale(differences, k, one.h / one.h_before)
             predicted = sum(differences[1 : k + 1], differences[0])
             terms = (gamma[j] / alpha[k] * differences[j] for j in range(1, k + 1))
@@ -129,9 +127,9 @@ class Stepper:
             differences[k + 1 :] = [d, d - differences[k + 1] if len(differences) > k + 1 else d]
             for j in reversed(range(k + 1)):
                 differences[j] = differences[j] + differences[j + 1]
-            step_start, order = end - h, one.order_next
+            order = one.order_next
             self._rescale(differences, order, one.h_next / one.h)
-            yield Interpolated(step_start, h, one.h_next * scale, differences[: order + 1])
+            yield Interpolated(t, h, one.h_next * scale, differences[: order + 1])
 
     def _rescale(self, differences: list[Any], order: int, factor: float) -> None:
         """Turn differences of one step length into those of another, which is ``factor`` of it."""

@@ -1,6 +1,6 @@
 """SciPy's adaptive methods: which steps and intervals they choose, and where they converge."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,8 @@ __all__ = [
     "ones",
     "root",
     "solved",
+    "taken",
+    "zero",
 ]
 
 _METHODS = {
@@ -57,7 +59,12 @@ class Method(NamedTuple):
 
 
 def accepted_steps(
-    fun: Callable[..., Any], t_span: Sequence[float], y0: Array, method: str, **options: Any
+    fun: Callable[..., Any],
+    t_span: Sequence[float],
+    y0: Array,
+    method: str,
+    stop: Callable[[float, Array], bool] | None = None,
+    **options: Any,
 ) -> tuple[list[float], Method, int]:
     """Return the times at which SciPy's steps end, the method, and how often it called ``fun``."""
     if method not in _METHODS:
@@ -65,15 +72,29 @@ def accepted_steps(
             f"method must be one of {', '.join(_METHODS)}, Radau and BDF, whose steps can be "
             f"repeated with gradients, not {method!r}"
         )
-    found = scipy.integrate.solve_ivp(fun, t_span, y0, method=method, **options)
-    if not found.success:
-        raise RuntimeError(f"solve_ivp: {found.message}")
+    solver = _METHODS[method](fun, t_span[0], y0, t_span[1], **options)
+    times = [float(t_span[0]), *(float(solver.t) for _ in taken(solver, stop))]
     one: Any = _METHODS[method]
     dense = method != "DOP853"
     tables = [one.A, one.B, one.C, one.P if dense else np.zeros((0, 0))]
     tables += [np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0))] if dense else []
     tables += [] if dense else [one.A_EXTRA, one.C_EXTRA, one.D]
-    return found.t.tolist(), Method(*(each.tolist() for each in tables)), int(found.nfev)
+    return times, Method(*(each.tolist() for each in tables)), int(solver.nfev)
+
+
+def taken(solver: Any, stop: Callable[[float, Array], bool] | None) -> Iterator[float]:
+    """Let a solver of SciPy's take its steps; yield their lengths.
+
+    ``stop(t, y)`` says at the end of each whether it is the last one.
+    """
+    while solver.status == "running":
+        start = float(solver.t)
+        message = solver.step()
+        if solver.status == "failed":
+            raise RuntimeError(f"solve_ivp: {message}")
+        yield float(solver.t) - start
+        if stop is not None and stop(float(solver.t), solver.y):
+            return
 
 
 def intervals(
@@ -225,3 +246,9 @@ def solved(matrix: Array, right: Array) -> Array | None:
         return np.linalg.solve(matrix, right.reshape(-1)).reshape(right.shape)
     except np.linalg.LinAlgError:
         return None
+
+
+def zero(f: Callable[[float], float]) -> float:
+    """Return where a function is 0 between 0 and 1, where its signs differ."""
+    tolerance = 4 * float(np.finfo(float).eps)
+    return float(scipy.optimize.brentq(f, 0.0, 1.0, xtol=tolerance, rtol=tolerance))

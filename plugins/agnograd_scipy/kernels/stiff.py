@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.integrate
 
+from agnograd_scipy.kernels.host import taken
+
 __all__ = ["METHODS", "Chosen", "Collocation", "chosen_steps", "collocation", "rescaled"]
 
 METHODS = {"Radau": scipy.integrate.Radau, "BDF": scipy.integrate.BDF}
@@ -77,27 +79,25 @@ def chosen_steps(
     t_span: Sequence[float],
     y0: Array,
     method: str,
+    stop: Callable[[float, Array], bool] | None = None,
     **options: Any,
 ) -> tuple[list[Chosen], int]:
     """Return the steps that SciPy takes, and how often it called ``fun``."""
     solver = METHODS[method](fun, t_span[0], y0.astype(float), t_span[1], jac=jac, **options)
     nodes, steps = collocation().nodes, []
-    while solver.status == "running":
-        t, y = float(solver.t), solver.y
-        order, before = getattr(solver, "order", 0), _signed(solver)
-        message = solver.step()
-        if solver.status == "failed":
-            raise RuntimeError(f"solve_ivp: {message}")
-        h, stages = float(solver.t) - t, None
-        if method == "Radau":
-            stages = solver.dense_output()(t + nodes * h).T - y
-        after = getattr(solver, "order", 0)
-        steps.append(Chosen(t, h, solver.y, stages, order, after, before, _signed(solver)))
+    t, y, order, before = _state(solver)
+    for h in taken(solver, stop):
+        stages = solver.dense_output()(t + nodes * h).T - y if method == "Radau" else None
+        *now, order_next, after = _state(solver)
+        steps.append(Chosen(t, h, solver.y, stages, order, order_next, before, after))
+        (t, y), order, before = now, order_next, after
     return steps, int(solver.nfev)
 
 
-def _signed(solver: Any) -> float:
-    return float(solver.h_abs * solver.direction)
+def _state(solver: Any) -> tuple[float, Array, int, float]:
+    """Return time, solution, order and signed length of the next step."""
+    length = float(solver.h_abs * solver.direction)
+    return float(solver.t), solver.y, getattr(solver, "order", 0), length
 
 
 def bdf_coefficients() -> tuple[list[float], list[float]]:

@@ -1,0 +1,65 @@
+"""Initial value problems, and how their time is that of SciPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from agnograd_scipy._host import to_host
+
+__all__ = ["Problem", "number"]
+
+
+class Problem(NamedTuple):
+    """An equation from a start to an end in time.
+
+    Attributes
+    ----------
+    xp : namespace
+    fun : callable
+        ``fun(t, y, *args)`` returns the derivative of ``y`` by time.
+    t_span : pair of float or 0-d Variable
+        Where time starts and ends.
+    y0 : Variable
+        The initial values.
+    args : tuple
+        Further arguments of ``fun``.
+    """
+
+    xp: Any
+    fun: Callable[..., Any]
+    t_span: tuple[Any, Any]
+    y0: Any
+    args: tuple[Any, ...]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The start and the end as SciPy takes them."""
+        return number(self.t_span[0]), number(self.t_span[1])
+
+    def slope(self, t: Any, y: Any, args: Sequence[Any] | None = None) -> Any:
+        """Return the derivative, which has to be an array of the shape of ``y``."""
+        found = self.fun(t, y, *(self.args if args is None else args))
+        if getattr(found, "shape", None) != self.y0.shape:
+            what = getattr(found, "shape", type(found).__name__)
+            raise ValueError(f"fun returned {what}, and y has shape {self.y0.shape}")
+        return found
+
+    @property
+    def scale(self) -> Any:
+        """How much longer time is than SciPy's: 1, or what has the gradients of the ends."""
+        start, end = self.ends
+        return (self.t_span[1] - self.t_span[0]) / (end - start or 1.0) if self._moves else 1.0
+
+    def time(self, t: float) -> Any:
+        """Return a time of SciPy's, with the gradients of the ends."""
+        return self.t_span[0] + (t - self.ends[0]) * self.scale if self._moves else t
+
+    @property
+    def _moves(self) -> bool:
+        return any(hasattr(each, "dtype") for each in self.t_span)
+
+
+def number(x: Any) -> float:
+    """Return a number or a 0-d array as a float, which has no gradient."""
+    return float(to_host(x)) if hasattr(x, "dtype") else float(x)
