@@ -48,7 +48,7 @@ class Events:
         self._met: list[int] = []  # those that ended SciPy's steps
 
     def stop(self, t: float, y: Any) -> bool:
-        """Return whether a terminal event is in the step of SciPy's that ends here."""
+        """Return whether a terminal event is in the step that SciPy ends here."""
         signs = [self._host(event, t, y) for event in self._events]
         happened, self._signs = self._changed(self._signs, signs), signs
         for place in happened:

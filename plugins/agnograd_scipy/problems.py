@@ -52,7 +52,7 @@ class Problem(NamedTuple):
         return (self.t_span[1] - self.t_span[0]) / (end - start or 1.0) if self._moves else 1.0
 
     def time(self, t: float) -> Any:
-        """Return a time of SciPy's, with the gradients of the ends."""
+        """Return a time that SciPy chose, with the gradients of the ends."""
         return self.t_span[0] + (t - self.ends[0]) * self.scale if self._moves else t
 
     @property
