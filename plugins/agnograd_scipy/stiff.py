@@ -70,7 +70,8 @@ class Stiff:
     def steps(self) -> Iterator[Any]:
         """Take the steps, one after the other."""
         if not self._chosen[0].h or not self.y0.shape[0]:  # time stands still, or nothing changes
-            return iter([Interpolated(self.times[0], 0.0, 1.0, [self.y0])])
+            start, end = self.times[0], self.times[-1]
+            return iter([Interpolated(start, end - start, 1.0, [self.y0])])
         return self._radau() if self._method == "Radau" else self._bdf()
 
     def _solved(self, residual: Slope, matrix: Matrix, guess: Any, *args: Any) -> Any:

@@ -175,3 +175,11 @@ def test_mistakes_are_named(xp, method):
     for t_eval in (None, [0.5]):
         still = xp.integrate.solve_ivp(decay, (0.5, 0.5), y0, method, t_eval, (p,))
         np.testing.assert_array_equal(host(still.y)[:, -1], [0.3, 1.0])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_there_may_be_nothing_to_solve(method):
+    xp = ag.namespace("numpy")
+    for t_eval, count in ((None, 2), ([0.2, 0.5, 1.0], 3)):
+        found = xp.integrate.solve_ivp(lambda t, y: y, (0.0, 1.0), np.zeros(0), method, t_eval)
+        assert found.y.shape == (0, count)
