@@ -104,6 +104,8 @@ class CompiledFunction:
         mode: Mode | None,
     ) -> Any:
         """Call the function by the entry that the key of the call has, or a new one."""
+        if args and isinstance(args[0], type):  # by classmethod, from Python 3.13 on
+            return self.__get__(args[0])(*args[1:], **kwargs)
         leaves: Sequence[Any] = args
         tree = None
         if kwargs or not all(type(x) in _LEAVES or owner_of(x) is not None for x in args):
@@ -159,6 +161,8 @@ class CompiledFunction:
 
     def _in_level(self, level: Domain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function that is compiled for all members of ``vmap``, or as it is elsewhere."""
+        if args and isinstance(args[0], type):
+            return self.__get__(args[0])(*args[1:], **kwargs)
         given = None if self._static else given_in(level, args, kwargs)
         if given is None or any(domain_of(x).level for x in self._surroundings.read()[0]):
             return self.function(*args, **kwargs)

@@ -100,6 +100,21 @@ def test_class_methods_and_static_methods():
     assert same(Scaled().times(X), X * 2.0)
     Scaled.k = 3.0
     assert same(Scaled.times(X), X * 3.0)
+    assert same(ag.vmap(Scaled.times)(X), X * 3.0)
+
+
+def test_a_class_may_be_the_first_argument():
+    class Scale:
+        k = 2.0
+
+    @ag.compile
+    def times(cls, x):
+        return x * cls.k
+
+    assert same(times(Scale, X), X * 2.0)
+    Scale.k = 3.0
+    assert same(times(Scale, X), X * 3.0)
+    assert same(ag.vmap(lambda x: times(Scale, x))(X), X * 3.0)
 
 
 # -- static arguments ------------------------------------------------------------------------------
