@@ -161,8 +161,6 @@ class CompiledFunction:
 
     def _in_level(self, level: Domain, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function that is compiled for all members of ``vmap``, or as it is elsewhere."""
-        if args and isinstance(args[0], type):
-            return self.__get__(args[0])(*args[1:], **kwargs)
         given = None if self._static else given_in(level, args, kwargs)
         if given is None or any(domain_of(x).level for x in self._surroundings.read()[0]):
             return self.function(*args, **kwargs)

@@ -11,19 +11,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from agnograd._sparse.colouring import Colouring
     from agnograd._sparse.pattern import Sparsity
 
 _MOST = 400  # rows or columns of which each element is drawn
-_COLOURS = "tab20"
+_COLOURS = 20
 
 
-def drawn(
-    path: str | os.PathLike[str] | None, pattern: Sparsity, colouring: Colouring | None = None
-) -> Figure:
-    """Return a figure of the entries of a pattern, in the colours of their passes if it has them.
+def drawn(path: str | os.PathLike[str] | None, pattern: Sparsity, passes: Any = None) -> Figure:
+    """Return a figure of the entries of a pattern, which is saved if a path is given.
 
-    It is saved if a path is given.
+    ``passes`` has the number of the pass of each entry, for which it has a colour.
 
     Raises
     ------
@@ -38,9 +35,11 @@ def drawn(
     if max(rows, columns) > _MOST:
         _draw_density(axes, pattern)
     elif pattern.count:
-        _draw_entries(axes, pattern, colouring)
-    passes = "" if colouring is None else f", {colouring.passes} passes"
-    axes.set_title(f"{rows:,} x {columns:,}, {pattern.count:,} entries{passes}", fontsize=10)
+        _draw_entries(axes, pattern, passes)
+    title = f"{rows:,} x {columns:,}, {pattern.count:,} entries"
+    if passes is not None:
+        title += f", {host().unique_values(passes).shape[0]} passes"
+    axes.set_title(title, fontsize=10)
     axes.set(xlabel="arguments", ylabel="results")
     axes.locator_params(integer=True)
     if path is not None:
@@ -48,18 +47,12 @@ def drawn(
     return figure
 
 
-def _draw_entries(axes: Axes, pattern: Sparsity, colouring: Colouring | None) -> None:
-    xp = host()
-    cells = xp.full(pattern.shape, float("nan"))
-    colours = xp.zeros(pattern.count) if colouring is None else _passes(pattern, colouring) % 20
-    cells[pattern.rows, pattern.columns] = colours
-    axes.imshow(cells, cmap=_COLOURS, vmin=0, vmax=19, interpolation="nearest", aspect="auto")
-
-
-def _passes(pattern: Sparsity, colouring: Colouring) -> Any:
-    """Return the number of the pass of each entry: those forward come first."""
-    forward, reverse = colouring.columns[pattern.columns], colouring.rows[pattern.rows]
-    return host().where(reverse >= 0, reverse + colouring.forward, forward)
+def _draw_entries(axes: Axes, pattern: Sparsity, passes: Any) -> None:
+    cells = host().full(pattern.shape, float("nan"))
+    cells[pattern.rows, pattern.columns] = 0 if passes is None else passes % _COLOURS
+    axes.imshow(
+        cells, cmap="tab20", vmin=0, vmax=_COLOURS - 1, interpolation="nearest", aspect="auto"
+    )
 
 
 def _draw_density(axes: Axes, pattern: Sparsity) -> None:

@@ -114,7 +114,7 @@ class PreparedDerivative:
         Entries have a colour for each pass. Of a matrix with more than 400 rows or columns, it
         shows how many entries lie where.
         """
-        return drawn(path, self.pattern, self.colouring)
+        return drawn(path, self.pattern, self._recovery.passes(self.colouring, self.pattern.shape))
 
     def holds_for(
         self, find: Find, args: tuple[Any, ...], kwargs: Mapping[str, Any], choices: bytes | None

@@ -54,6 +54,15 @@ class Recovery(NamedTuple):
         levels = [Level(*[function(part) for part in level]) for level in self.levels]
         return Recovery(levels, None if self.order is None else function(self.order))
 
+    def passes(self, colouring: Colouring, shape: tuple[int, int]) -> Any:
+        """Return the number of the pass that each entry is read from; those forward come first."""
+        xp, (height, width) = host(), shape
+        places = xp.concat([level.places for level in self.levels])
+        places = places if self.order is None else xp.take(places, self.order, axis=0)
+        first = colouring.forward * height
+        reverse = colouring.forward + (places - first) // width
+        return xp.where(places < first, places // height, reverse)
+
     def __call__(self, products: Any, xp: Any) -> Any:
         """Return the entries of the pattern from the products with all colours, in one row."""
         known = xp.take(products, self.levels[0].places, axis=0)

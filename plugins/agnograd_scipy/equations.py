@@ -112,10 +112,12 @@ def solve_ivp(
     watched = None if events is None else Events(problem, events)
     stop = None if watched is None else watched.stop
     stepper = (Stiff if implicit else Explicit)(problem, method, options, stop)
-    steps = stepper.steps() if watched is None else watched.over(stepper.steps())
+    steps = stepper.steps()
+    if watched is not None:
+        steps = watched.over(steps, len(stepper.times) - 1)
     if t_eval is None:
-        taken = list(steps)
-        points, values = stepper.times[: len(taken) + 1], [y0, *(step.end for step in taken)]
+        values = [y0, *(step.end for step in steps)]
+        points = stepper.times[: len(values)]
         if watched is not None and watched.ended is not None:
             points[-1] = watched.ended
     else:
@@ -240,7 +242,8 @@ class _Wanted:
         for index, step in enumerate(steps):
             for at in self.members.get(index, ()):
                 x = 0.0 if self.still else (at - step.t) / step.h
-                if number(x) <= getattr(step, "limit", 1.0):  # else a terminal event was before
+                limit = getattr(step, "limit", None)
+                if limit is None or number(x) <= limit:  # else a terminal event was before
                     yield at, step.at(x)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import agnograd as ag
 from agnograd.extend import device_of, is_tracked
 from agnograd_scipy._arrays import constants
-from agnograd_scipy._host import host_methods, on_host
+from agnograd_scipy._host import from_host, host_methods
 from agnograd_scipy.problems import Problem, number
 
 __all__ = ["Events"]
@@ -44,27 +44,26 @@ class Events:
         self.ended: Any = None
         self._args, self._like = constants(problem.args), constants(problem.y0)
         self._left = [_most(event) for event in self._events]  # how often until each ends it
-        self._signs = self._signs_at(problem.ends[0], problem.y0)
+        self._last = self._values(problem.ends[0], problem.y0)
         self._met: list[int] = []  # those that ended SciPy's steps
 
     def stop(self, t: float, y: Any) -> bool:
         """Return whether a terminal event is in the step that SciPy ends here."""
-        signs = [self._host(event, t, y) for event in self._events]
-        happened, self._signs = self._changed(self._signs, signs), signs
+        now = self._values(t, from_host(y, self._like))
+        happened, self._last = self._changed(self._last, now), now
         for place in happened:
             self._left[place] -= 1
         self._met = [place for place in happened if self._left[place] <= 0]
         return bool(self._met)
 
-    def over(self, steps: Iterable[Any]) -> Iterator[Any]:
-        """Yield steps until a terminal event, which cuts the last one; note all events."""
+    def over(self, steps: Iterable[Any], count: int) -> Iterator[Any]:
+        """Yield steps, ``count`` or until a terminal event, which cuts one; note all events."""
         left = [_most(event) for event in self._events]
-        before = self._signs_at(self._problem.ends[0], self._problem.y0)
-        steps = list(steps)
-        for step in steps:
-            after = self._signs_at(number(step.t + step.h), step.end)
+        before = self._values(self._problem.ends[0], self._problem.y0)
+        for index, step in enumerate(steps, 1):
+            after = self._values(number(step.t + step.h), step.end)
             found = [(self._place(each, step), each) for each in self._changed(before, after)]
-            if step is steps[-1] and not any(left[each] <= 1 for _, each in found):
+            if index == count and not any(left[each] <= 1 for _, each in found):
                 # SciPy's solution met one, and this one will by rounding errors.
                 found += [(1.0, each) for each in self._met]
             for x, each in sorted(found):
@@ -82,13 +81,12 @@ class Events:
 
     # -- values of events --------------------------------------------------------------------------
 
-    def _signs_at(self, t: float, y: Any) -> list[float]:
-        with ag.no_grad():
-            like = y.detach()
-            return [number(event(t, like, *self._args)) for event in self._events]
+    def _values(self, t: float, y: Any) -> list[float]:
+        return [self._value(event, t, y) for event in self._events]
 
-    def _host(self, event: Event, t: float, y: Any) -> float:
-        return float(on_host(lambda y: event(t, y, *self._args), self._like)(y))
+    def _value(self, event: Event, t: float, y: Any) -> float:
+        with ag.no_grad():
+            return number(event(t, y.detach(), *self._args))
 
     def _changed(self, before: Sequence[float], after: Sequence[float]) -> list[int]:
         """Return the events whose sign changes in the direction that they ask for, as SciPy."""
@@ -106,7 +104,7 @@ class Events:
 
         def at(x: float) -> float:
             with ag.no_grad():
-                return number(event(t + x * h, step.at(x).detach(), *self._args))
+                return self._value(event, t + x * h, step.at(x))
 
         return float(host_methods().zero(at))
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import agnograd as ag
-from agnograd_scipy import jacobians, optimize
+from agnograd_scipy import optimize
 from agnograd_scipy._arrays import arrays_in, constants, given, inexact
 from agnograd_scipy._host import from_host, host_methods, on_host, to_host
-from agnograd_scipy.jacobians import Matrix, polished
+from agnograd_scipy.jacobians import Matrix, linear, polished
 
 __all__ = ["fixed_point", "least_squares", "minimize", "root"]
 
@@ -33,20 +33,17 @@ def _solution(
     ``f(x, *args)`` is 0 there, which ``equation`` says in the terms of ``ag.implicit``.
     """
     x0, *_ = inexact(xp, x0, *arrays_in(args))
-    jacobian_of = jacobians.sparse if sparse else jacobians.dense
+    system = linear(sparse)
 
     def solver(*args: Any, x0: Any) -> Any:
-        arrays: Any = args
-        given: Any = constants(arrays)
-        start = constants(x0)
-        at = lambda x: f(x, *given)  # noqa: E731
-        jacobian = jacobian_of(at)
-        return polished(at, jacobian, from_host(solve(start, jacobian, *given), start))
+        known, start = constants(args), constants(x0)
+        at = lambda x: f(x, *known)  # noqa: E731
+        jacobian = system.jacobian(at)
+        return polished(at, jacobian, from_host(solve(start, jacobian, *known), start))
 
     solver.__name__ = name
     start = x0.detach() if isinstance(x0, ag.Variable) else x0
-    how = jacobians.solved_sparsely if sparse else "dense"
-    found = ag.implicit(solver, solve=how, **equation)(*given(xp, args), x0=start)
+    found = ag.implicit(solver, solve=system.solve, **equation)(*given(xp, args), x0=start)
     return found.data if isinstance(found, ag.Variable) and start is x0 else found
 
 
@@ -229,7 +226,7 @@ def least_squares(
 
     def solve(start: Any, _: Matrix, *args: Any) -> Any:
         options = {"ftol": ftol, "xtol": xtol, "gtol": gtol, "max_nfev": max_nfev}
-        own = (jacobians.sparse if sparse else jacobians.dense)(lambda x: fun(x, *args))
+        own = linear(sparse).jacobian(lambda x: fun(x, *args))
         return host_methods().least_squares(*_flat(fun, own, start, args), method, **options)
 
     def objective(x: Any, *args: Any) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import agnograd as ag
 from agnograd.errors import SolverError
+from agnograd_scipy._arrays import constants
 from agnograd_scipy._host import from_host, host_methods, to_host
 
-__all__ = ["dense", "ones", "polished", "solved_sparsely", "sparse", "sparse_hessian"]
+__all__ = ["Linear", "linear", "ones", "polished", "sparse", "sparse_hessian"]
 
 Matrix = Callable[..., Any]
 _POLISH = 5  # steps at most
@@ -41,7 +42,7 @@ def _prepared(derivative: Any) -> Matrix:
     known: list[Any] = []
 
     def matrix(x: Any, *args: Any) -> Any:
-        x = x if isinstance(x, ag.Variable) else ag.Variable(x, requires_grad=False)
+        x = constants(x)
         known[:] = known or [ag.prepare(derivative, x, *args)]
         return _host_matrix(known[0](x, *args))
 
@@ -94,3 +95,23 @@ def solved_sparsely(a: Any, b: Any) -> Any:
             "derivative by the implicit function theorem"
         )
     return from_host(found, b)
+
+
+class Linear(NamedTuple):
+    """How derivatives of equations are computed, and linear systems with them solved.
+
+    Attributes
+    ----------
+    jacobian : callable
+        Takes a function, and returns one that gives its derivative on the host.
+    solve : str or callable
+        As ``ag.implicit`` takes it.
+    """
+
+    jacobian: Callable[[Callable[..., Any]], Matrix]
+    solve: Any
+
+
+def linear(is_sparse: bool) -> Linear:
+    """Return how it is done with dense or with sparse matrices."""
+    return Linear(sparse, solved_sparsely) if is_sparse else Linear(dense, "dense")

@@ -14,11 +14,10 @@ from typing import Any
 
 import agnograd as ag
 from agnograd.extend import device_of
-from agnograd_scipy import jacobians
 from agnograd_scipy._arrays import constants
 from agnograd_scipy._host import from_host, on_host, to_host
 from agnograd_scipy.explicit import Stop
-from agnograd_scipy.jacobians import Matrix
+from agnograd_scipy.jacobians import Matrix, linear, polished
 from agnograd_scipy.problems import Problem
 
 __all__ = ["METHODS", "Stiff"]
@@ -43,9 +42,7 @@ class Stiff:
             raise ValueError(
                 f"method {method!r} takes real arrays, and y0 has dtype {self.y0.dtype}"
             )
-        sparse = options.pop("sparse", False)
-        self._jacobian = jacobians.sparse if sparse else jacobians.dense
-        self._solve = jacobians.solved_sparsely if sparse else "dense"
+        self._linear = linear(options.pop("sparse", False))
         self._host: Any = import_module("agnograd_scipy.kernels.stiff")
         self._chosen, self.calls = self._choose(options, stop)
         ends = [one.t + one.h for one in self._chosen]
@@ -53,7 +50,7 @@ class Stiff:
 
     def _choose(self, options: dict[str, Any], stop: Stop | None) -> tuple[list[Any], int]:
         args, like, slope = constants(self.args), constants(self.y0), self._problem.slope
-        jacobian = self._jacobian(lambda y, t: slope(t, y, args))
+        jacobian = self._linear.jacobian(lambda y, t: slope(t, y, args))
 
         def matrix(t: float, y: Any) -> Any:
             with ag.no_grad():
@@ -79,10 +76,10 @@ class Stiff:
 
         def solver(*args: Any) -> Any:
             start = from_host(guess, constants(self.y0))
-            return jacobians.polished(residual, matrix, start, *constants(args))
+            return polished(residual, matrix, start, *constants(args))
 
         solver.__name__ = self._method
-        return ag.implicit(solver, residual=residual, solve=self._solve)(*args)
+        return ag.implicit(solver, residual=residual, solve=self._linear.solve)(*args)
 
     # -- Radau -------------------------------------------------------------------------------------
 
@@ -96,7 +93,7 @@ class Stiff:
             slopes = [slope(t + c * h, y + z[i, :], args) for i, c in enumerate(nodes)]
             return z - h * xp.matmul(weights, xp.stack(slopes))
 
-        matrix, y = self._jacobian(residual), self.y0
+        matrix, y = self._linear.jacobian(residual), self.y0
         for t, one in zip(self.times, self._chosen, strict=False):
             h = one.h * self._problem.scale
             z = self._solved(residual, matrix, one.stages, t, h, y, *self.args)
@@ -113,7 +110,7 @@ class Stiff:
         def residual(d: Any, t: Any, c: Any, predicted: Any, psi: Any, *args: Any) -> Any:
             return c * slope(t, predicted + d, args) - psi - d
 
-        matrix = self._jacobian(residual)
+        matrix = self._linear.jacobian(residual)
         first = slope(self.times[0], self.y0) * (self._chosen[0].h_before * scale)
         differences = [self.y0, first]
         for t, end, one in zip(self.times, self.times[1:], self._chosen, strict=False):

@@ -24,15 +24,43 @@ def test_a_pattern_has_a_cell_for_each_element(tmp_path):
     np.testing.assert_array_equal(~np.ma.getmaskarray(image.get_array()), pattern.toarray())
 
 
-def test_entries_have_the_colours_of_their_passes():
-    prepared = ag.prepare(ag.sparse_jacobian(arrow), np.ones(6))
+def across(x):
+    """Return a function with a dense column, and a dense row in its last place."""
+    return XP.concat([x[1:] * x[0], XP.sum(x**2)[None]])
+
+
+@pytest.mark.parametrize("f", [arrow, across, lambda x: arrow(x)[::-1] * x[::-1]])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "both"])
+def test_entries_have_the_colours_of_the_passes_that_they_are_read_from(f, direction):
+    prepared = ag.prepare(ag.sparse_jacobian(f, direction=direction), np.ones(6))
+    cells, title = drawn(prepared)
+    assert title == f"6 x 6, {prepared.pattern.count} entries, {prepared.colouring.passes} passes"
+    pattern, colouring = prepared.pattern.toarray(), prepared.colouring
+    np.testing.assert_array_equal(~np.isnan(cells), pattern)
+    for row, column in np.argwhere(pattern):
+        number = cells[row, column]
+        if number < colouring.forward:  # alone in its row
+            assert sum(pattern[row] & (colouring.columns == number)) == 1
+            assert colouring.columns[column] == number
+        else:
+            number -= colouring.forward
+            assert sum(pattern[:, column] & (colouring.rows == number)) == 1
+            assert colouring.rows[row] == number
+
+
+@pytest.mark.parametrize("method", ["star", "acyclic"])
+def test_entries_of_a_hessian_have_colours_too(method):
+    hessian = ag.sparse_hessian(lambda x: XP.sum((x[1:] * x[:-1]) ** 2), method=method)
+    prepared = ag.prepare(hessian, np.ones(9))
+    cells, title = drawn(prepared)
+    assert title == f"9 x 9, 25 entries, {prepared.colouring.passes} passes"
+    assert set(cells[~np.isnan(cells)]) == set(range(prepared.colouring.passes))
+
+
+def drawn(prepared):
+    """Return the numbers of the cells of a picture, and its title."""
     (axes,) = prepared.plot().axes
-    assert axes.get_title() == "6 x 6, 16 entries, 3 passes"
-    cells = np.ma.filled(axes.images[0].get_array(), np.nan)
-    colouring = prepared.colouring
-    for row, column in zip(prepared.pattern.rows, prepared.pattern.columns, strict=True):
-        assert cells[row, column] == (2 if row == 0 else colouring.columns[column])
-    assert len(np.unique(cells[~np.isnan(cells)])) == 3
+    return np.ma.filled(axes.images[0].get_array(), np.nan), axes.get_title()
 
 
 def test_a_large_one_shows_how_many_entries_lie_where():

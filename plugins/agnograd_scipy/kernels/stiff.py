@@ -8,9 +8,9 @@ import scipy.integrate
 
 from agnograd_scipy.kernels.host import taken
 
-__all__ = ["METHODS", "Chosen", "Collocation", "chosen_steps", "collocation", "rescaled"]
+__all__ = ["Chosen", "Collocation", "bdf_coefficients", "chosen_steps", "collocation", "rescaled"]
 
-METHODS = {"Radau": scipy.integrate.Radau, "BDF": scipy.integrate.BDF}
+_METHODS = {"Radau": scipy.integrate.Radau, "BDF": scipy.integrate.BDF}
 
 Array = Any
 
@@ -83,7 +83,7 @@ def chosen_steps(
     **options: Any,
 ) -> tuple[list[Chosen], int]:
     """Return the steps that SciPy takes, and how often it called ``fun``."""
-    solver = METHODS[method](fun, t_span[0], y0.astype(float), t_span[1], jac=jac, **options)
+    solver = _METHODS[method](fun, t_span[0], y0.astype(float), t_span[1], jac=jac, **options)
     nodes, steps = collocation().nodes, []
     t, y, order, before = _state(solver)
     for h in taken(solver, stop):
