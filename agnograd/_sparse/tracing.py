@@ -36,6 +36,8 @@ class Search(Run):
         Of all values that decided the pattern.
     followed : set of type
         The classes of users' functions of which the derivative is searched.
+    cotangents : int or None
+        The first member of sets that stands for a cotangent of such a derivative.
     """
 
     error = SparsityError
@@ -43,6 +45,7 @@ class Search(Run):
     def __init__(self, local: bool) -> None:
         self.local, self.choices = local, hashlib.blake2b()
         self.followed: set[type] = set()
+        self.cotangents: int | None = None
 
     def chose(self, value: Any) -> None:
         """Note an array on the host, or a fact, that decides the pattern."""
@@ -125,6 +128,9 @@ class Dependences(Interpretation):
             )
         found = super().concrete(array)
         if run is not None:
+            first, sets = run.cotangents, array.sets
+            if first is not None and sets is not None and (sets.members >= first).any():
+                raise SparsityError("ag.sparsity: a derivative looks at values of a cotangent")
             run.chose(root_of(self.below).backend.to_host(found))
         return found
 
@@ -171,18 +177,21 @@ class Dependences(Interpretation):
     ) -> list[Sets | None] | None:
         """Return the sets of a user's function by its ``backward``; None if it does not show them.
 
-        It may look at values, or call the function again, as that of a linear solve does.
+        It may look at values of cotangents, as what another library computes of them does, or call
+        the function again, as that of a linear solve does.
         """
         function = type(getattr(backward, "__self__", backward))
         if function in run.followed:
             return None
         run.followed.add(function)
+        outer, run.cotangents = run.cotangents, _first_free(inputs)
         try:
-            return transposed(backward, built[self.name].raw, inputs, results)
+            return transposed(backward, built[self.name].raw, inputs, results, run.cotangents)
         except SparsityError:
             return None
         finally:
             run.followed.discard(function)
+            run.cotangents = outer
 
     def _with_sets(self, values: Sequence[Any], sets: Sequence[Sets | None]) -> Iterator[Any]:
         """Yield values; the arrays among them that have derivatives also have these sets."""
@@ -276,13 +285,24 @@ def _everything(inputs: Sequence[Any], results: Sequence[Any]) -> list[Sets | No
     return [*everything(listed, [tuple(each.shape) for each in results])]
 
 
-def transposed(
-    backward: Callable[..., Any], xp: Any, inputs: Sequence[Any], results: Sequence[Any]
-) -> list[Sets | None]:
-    """Return the sets of results by what gives gradients: which cotangents these depend on."""
-    kind = type(results[0])
+def _first_free(inputs: Sequence[Any]) -> int:
+    """Return the least number that is greater than all members of the sets of inputs."""
     known = [x.sets.members for x in inputs if getattr(x, "sets", None) is not None]
-    first = 1 + max([int(host().max(each)) for each in known if each.shape[0]], default=-1)
+    return 1 + max([int(host().max(each)) for each in known if each.shape[0]], default=-1)
+
+
+def transposed(
+    backward: Callable[..., Any],
+    xp: Any,
+    inputs: Sequence[Any],
+    results: Sequence[Any],
+    first: int,
+) -> list[Sets | None]:
+    """Return the sets of results by what gives gradients: which cotangents these depend on.
+
+    ``first`` is the first member that stands for one.
+    """
+    kind = type(results[0])
     grads, total = [], first
     for each in results:
         size = prod(each.shape)

@@ -11,6 +11,7 @@ from agnograd.extend import device_of, is_complex, operand
 __all__ = [
     "arrays_in",
     "constants",
+    "detached",
     "filled",
     "given",
     "inexact",
@@ -110,6 +111,13 @@ def constants(tree: Any) -> Any:
     import optree  # which takes long
 
     return optree.tree_map(_constant, tree)
+
+
+def detached(tree: Any) -> Any:
+    """Return a pytree without gradients; what is raw in it stays so."""
+    import optree  # which takes long
+
+    return optree.tree_map(lambda x: x.detach() if isinstance(x, ag.Variable) else x, tree)
 
 
 def _constant(x: Any) -> Any:

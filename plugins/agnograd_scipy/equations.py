@@ -9,17 +9,17 @@ numerical integration algorithms", 1999), as the steps control the error of the 
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from agnograd.extend import device_of, is_tracked
 from agnograd_scipy import integrate
 from agnograd_scipy._arrays import given, inexact
-from agnograd_scipy._host import to_host
+from agnograd_scipy.adjoint import by_adjoint
 from agnograd_scipy.events import Events
-from agnograd_scipy.explicit import Explicit, Step
+from agnograd_scipy.explicit import Explicit
 from agnograd_scipy.problems import Problem, number
+from agnograd_scipy.solutions import along
 from agnograd_scipy.stiff import METHODS, Stiff
 
 __all__ = ["Solution", "odeint", "solve_ivp"]
@@ -61,6 +61,8 @@ def solve_ivp(
     t_eval: Any = None,
     args: Any = (),
     events: Any = None,
+    *,
+    adjoint: str = "discrete",
     **options: Any,
 ) -> Solution:
     """Solve dy/dt = fun(t, y, *args) from y0 on, ``scipy.integrate.solve_ivp``.
@@ -86,6 +88,10 @@ def solve_ivp(
         attribute ``terminal``, a bool or after how many times, says whether the solution ends
         there, and ``direction``, -1.0 or 1.0, from which sign it changes. Times of events have
         gradients, and the solution there has those through its time, too.
+    adjoint : {"discrete", "continuous"}
+        "discrete" gives the derivative of the steps that were taken, which are recorded. With
+        "continuous" nothing is recorded but a few places of the solution, and SciPy solves the
+        adjoint equation backwards: the derivative is that of the equation, within tolerances.
     **options
         SciPy's ``rtol``, ``atol``, ``max_step`` and ``first_step``. For "Radau" and "BDF" also
         ``sparse``: whether the Jacobian is computed by ``ag.sparse_jacobian``.
@@ -100,35 +106,36 @@ def solve_ivp(
     RuntimeError
         If SciPy's steps get too small, for the solution or for its derivative.
     LostGradientError
-        If, with "Radau" or "BDF", ``fun`` uses tracked Variables that are not in ``args``.
+        If, with "Radau", "BDF" or the continuous adjoint, ``fun`` uses tracked Variables that are
+        not in ``args``.
     """
-    implicit = method in METHODS
     names = ("rtol", "atol", "max_step", "first_step")
-    _known(options, (*names, "sparse") if implicit else names)
+    _known(options, (*names, "sparse") if method in METHODS else names)
+    if adjoint not in ("discrete", "continuous"):
+        raise ValueError(f"adjoint must be 'discrete' or 'continuous', not {adjoint!r}")
     (y0,) = inexact(xp, y0)
     if y0.ndim != 1:
         raise ValueError(f"y0 has one axis, not shape {y0.shape}")
     problem = Problem(xp, fun, given(xp, tuple(t_span)), y0, tuple(given(xp, args)))
-    watched = None if events is None else Events(problem, events)
-    stop = None if watched is None else watched.stop
-    stepper = (Stiff if implicit else Explicit)(problem, method, options, stop)
-    steps = stepper.steps()
-    if watched is not None:
-        steps = watched.over(steps, len(stepper.times) - 1)
-    if t_eval is None:
-        values = [y0, *(step.end for step in steps)]
-        points = stepper.times[: len(values)]
-        if watched is not None and watched.ended is not None:
-            points[-1] = watched.ended
-    else:
-        found = list(_Wanted(t_eval, stepper.times, problem.ends).found(steps))
-        points, values = [at for at, _ in found], [value for _, value in found]
+    solve = by_adjoint if adjoint == "continuous" else _by_steps
+    points, values, watched, calls = solve(problem, method, options, t_eval, events)
     t, y = _stacked(xp, points, y0), _columns(xp, values, y0)
     if watched is None:
-        return Solution(t, y, stepper.calls)
+        return Solution(t, y, calls)
     rows = [xp.matrix_transpose(_columns(xp, each, y0)) for each in watched.values]
     t_events = [_stacked(xp, each, y0) for each in watched.times]
-    return Solution(t, y, stepper.calls, t_events, rows, int(watched.ended is not None))
+    return Solution(t, y, calls, t_events, rows, int(watched.ended is not None))
+
+
+def _by_steps(
+    problem: Problem, method: str, options: dict[str, Any], t_eval: Any, events: Any
+) -> tuple[list[Any], list[Any], Events | None, int]:
+    """Return times, the solution there, what happened, and how often SciPy called the function."""
+    watched = None if events is None else Events(problem, events)
+    stop = None if watched is None else watched.stop
+    stepper = (Stiff if method in METHODS else Explicit)(problem, method, options, stop)
+    points, values = along(problem, stepper, t_eval, watched)
+    return points, values, watched, stepper.calls
 
 
 def odeint(
@@ -193,7 +200,7 @@ def odeint(
     span = [times[0], times[-1]]
     if not (hasattr(times, "dtype") and is_tracked(times)):
         span = [number(each) for each in span]
-    steps = {"max_step": hmax, "first_step": h0}
+    steps: dict[str, Any] = {"max_step": hmax, "first_step": h0}
     options = {name: step for name, step in steps.items() if step} | {"rtol": rtol, "atol": atol}
     solution = solve_ivp(xp, fun, span, y0, "DOP853", times, args, **options)
     return xp.matrix_transpose(solution.y)
@@ -220,36 +227,9 @@ def _stacked(xp: Any, points: Sequence[Any], y0: Any) -> Any:
     return xp.stack([xp.asarray(each, dtype=real, device=device) for each in points])
 
 
-class _Wanted:
-    """The times at which a solution is wanted, by the step that each is in."""
-
-    def __init__(self, t_eval: Any, times: Sequence[Any], ends: Sequence[float]) -> None:
-        sign = 1.0 if ends[1] >= ends[0] else -1.0
-        numbers = [sign * float(each) for each in to_host(t_eval)]
-        stops = [sign * number(each) for each in times[1:]]
-        first, last = sorted(sign * each for each in ends)
-        if numbers != sorted(numbers) or any(not first <= each <= last for each in numbers):
-            raise ValueError("t_eval is to be in order, and within t_span")
-        self.still = ends[0] == ends[1]
-        self.members: dict[int, list[Any]] = {}
-        for index, place in enumerate(numbers):
-            step = min(bisect.bisect_left(stops, place), len(stops) - 1)
-            array = hasattr(t_eval, "dtype")
-            self.members.setdefault(step, []).append(t_eval[index] if array else sign * place)
-
-    def found(self, steps: Iterable[Step]) -> Iterator[tuple[Any, Any]]:
-        """Return each of the times and the solution there."""
-        for index, step in enumerate(steps):
-            for at in self.members.get(index, ()):
-                x = 0.0 if self.still else (at - step.t) / step.h
-                limit = getattr(step, "limit", None)
-                if limit is None or number(x) <= limit:  # else a terminal event was before
-                    yield at, step.at(x)
-
-
 integrate.composed(
-    "integrate.solve_ivp(fun, t_span, y0, method='RK45', t_eval=None, args=(), events=None, "
-    "**options)",
+    "integrate.solve_ivp(fun, t_span, y0, method='RK45', t_eval=None, args=(), events=None, *, "
+    "adjoint='discrete', **options)",
     solve_ivp,
 )
 integrate.composed(

@@ -7,7 +7,7 @@ from typing import Any
 
 import agnograd as ag
 from agnograd.extend import device_of, is_tracked
-from agnograd_scipy._arrays import constants
+from agnograd_scipy._arrays import detached
 from agnograd_scipy._host import from_host, host_methods
 from agnograd_scipy.problems import Problem, number
 
@@ -29,8 +29,8 @@ class Events:
     ----------
     times, values : list of list
         For each event, when it happened, and the solution there.
-    ended : array, float or None
-        When a terminal event ended the solution.
+    ended : Cut or None
+        The step that a terminal event cut.
     """
 
     def __init__(self, problem: Problem, events: Any) -> None:
@@ -41,8 +41,8 @@ class Events:
                 raise TypeError(f"an event is a function, not a {type(event).__name__}")
         self.times: list[list[Any]] = [[] for _ in self._events]
         self.values: list[list[Any]] = [[] for _ in self._events]
-        self.ended: Any = None
-        self._args, self._like = constants(problem.args), constants(problem.y0)
+        self.ended: Cut | None = None
+        self._args, self._like = detached(problem.args), detached(problem.y0)
         self._left = [_most(event) for event in self._events]  # how often until each ends it
         self._last = self._values(problem.ends[0], problem.y0)
         self._met: list[int] = []  # those that ended SciPy's steps
@@ -56,28 +56,46 @@ class Events:
         self._met = [place for place in happened if self._left[place] <= 0]
         return bool(self._met)
 
-    def over(self, steps: Iterable[Any], count: int) -> Iterator[Any]:
-        """Yield steps, ``count`` or until a terminal event, which cuts one; note all events."""
-        left = [_most(event) for event in self._events]
+    def over(self, steps: Iterable[Any], count: int | None) -> Iterator[Any]:
+        """Yield steps until a terminal event, which cuts one; note all events.
+
+        SciPy took ``count`` steps of a solution that may differ from this one by rounding; None
+        says that they are those of this one.
+        """
         before = self._values(self._problem.ends[0], self._problem.y0)
         for index, step in enumerate(steps, 1):
             after = self._values(number(step.t + step.h), step.end)
             found = [(self._place(each, step), each) for each in self._changed(before, after)]
-            if index == count and not any(left[each] <= 1 for _, each in found):
+            if index == count and not any(self._ends(each) for _, each in found):
                 # SciPy's solution met one, and this one will by rounding errors.
                 found += [(1.0, each) for each in self._met]
             for x, each in sorted(found):
-                at = self._exact(self._events[each], step, x)
-                cut = Cut(step, at)
-                self.times[each].append(cut.stop)
-                self.values[each].append(cut.end)
-                left[each] -= 1
-                if left[each] <= 0:
-                    self.ended = cut.stop
-                    yield cut
+                self.cut(each, step, x)
+                if self.ended is not None:
+                    yield self.ended
                     return
             yield step
             before = after
+
+    def cut(self, place: int, step: Any, x: float) -> None:
+        """Note that an event happens at a fraction of a step."""
+        cut = Cut(step, self._exact(self._events[place], step, x))
+        if self._ends(place):
+            self.ended = cut
+        self.times[place].append(cut.stop)
+        self.values[place].append(cut.end)
+
+    def happened(self) -> list[tuple[int, float, Any]]:
+        """Return which event happened when, and the solution there."""
+        return [
+            (place, number(t), y)
+            for place, pairs in enumerate(zip(self.times, self.values, strict=True))
+            for t, y in zip(*pairs, strict=True)
+        ]
+
+    def _ends(self, place: int) -> bool:
+        """Return whether an event ends the solution when it happens once more."""
+        return len(self.times[place]) + 1 >= _most(self._events[place])
 
     # -- values of events --------------------------------------------------------------------------
 
@@ -86,7 +104,7 @@ class Events:
 
     def _value(self, event: Event, t: float, y: Any) -> float:
         with ag.no_grad():
-            return number(event(t, y.detach(), *self._args))
+            return number(event(t, detached(y), *self._args))
 
     def _changed(self, before: Sequence[float], after: Sequence[float]) -> list[int]:
         """Return the events whose sign changes in the direction that they ask for, as SciPy."""

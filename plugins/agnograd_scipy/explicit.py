@@ -9,7 +9,7 @@ from typing import Any
 
 import agnograd as ag
 from agnograd.extend import is_tracked
-from agnograd_scipy._host import host_methods, on_host, to_host
+from agnograd_scipy._host import host_methods, to_host
 from agnograd_scipy.problems import Problem
 
 __all__ = ["Explicit", "Step"]
@@ -36,6 +36,8 @@ class Explicit:
     ----------
     times : list
         When steps end, after the time at which the first one begins.
+    count : int
+        How many steps there are.
     calls : int
         How often SciPy called the function.
     """
@@ -49,15 +51,12 @@ class Explicit:
         tracked = ag.is_grad_enabled() and any(map(is_tracked, of_result))
         times, self._formula, self.calls = self._controlled() if tracked else self._chosen()
         self.times = [problem.time(t) for t in times]
+        self.count = len(times) - 1
 
     def _chosen(self) -> Any:
-        problem = self._problem
-
-        def on_numpy(t: float, y: Any) -> Any:
-            return on_host(lambda y: problem.slope(float(t), y), problem.y0)(y)
-
+        plain = self._problem.plain
         return host_methods().accepted_steps(
-            on_numpy, problem.ends, to_host(problem.y0), self._method, self._stop, **self._options
+            plain.on_numpy, plain.ends, to_host(plain.y0), self._method, self._stop, **self._options
         )
 
     def _controlled(self) -> Any:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from agnograd_scipy._host import to_host
+import agnograd as ag
+from agnograd_scipy._arrays import detached
+from agnograd_scipy._host import from_host, on_host, to_host
+from agnograd_scipy.jacobians import Linear
 
 __all__ = ["Problem", "number"]
 
@@ -44,6 +47,30 @@ class Problem(NamedTuple):
             what = getattr(found, "shape", type(found).__name__)
             raise ValueError(f"fun returned {what}, and y has shape {self.y0.shape}")
         return found
+
+    @property
+    def plain(self) -> Problem:
+        """The same without gradients."""
+        return self._replace(t_span=self.ends, y0=detached(self.y0), args=detached(self.args))
+
+    def on_numpy(self, t: float, y: Any) -> Any:
+        """Return the derivative on the host, in the precision in which SciPy computes."""
+        found = on_host(lambda y: self.slope(float(t), y), self.y0)(y)
+        return found.astype(f"{found.dtype.kind}{16 if found.dtype.kind == 'c' else 8}")
+
+    def jacobian(self, linear: Linear) -> Callable[..., Any]:
+        """Return that of the derivative by ``y`` on the host, as a function of time and ``y``."""
+        if not self.xp.isdtype(self.y0.dtype, "real floating"):
+            raise ValueError(
+                f"methods for stiff equations take real arrays, and y0 has dtype {self.y0.dtype}"
+            )
+        matrix = linear.jacobian(lambda y, t: self.slope(t, y))
+
+        def jacobian(t: float, y: Any) -> Any:
+            with ag.no_grad():
+                return matrix(from_host(y, self.y0), float(t))
+
+        return jacobian
 
     @property
     def scale(self) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import agnograd as ag
 from agnograd.extend import device_of
 from agnograd_scipy._arrays import constants
-from agnograd_scipy._host import from_host, on_host, to_host
+from agnograd_scipy._host import from_host, to_host
 from agnograd_scipy.explicit import Stop
 from agnograd_scipy.jacobians import Matrix, linear, polished
 from agnograd_scipy.problems import Problem
@@ -38,29 +38,18 @@ class Stiff:
     ) -> None:
         self._problem, self._method = problem, method
         self.xp, self.y0, self.args = problem.xp, problem.y0, problem.args
-        if not self.xp.isdtype(self.y0.dtype, "real floating"):
-            raise ValueError(
-                f"method {method!r} takes real arrays, and y0 has dtype {self.y0.dtype}"
-            )
         self._linear = linear(options.pop("sparse", False))
         self._host: Any = import_module("agnograd_scipy.kernels.stiff")
         self._chosen, self.calls = self._choose(options, stop)
         ends = [one.t + one.h for one in self._chosen]
         self.times = [problem.time(t) for t in (problem.ends[0], *ends)]
+        self.count = len(ends)
 
     def _choose(self, options: dict[str, Any], stop: Stop | None) -> tuple[list[Any], int]:
-        args, like, slope = constants(self.args), constants(self.y0), self._problem.slope
-        jacobian = self._linear.jacobian(lambda y, t: slope(t, y, args))
-
-        def matrix(t: float, y: Any) -> Any:
-            with ag.no_grad():
-                return jacobian(from_host(y, like), float(t))
-
-        def on_numpy(t: float, y: Any) -> Any:
-            return on_host(lambda y: slope(float(t), y, args), like)(y).astype(float)
-
+        plain = self._problem.plain
+        matrix = plain.jacobian(self._linear)
         chosen: tuple[list[Any], int] = self._host.chosen_steps(
-            on_numpy, matrix, self._problem.ends, to_host(self.y0), self._method, stop, **options
+            plain.on_numpy, matrix, plain.ends, to_host(self.y0), self._method, stop, **options
         )
         return chosen
 

@@ -197,6 +197,17 @@ def test_functions_of_users_have_the_pattern_of_their_backward():
     assert dense(of_members, np.ones((2, 2))).all()  # one level down, nothing is known
 
 
+def test_a_backward_that_computes_with_values_of_its_cotangents_may_be_of_all():
+    class Outside(ag.Function):
+        def forward(self, xp, x):
+            return xp.asarray([2.0 * float(x[1]), 3.0 * float(x[0])])
+
+        def backward(self, xp, g):
+            return xp.asarray([3.0 * float(g[1]), 2.0 * float(g[0])])
+
+    assert dense(Outside(), np.ones(2), mode="local").all()
+
+
 def test_moves_to_another_library_keep_the_pattern():
     pytest.importorskip("array_api_strict", reason="pip install 'agnograd[strict]'")
 

@@ -82,16 +82,18 @@ def accepted_steps(
     return times, Method(*(each.tolist() for each in tables)), int(solver.nfev)
 
 
-def taken(solver: Any, stop: Callable[[float, Array], bool] | None) -> Iterator[float]:
+def taken(
+    solver: Any, stop: Callable[[float, Array], bool] | None = None, what: str = ""
+) -> Iterator[float]:
     """Let a solver of SciPy's take its steps; yield their lengths.
 
-    ``stop(t, y)`` says at the end of each whether it is the last one.
+    ``stop(t, y)`` says at the end of each whether it is the last one. ``what`` begins an error.
     """
     while solver.status == "running":
         start = float(solver.t)
         message = solver.step()
         if solver.status == "failed":
-            raise RuntimeError(f"solve_ivp: {message}")
+            raise RuntimeError(f"solve_ivp: {what}{message}")
         yield float(solver.t) - start
         if stop is not None and stop(float(solver.t), solver.y):
             return

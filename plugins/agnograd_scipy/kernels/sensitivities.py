@@ -17,7 +17,7 @@ import numpy as np
 from agnograd.extend import is_tracked
 from agnograd_scipy._host import from_host, on_host, to_host
 
-__all__ = ["Sensitivity", "controlled"]
+__all__ = ["Sensitivity", "change", "controlled"]
 
 
 def controlled(y0: Any, rtol: Any = 1e-3, atol: Any = 1e-6, **options: Any) -> dict[str, Any]:
@@ -52,11 +52,11 @@ class Sensitivity:
         self._slope, self._y0 = slope, y0
         start = to_host(y0)
         self._steps = [
-            _change(each, k) if is_tracked(each) else None for k, each in enumerate(leaves)
+            change(each, k) if is_tracked(each) else None for k, each in enumerate(leaves)
         ]
         self._args = leaves
         self._weights = _weights(start.shape, len(leaves))
-        direction = _change(y0, len(leaves)) if is_tracked(y0) else np.zeros_like(start)
+        direction = change(y0, len(leaves)) if is_tracked(y0) else np.zeros_like(start)
         self.start = np.concatenate([start, direction])
         self._began = False
         self._epsilon = float(np.finfo(start.dtype).eps) ** 0.5
@@ -91,7 +91,7 @@ def _weights(shape: tuple[int, ...], first: int) -> Any:
     return (-1.0) ** k * (0.5 + k * 0.6180339887498949 % 1)
 
 
-def _change(x: Any, first: int) -> Any:
+def change(x: Any, first: int) -> Any:
     """Return a change of each element of an array that is as large as it.
 
     It is positive where an element is 0, which may be the end of a domain.

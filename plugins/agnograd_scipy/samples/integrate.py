@@ -7,6 +7,7 @@ from agnograd_scipy.samples._program import Program
 
 _decay = Program("lambda t, y, p: -p * y + 0.1 * t * y**2")
 _DEEP = ("cupy", "jax", "numpy", "strict", "torch")  # Dask's recursion is not as deep as the graph
+_QUICK = ("cupy", "numpy", "strict", "torch")  # SciPy moves from JAX and back for each evaluation
 # Steps that no tolerance shortens: they are the same with a derivative and without one.
 _loose: Any = {"rtol": 1e-2, "atol": 1e-2}
 _even: Any = {**_loose, "hmax": 0.1, "h0": 0.1}
@@ -28,6 +29,19 @@ samples = [
             **_even_steps,
         )
         for method, times in (("RK45", None), ("DOP853", [0.0, 0.2, 0.5]), ("RK45", [0.3, 0.45]))
+    ),
+    Sample(
+        "integrate.solve_ivp",
+        _decay,
+        (0.0, 0.2),
+        _start,
+        "DOP853",
+        args=(_rate,),
+        after=lambda out, xp: out.y[:, -1],
+        adjoint="continuous",
+        backends=_QUICK,
+        rtol=1e-5,
+        atol=1e-7,
     ),
     Sample(
         "integrate.solve_ivp",
