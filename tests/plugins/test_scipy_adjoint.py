@@ -270,6 +270,45 @@ def test_memory_grows_with_the_root_of_the_steps():
     assert many < 0.3 * peak(120, "discrete")
 
 
+def test_options_are_those_of_the_first_solution():
+    """A first step may be longer than what is left between two places."""
+    xp = ag.namespace("numpy")
+
+    def growth(p, adjoint):
+        steps = {"first_step": 0.4, "max_step": 0.4, "rtol": 1e-6, "atol": np.asarray([1e-8])}
+        options = steps | {"args": (p,), "adjoint": adjoint}
+        y0 = np.ones(1)
+        return xp.integrate.solve_ivp(lambda t, y, p: p * y, (0.0, 1.0), y0, **options).y[0, -1]
+
+    p = np.asarray(0.5)
+    for adjoint in BOTH:
+        assert float(ag.grad(growth)(p, adjoint)) == pytest.approx(np.exp(0.5), rel=1e-4)
+    second = ag.grad(ag.grad(growth))(p, "continuous")
+    assert float(second) == pytest.approx(np.exp(0.5), rel=1e-4)
+
+
+def test_an_error_of_fun_in_a_backward_pass_leaves_gradients_as_they_were():
+    xp = ag.namespace("numpy")
+    p = ag.Variable(np.asarray(0.5))
+    calls = []
+
+    def fun(t, y, p):
+        if calls:
+            raise ValueError("planted")
+        return p * y
+
+    end = xp.integrate.solve_ivp(fun, (0.0, 1.0), np.ones(1), args=(p,), adjoint="continuous").y[
+        0, -1
+    ]
+    calls.append(1)
+    with pytest.raises(ValueError, match="planted"):
+        end.backward(retain_graph=True)
+    assert p.grad is None
+    calls.clear()
+    end.backward()
+    assert float(p.grad) == pytest.approx(np.exp(0.5), rel=1e-3)
+
+
 def test_mistakes_are_named():
     xp = ag.namespace("numpy")
     y0, p, _ = arguments(xp)

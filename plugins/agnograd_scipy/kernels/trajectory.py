@@ -114,7 +114,8 @@ class Trajectory:
 
     def _again(self, t: float, y: Array, end: float) -> Curve:
         times, curves = [t], []
-        with self._equation.solver(t, y, end) as solver:
+        options = {k: each for k, each in self._equation.options.items() if k != "first_step"}
+        with self._equation._replace(options=options).solver(t, y, end) as solver:
             for _ in taken(solver):
                 times.append(float(solver.t))
                 curves.append(solver.dense_output())
