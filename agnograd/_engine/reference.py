@@ -56,8 +56,7 @@ def carry(
 
 def run(this: Pass) -> None:
     """Do what ``Pass.run`` does."""
-    gradients = this.arrivals.gradients
-    seeds = [(node, gradients[node[RANK]]) for node in this.arrivals.queue]
+    seeds = [(node, this.arrivals.gradients[node[RANK]]) for node in this.arrivals.queue]
     this.differentiate = partial(_by_rules, this)  # type: ignore[method-assign]
 
     def onward(node: Node, g: Any) -> Pairs:
@@ -70,16 +69,14 @@ def run(this: Pass) -> None:
 def _by_rules(this: Pass, node: Node, taken: Node, g: Any) -> Pairs:
     """Call the rules of a node's op, between the hooks of plugins."""
     op = node[OP]
-    saved, edges = op.unpack(node[FIRST : op.first]), taken[op.first :]
+    node = [*node[:FIRST], *op.unpack(node[FIRST : op.first]), *node[op.first :]]
     masked = node[RANK] in this.arrivals.masked  # a gradient reached it through an op like `where`
-    if masked or leaves_out([*node[:FIRST], *saved, *edges], g):
+    if masked or leaves_out(node, g):
         this.arrivals.mask(node)
     if isinstance(g, Parts):
         g = completed(node, g, this.create_graph)
-    rules, names = op.compiled.guarded if masked else op.compiled.backward, []
-    if this.create_graph:
-        saved, names = op.domain.connected(node, saved), [op.domain.namespace]
-    compute = partial(rules, g, [*node[:FIRST], *saved, *edges], *names)
+    rules = op.compiled.guarded if masked else op.compiled.backward
+    compute = this.by_rules(rules, node, [*node[: op.first], *taken[op.first :]], g)
     with op.domain.backend.quiet() if masked else ExitStack():
         if this.observers is None:
             return tuple(compute())

@@ -297,8 +297,7 @@ class Pass:
         if watch is not None:
             for hook in tuple(watch.hooks.values()):
                 g = replaced(hook, g, self.level or domain_at(node), self.create_graph)
-        callback = self.callbacks.of(node)
-        if callback is not None:
+        if (callback := self.callbacks.of(node)) is not None:
             g = callback(g)
         asked = leaf or self.retain_grads or node[RANK] in self.targets
         if asked or (watch is not None and watch.retained):
@@ -338,26 +337,30 @@ class Pass:
         if zeros and arrivals.in_place and self.observers is None:
             return of_masked(op, taken, g, zeros)
         rules = compiled.backward if zeros is False else compiled.guarded
-        if self.create_graph or self.level is not None:
-            values, home = node[FIRST : op.first], self.level or op.domain
-            if self.level is None or self.connects:
-                values = op.domain.connected(node, values)
-            known = [*node[:FIRST], *values, *taken[op.first :]]
-            compute = partial(rules, g, known, home.namespace if self.create_graph else home.raw)
-            if self.level is not None and not compiled.by_rules:
-                backend: Any = self.level.backend  # an interpretation
-                xp = op.domain.namespace if self.connects else None
-                compute = partial(backend.of_function, rules, g, known, xp)
-        elif compiled.accumulate is not None and self.observers is None:
+        compute = self.by_rules(rules, node, taken, g)
+        if compiled.accumulate and not (self.create_graph or self.level or self.observers):
             compute = partial(arrivals.accumulate, op, g, taken)
-        else:
-            compute = partial(rules, g, taken)
         if self.observers is not None:
             compute = partial(self.observers.backward, compute, node, g)
         if zeros is False:
             return compute()
         with op.domain.backend.quiet():
             return compute()
+
+    def by_rules(self, rules: Any, node: Node, taken: Node, g: Any) -> Callable[[], Pairs]:
+        """Return what calls the rules of a node's op, with arrays as they are in this pass."""
+        op, level = node[OP], self.level
+        if not self.create_graph and level is None:
+            return partial(rules, g, taken)
+        saved = node[FIRST : op.first]
+        saved = op.domain.connected(node, saved) if level is None or self.connects else saved
+        known = [*node[:FIRST], *saved, *taken[op.first :]]
+        if level is not None and not op.compiled.by_rules:
+            interpretation: Any = level.backend
+            xp = op.domain.namespace if self.connects else None
+            return partial(interpretation.of_function, rules, g, known, xp)
+        home = level or op.domain
+        return partial(rules, g, known, home.namespace if self.create_graph else home.raw)
 
     def of_large(self, node: Node, taken: Node, g: Any) -> Pairs | None:
         """Return the gradients that a large cotangent gives block by block, or as one number."""
