@@ -65,8 +65,8 @@ def by_adjoint(
 class Beside:
     """The solution close to a time, by a step of the Runge-Kutta method of order 4.
 
-    So long a step as the number 0 that stands for what the time depends on has the derivatives of
-    the solution by time up to the fourth.
+    A step whose length is 0, but has derivatives, gives the solution its derivatives by time, up to
+    the fourth.
     """
 
     h = 1.0
@@ -283,9 +283,8 @@ class Gradients:
         problem, xp = self._problem, self._problem.xp
 
         def slope(y: Any, *parameters: Any) -> Any:
-            return xp.astype(
-                problem.slope(float(t), y, self._filled(parameters)), y.dtype, copy=False
-            )
+            found = problem.slope(float(t), y, self._filled(parameters))
+            return xp.astype(found, y.dtype, copy=False)
 
         _, pullback = ag.vjp(slope, from_host(y, problem.y0), *self._parameters)
         found: tuple[Any, ...] = pullback(from_host(cotangent, problem.y0))
