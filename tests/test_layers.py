@@ -53,7 +53,7 @@ BUDGETS = {
     "_batch": 860,
     "_functions": 1440,
     "_transforms": 2232,
-    "_sparse": 2300,
+    "_sparse": 2400,
     "_implicit": 1070,
     "_surroundings": 1975,
     "_compile": 2460,
