@@ -59,7 +59,7 @@ def run_pass(
     callbacks: ByNode[Callback] | None = None,
     beyond: bool = True,
     shows: bool = True,
-    level: Domain | None = None,
+    level: Callable[[Domain], Domain] | None = None,
     connects: bool = False,
 ) -> ByNode[Any]:
     """Carry cotangents from the outputs of a graph back to where it starts; return gradients.
@@ -72,8 +72,8 @@ def run_pass(
     with the gradient of its target as soon as that is final, and may replace it. Without
     ``beyond``, the pass is a part of another one: no gradient goes on from one target to another,
     and no hook on a target is called. Without ``shows``, no hook on a value is called.
-    ``level`` is the domain above those of the nodes that cotangents belong to, if they do, and that
-    rules compute in; if the pass ``connects``, what was saved is connected to the graph.
+    ``level``, if cotangents belong to one above, returns what rules compute in of the domain of a
+    node; if the pass ``connects``, what was saved is connected to the graph.
     """
     mode = current_mode()
     this, arrivals = Pass(), Arrivals(not create_graph and level is None)
@@ -125,7 +125,7 @@ class Pass:
     hooks: ActiveHooks | None = None  # the active plugins
     observers: ActiveHooks | None = None  # the same, if they look at rules
     create_graph = retain_graph = retain_grads = connects = False
-    level: Domain | None = None
+    level: Callable[[Domain], Domain] | None = None
     noticing = False  # whether gradients in the middle of the graph are asked for
     # Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     plain = shows = True
@@ -296,7 +296,8 @@ class Pass:
         watch = node[WATCH] if self.shows and not ends else None
         if watch is not None:
             for hook in tuple(watch.hooks.values()):
-                g = replaced(hook, g, self.level or domain_at(node), self.create_graph)
+                home = domain_at(node) if self.level is None else self.level(domain_at(node))
+                g = replaced(hook, g, home, self.create_graph)
         callback = self.callbacks.of(node)
         if callback is not None:
             g = callback(g)
@@ -339,15 +340,15 @@ class Pass:
             return of_masked(op, taken, g, zeros)
         rules = compiled.backward if zeros is False else compiled.guarded
         if self.create_graph or self.level is not None:
-            values, home = node[FIRST : op.first], self.level or op.domain
+            values, home = node[FIRST : op.first], op.domain
+            home = home if self.level is None else self.level(home)
             if self.level is None or self.connects:
                 values = op.domain.connected(node, values)
             known = [*node[:FIRST], *values, *taken[op.first :]]
             compute = partial(rules, g, known, home.namespace if self.create_graph else home.raw)
             if self.level is not None and not compiled.by_rules:
-                backend: Any = self.level.backend  # an interpretation
-                xp = op.domain.namespace if self.connects else None
-                compute = partial(backend.of_function, rules, g, known, xp)
+                xp, level = op.domain.namespace if self.connects else None, home.backend
+                compute = partial(level.of_function, rules, g, known, xp)  # type: ignore[attr-defined]
         elif compiled.accumulate is not None and self.observers is None:
             compute = partial(arrivals.accumulate, op, g, taken)
         else:
@@ -362,8 +363,7 @@ class Pass:
     def of_large(self, node: Node, taken: Node, g: Any) -> Pairs | None:
         """Return the gradients that a large cotangent gives block by block, or as one number."""
         compiled = node[OP].compiled
-        plain = self.plain and compiled.works
-        if plain and in_blocks(self.arrivals, node, g, self.retain_graph):
+        if self.plain and compiled.works and in_blocks(self.arrivals, node, g, self.retain_graph):
             return ()
         return compiled.of_uniform(g, taken)  # type: ignore[no-any-return]
 
