@@ -59,6 +59,25 @@ def test_brusselator_has_two_coupled_bands():
     )
 
 
+def test_brusselator_on_a_torus_couples_two_rings_of_five_points():
+    n = 6
+
+    def slope(y):
+        u, v = XP.unstack(XP.reshape(y, (2, n, n)))
+        ends = [XP.roll(u, k, axis=axis) for k in (1, -1) for axis in (0, 1)]
+        other = [XP.roll(v, k, axis=axis) for k in (1, -1) for axis in (0, 1)]
+        reaction = u * u * v
+        parts = [1.0 + reaction - 4.4 * u, 3.4 * u - reaction]
+        spread = [sum(ends) - 4.0 * u, sum(other) - 4.0 * v]
+        return XP.concat([XP.reshape(a + b, (-1,)) for a, b in zip(parts, spread, strict=True)])
+
+    ring = banded(n, n, -1, 0, 1) | banded(n, n, n - 1, 1 - n)
+    one = np.eye(n * n, dtype=bool)
+    around = np.kron(np.eye(n, dtype=bool), ring) | np.kron(ring, np.eye(n, dtype=bool))
+    found = dense(slope, np.ones(2 * n * n))
+    np.testing.assert_array_equal(found, np.block([[around, one], [one, around]]))
+
+
 def test_bands_and_arrows():
     x = np.ones(6)
     np.testing.assert_array_equal(dense(lambda x: x[1:] * x[:-1], x), banded(5, 6, 0, 1))
