@@ -277,6 +277,56 @@ def least(rounds: int, quick: bool, json_path: str | None) -> None:
 
 
 @main.command()
+@click.option("--against", default="", callback=names, help="Peers: asdex,sparsejac.")
+@click.option("--rounds", default=9, show_default=True, help="How often each is timed, in turn.")
+@click.option("--quick", is_flag=True, help="Small sizes, one round: do all run, and agree?")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def sparse(against: tuple[str, ...], rounds: int, quick: bool, json_path: str | None) -> None:
+    """Measure sparse Jacobians of up to 10⁵ unknowns, and a fit by a banded one."""
+    from benchmarks.sparse import LIBRARIES, OWN, fits, jacobians
+
+    if unknown := [name for name in against if name not in LIBRARIES]:
+        raise click.UsageError(
+            f"there are no sparse Jacobians of {', '.join(unknown)}; possible: "
+            f"{', '.join(LIBRARIES)}"
+        )
+    sides, rounds = ((5, 9), 1) if quick else ((100, 200, 316), rounds)
+    try:
+        found, left_out = jacobians(dict.fromkeys([*OWN, *against]), sides, rounds)
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from error
+    header = ["Bratu's problem", "unknowns", "preparation, s", "function, ms", "Jacobian, ms"]
+    report.print_table(
+        [*header, "times the function", "peak, MiB", "bytes an unknown"],
+        (
+            [
+                name,
+                f"{unknowns:,}",
+                f"{each['preparation']:.2f}",
+                f"{1e3 * each['function']:.3f}",
+                f"{1e3 * each['jacobian']:.3f}",
+                f"{each['ratio']:.1f}",
+                f"{each['bytes'] / 2**20:.0f}",
+                f"{each['bytes'] / unknowns:,.0f}",
+            ]
+            for name, sizes in found.items()
+            for unknowns, each in sizes.items()
+        ),
+    )
+    for line in left_out:
+        click.echo(line)
+    residuals, parameters = (40, 10) if quick else (2000, 500)
+    fit = fits(residuals, parameters, 1 if quick else max(rounds // 3, 1))
+    click.echo(
+        f"least_squares with {residuals:,} residuals and {parameters} parameters, banded: "
+        f"{1e3 * fit['sparse']:.1f} ms with a sparse Jacobian, {1e3 * fit['dense']:.1f} ms with a "
+        f"dense one, {fit['ratio']:.1f} times as long"
+    )
+    if json_path:
+        report.write_json({"jacobians": found, "fit": fit, "left_out": left_out}, json_path)
+
+
+@main.command()
 @click.option("--against", default="", callback=names, help="Peers: torch,autograd,jax.")
 @click.option("--rounds", default=9, show_default=True, help="How many processes each.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")

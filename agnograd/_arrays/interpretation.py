@@ -9,7 +9,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
-from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced
+from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced, at_home
 from agnograd._arrays.levels import derived, root_of, stands_on
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
@@ -345,7 +345,7 @@ class Interpretation(Backend):
                 run = each.run.meet(run)
         with self._entered_below:
             found = f(*map(self.payload, arrays))
-        return tuple([self.wrapped(each, run) for each in found])
+        return tuple([at_home(self, each).wrapped(each, run) for each in found])
 
     def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
         """Return how hooks see an op on these inputs."""

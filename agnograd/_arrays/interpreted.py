@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from agnograd._arrays.conversions import holds_variable, stacked
-from agnograd._arrays.domains import domain_named, owner_of
+from agnograd._arrays.domains import domain_named, domain_of, owner_of
 from agnograd._arrays.levels import highest, root_of
 from agnograd._arrays.namespace import within
 from agnograd._arrays.variable import Variable, built
@@ -211,6 +211,18 @@ def beside(domain: Domain, root: Domain) -> Domain:
     backend: Any = domain.backend
     found: Domain = type(backend).domain(beside(backend.below, root))
     return found
+
+
+def over(level: Domain, domain: Domain) -> Domain:
+    """Return the domain that stands on the library of another one as a level does on its own."""
+    return beside(level, root_of(domain))
+
+
+def at_home(backend: Any, payload: Any) -> Any:
+    """Return an interpretation as it is over the library of a payload, which may have moved."""
+    if payload is None or isinstance(payload, backend.below.array_types):
+        return backend
+    return over(built[backend.name], domain_of(payload)).backend
 
 
 class Functions(ModuleType):

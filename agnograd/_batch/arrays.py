@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.interpretation import Interpretation
-from agnograd._arrays.interpreted import Interpreted, Run
+from agnograd._arrays.interpreted import Interpreted, Run, at_home
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.binding import Bound, Names, has_arrays
@@ -120,8 +120,9 @@ class Batches(Interpretation):
                 if column[0] is None:
                     found.append(None)
                     continue
-                xp = self.functions(*column)
-                found.append(self.array_class(stacked(xp, column, run.size), run))
+                there = at_home(self, column[0])
+                xp = there.functions(*column)
+                found.append(there.array_class(stacked(xp, column, run.size), run))
         return tuple(found)
 
     def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:

@@ -59,7 +59,7 @@ def run_pass(
     callbacks: ByNode[Callback] | None = None,
     beyond: bool = True,
     shows: bool = True,
-    level: Domain | None = None,
+    level: Callable[[Domain], Domain] | None = None,
     connects: bool = False,
 ) -> ByNode[Any]:
     """Carry cotangents from the outputs of a graph back to where it starts; return gradients.
@@ -72,8 +72,8 @@ def run_pass(
     with the gradient of its target as soon as that is final, and may replace it. Without
     ``beyond``, the pass is a part of another one: no gradient goes on from one target to another,
     and no hook on a target is called. Without ``shows``, no hook on a value is called.
-    ``level`` is the domain above those of the nodes that cotangents belong to, if they do, and that
-    rules compute in; if the pass ``connects``, what was saved is connected to the graph.
+    ``level``, if cotangents belong to one above, returns what rules compute in of the domain of a
+    node; if the pass ``connects``, what was saved is connected to the graph.
     """
     mode = current_mode()
     this, arrivals = Pass(), Arrivals(not create_graph and level is None)
@@ -125,7 +125,7 @@ class Pass:
     hooks: ActiveHooks | None = None  # the active plugins
     observers: ActiveHooks | None = None  # the same, if they look at rules
     create_graph = retain_graph = retain_grads = connects = False
-    level: Domain | None = None
+    level: Callable[[Domain], Domain] | None = None
     noticing = False  # whether gradients in the middle of the graph are asked for
     # Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     plain = shows = True
@@ -296,7 +296,8 @@ class Pass:
         watch = node[WATCH] if self.shows and not ends else None
         if watch is not None:
             for hook in tuple(watch.hooks.values()):
-                g = replaced(hook, g, self.level or domain_at(node), self.create_graph)
+                home = domain_at(node) if self.level is None else self.level(domain_at(node))
+                g = replaced(hook, g, home, self.create_graph)
         if (callback := self.callbacks.of(node)) is not None:
             g = callback(g)
         asked = leaf or self.retain_grads or node[RANK] in self.targets
@@ -349,24 +350,23 @@ class Pass:
 
     def by_rules(self, rules: Any, node: Node, taken: Node, g: Any) -> Callable[[], Pairs]:
         """Return what calls the rules of a node's op, with arrays as they are in this pass."""
-        op, level = node[OP], self.level
-        if not self.create_graph and level is None:
+        op = node[OP]
+        if not self.create_graph and self.level is None:
             return partial(rules, g, taken)
         saved = node[FIRST : op.first]
-        saved = op.domain.connected(node, saved) if level is None or self.connects else saved
+        home: Any = op.domain if self.level is None else self.level(op.domain)
+        if self.level is None or self.connects:
+            saved = op.domain.connected(node, saved)
         known = [*node[:FIRST], *saved, *taken[op.first :]]
-        if level is not None and not op.compiled.by_rules:
-            interpretation: Any = level.backend
+        if self.level is not None and not op.compiled.by_rules:
             xp = op.domain.namespace if self.connects else None
-            return partial(interpretation.of_function, rules, g, known, xp)
-        home = level or op.domain
+            return partial(home.backend.of_function, rules, g, known, xp)
         return partial(rules, g, known, home.namespace if self.create_graph else home.raw)
 
     def of_large(self, node: Node, taken: Node, g: Any) -> Pairs | None:
         """Return the gradients that a large cotangent gives block by block, or as one number."""
         compiled = node[OP].compiled
-        plain = self.plain and compiled.works
-        if plain and in_blocks(self.arrivals, node, g, self.retain_graph):
+        if self.plain and compiled.works and in_blocks(self.arrivals, node, g, self.retain_graph):
             return ()
         return compiled.of_uniform(g, taken)  # type: ignore[no-any-return]
 

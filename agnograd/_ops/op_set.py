@@ -56,9 +56,9 @@ class OpSet:
     on their numbers; ``"adds"``, where the op is the transpose of such an op, which its rule is;
     ``"axis"``, where it depends on all along the ``axis``, or ``axes``; ``"values"``, where values
     decide the shape of the result; or a function with the op's parameters, after ``xp`` if it names
-    that: a program of ops that depends on the same elements. Otherwise element-wise rules and
-    ``batch`` tell it, or a ``forward`` that is a program. Failing all this, each element depends on
-    all of them.
+    that: a program of ops that depends on the same elements. Otherwise element-wise rules and a
+    kind of ``batch`` tell it, or a ``forward`` that is a program in the standard. Failing all this,
+    each element depends on all of them.
 
     Parameters
     ----------

@@ -77,15 +77,16 @@ def coloured(pattern: Sparsity, direction: str = "auto", order: str = "auto") ->
     """
     ways: list[tuple[int, Callable[[], Colouring]]] = []
     turned = pattern.T
+    differs = direction != "auto" or turned != pattern  # or else one of the two is enough
     if direction in ("auto", "reverse"):
         ways.append((_longest(turned), lambda: _of_columns(turned, order).turned))
-    if direction in ("auto", "forward"):
+    if direction in ("auto", "forward") and differs:
         ways.append((_longest(pattern), lambda: _of_columns(pattern, order)))
     if direction in ("auto", "both"):
         ways += [
             (least, partial(_split, pattern, limit, order)) for least, limit in _splits(pattern)
         ]
-        for least, limit in _splits(turned):
+        for least, limit in _splits(turned) if differs else ():
             ways.append((least, lambda limit=limit: _split(turned, limit, order).turned))  # type: ignore[misc]
     if not ways:  # all rows, and all columns, have as many entries
         return coloured(pattern, "auto", order)

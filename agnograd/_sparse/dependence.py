@@ -77,10 +77,15 @@ def unknown(call: Applied) -> list[Sets]:
 
 def elementwise(call: Applied) -> list[Sets]:
     """Return that an element depends on those at its place, once inputs are broadcast."""
-    if len(call.shapes) > 1 or not all(_broadcasts(i.shape, call.shapes[0]) for i in call.inputs):
-        return unknown(call)
-    (shape,) = call.shapes
-    return [union([each.sets.spread(each.shape, shape) for each in call.inputs])]
+    found: dict[Shape, Sets] = {}
+    for shape in call.shapes:
+        if shape in found:
+            continue
+        if all(_broadcasts(each.shape, shape) for each in call.inputs):
+            found[shape] = union([each.sets.spread(each.shape, shape) for each in call.inputs])
+        else:
+            (found[shape],) = everything(call.inputs, [shape])
+    return [found[shape] for shape in call.shapes]
 
 
 def along_axes(call: Applied) -> list[Sets]:
@@ -207,7 +212,7 @@ def _broadcasts(shape: Shape, wanted: Shape) -> bool:
 
 
 def kind_of(op: Op) -> Pattern | None:
-    """Return what finds the pattern of an op that has no program; None if a program tells it."""
+    """Return what finds the pattern of an op; None if a program tells it."""
     if op.pattern is not None:
         return None if callable(op.pattern) else _DECLARED[op.pattern]
     if op.composed:
@@ -220,7 +225,7 @@ def kind_of(op: Op) -> Pattern | None:
         return along_axes
     if op.batch == "last":
         return of_stacks
-    return None if batching(op) == "program" else unknown
+    return None if op.forward is not None and batching(op) != "none" else unknown
 
 
 _DECLARED: Mapping[str, Pattern] = {

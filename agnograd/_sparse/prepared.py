@@ -13,6 +13,7 @@ from agnograd._arrays.domains import owner_of
 from agnograd._arrays.levels import root_of
 from agnograd._arrays.variable import Variable
 from agnograd._batch.vmap import vmap
+from agnograd._functions.moving import asarray
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._sparse.colouring import Colouring
 from agnograd._sparse.pattern import Sparsity
@@ -143,11 +144,13 @@ class PreparedDerivative:
         if buffers.forward:
             push = partial(_pushed, Pushforward(trace, outputs), order, inputs)
             for seeds in buffers.forward:
-                parts.append(_row(_computed(push, seeds), outputs, seeds, xp))
+                found = _gathered(_computed(push, seeds), outputs, home)
+                parts.append(_row(found, outputs, seeds, xp))
         inexact = [each for each in outputs if each._domain.is_inexact(each.dtype)]
         pull = partial(_pulled, trace, order, inexact)
         for seeds in buffers.reverse:
-            parts.append(_row(_computed(pull, seeds), inputs, seeds, xp))
+            found = _gathered(_computed(pull, seeds), inputs, home)
+            parts.append(_row(found, inputs, seeds, xp))
         if not parts:  # no entries, and no passes
             x = trace.inputs[0]
             parts = [xp.zeros(0, dtype=x.dtype, device=x.device)]
@@ -155,11 +158,11 @@ class PreparedDerivative:
         values = buffers.recovery(products, xp)
         if trace.as_variables:
             return Coordinates(values, buffers.rows, buffers.columns, self.pattern.shape)
-        found = home.backend.sparse(
+        matrix = home.backend.sparse(
             values, buffers.rows, buffers.columns, buffers.starts, self.pattern.shape
         )
-        if found is not NotImplemented:
-            return found
+        if matrix is not NotImplemented:
+            return matrix
         return Coordinates(values, buffers.rows, buffers.columns, self.pattern.shape)
 
     def _buffers_for(self, inputs: Sequence[Variable], outputs: Sequence[Variable]) -> _Buffers:
@@ -237,6 +240,17 @@ def _computed(way: Callable[..., list[Any]], seeds: Sequence[Any]) -> list[Any]:
     return list(vmap(way)(*seeds))
 
 
+def _gathered(found: Sequence[Any], like: Sequence[Variable], home: Domain) -> list[Any]:
+    """Return what passes found where the results are: a function may move arrays elsewhere."""
+    gathered = []
+    for each, x in zip(found, like, strict=True):
+        if root_of(x._domain) is not root_of(home):
+            moved = asarray(each, backend=home.backend.name)
+            each = moved if isinstance(each, Variable) else moved.data
+        gathered.append(each)
+    return gathered
+
+
 def _row(found: Sequence[Any], like: Sequence[Variable], seeds: Sequence[Any], xp: Any) -> Any:
     """Return arrays of some passes as one row: all elements of the first pass, then the next."""
     count = seeds[0].shape[0]
@@ -247,6 +261,8 @@ def _row(found: Sequence[Any], like: Sequence[Variable], seeds: Sequence[Any], x
 def _seeds(arrays: Sequence[Variable], colours: Any, count: int, chunk: int) -> Iterator[list[Any]]:
     """Yield, for each group of colours, arrays that are one at the elements of each colour."""
     xp = host()
+    if len({root_of(x._domain) for x in arrays}) > 1:  # one vmap takes arrays of one library
+        chunk = 1
     for start in range(0, count, chunk):
         own = xp.arange(start, min(start + chunk, count))
         found, first = [], 0

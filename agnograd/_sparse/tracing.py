@@ -11,11 +11,21 @@ from agnograd._arrays.domain import Domain
 from agnograd._arrays.interpretation import Interpretation
 from agnograd._arrays.interpreted import Interpreted, Run, _replaced
 from agnograd._arrays.levels import root_of
+from agnograd._arrays.namespace import _bound
 from agnograd._arrays.variable import built
 from agnograd._batch.binding import Bound, Names
-from agnograd._ops.batching import batching_rule
+from agnograd._ops.batching import batching, batching_rule
 from agnograd._ops.op import Op
-from agnograd._sparse.dependence import Applied, Input, added, everything, kind_of, moved
+from agnograd._sparse.dependence import (
+    Applied,
+    Input,
+    Pattern,
+    added,
+    everything,
+    kind_of,
+    moved,
+    unknown,
+)
 from agnograd._sparse.sets import Sets, host, union
 from agnograd._util.signatures import parameters_of
 from agnograd.errors import BatchingError, SparsityError
@@ -78,12 +88,20 @@ class Dependences(Interpretation):
     array_class = Dependent
 
     def rule(self, op: Op) -> Callable[..., Any] | None:
-        """Return what computes an op and its pattern; None if a program of other ops does."""
-        find, names, compute = kind_of(op), Names.of(op), super().rule(op)
-        if find is None and not callable(op.pattern):
-            return None
+        """Return what computes an op and its pattern."""
+        find, compute = kind_of(op), super().rule(op)
         if not op.arrays or compute is None:
             return compute
+        if find is not None or op.pattern is not None:
+            return self._found(op, find, compute)
+        has_rule = batching(op) == "rule"
+        return self._computed(op, self._found(op, unknown, compute) if has_rule else None)
+
+    def _found(
+        self, op: Op, find: Pattern | None, compute: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        """Return what computes an op below, and finds its pattern by its kind or its program."""
+        names = Names.of(op)
         selects = find is moved or find is added
 
         def function(*args: Any, **kwargs: Any) -> Any:
@@ -221,6 +239,41 @@ class Dependences(Interpretation):
                 if type(x) is self.array_class and x.sets is not None:
                     found.append(Input(name, place, tuple(x.shape), x.sets))
         return found
+
+    def _computed(self, op: Op, otherwise: Callable[..., Any] | None) -> Callable[..., Any]:
+        """Return what computes an op by its program of other ops, whose results have its pattern.
+
+        If none of these depends on the inputs, though the op has a derivative, nothing is known of
+        it: the program may leave arrays to another library, or its derivative is a substitute.
+        ``otherwise`` computes the op where the program looks at values.
+        """
+        names = Names.of(op)
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            program = _bound(op.forward, xp=built[self.name].raw, backend=self)  # type: ignore[arg-type]
+            try:
+                out = program(*args, **kwargs)
+            except SparsityError:
+                if otherwise is None:
+                    raise
+                return otherwise(*args, **kwargs)
+            given = Bound(names, args, kwargs).arguments
+            inputs = self._inputs(op, given)
+            if not inputs or any(getattr(x, "sets", None) is not None for x in _parts(out)):
+                return out
+            runs = (getattr(x, "run", None) for x in _parts([*given.values()]))
+            run = next(each for each in runs if each is not None)
+
+            def dependent(x: Any) -> Any:
+                x = self.array_class(x, run) if isinstance(x, self._kinds) else x
+                if type(x) is self.array_class and self.below.is_inexact(x.dtype):
+                    (sets,) = everything(inputs, [tuple(x.shape)])
+                    return self.array_class(x.payload, run, sets)
+                return x
+
+            return _replaced(dependent, out)
+
+        return function
 
     def _as_program(self, op: Op, bound: Bound, results: Sequence[Dependent]) -> None:
         """Give the results the pattern of the program that the op names."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from agnograd._arrays.domain import Domain
+from agnograd._arrays.interpreted import over
 from agnograd._arrays.variable import Variable
 from agnograd._engine.ends import raw_seed, seed_of
 from agnograd._engine.run import run_pass
@@ -27,7 +29,7 @@ def tangent_of(x: Variable, tangent: Any) -> Variable:
 
 def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
     """Return the cotangent of an output, or a tangent, as a Variable of a level above it."""
-    seed: Variable = cotangent
+    level, seed = over(level, output._domain), cotangent
     if not isinstance(cotangent, level.Variable):
         raw = raw_seed(output, cotangent, what) if cotangent is None else cotangent
         seed = level.Variable._make(level.to_raw(raw), None)
@@ -36,7 +38,7 @@ def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cota
             f"{what} of shape {seed.shape} and dtype {seed.dtype} does not fit a value of shape "
             f"{output.shape} and dtype {output.dtype}; each member must have the value's"
         )
-    return seed
+    return seed  # type: ignore[no-any-return]
 
 
 def pass_at(
@@ -51,15 +53,14 @@ def pass_at(
             targets=targets,
             create_graph=tracked,
             retain_graph=True,
-            level=level,
+            level=partial(over, level),
             connects=connects,
         )
 
 
 def at_level(level: Domain, value: Any, of: Variable) -> Variable:
     """Return what a pass of a level found for a Variable from below; None counts as zeros."""
-    if value is None:
-        value = zeros_of(of)
+    value, level = zeros_of(of) if value is None else value, over(level, of._domain)
     return value if isinstance(value, Variable) else level.Variable._make(level.to_raw(value), None)
 
 

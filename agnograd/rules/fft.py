@@ -189,17 +189,22 @@ for _name, _rule in _ONE_AXIS.items():
     ops.linear(f'fft.{_name}(x, /, *, n=None, axis=-1, norm="backward")', x=_rule, batch="axis")
 for _name, _rule in _SEVERAL_AXES.items():
     ops.linear(
-        f'fft.{_name}(x, /, *, s=None, axes=None, norm="backward")', x=_rule, batch=_batch(_name)
+        f'fft.{_name}(x, /, *, s=None, axes=None, norm="backward")',
+        x=_rule,
+        batch=_batch(_name),
+        pattern="axis",
     )
 ops.linear(
     "fft.fftshift(x, /, *, axes=None)",
     x=lambda g, axes, xp: xp.fft.ifftshift(g, axes=axes),
     batch="axis",
+    pattern="moves",
 )
 ops.linear(
     "fft.ifftshift(x, /, *, axes=None)",
     x=lambda g, axes, xp: xp.fft.fftshift(g, axes=axes),
     batch="axis",
+    pattern="moves",
 )
 ops.constant(
     "fft.fftfreq(n, /, *, d=1.0, dtype=None, device=None)",

@@ -252,11 +252,34 @@ def _matrix_rank_batch(xp: Any, size: int, mapped: Set[str], x: Any, rtol: Any =
     return xp.linalg.matrix_rank(x, rtol=rtol)
 
 
+# -- patterns --------------------------------------------------------------------------------------
+
+
+def _cross_pattern(xp: Any, x1: Any, x2: Any, axis: int = -1) -> Any:
+    """Multiply, at each place along the axis, what is at the other two."""
+    both = [xp.roll(x, 1, axis=axis) + xp.roll(x, -1, axis=axis) for x in (x1, x2)]
+    return both[0] * both[1]
+
+
+def _solve_pattern(xp: Any, x1: Any, x2: Any) -> Any:
+    """Multiply sums of whole matrices and of the columns of right hand sides."""
+    right = x2[..., None] if len(x2.shape) == 1 else x2
+    sums = xp.sum(x1, axis=(-2, -1), keepdims=True) * xp.sum(right, axis=-2, keepdims=True)
+    out = xp.broadcast_to(sums, (*sums.shape[:-2], x1.shape[-1], sums.shape[-1]))
+    return out[..., 0] if len(x2.shape) == 1 else out
+
+
+def _pinv_pattern(xp: Any, x: Any, rtol: Any = None) -> Any:
+    *stack, rows, columns = x.shape
+    return xp.broadcast_to(xp.sum(x, axis=(-2, -1), keepdims=True), (*stack, columns, rows))
+
+
 ops.multilinear(
     "linalg.cross(x1, x2, /, *, axis=-1)",
     x1=lambda g, x2, axis, xp: xp.linalg.cross(conjugate_if_complex(x2, xp), g, axis=axis),
     x2=lambda g, x1, axis, xp: xp.linalg.cross(g, conjugate_if_complex(x1, xp), axis=axis),
     batch=_cross_batch,
+    pattern=_cross_pattern,
 )
 ops.linear(
     "linalg.diagonal(x, /, *, offset=0)",
@@ -265,6 +288,7 @@ ops.linear(
     strides=lambda x_strides: (*x_strides[:-2], x_strides[-2] + x_strides[-1]),
     masks=True,
     batch="last",
+    pattern="moves",
 )
 ops.vjp("linalg.inv(x, /)", x=_inv_vjp, batch="last")
 ops.vjp("linalg.matrix_power(x, n, /)", x=_power_vjp, options=("n",), batch="last")
@@ -277,8 +301,15 @@ ops.multilinear(
         conjugate_if_complex(_vector(x1, xp), xp) @ g, x2_shape, xp
     ),
     batch=_outer_batch,
+    pattern=lambda xp, x1, x2: _vector(x1, xp)[:, None] * _vector(x2, xp),
 )
-ops.vjp("linalg.solve(x1, x2, /)", x1=_solve_x1, x2=_solve_x2, batch=_solve_batch)
+ops.vjp(
+    "linalg.solve(x1, x2, /)",
+    x1=_solve_x1,
+    x2=_solve_x2,
+    batch=_solve_batch,
+    pattern=_solve_pattern,
+)
 ops.vjp(
     "linalg.solve_adjoint(x1, x2, /)",
     x1=_adjoint_x1,
@@ -293,11 +324,25 @@ ops.vjp(
     forward=_solve_triangle,
     batch=_solve_triangle_batch,
 )
-ops.linear("linalg.trace(x, /, *, offset=0, dtype=None)", x=_trace_vjp, masks=True, batch="last")
+ops.linear(
+    "linalg.trace(x, /, *, offset=0, dtype=None)",
+    x=_trace_vjp,
+    masks=True,
+    batch="last",
+    pattern=lambda xp, x, offset=0, dtype=None: xp.sum(
+        xp.linalg.diagonal(x, offset=offset), axis=-1
+    ),
+)
 ops.vjp("linalg.adjugate(x, /)", x=_adjugate_vjp, forward=_adjugate, batch="last")
 ops.vjp("linalg.det(x, /)", x=_det_vjp, batch="last")
 ops.vjp("linalg.slogdet(x, /)", x=_slogdet_vjp, outputs="several", batch="last")
-ops.vjp("linalg.pinv(x, /, *, rtol=None)", x=_pinv_vjp, constants=("rtol",), batch=_pinv_batch)
+ops.vjp(
+    "linalg.pinv(x, /, *, rtol=None)",
+    x=_pinv_vjp,
+    constants=("rtol",),
+    batch=_pinv_batch,
+    pattern=_pinv_pattern,
+)
 ops.constant(
     "linalg.matrix_rank(x, /, *, rtol=None)", constants=("rtol",), batch=_matrix_rank_batch
 )

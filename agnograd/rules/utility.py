@@ -97,7 +97,7 @@ def _diff_pattern(
     place = 0 if prepend is None else 1
     x = xp.concat([*ends[:place], x, *ends[place:]], axis=axis) if n and ends else x
     lines = (slice(None),) * (axis % len(shape))
-    for _ in range(n):
+    for _ in range(min(n, x.shape[axis])):  # then nothing is left
         x = x[(*lines, slice(1, None), ...)] - x[(*lines, slice(None, -1), ...)]
     return x
 

@@ -104,6 +104,9 @@ interpolate.vjp(
     b=lambda g, ab, lower, upper, xp: _by_right(g, ab, lower, upper, xp),
     forward=solve_banded,
     batch=_batch,
+    pattern=lambda xp, ab, b, *, lower, upper: xp.broadcast_to(
+        xp.sum(ab) * xp.sum(b, axis=0, keepdims=True), b.shape
+    ),
 )
 
 

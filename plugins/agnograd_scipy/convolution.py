@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from agnograd.extend import conjugate_if_complex, in_full, is_complex
@@ -91,6 +91,16 @@ def _by_pairs(xp: Any, in1: Any, in2: Any, mode: str, method: str, batch: Shape)
 
 def _direct(in1: Any, in2: Any, starts: Shape, shape: Shape, batch: Shape, xp: Any) -> Any:
     """Add up shifted copies of one array, times the elements of the one that has fewer."""
+    total: Any = 0
+    for product in _products(in1, in2, starts, shape, batch, xp):
+        total = total + product
+    return total
+
+
+def _products(
+    in1: Any, in2: Any, starts: Shape, shape: Shape, batch: Shape, xp: Any
+) -> Iterator[Any]:
+    """Yield what a direct convolution adds up, one for each element of the smaller array."""
     if math.prod(in1.shape) < math.prod(in2.shape):
         in1, in2 = in2, in1
     rank = len(batch)
@@ -101,15 +111,13 @@ def _direct(in1: Any, in2: Any, starts: Shape, shape: Shape, batch: Shape, xp: A
         for a, n, m, s in zip(starts, shape, s2, s1, strict=True)
     ]
     wide = padded(in1, [*((0, 0) for _ in batch), *around], xp)
-    total: Any = 0
     for tap in itertools.product(*map(range, s2)):
         key = [a - k + before for a, k, (before, _) in zip(starts, tap, around, strict=True)]
         part = sliced(wide, (*(0 for _ in batch), *key), (*batch, *shape))
         weight = in2[(*(slice(None) for _ in batch), *tap)]
         if batch:
             weight = xp.reshape(weight, (*batch, *(1 for _ in shape)))
-        total = total + weight * part
-    return total
+        yield weight * part
 
 
 def _by_fft(in1: Any, in2: Any, lengths: Shape, axes: Shape, xp: Any) -> Any:
@@ -166,6 +174,12 @@ def _gradient(
     return xp.signal.convolve(wide, other, mode="valid", method=method)
 
 
+def _pattern(xp: Any, in1: Any, in2: Any, /, mode: str = "full", method: str = "auto") -> Any:
+    """Return the sum of the products, however they are computed."""
+    starts, shape = result_block(mode, in1.shape, in2.shape)
+    return xp.sum(xp.stack([*_products(in1, in2, starts, shape, (), xp)]), axis=0)
+
+
 signal.multilinear(
     "signal.convolve(in1, in2, /, mode='full', method='auto')",
     in1=lambda g, in2, in1_shape, mode, method, xp: _gradient(
@@ -176,6 +190,7 @@ signal.multilinear(
     ),
     forward=convolve,
     batch=_batch,
+    pattern=_pattern,
 )
 
 
@@ -203,9 +218,8 @@ def fftconvolve(
     """
     in1, in2 = inexact(xp, in1, in2)
     if axes is None:
-        chosen = tuple(range(in1.ndim))
-    else:
-        chosen = tuple(axis % in1.ndim for axis in ([axes] if isinstance(axes, int) else axes))
+        return xp.signal.convolve(in1, in2, mode=mode, method="fft")
+    chosen = tuple(axis % in1.ndim for axis in ([axes] if isinstance(axes, int) else axes))
     sizes = [tuple(each.shape[axis] for axis in chosen) for each in (in1, in2)]
     starts, shape = result_block(mode, *sizes)
     if not chosen:

@@ -79,12 +79,18 @@ def _batch(xp: Any, size: int, mapped: Set[str], x: Any, a: Any, /) -> Any:
     return one_by_one(lambda a, x: xp.signal.all_pole(x, a), pairs, size, xp)
 
 
+def _pattern(xp: Any, x: Any, a: Any, /) -> Any:
+    """Sum all values up to each one, if there are coefficients for values of before."""
+    return xp.sum(a) * (xp.cumulative_sum(x, axis=-1) if a.shape[0] > 1 else x)
+
+
 signal.vjp(
     "signal.all_pole(x, a, /)",
     x=lambda g, a, xp: _backwards(g, a, xp),
     a=_by_coefficients,
     forward=all_pole,
     batch=_batch,
+    pattern=_pattern,
 )
 
 

@@ -225,3 +225,65 @@ def test_dlpack_gives_the_same_array(xp, x):
     np.testing.assert_allclose(host(ag.vmap(lambda x: xp.from_dlpack(x) * 2.0)(x)), 2.0 * host(x))
     with pytest.raises(LostGradientError):
         ag.vmap(ag.grad(lambda x: xp.sum(xp.from_dlpack(x))))(x)
+
+
+# -- several passes at once of what moves ---------------------------------------------------------
+
+
+def moving(xp, other):
+    """Return functions of an array that move what they compute, and what each of them is."""
+
+    def there(x):
+        y = ag.asarray(x * x, backend=other)
+        return y.__array_namespace__().exp(y)
+
+    def there_and_back(x):
+        return ag.asarray(there(x[1:]), backend=x) * x[:-1]
+
+    def here(x):
+        return xp.exp(x[1:] * x[1:]) * x[:-1]
+
+    return {
+        "there": (there, lambda x: xp.exp(x * x)),
+        "there and back": (there_and_back, here),
+        "both": (lambda x: (there(x), x * x), lambda x: (xp.exp(x * x), x * x)),
+    }
+
+
+@pytest.mark.parametrize("name", ["there", "there and back", "both"])
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_jacobians_of_moves_take_several_passes_at_once(name, mode, xp, other, x):
+    f, expected = moving(xp, other)[name]
+    wanted = ag.jacobian(expected)(x[0, ...])
+    for chunk in (1, 2, 3):
+        found = ag.jacobian(f, mode=mode, chunk_size=chunk)(x[0, ...])
+        for one, like in zip(leaves(found), leaves(wanted), strict=True):
+            np.testing.assert_allclose(host(one), host(like), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["there", "there and back", "both"])
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_sparse_jacobians_of_moves_are_where_their_results_are(name, direction, xp, other, x):
+    f, expected = moving(xp, other)[name]
+    y = ag.Variable(x[0, ...])
+    wanted = ag.sparse_jacobian(expected)(y)
+    found = ag.sparse_jacobian(f, direction=direction, chunk_size=2)(y)
+    np.testing.assert_array_equal(host(found.columns), host(wanted.columns))
+    np.testing.assert_allclose(host(found.values), host(wanted.values), rtol=1e-9)
+    assert found.values._domain is leaves(f(y))[0]._domain
+
+
+def test_second_derivatives_of_moves_take_several_passes_at_once(xp, other, x):
+    f, expected = moving(xp, other)["there and back"]
+
+    def second(f):
+        return ag.jacobian(ag.jacobian(f, chunk_size=2), chunk_size=3)(x[0, ...])
+
+    np.testing.assert_allclose(host(second(f)), host(second(expected)), rtol=1e-9)
+    of_members = ag.vmap(lambda y: ag.jacobian(f, chunk_size=2)(y))(x)
+    wanted = ag.vmap(lambda y: ag.jacobian(expected, chunk_size=2)(y))(x)
+    np.testing.assert_allclose(host(of_members), host(wanted), rtol=1e-9)
+
+
+def leaves(found):
+    return found if isinstance(found, tuple) else (found,)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import measuring
@@ -19,6 +20,7 @@ from benchmarks.hooks import PLUGINS
 from benchmarks.imports import STATEMENTS
 from benchmarks.least import PROMISES
 from benchmarks.overhead import OPS
+from benchmarks.sparse import LIBRARIES, NEEDS, OWN, five_points, product
 from benchmarks.workloads import BATCHES, HELD_OUT, WORKLOADS
 
 ROOT = Path(__file__).parents[2]
@@ -110,6 +112,7 @@ def test_some_workloads_by_an_interpreter_of_their_own(tmp_path):
         (("--python", "torch"), "'torch' is not NAME=PATH with the path of a Python"),
         (("--python", f"torch={sys.executable}"), "--python names torch, which --against does not"),
         (("memory", "--against", "torch"), "the arrays of torch are not NumPy's"),
+        (("sparse", "--against", "torch"), "there are no sparse Jacobians of torch; possible: agn"),
         (("cold", "--against", "mygrad"), "there is no cold start of mygrad; possible: agnograd,"),
     ],
 )
@@ -153,6 +156,34 @@ def test_vmap(tmp_path):
     for runs in found["runs"].values():
         assert list(runs) == ["hand", "agnograd", "agnograd_loop", *peers]
         assert all(len(each["rounds"]) == 1 for each in runs.values())
+
+
+@pytest.mark.slow
+def test_sparse(tmp_path):
+    data = tmp_path / "found.json"
+    peers = ("asdex", "sparsejac")
+    done = run("sparse", "--quick", "--json", str(data), "--against", ",".join(peers))
+    found = json.loads(data.read_text())
+    assert "least_squares with 40 residuals and 10 parameters" in done.stdout
+    there = [name for name in (*OWN, *peers) if importlib.util.find_spec(NEEDS[name])]
+    assert list(found["jacobians"]) == there
+    assert len(found["left_out"]) == len(OWN) + len(peers) - len(there)
+    for sizes in found["jacobians"].values():
+        assert list(sizes) == ["25", "81"]
+        for each in sizes.values():
+            assert list(each) == ["preparation", "function", "jacobian", "ratio", "bytes"]
+    assert found["fit"]["ratio"] > 0
+
+
+@pytest.mark.parametrize("name", ["agnograd", "agnograd_compiled"])
+def test_sparse_jacobians_are_those_by_hand(name):
+    pytest.importorskip("scipy", reason="pip install 'agnograd[scipy]'")
+    u = np.random.default_rng(0).random(16)
+    _, jacobian = LIBRARIES[name](u, 4)
+    found = jacobian().tocoo()
+    assert {*zip(found.row, found.col, strict=True)} == {*map(tuple, five_points(4))}
+    for along in np.eye(16):
+        np.testing.assert_allclose(found @ along, product(u, along, 4), rtol=1e-12)
 
 
 @pytest.mark.slow

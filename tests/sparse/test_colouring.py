@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd._sparse import colouring
 from agnograd._sparse.colouring import Colouring, coloured, lists
 from agnograd._sparse.orders import ORDERS
 from agnograd._sparse.pattern import Sparsity
@@ -92,6 +93,25 @@ def assert_neighbours_differ(dense, colours):
 def test_five_points_take_five_passes(n):
     for direction in ("auto", "forward", "reverse"):
         assert coloured(Sparsity.of(five_point(n)), direction).passes == 5
+
+
+@pytest.mark.parametrize("n", [8, 30, 32])
+def test_the_brusselator_on_a_torus_takes_no_more_passes_than_five_colours_for_each_substance(n):
+    # A greedy colouring in the natural order takes 12 for n = 32.
+    ring = (np.eye(n) + np.roll(np.eye(n), 1, axis=0) + np.roll(np.eye(n), -1, axis=0)) > 0
+    around = np.kron(np.eye(n), ring) + np.kron(ring, np.eye(n)) > 0
+    found = Sparsity.of(np.kron(np.eye(2), around) + np.kron(np.ones((2, 2)), np.eye(n * n)) > 0)
+    assert coloured(found).passes <= 10
+
+
+def test_a_symmetric_pattern_is_coloured_in_one_direction(monkeypatch):
+    turned = []
+    of_columns = colouring._of_columns
+    monkeypatch.setattr(
+        colouring, "_of_columns", lambda *given: turned.append(given) or of_columns(*given)
+    )
+    coloured(Sparsity.of(symmetric(0)))
+    assert len(turned) == 1
 
 
 def test_bands_take_as_many_passes_as_they_are_wide():
