@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from agnograd.extend import Description, Lowering, Runnable, TracedProgram, lowering_for
 from agnograd_c._groups import groups_of
+from agnograd_c._slopes import with_slopes
 from agnograd_c._unrolled import unrolled
 
 __all__ = ["C", "lowering"]
@@ -23,7 +24,7 @@ class C(Lowering):
 
     def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program."""
-        program, plain = unrolled(program), lowering_for("numpy", "numpy")
+        program, plain = _prepared(program), lowering_for("numpy", "numpy")
         groups = groups_of(program)
         if not groups:
             return plain.lower(program)
@@ -33,12 +34,17 @@ class C(Lowering):
 
     def describe(self, program: TracedProgram) -> Description:
         """Return the groups that become C, and the text of all that runs."""
-        program, plain = unrolled(program), lowering_for("numpy", "numpy")
+        program, plain = _prepared(program), lowering_for("numpy", "numpy")
         if not groups_of(program):
             return plain.describe(program)
         from agnograd_c._lowering import described
 
         return described(program, plain)
+
+
+def _prepared(program: TracedProgram) -> TracedProgram:
+    """Return a program as groups are looked for in it."""
+    return with_slopes(unrolled(program))
 
 
 lowering = C()
