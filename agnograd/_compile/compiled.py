@@ -120,7 +120,7 @@ class CompiledFunction:
                 return self._first(key, leaves, tree, outside)
             if mode is None:  # as it is for the latest
                 if entry.latest is None:
-                    entry.latest = Latest(key, entry, leaves, tree, outside)
+                    entry.latest = Latest(key, entry, leaves, tree, outside, self._elements)
                 self._latest = entry.latest
             return entry(leaves, outside)
         except TooManyPrograms:
