@@ -46,7 +46,7 @@ class WatchedArrays:
         self._seen: frozenset[Name] = frozenset()
         self._known: dict[Name, tuple[bytes, Any]] = {}
         self._samples: dict[int, tuple[Same, Any]] = {}
-        self._places: tuple[Any, ...] = (None, None, None, [])
+        self._places: tuple[Any, Any, Any, list[tuple[int, Name, bool]]] = (None, None, None, [])
 
     def __bool__(self) -> bool:
         return bool(self.names)

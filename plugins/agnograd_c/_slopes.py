@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from agnograd.extend import Fact, Ref, Step, TracedProgram
-from agnograd_c._derivatives import is_of_tanh, operands, slope
+from agnograd_c._derivatives import SLOPE, is_of_tanh, operands
 from agnograd_c._fits import fits, looked_at
 
 __all__ = ["with_slopes"]
@@ -30,22 +33,32 @@ def with_slopes(program: TracedProgram) -> TracedProgram:
         if not is_of_tanh(step) or not exact.isdisjoint(step.outs):
             continue
         g, x = operands(step)
-        if x in made and all(_is_like(facts[made[x].outs[0]], facts, ref) for ref in (g, *step.outs)):
+        if x in made and _is_alike(facts, made[x].outs[0], g, step.outs[0]):
             ref = slopes.setdefault(x, Ref(first + len(slopes)))
             products[number] = Step("multiply", (g, ref), {}, step.outs, location=step.location)
     if not slopes:
         return program
+    from agnograd_c.kernels.calls import slope
+
     known, steps = dict(facts), []
     for number, step in enumerate(program.steps):
         steps.append(products.get(number, step))
         x = step.args[0] if step.op == "tanh" else None
         if x in slopes and made[x] is step:
             known[slopes[x]] = facts[step.outs[0]]
-            options = {"function": slope}
+            options = {"function": slope, SLOPE: True}
             steps.append(Step("@call", (x,), options, (slopes[x],), location=step.location))
     return program.with_(steps=tuple(steps), facts=known)
 
 
-def _is_like(fact: Fact, facts: dict[Ref, Fact], ref: Ref) -> bool:
-    """Return whether a value is an array of the same shape, dtype and layout."""
-    return type(ref) is Ref and facts[ref] == fact
+def _is_alike(facts: Mapping[Ref, Fact], tanh: Ref, g: Any, out: Ref) -> bool:
+    """Return whether a product with the slope lies in memory as the derivative does.
+
+    The slope is laid out as tanh is. The cotangent may be one number everywhere, as behind a sum.
+    """
+    fact = facts[tanh]
+    if type(g) is not Ref or facts[out] != fact:
+        return False
+    return facts[g]._replace(strides=fact.strides) == fact and (
+        facts[g] == fact or not any(facts[g].strides or (1,))
+    )

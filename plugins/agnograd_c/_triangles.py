@@ -17,9 +17,9 @@ _SOLVED = frozenset(("linalg.solve", "linalg.solve_adjoint"))
 def by_substitution(program: TracedProgram) -> TracedProgram:
     """Return the program in which Cholesky factors solve equations as the triangles that they are.
 
-    NumPy factors any matrix again to solve by it, and looks for the zeros of an adjoint in each run.
-    Substitution takes a twentieth of that time for a vector, and its error is smaller, if anything
-    (Higham, Accuracy and Stability of Numerical Algorithms, chapter 8).
+    NumPy factors every matrix again to solve by it, and its backend looks for the zeros of an
+    adjoint in each run. Substitution takes a tenth of that time for a vector and 200 unknowns, and
+    its error is at most as large (Higham, Accuracy and Stability of Numerical Algorithms, chapter 8).
     """
     triangles: dict[Ref, bool] = {}  # whether they are lower ones
     steps, changed = [], False
