@@ -25,7 +25,7 @@ class C(Lowering):
 
     def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program."""
-        plain, program = lowering_for("numpy", "numpy"), by_substitution(program)
+        plain, program = lowering_for("numpy", "numpy"), _substituted(program)
         prepared = _prepared(program)
         groups = groups_of(prepared)
         if not groups:
@@ -37,13 +37,29 @@ class C(Lowering):
 
     def describe(self, program: TracedProgram) -> Description:
         """Return the groups that become C, and the text of all that runs."""
-        plain, program = lowering_for("numpy", "numpy"), by_substitution(program)
+        plain, program = lowering_for("numpy", "numpy"), _substituted(program)
         prepared = _prepared(program)
         if not groups_of(prepared):
             return plain.describe(program)
         from agnograd_c._lowering import described
 
         return described(prepared, plain)
+
+
+def _substituted(program: TracedProgram) -> TracedProgram:
+    """Return a program that solves by substitution where it can.
+
+    Without a compiler it stays as it is, since it has to give NumPy's bits then.
+    """
+    found = by_substitution(program)
+    if found is not program:
+        from agnograd_c._compiler import NoCompiler, compiler  # which take long to import
+
+        try:
+            compiler()
+        except NoCompiler:
+            return program
+    return found
 
 
 def _prepared(program: TracedProgram) -> TracedProgram:

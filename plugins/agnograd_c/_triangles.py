@@ -19,7 +19,7 @@ def by_substitution(program: TracedProgram) -> TracedProgram:
 
     NumPy factors every matrix again to solve by it, and its backend looks for the zeros of an
     adjoint in each run. Substitution takes a tenth of that time for a vector and 200 unknowns, and
-    its error is at most as large (Higham, Accuracy and Stability of Numerical Algorithms, chapter 8).
+    its error is at most as large (Higham, Accuracy and Stability of Numerical Algorithms, 8).
     """
     triangles: dict[Ref, bool] = {}  # whether they are lower ones
     steps, changed = [], False

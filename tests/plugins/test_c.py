@@ -607,6 +607,17 @@ class TestTriangles:
             found = agnograd_c.lowering.lower(program)([a, b])[0]
             np.testing.assert_array_equal(found, straight(program)([a, b])[0])
 
+    def test_without_a_compiler_they_are_solved_as_before(self, monkeypatch):
+        a, b = self.factor("float64"), np.ones(9)
+        program = traced("numpy", lambda a, b: xp.linalg.solve(xp.linalg.cholesky(a), b), a, b)
+        monkeypatch.setenv("PATH", "")
+        _compiler.compiler.cache_clear()
+        try:
+            found = agnograd_c.lowering.lower(program)([a, b])[0]
+            np.testing.assert_array_equal(found, straight(program)([a, b])[0])
+        finally:
+            _compiler.compiler.cache_clear()
+
     def test_other_matrices_are_left_alone(self):
         program = traced("numpy", xp.linalg.solve, self.factor("float64"), np.ones(9))
         assert _triangles.by_substitution(program) is program
