@@ -65,6 +65,7 @@ class CompiledFunction:
         self.function, self._lowering, self._static = f, lowering, Statics(f, static)
         self._entries: dict[Key, Entry] = {}
         self._lowerings: dict[str, Lowering] = {}
+        self._has_static = bool(self._static)
         self._lock = Lock()
         self._surroundings = Surroundings(f, values)
         self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
@@ -80,7 +81,7 @@ class CompiledFunction:
         mode = current_mode()
         if mode is not None and mode.level is not None:
             return self._in_level(mode.level, args, kwargs)
-        if self._static:
+        if self._has_static:
             return self._with_statics(args, kwargs)
         outside, facts = self._surroundings.read()
         latest = self._latest
@@ -120,7 +121,7 @@ class CompiledFunction:
                 return self._first(key, leaves, tree, outside)
             if mode is None:  # as it is for the latest
                 if entry.latest is None:
-                    entry.latest = Latest(key, entry, leaves, tree, outside)
+                    entry.latest = Latest(key, entry, leaves, tree, outside, self._elements)
                 self._latest = entry.latest
             return entry(leaves, outside)
         except TooManyPrograms:

@@ -34,14 +34,25 @@ class Latest:
         What it belongs to.
     leaves, tree, outside
         What the earlier call was given, and found elsewhere.
+    watched : WatchedArrays
+        Which of the arrays from outside are in the key by their elements.
     """
 
     def __init__(
-        self, key: Key, entry: Entry, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]
+        self,
+        key: Key,
+        entry: Entry,
+        leaves: Sequence[Any],
+        tree: Any,
+        outside: Sequence[Any],
+        watched: WatchedArrays,
     ) -> None:
         self.key, self.entry, self.tree = key, entry, tree
         self._facts, self._elements, self._count = key[1], key[4:], len(leaves)
-        self._fits = fitting(leaves, outside)
+        self._watched = watched.names
+        samples = watched.samples(key[4], key[1].arrays) if watched else {}
+        self._compares = samples is None  # elements, besides samples of them
+        self._fits = fitting(leaves, outside, samples or {})
 
     def leaves(
         self,
@@ -54,6 +65,8 @@ class Latest:
         """Return the leaves of a call's arguments, if it has the key; else None."""
         if facts is not self._facts and facts != self._facts:
             return None
+        if watched.names is not self._watched:  # of other calls since
+            return None
         leaves = args
         if self.tree is not None:
             leaves, tree = flatten((args, kwargs))
@@ -63,8 +76,9 @@ class Latest:
             return None
         if not self._fits(leaves, outside):
             return None
-        elements = (watched.key(outside, facts.arrays),) if watched else ()
-        return leaves if elements == self._elements else None
+        if self._compares and (watched.key(outside, facts.arrays),) != self._elements:
+            return None
+        return leaves
 
 
 class Entry:

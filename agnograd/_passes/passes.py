@@ -19,9 +19,9 @@ PASSES: dict[str, Pass] = {
     "uniform": uniform,
     "identities": identities,
     "common": common,
+    "dead": dead,  # before those that count how often values are read
     "chains": chains,
     "scatters": scatters,
-    "dead": dead,
 }
 # Those that change no bit of a result, and that every lowering takes.
 DEFAULT = tuple(PASSES)

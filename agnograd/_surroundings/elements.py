@@ -6,16 +6,25 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
+from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._surroundings.inventory import Name
-from agnograd._surroundings.keys import Key, Same, elements_of
+from agnograd._surroundings.keys import Key, Same, elements_of, has_layout
 
 # Elements of an array that no op of a program uses: all of a short one, and some of a longer one.
 # Each of these is far from the others, and takes as long to read as hundreds in a row.
 _SHORT, _SAMPLE = 128, 32
 _KEPT = 2**22  # bytes: the elements of shorter arrays are kept to compare with, not hashed again
+
+
+class Sample(NamedTuple):
+    """What an array that is seen has to be: itself, with these elements at a key, or all."""
+
+    array: Any
+    key: tuple[slice, ...] | None
+    data: bytes
 
 
 class WatchedArrays:
@@ -24,28 +33,68 @@ class WatchedArrays:
     Python made something of those that are *used*: each of their elements counts. Those that are
     *seen* are met by no op, so that Python may at most look at them. They have to be the same
     objects, and if they are large only some of their elements are looked at.
+
+    Attributes
+    ----------
+    names : frozenset of Name
+        All of them. It is another object once there are more, or once more of each count.
     """
 
     def __init__(self) -> None:
+        self.names: frozenset[Name] = frozenset()
         self._used: frozenset[Name] = frozenset()
         self._seen: frozenset[Name] = frozenset()
         self._known: dict[Name, tuple[bytes, Any]] = {}
         self._samples: dict[int, tuple[Same, Any]] = {}
-        self._places: tuple[Any, ...] = (None, None, None, [])
+        self._places: tuple[Any, Any, Any, list[tuple[int, Name, bool]]] = (None, None, None, [])
 
     def __bool__(self) -> bool:
-        return bool(self._used or self._seen)
+        return bool(self.names)
 
     def use(self, names: Iterable[Name]) -> None:
         """Add arrays of which Python made something."""
-        self._used |= frozenset(names)
+        added = frozenset(names) - self._used
+        if added:
+            self._used |= added
+            self.names = self._used | self._seen
 
     def see(self, names: Iterable[Name]) -> None:
         """Add arrays that Python may look at."""
-        self._seen |= frozenset(names)
+        added = frozenset(names) - self._seen
+        if added:
+            self._seen |= added
+            self.names = self._used | self._seen
 
     def key(self, arrays: Sequence[Any], names: tuple[Name, ...]) -> Key:
         """Return what the elements are now; ``names`` are those of all arrays."""
+        places = self._placed(names)
+        return tuple(
+            [
+                self._whole(name, arrays[place]) if is_used else self._sample(place, arrays[place])
+                for place, name, is_used in places
+            ]
+        )
+
+    def samples(self, elements: Key, names: tuple[Name, ...]) -> dict[int, Sample] | None:
+        """Return what has to be true for arrays to have elements that ``key`` returned.
+
+        It is the sample that an array has to have, by its place among all arrays; None if there is
+        more to compare, or not every array is an ordinary one of NumPy's kind.
+        """
+        found: dict[int, Sample] = {}
+        for (place, _, is_used), known in zip(self._placed(names), elements, strict=True):
+            if is_used:
+                return None
+            raw, data = known[0].value, known[1]
+            owner = owner_of(raw)
+            plain = owner is not None and type(raw) in owner.plain_types and has_layout(raw)
+            if not plain or type(data) is not bytes:
+                return None
+            found[place] = Sample(raw, _places(tuple(raw.shape)), data)
+        return found
+
+    def _placed(self, names: tuple[Name, ...]) -> list[tuple[int, Name, bool]]:
+        """Return where these arrays are among all, and whether they are used."""
         used, seen = self._used, self._seen
         known, known_used, known_seen, places = self._places
         if known is not names or known_used is not used or known_seen is not seen:  # seldom
@@ -55,12 +104,7 @@ class WatchedArrays:
                 if name in used or name in seen
             ]
             self._places = names, used, seen, places
-        return tuple(
-            [
-                self._whole(name, arrays[place]) if is_used else self._sample(place, arrays[place])
-                for place, name, is_used in places
-            ]
-        )
+        return places
 
     def _sample(self, place: int, array: Any) -> Key:
         """Return an array by itself, and some of its elements; the same key while they are."""

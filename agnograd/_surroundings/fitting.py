@@ -6,20 +6,27 @@ take as long to make, hash and compare as a small program takes to run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from agnograd._arrays.variable import Variable
+from agnograd._surroundings.elements import Sample
 from agnograd._surroundings.keys import has_layout, key_of
 from agnograd._util.deferred import function_from
 
 Fits = Callable[[Sequence[Any], Sequence[Any]], bool]
 
 
-def fitting(leaves: Sequence[Any], outside: Sequence[Any]) -> Fits:
+def fitting(
+    leaves: Sequence[Any],
+    outside: Sequence[Any],
+    samples: Mapping[int, Sample] = MappingProxyType({}),
+) -> Fits:
     """Return what decides whether as many leaves, and arrays from outside, have the keys of these.
 
+    Those at the places of ``samples`` have to be the same arrays, with the same elements there.
     It may say no where the keys are the same, but not the other way round.
     """
     held: list[Any] = []
@@ -27,6 +34,11 @@ def fitting(leaves: Sequence[Any], outside: Sequence[Any]) -> Fits:
     for letter, values in (("x", leaves), ("y", outside)):
         for place, value in enumerate(values):
             conditions += _conditions(f"{letter}{place}", value, held)
+    for place, sample in samples.items():
+        name = f"y{place}._raw" if isinstance(outside[place], Variable) else f"y{place}"
+        key = "" if sample.key is None else f"[k{len(held) + 2}]"
+        conditions.append(f"{name} is k{len(held)} and {name}{key}.tobytes() == k{len(held) + 1}")
+        held += [sample.array, sample.data, sample.key]
     xs, ys = (
         "".join(f"{letter}{place}, " for place in range(len(values))) + f"= {name}"
         for letter, values, name in (("x", leaves, "leaves"), ("y", outside, "outside"))

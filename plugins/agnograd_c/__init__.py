@@ -10,6 +10,8 @@ from typing import ClassVar
 
 from agnograd.extend import Description, Lowering, Runnable, TracedProgram, lowering_for
 from agnograd_c._groups import groups_of
+from agnograd_c._slopes import with_slopes
+from agnograd_c._triangles import by_substitution
 from agnograd_c._unrolled import unrolled
 
 __all__ = ["C", "lowering"]
@@ -23,22 +25,46 @@ class C(Lowering):
 
     def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program."""
-        program, plain = unrolled(program), lowering_for("numpy", "numpy")
-        groups = groups_of(program)
+        plain, program = lowering_for("numpy", "numpy"), _substituted(program)
+        prepared = _prepared(program)
+        groups = groups_of(prepared)
         if not groups:
             return plain.lower(program)
         from agnograd_c._lowering import in_c  # which takes long to import
 
-        return plain.lower(in_c(program, groups))
+        found = in_c(prepared, groups)
+        return plain.lower(program if found is prepared else found)
 
     def describe(self, program: TracedProgram) -> Description:
         """Return the groups that become C, and the text of all that runs."""
-        program, plain = unrolled(program), lowering_for("numpy", "numpy")
-        if not groups_of(program):
+        plain, program = lowering_for("numpy", "numpy"), _substituted(program)
+        prepared = _prepared(program)
+        if not groups_of(prepared):
             return plain.describe(program)
         from agnograd_c._lowering import described
 
-        return described(program, plain)
+        return described(prepared, plain)
+
+
+def _substituted(program: TracedProgram) -> TracedProgram:
+    """Return a program that solves by substitution where it can.
+
+    Without a compiler it stays as it is, since it has to give NumPy's bits then.
+    """
+    found = by_substitution(program)
+    if found is not program:
+        from agnograd_c._compiler import NoCompiler, compiler  # which take long to import
+
+        try:
+            compiler()
+        except NoCompiler:
+            return program
+    return found
+
+
+def _prepared(program: TracedProgram) -> TracedProgram:
+    """Return a program as groups are looked for in it."""
+    return with_slopes(unrolled(program))
 
 
 lowering = C()

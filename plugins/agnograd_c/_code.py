@@ -25,6 +25,7 @@ __all__ = [
     "add_step",
     "code_of",
     "compared_as",
+    "decay",
     "is_complex",
     "limits_of",
     "type_of",
@@ -99,6 +100,7 @@ class Code:
         self.instructions: list[Instruction] = []
         self.inputs: dict[Ref, int] = {}
         self.values: dict[Ref, tuple[Operand, ...]] = {}
+        self.decays: dict[Operand, int] = {}  # see ``decay``
 
     def put(self, name: str, type: str, *args: Operand) -> int:
         """Add an instruction, and return its place."""
@@ -175,6 +177,9 @@ def add_step(code: Code, step: Step) -> None:
     elif step.op == "pow" and type_of(step.args[1]) and step.args[1] in POWERS:
         (x,) = code.as_type(step.args[0], type)
         made = code.op(POWERS[step.args[1]], type, x) if step.args[1] != 1 else x
+    elif step.op == "tanh":
+        (x,) = code.as_type(step.args[0], type)
+        made = code.op("tanh_by", type, x, decay(code, type, x))
     else:
         name = NAMES.get(step.op, step.op)
         made = code.op(name, type, *[x for each in step.args for x in code.as_type(each, type)])
@@ -205,6 +210,14 @@ COMPARISONS = {
 UNIFORM = {"zeros_like": 0, "ones_like": 1}
 TESTS = frozenset(("isnan", "isinf", "isfinite", "signbit"))
 _COMPLEX_ONLY = frozenset(("real", "imag"))
+
+
+def decay(code: Code, type: str, x: Operand) -> int:
+    """Return exp(-2 |x|), of which tanh and its derivative are made; it is computed once."""
+    if x not in code.decays:
+        double = code.op("multiply", type, code.op("abs", type, x), Number(type, -2.0))
+        code.decays[x] = code.op("exp", type, double)
+    return code.decays[x]
 
 
 def limits_of(step: Step) -> tuple[Any, Any]:

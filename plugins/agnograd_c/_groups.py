@@ -33,7 +33,7 @@ GUARD = "@guard"
 # of C takes; and what a program has to save in each run to be worth a C compiler's time.
 CALL, ELEMENT, GROUP, LEAST = 400, 0.1, 200, 4000
 FEWEST_SCALARS = 48  # of which each saves less
-_CALLS = {"where": 2, "sum": 2, "mean": 3, "@pullback": 4}  # of NumPy's
+_CALLS = {"where": 2, "sum": 2, "mean": 3, "@pullback": 4, "@call": 4}  # of NumPy's
 
 # Steps that take NumPy next to nothing.
 FREE = frozenset(("broadcast_to", "real", "imag", "positive"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from agnograd.extend import Description, Lowering, Ref, Step, TracedProgram
@@ -44,9 +44,18 @@ def in_c(program: TracedProgram, groups: Sequence[Group] | None = None) -> Trace
 
     ``groups`` are those that ``groups_of`` returns, if they are known.
     """
+    from agnograd_c.kernels import calls
+
+    groups = groups_of(program) if groups is None else groups
+    if not groups:
+        return program
     try:
-        found = functions_of(program, groups_of(program) if groups is None else groups)
-        calls = _callables(program, [function for _, function in found]) if found else []
+        compiler()
+        # Compilers run beside each other, and beside what writes their texts.
+        with ThreadPoolExecutor(4) as pool:
+            driver = pool.submit(calls.driver)
+            found = functions_of(program, groups)
+            made = _callables(program, [function for _, function in found], pool, driver)
     except NoCompiler:
         return program
     steps = [
@@ -58,7 +67,7 @@ def in_c(program: TracedProgram, groups: Sequence[Group] | None = None) -> Trace
             several=True,
             location=program.steps[group.steps[0]].location,
         )
-        for (group, function), call in zip(found, calls, strict=True)
+        for (group, function), call in zip(found, made, strict=True)
     ]
     return replaced(program, [group for group, _ in found], steps.__getitem__) if found else program
 
@@ -98,31 +107,32 @@ def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[
     return found
 
 
-def _callables(program: TracedProgram, functions: Sequence[Function]) -> list[Callable[..., Any]]:
+def _callables(
+    program: TracedProgram, functions: Sequence[Function], pool: Executor, driver: Future[Any]
+) -> list[Callable[..., Any]]:
+    """Return what calls the functions, each library of which is compiled in the pool."""
     from agnograd_c.kernels import calls
 
     by_lanes: dict[int, list[int]] = {}
     for number, each in enumerate(functions):
         by_lanes.setdefault(each.lanes, []).append(number)
     made: dict[int, Callable[..., Any]] = {}
-    with ThreadPoolExecutor(4) as pool:  # compilers run beside each other
-        driver = pool.submit(calls.driver)
-        libraries = {
-            lanes: pool.submit(library_of, [functions[number] for number in numbers])
-            for lanes, numbers in by_lanes.items()
-        }
-        driver.result()
-        for lanes, numbers in by_lanes.items():
-            library, names = libraries[lanes].result()
-            for number, name in zip(numbers, names, strict=True):
-                each = functions[number]
-                made[number] = calls.callable_of(
-                    library,
-                    name,
-                    [program.facts[ref] for ref in each.inputs],
-                    each.results,
-                    threads() if each.work >= _SPREAD and each.lanes > 1 else 1,
-                )
+    libraries = {
+        lanes: pool.submit(library_of, [functions[number] for number in numbers])
+        for lanes, numbers in by_lanes.items()
+    }
+    driver.result()
+    for lanes, numbers in by_lanes.items():
+        library, names = libraries[lanes].result()
+        for number, name in zip(numbers, names, strict=True):
+            each = functions[number]
+            made[number] = calls.callable_of(
+                library,
+                name,
+                [program.facts[ref] for ref in each.inputs],
+                each.results,
+                threads() if each.work >= _SPREAD and each.lanes > 1 else 1,
+            )
     return [made[number] for number in range(len(functions))]
 
 

@@ -88,14 +88,31 @@ class Runs:
         first: list[list[Move]] = []
         times = 1
         while start + (times + 1) * period <= len(self.code):
+            at = start + times * period
             for place in range(period):
-                moves = self._moves(start, start + times * period, period, place)
-                if moves is None or (times > 1 and moves != first[place]):
+                if times > 1:
+                    if not self._goes_on(start, at, period, place, first[place]):
+                        return times
+                    continue
+                moves = self._moves(start, at, period, place)
+                if moves is None:
                     return times
-                if times == 1:
-                    first.append(moves)
+                first.append(moves)
             times += 1
         return times
+
+    def _goes_on(self, start: int, at: int, period: int, place: int, moves: list[Move]) -> bool:
+        """Return whether an instruction's arguments moved as they did in the first iterations."""
+        new, old = self.code[at + place], self.code[at + place - period]
+        if new.name != old.name or len(new.args) != len(old.args):
+            return False
+        for u, v, move in zip(old.args, new.args, moves, strict=True):
+            if move is _ALONG and type(u) is type(v) is int:  # most often
+                if v - u != period or v < at - period:
+                    return False
+            elif self._move(start, at, period, u, v) != move:
+                return False
+        return True
 
     def _moves(self, start: int, at: int, period: int, place: int) -> list[Move] | None:
         """Return how an instruction's arguments moved since the last iteration; None if unlike."""

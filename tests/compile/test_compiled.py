@@ -554,6 +554,24 @@ def test_a_call_of_a_known_kind_makes_no_key(xp):
     assert len(names) <= 24
 
 
+def test_samples_of_arrays_outside_are_compared_without_calls(xp, backend):
+    unused, one = [raw(xp, 300) for _ in range(10)], raw(xp, 3)
+    compiled = ag.compile(lambda x: [x * one, *[each.ndim for each in unused]])
+    for _ in range(2):
+        compiled(one)
+    names = []
+
+    def notice(frame, event, _):
+        if event == "call" and "agnograd" in frame.f_globals.get("__name__", ""):
+            names.append(frame.f_code.co_name)
+
+    profiled(lambda: compiled(one), notice)
+    if backend == "numpy":
+        assert not {"key", "elements_of", "to_host"} & {*names}
+        assert len(names) <= 12
+    close(compiled(one)[0], one * one)
+
+
 def test_methods_are_compiled_for_each_object(xp):
     class Model:
         def __init__(self, w):

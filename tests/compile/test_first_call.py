@@ -37,8 +37,8 @@ def on_numbers(n):
 # A function of so many iterations, its argument, and the calls that each step of its trace adds to
 # the trace, to the passes, and to the lowerings.
 PROGRAMS = {
-    "arrays": (on_arrays, np.linspace(0.1, 0.9, 10), 36, 25, {"plain": 18, "numpy": 42, "c": 64}),
-    "numbers": (on_numbers, np.asarray(0.9), 38, 44, {"plain": 19, "numpy": 39, "c": 73}),
+    "arrays": (on_arrays, np.linspace(0.1, 0.9, 10), 36, 21, {"plain": 18, "numpy": 42, "c": 56}),
+    "numbers": (on_numbers, np.asarray(0.9), 38, 39, {"plain": 19, "numpy": 39, "c": 62}),
 }
 EACH = pytest.mark.parametrize("name", PROGRAMS)
 

@@ -45,6 +45,20 @@ def test_each_pass_by_itself(name, function):
     check(traced("numpy", gradients(XP, function), *args), *args, names=(name,))
 
 
+def test_passes_that_count_reads_run_once_where_steps_are_dead(monkeypatch):
+    ran = []
+
+    def noticed(name, function):
+        return lambda program: ran.append(name) or function(program)
+
+    for name, function in list(passes.PASSES.items()):
+        monkeypatch.setitem(passes.PASSES, name, noticed(name, function))
+    x = np.linspace(0.1, 0.9, 10)
+    program = traced("numpy", lambda x: [XP.sin(x), XP.cos(x)][0], x)
+    assert len(passes.run(program).steps) == 1
+    assert sorted(ran) == sorted(passes.PASSES)
+
+
 def selects_by_mask(program):
     """Return whether shapes depend on the values of a mask."""
     return any(

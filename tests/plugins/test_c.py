@@ -11,7 +11,7 @@ import agnograd as ag
 import agnograd_c
 from agnograd._passes.passes import run as improved
 from agnograd.extend import Missed, lowering_for, straight
-from agnograd_c import _compiler, _groups, _library, _lowering, _unrolled
+from agnograd_c import _compiler, _groups, _library, _lowering, _slopes, _triangles, _unrolled
 from agnograd_c._fits import INEXACT
 from agnograd_c.kernels import calls
 from memory import peak_of
@@ -484,6 +484,143 @@ class TestShortArrays:
         found = agnograd_c.lowering.describe(traced("numpy", orbit, np.asarray([0.3, 0.2, 1.1])))
         assert len(found["groups"]) == 1
         assert "for (int t" in found["source"]
+
+
+def network(x, w, u):
+    return xp.sum(xp.tanh(xp.tanh(x @ w) @ u))
+
+
+def layers(dtype="float64"):
+    x, w, u = (np.linspace(-1, 1.5, n * m).reshape(n, m) for n, m in ((16, 8), (8, 12), (12, 9)))
+    return x.astype(dtype), w.astype(dtype), u.astype(dtype)
+
+
+class TestSlopes:
+    @pytest.mark.parametrize("dtype", ["float64", "float32"])
+    def test_they_are_computed_with_tanh(self, every, dtype):
+        program = improved(
+            traced("numpy", ag.value_and_grad(network, argnums=(0, 1, 2)), *layers(dtype))
+        )
+        found = _slopes.with_slopes(program)
+        assert len(found.steps) == len(program.steps) + 2
+        assert not any(step.op == "@pullback" for step in found.steps)
+        plain = straight(program)(list(layers(dtype)))
+        for run in (straight(found), agnograd_c.lowering.lower(program)):
+            for one, other in zip(run(list(layers(dtype))), plain, strict=True):
+                np.testing.assert_allclose(
+                    one, other, 0, 50 * np.finfo(dtype).eps * abs(other).max()
+                )
+
+    def test_they_are_bit_for_bit_what_c_computes_apart(self, every):
+        arrays = list(layers())
+        program = improved(traced("numpy", ag.value_and_grad(network, argnums=(0, 1, 2)), *arrays))
+        apart, plain = _lowering.in_c(program), lowering_for("numpy", "numpy")
+        assert any(step.op == "@call" for step in apart.steps)
+        pairs = zip(
+            plain.lower(apart)(arrays), agnograd_c.lowering.lower(program)(arrays), strict=True
+        )
+        for one, other in pairs:
+            np.testing.assert_array_equal(one, other)
+
+    def test_each_tanh_takes_one_exponential_and_no_more_memory(self, every):
+        program = improved(
+            traced("numpy", ag.value_and_grad(network, argnums=(0, 1, 2)), *layers())
+        )
+        found = agnograd_c.lowering.describe(program)
+        before = lowering_for("numpy", "numpy").describe(_lowering.in_c(program))
+        assert found["source"].count(" = exp_f64(") == 2
+        assert sum(found["buffers"]) <= sum(before["buffers"])
+
+    def test_in_one_group_the_exponential_is_computed_once(self, every):
+        x = np.linspace(-3, 3, 50)
+        program = improved(traced("numpy", ag.value_and_grad(lambda x: xp.sum(xp.tanh(x))), x))
+        assert agnograd_c.lowering.describe(program)["source"].count(" = exp_f64(") == 1
+
+    def test_what_guards_look_at_is_numpys(self, every):
+        def f(x):
+            g = ag.grad(lambda x: xp.sum(xp.tanh(x)))(x)
+            return xp.tanh(x) * g if float(g[0]) > 0 else g
+
+        program = improved(traced("numpy", f, np.linspace(0.1, 1, 20)))
+        assert _slopes.with_slopes(program) is program
+
+    def test_derivatives_of_broadcast_or_transposed_arrays_stay(self, every):
+        def f(x, g):
+            return ag.vjp(xp.tanh, x)[1](g)
+
+        x, g = np.linspace(-1, 1, 12).reshape(3, 4), np.asfortranarray(np.ones((3, 4)))
+        program = improved(traced("numpy", f, x, g))
+        assert _slopes.with_slopes(program) is program
+
+    @pytest.mark.parametrize("dtype", ["float64", "float32"])
+    def test_tanh_is_accurate_everywhere(self, every, dtype):
+        near = 0.625 + np.spacing(0.625) * np.arange(-50, 50)
+        x = np.concatenate([near, -near, np.linspace(-25, 25, 4001), np.logspace(-310, 0, 400)])
+        check(lambda x: xp.tanh(x), x.astype(dtype))
+
+
+class TestTriangles:
+    @staticmethod
+    def factor(dtype, n=9):
+        rng = np.random.default_rng(0)
+        a = rng.standard_normal((n, n)) + (
+            1j * rng.standard_normal((n, n)) if dtype[0] == "c" else 0
+        )
+        a = a.astype(dtype)
+        return a @ np.conj(a.T) + n * np.eye(n, dtype=dtype)
+
+    @pytest.mark.parametrize("dtype", ["float64", "complex128"])
+    @pytest.mark.parametrize("upper", [False, True])
+    @pytest.mark.parametrize("shape", [(9,), (9, 4)])
+    def test_cholesky_factors_are_not_factored_again(self, dtype, upper, shape):
+        def f(a, b):
+            lower = xp.linalg.cholesky(a, upper=upper)
+            adjoint = xp.matrix_transpose(lower)
+            return [xp.linalg.solve(x, b) for x in (lower, adjoint)]
+
+        a, b = self.factor(dtype), np.arange(1.0, 1 + np.prod(shape)).reshape(shape).astype(dtype)
+        program = traced("numpy", f, a, b)
+        made = _triangles.by_substitution(program)
+        assert sum(step.op == "@call" for step in made.steps) == 2
+        assert not any(step.op == "linalg.solve" for step in made.steps)
+        found, expected = agnograd_c.lowering.lower(program)([a, b]), straight(program)([a, b])
+        for one, other in zip(found, expected, strict=True):
+            assert (one.dtype, one.shape, one.strides) == (other.dtype, other.shape, other.strides)
+            np.testing.assert_allclose(one, other, 1e-12, 1e-14)
+
+    @pytest.mark.parametrize("dtype", ["float64", "complex128"])
+    def test_nor_in_the_backward_pass(self, dtype):
+        def f(a, b):
+            return xp.sum(xp.abs(xp.linalg.solve(xp.linalg.cholesky(a), b)) ** 2)
+
+        a, b = self.factor(dtype), np.arange(9.0).astype(dtype)
+        gradient = ag.grad(f, argnums=(0, 1))
+        made = _triangles.by_substitution(traced("numpy", gradient, a, b))
+        assert not {"linalg.solve", "linalg.solve_adjoint"} & {step.op for step in made.steps}
+        for one, other in zip(ag.compile(gradient)(a, b), gradient(a, b), strict=True):
+            np.testing.assert_allclose(one, other, 1e-11, 1e-13)
+
+    def test_stacks_and_other_dtypes_are_solved_as_before(self):
+        a = np.stack([self.factor("float64"), 2 * self.factor("float64")])
+        for b in (np.ones((2, 9, 3)), np.ones((2, 9, 3), "float32"), np.ones((9, 3), "float32")):
+            program = traced("numpy", lambda a, b: xp.linalg.solve(xp.linalg.cholesky(a), b), a, b)
+            found = agnograd_c.lowering.lower(program)([a, b])[0]
+            np.testing.assert_array_equal(found, straight(program)([a, b])[0])
+
+    def test_without_a_compiler_they_are_solved_as_before(self, monkeypatch):
+        a, b = self.factor("float64"), np.ones(9)
+        program = traced("numpy", lambda a, b: xp.linalg.solve(xp.linalg.cholesky(a), b), a, b)
+        monkeypatch.setenv("PATH", "")
+        _compiler.compiler.cache_clear()
+        try:
+            found = agnograd_c.lowering.lower(program)([a, b])[0]
+            np.testing.assert_array_equal(found, straight(program)([a, b])[0])
+        finally:
+            _compiler.compiler.cache_clear()
+
+    def test_other_matrices_are_left_alone(self):
+        program = traced("numpy", xp.linalg.solve, self.factor("float64"), np.ones(9))
+        assert _triangles.by_substitution(program) is program
 
 
 class TestCompiledFunctions:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import agnograd as ag
+from agnograd._surroundings.elements import WatchedArrays
 from agnograd._surroundings.fitting import fitting
+from agnograd._surroundings.inventory import Name
 from agnograd._surroundings.keys import key_of
 
 x = np.arange(6.0).reshape(2, 3)
@@ -60,3 +62,42 @@ def test_a_dtype_that_is_equal_fits():
 
 def test_nothing_fits_nothing():
     assert fitting([], [])([], [])
+
+
+def test_samples_have_to_be_as_they_were():
+    short, long = np.arange(6.0), np.arange(1000.0)
+    watched, names = WatchedArrays(), (Name("", "short", ""), Name("", "long", ""))
+    watched.see(names)
+    arrays = [short, ag.Variable(long)]
+    samples = watched.samples(watched.key(arrays, names), names)
+    fits = fitting([], arrays, samples)
+    assert fits([], arrays)
+    assert fits([], [short, ag.Variable(long)])
+    assert not fits([], [short.copy(), arrays[1]])
+    for array in (short, long):
+        before, array[0] = array[0], 7.0
+        assert not fits([], arrays)
+        array[0] = before
+        assert fits([], arrays)
+
+
+def test_there_are_no_samples_where_all_elements_count():
+    masked = np.ma.MaskedArray(x, x > 2.0)
+    for array, use in ((x, True), (masked, False)):
+        watched, names = WatchedArrays(), (Name("", "x", ""),)
+        (watched.use if use else watched.see)(names)
+        assert watched.samples(watched.key([array], names), names) is None
+
+
+def test_what_is_watched_later_is_noticed():
+    first, second = Name("", "x", ""), Name("", "y", "")
+    watched = WatchedArrays()
+    watched.see([first])
+    before = watched.names
+    watched.see([first])
+    assert watched.names is before
+    watched.use([first])
+    assert watched.names is not before
+    before = watched.names
+    watched.see([first, second])
+    assert watched.names is not before

@@ -217,6 +217,27 @@ ARRAYS(i32)
 #define read_b1(p, at) (*(const int8_t *)((p) + (at)) != 0)
 #endif
 
+/* tanh(x) by e = exp(-2 |x|), which its derivative needs, too. Close to 0, where 1 - e would cancel,
+ * it is the rational function, and in single precision the polynomial, of Cephes (Moshier, tanh.c and
+ * tanhf.c). There is one division for both. */
+INLINE f64 tanh_by_f64(f64 x, f64 e)
+{
+    f64 a = abs_f64(x), z = a * a;
+    f64 p = ((z * -9.64399179425052238628e-1 - 9.92877231001918586564e1) * z - 1.61468768441708447952e3);
+    f64 q = ((z + 1.12811678491632931402e2) * z + 2.23548839060100448583e3) * z + 4.84406305325125486048e3;
+    b1 small = TRUTH(a < splat_f64(0.625));
+    f64 r = where_f64(small, p * z * a, 1 - e) / where_f64(small, q, 1 + e);
+    return copysign_f64(where_f64(small, a + r, r), x);
+}
+INLINE f32 tanh_by_f32(f32 x, f32 e)
+{
+    f32 a = abs_f32(x), z = a * a;
+    f32 p = (((z * -5.70498872745e-3f + 2.06390887954e-2f) * z - 5.37397155531e-2f) * z
+             + 1.33314422036e-1f) * z - 3.33332819422e-1f;
+    b1 small = TRUTH(a < splat_f32(0.625f));
+    return copysign_f32(where_f32(small, a + p * z * a, (1 - e) / (1 + e)), x);
+}
+
 /* Functions of the C library: of one element after the other, or of several at once, by libmvec. */
 #define FUNCTION(name, T, S) \
     INLINE T name##_##T(T a) { return EACH(T, a, name##S); }

@@ -1,0 +1,64 @@
+"""The derivative of tanh, computed where tanh is: both need the same exponential."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agnograd.extend import Fact, Ref, Step, TracedProgram
+from agnograd_c._derivatives import SLOPE, is_of_tanh, operands
+from agnograd_c._fits import fits, looked_at
+
+__all__ = ["with_slopes"]
+
+
+def with_slopes(program: TracedProgram) -> TracedProgram:
+    """Return the program with a step for the slope beside each tanh whose derivative it needs.
+
+    The derivative is a product with the slope then, which is kept in the place of tanh's argument.
+    That is the same bit for bit as C's derivative, and less work: in networks there are products of
+    matrices between the two, so that they are in different groups.
+    """
+    facts = program.facts
+    made: dict[Ref, Step] = {
+        step.args[0]: step
+        for step in program.steps
+        if step.op == "tanh" and facts[step.outs[0]].shape and fits(facts, step)
+    }
+    exact = looked_at(program) if made else frozenset()
+    slopes: dict[Ref, Ref] = {}
+    products: dict[int, Step] = {}
+    first = program.next_number()
+    for number, step in enumerate(program.steps):
+        if not is_of_tanh(step) or not exact.isdisjoint(step.outs):
+            continue
+        g, x = operands(step)
+        if x in made and _is_alike(facts, made[x].outs[0], g, step.outs[0]):
+            ref = slopes.setdefault(x, Ref(first + len(slopes)))
+            products[number] = Step("multiply", (g, ref), {}, step.outs, location=step.location)
+    if not slopes:
+        return program
+    from agnograd_c.kernels.calls import slope
+
+    known, steps = dict(facts), []
+    for number, step in enumerate(program.steps):
+        steps.append(products.get(number, step))
+        x = step.args[0] if step.op == "tanh" else None
+        if x in slopes and made[x] is step:
+            known[slopes[x]] = facts[step.outs[0]]
+            options = {"function": slope, SLOPE: True}
+            steps.append(Step("@call", (x,), options, (slopes[x],), location=step.location))
+    return program.with_(steps=tuple(steps), facts=known)
+
+
+def _is_alike(facts: Mapping[Ref, Fact], tanh: Ref, g: Any, out: Ref) -> bool:
+    """Return whether a product with the slope lies in memory as the derivative does.
+
+    The slope is laid out as tanh is. The cotangent may be one number everywhere, as behind a sum.
+    """
+    fact = facts[tanh]
+    if type(g) is not Ref or facts[out] != fact:
+        return False
+    return facts[g]._replace(strides=fact.strides) == fact and (
+        facts[g] == fact or not any(facts[g].strides or (1,))
+    )
