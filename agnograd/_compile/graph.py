@@ -109,7 +109,16 @@ class Back(Runs):
     ) -> None:
         super().__init__(program, run, program)
         self.inputs, self.outputs = inputs, joint.outputs
+        self._warned = True  # while the function was traced: the first run is of the same values
         self._facts: list[Fact] = [program.facts[ref] for ref in joint.cotangents]
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """Return the gradients; NumPy warns of infinities once in the first call, as in others."""
+        if not self._warned:
+            return super().__call__(arrays)
+        self._warned = False
+        with self.program.domain.backend.quiet():
+            return super().__call__(arrays)
 
     def laid_out(self, cotangents: Sequence[Any]) -> list[Any]:
         """Return cotangents in the memory layout that the program was traced with."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from functools import cache
@@ -10,6 +11,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.interpreted import Run
+from agnograd._engine.reference import carry
+from agnograd._engine.run import Pass
+from agnograd._graph.nodes import RANK, next_rank
 from agnograd._program.program import GUARD, Fact, Ref, Step, TracedProgram, seen_by
 from agnograd.errors import AgnogradError, CompileError
 
@@ -40,6 +44,9 @@ class Recording(Run):
     by_elements : tuple of array
         The arrays from outside that the program is made for as they are, element by element: what
         Python does with them is not part of it.
+    ages, lines : list
+        Where each op was called, and a number between the age of its node and those of older ones:
+        the negative of a rank.
     """
 
     error: ClassVar[type[AgnogradError]] = CompileError
@@ -56,6 +63,8 @@ class Recording(Run):
         self.met: set[int] = set()
         self.unknown = False
         self.by_elements: tuple[Any, ...] = ()
+        self.ages: list[int] = []
+        self.lines: list[str | None] = []
         self._alike: dict[Layout, Fact] = {}  # equal facts are one object: most values are alike
         self._refs: dict[int, Ref] = {}  # of constants, by identity; they are kept alive
         self._guards = 0
@@ -104,14 +113,17 @@ class Recording(Run):
         shares = self._shares
         bases = [ref for ref, x in given for value in values if shares(value, x)]
         views = tuple(dict.fromkeys(bases)) if bases else ()
-        self.steps.append(Step(op, args, kwargs, refs, several, views, place()))
+        location = place(self)
+        self.ages.append(-next_rank())
+        self.lines.append(location)
+        self.steps.append(Step(op, args, kwargs, refs, several, views, location))
         return refs
 
     def guard(self, kind: str, ref: Ref, value: Any) -> None:
         """Note that Python looked at a value."""
         options = {"kind": kind, "value": seen_by(kind, value), "number": self._guards}
         self._guards += 1
-        self.steps.append(Step(GUARD, (ref,), options, (), location=place()))
+        self.steps.append(Step(GUARD, (ref,), options, (), location=place(self)))
 
     def program(self, outputs: Sequence[Ref]) -> TracedProgram:
         """Return what was recorded."""
@@ -141,16 +153,25 @@ def _layout(domain: Domain, value: Any) -> Layout:
 
 def refused(what: str) -> CompileError:
     """Return the error of something that a program cannot do; ``what`` follows the place."""
-    at = place()
+    at = place(running.get())
     return CompileError(f"ag.compile{f' at {at}' if at else ''}: {what}")
 
 
-def place() -> str | None:
-    """Return the line of the user's code that runs now: the first outside of agnograd."""
+def place(run: Recording | None) -> str | None:
+    """Return the line of the user's code that runs now, or whose derivative a run computes.
+
+    It is the first outside of agnograd. A reverse pass comes before that: what its rules compute
+    is of the line that called the op of the node that it visits. That was the last line to call
+    one before the node was made.
+    """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not _is_own(frame.f_globals.get("__name__", "")):
             return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}"
+        if run is not None and frame.f_code in _PASSES and (node := frame.f_locals.get("node")):
+            older = bisect_left(run.ages, -node[RANK])
+            if older:
+                return run.lines[older - 1]
         frame = frame.f_back
     return None
 
@@ -161,4 +182,6 @@ def _is_own(module: str) -> bool:
 
 
 _OWN = frozenset({"agnograd", "functools", "contextlib", "optree"})
+# Those that hold the node that a reverse pass visits, as ``node``: a hook would slow all passes.
+_PASSES = frozenset({Pass.run.__code__, carry.__code__})
 _SEVERAL = (tuple, list)

@@ -59,7 +59,7 @@ class Compiled:
         """What calls compute with whose saved values were freed: there is only an error."""
         freed = Compiled(self.chapter)
         freed.backward = freed.guarded = _was_freed
-        freed.gone, freed.freed = True, freed
+        freed.gone = True  # without a reference to itself, which would be garbage to collect
         return freed
 
 

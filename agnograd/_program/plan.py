@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
 from agnograd._program.program import Fact, Ref, Step, TracedProgram, freed_after, roots_of
+
+_TRIED = 32  # larger buffers, for the place of a smaller one: more of them take long
 
 
 class Way(Enum):
@@ -49,8 +51,9 @@ class MemoryPlan:
 def planned(program: TracedProgram, way: Callable[[Step], Way]) -> MemoryPlan:
     """Return a plan that needs little memory; ``way`` says what can be done with each step.
 
-    A buffer is used again once nothing reads its value, or a view of it, any more. What an output
-    may share memory with is in none, and neither is what has no axes.
+    A buffer is used again once nothing reads its value, or a view of it, any more: by values of the
+    same size, and then by smaller ones. What an output may share memory with is in none, and
+    neither is what has no axes.
     """
     return _Planner(program, way).plan()
 
@@ -72,6 +75,30 @@ def nbytes(fact: Fact) -> int | None:
     return expected or None
 
 
+def shared(sizes: Sequence[int], busy: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the sizes of fewer buffers, and which of them is used in place of each.
+
+    One takes the place of a smaller one that is in use only while it is not itself. ``busy`` has a
+    bit for each step, set where a buffer is in use.
+    """
+    kept: list[tuple[int, int]] = []  # the larger ones come first
+    places = [0] * len(sizes)
+    larger = 0
+    for buffer in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
+        size, used = sizes[buffer], busy[buffer]
+        if not kept or kept[-1][0] != size:  # of one size there are as many as are needed at once
+            larger = len(kept)
+        tried = range(larger - 1, max(larger - 1 - _TRIED, -1), -1)  # from the smallest one on
+        place = next((place for place in tried if not kept[place][1] & used), None)
+        if place is None:
+            place = len(kept)
+            kept.append((size, used))
+        else:
+            kept[place] = kept[place][0], kept[place][1] | used
+        places[buffer] = place
+    return [size for size, _ in kept], places
+
+
 class _Planner:
     """A walk through a program that hands buffers out, and takes them back."""
 
@@ -90,6 +117,8 @@ class _Planner:
         self.free: dict[int, list[int]] = {}  # buffers by their size
         self._size = cache(nbytes)  # few facts are the same as no other value's
         self.held: dict[Ref, int] = {}
+        self.since: dict[int, int] = {}  # the step from which each buffer that is held is in use
+        self.busy: list[int] = []  # the steps in which each buffer was in use, a bit for each
 
     def plan(self) -> MemoryPlan:
         """Walk through all steps."""
@@ -106,8 +135,14 @@ class _Planner:
                     held[ref] = buffer
             for ref in self.freed.get(number, ()):
                 if ref in held:
-                    self._give_back(held.pop(ref))
-        return MemoryPlan(tuple(self.sizes), tuple(writes), self.updates)
+                    self._give_back(number, held.pop(ref))
+        for buffer in held.values():  # what nothing frees is in use up to the end
+            self._give_back(len(self.program.steps), buffer)
+        sizes, places = shared(self.sizes, self.busy)
+        if len(sizes) == len(self.sizes):
+            return MemoryPlan(tuple(self.sizes), tuple(writes), self.updates)
+        writes = [tuple([None if b is None else places[b] for b in each]) for each in writes]
+        return MemoryPlan(tuple(sizes), tuple(writes), self.updates)
 
     def _buffer(self, number: int, step: Step, out: Ref) -> int | None:
         way, fact = self.ways[number], self.program.facts[out]
@@ -122,11 +157,17 @@ class _Planner:
                     return self.held.pop(ref)
         free = self.free.setdefault(size, [])
         if free:
-            return free.pop()  # the last one, which is still in the cache
-        self.sizes.append(size)
-        return len(self.sizes) - 1
+            buffer = free.pop()  # the last one, which is still in the cache
+        else:
+            buffer = len(self.sizes)
+            self.sizes.append(size)
+            self.busy.append(0)
+        self.since[buffer] = number
+        return buffer
 
-    def _give_back(self, buffer: int) -> None:
+    def _give_back(self, number: int, buffer: int) -> None:
+        first = self.since[buffer]
+        self.busy[buffer] |= ((1 << (number - first + 1)) - 1) << first
         self.free.setdefault(self.sizes[buffer], []).append(buffer)
 
     def _is_dying(self, number: int, step: Step, ref: Ref, fact: Fact) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -200,6 +199,14 @@ def eigh_upper(x: Any, /) -> Any:
     return np.linalg.eigh(x, "U")
 
 
+def matrix_transpose(x: Any, /) -> Any:
+    """Swap the last two axes; NumPy's own function says so where there are none.
+
+    What is computed of arrays without axes is a scalar, which has no ``mT``.
+    """
+    return x.mT if x.ndim > 1 else np.matrix_transpose(x)
+
+
 # -- transforms ------------------------------------------------------------------------------------
 
 
@@ -228,12 +235,12 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "linalg.cross": np.linalg.cross,
     "linalg.eigh_upper": eigh_upper,
     "linalg.matmul": matmul,
-    "linalg.matrix_transpose": attrgetter("mT"),
+    "linalg.matrix_transpose": matrix_transpose,
     "linalg.outer": np.linalg.outer,
     "linalg.solve_adjoint": solve_adjoint,
     "linalg.solve_triangle": solve_triangle,
     "matmul": matmul,
-    "matrix_transpose": attrgetter("mT"),
+    "matrix_transpose": matrix_transpose,
     "max": _reduction(np.maximum),
     "mean": mean,
     "min": _reduction(np.minimum),

@@ -147,7 +147,8 @@ def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:
     except OverflowError:
         return None
     # NumPy warns of an overflow each time that it converts the number.
-    return None if np.isfinite(value) and not np.isfinite(made).all() else made
+    finite = type(value) is int or np.isfinite(value)  # NumPy looks at no integer of over 64 bits
+    return None if finite and not np.isfinite(made).all() else made
 
 
 class Buffers:

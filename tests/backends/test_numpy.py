@@ -459,3 +459,14 @@ def test_views_may_share_memory_and_copies_do_not():
     assert all(backend.may_share(x, view) for view in (x, x.T, x[1], x[..., None], x.reshape(-1)))
     assert not any(backend.may_share(x, other) for other in (x.copy(), x[0, 0], x + 1.0))
     assert not backend.may_share(x[0], x[1])
+
+
+@pytest.mark.parametrize("name", ["matrix_transpose", "linalg.matrix_transpose"])
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+def test_scalars_have_no_matrix_transpose(name, dtype):
+    def swapped(x):
+        return attrgetter(name)(ag.namespace("numpy"))(x * x)  # a scalar of NumPy
+
+    for f in (swapped, ag.compile(swapped)):
+        with pytest.raises(ValueError, match=r"2-dimensional|ndim < 2"):
+            f(np.asarray(3, dtype))

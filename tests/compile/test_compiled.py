@@ -182,7 +182,7 @@ def test_results_share_no_memory_with_arguments_or_each_other(xp, backend):
     if backend in ("jax", "dask"):
         pytest.skip("arrays of this library cannot be written to")
     x = raw(xp, 2, 3)
-    compiled = ag.compile(lambda x: (x, x, x.T, xp.ones((2,)), x[0, :]))
+    compiled = ag.compile(lambda x: (x, x, x.T, xp.ones((2,), dtype=xp.float64), x[0, :]))
     for _ in range(2):
         found = compiled(x)
         for each in found:
@@ -332,10 +332,14 @@ def test_gradients_follow_the_way_that_is_taken(xp):
         close(ag.compile(ag.grad(f))(x), ag.grad(f)(x))
 
 
+def double(xp, *values):
+    return xp.asarray(values, dtype=xp.float64).data
+
+
 def test_nan_goes_its_own_way(xp):
     compiled = ag.compile(lambda x: x * 2.0 if float(x[0]) == 1.0 else x * 3.0)
     for value in (1.0, float("nan"), 1.0, float("nan"), -0.0, 0.0):
-        x = xp.asarray([value, 1.0]).data
+        x = double(xp, value, 1.0)
         close(compiled(x)[1], np.asarray(2.0 if value == 1.0 else 3.0))
     assert programs(compiled) == 4
 
@@ -346,15 +350,15 @@ def test_after_eight_programs_the_function_is_called_as_it_is(xp):
 
     compiled = ag.compile(f)
     for value in range(8):
-        compiled(xp.asarray([float(value), 1.0]).data)
+        compiled(double(xp, float(value), 1.0))
     with pytest.warns(CompileWarning, match="was compiled 8 times"):
-        found = compiled(xp.asarray([8.0, 1.0]).data)
+        found = compiled(double(xp, 8.0, 1.0))
     assert not isinstance(found, ag.Variable)
     close(found, np.asarray([64.0, 8.0]))
-    close(compiled(xp.asarray([9.0, 1.0]).data), np.asarray([81.0, 9.0]))  # it warns once
-    close(compiled(xp.asarray([3.0, 1.0]).data), np.asarray([9.0, 3.0]))
+    close(compiled(double(xp, 9.0, 1.0)), np.asarray([81.0, 9.0]))  # it warns once
+    close(compiled(double(xp, 3.0, 1.0)), np.asarray([9.0, 3.0]))
     assert programs(compiled) == 8
-    x = ag.Variable(xp.asarray([20.0, 1.0]).data)
+    x = ag.Variable(double(xp, 20.0, 1.0))
     with pytest.warns(ag.LostGradientWarning):
         xp.sum(compiled(x)).backward()
     close(x.grad, np.asarray([20.0, 20.0]))

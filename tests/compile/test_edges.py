@@ -305,3 +305,17 @@ def test_arrays_that_only_ops_use_are_inputs_beside_branches_on_others():
         w[:] = number
         assert same(f(X), (X @ w) * 2.0)
     assert f._programs == 1
+
+
+@pytest.mark.parametrize("lowering", ["numpy", "plain", "c"])
+@pytest.mark.parametrize("size", [3, 4000])
+@pytest.mark.parametrize("number", [2**31, 2**63, -(2**64), 10**30, 1e300, float("inf")])
+def test_numbers_of_any_size_beside_arrays(number, size, lowering):
+    def f(x):
+        scaled = xp.maximum(x * number, x - number)
+        return xp.where(x > number, number / x, scaled + xp.exp(-x))
+
+    x = np.linspace(0.5, 2.0, size)
+    compiled = ag.compile(f, lowering=lowering)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(x), f(xp.asarray(x)).data, rtol=1e-15)

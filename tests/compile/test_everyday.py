@@ -454,6 +454,24 @@ def test_caches_keep_nothing_of_a_trace_that_failed():
 
 
 @pytest.mark.parametrize("lowering", ["numpy", "plain"])
+def test_each_gradient_warns_as_often_as_uncompiled(lowering):
+    def root(x):
+        return xp.sum(xp.sqrt(x))
+
+    def warned(f):
+        x = ag.Variable(np.zeros(3))
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            f(x).backward()
+        return [str(each.message) for each in found]
+
+    compiled, expected = ag.compile(root, lowering=lowering), warned(root)
+    assert expected
+    for _ in range(3):
+        assert sorted(warned(compiled)) == sorted(expected)
+
+
+@pytest.mark.parametrize("lowering", ["numpy", "plain"])
 def test_each_call_warns_once(lowering):
     compiled = ag.compile(lambda x: xp.log(x), lowering=lowering)
     for _ in range(3):

@@ -65,6 +65,55 @@ def test_the_report_has_steps_values_lines_and_guards():
     assert repr(explanation) == "<explanation of layer: 8 steps, lowering 'numpy.plain'>"
 
 
+def of_two_lines(x):
+    y = xp.tanh(x)
+    return xp.sum(y * xp.exp(x))
+
+
+def lines_of(part, place):
+    """Return, for the ops of a part, the lines after the first one of a function."""
+    first = inspect.getsourcelines(of_two_lines)[1]
+    found = [(step.op, *re.split(r":(\d+) in ", step.location)[1:]) for step in part.program.steps]
+    assert all(name == place for *_, name in found)
+    return [(op, int(line) - first) for op, line, _ in found]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_derivatives_are_of_the_lines_of_the_ops_that_they_are_of(order):
+    f = of_two_lines
+    for _ in range(order):
+        f = (lambda inner: lambda x: xp.sum(ag.grad(inner)(x)))(f) if order == 2 else ag.grad(f)
+    (part,) = ag.compile(f).explain(X).parts
+    lines = [
+        step.location.rpartition(":")[2] for step in part.program.steps if step.op == "@pullback"
+    ]
+    first = inspect.getsourcelines(of_two_lines)[1]
+    assert lines
+    assert set(lines) <= {f"{first + 1} in of_two_lines", f"{first + 2} in of_two_lines"}
+    assert f"{first + 1} in of_two_lines" in lines  # of tanh
+
+
+def test_backward_programs_have_the_lines_of_the_forward_ops():
+    for part in ag.compile(of_two_lines).explain(ag.Variable(X)).parts:
+        lines = lines_of(part, "of_two_lines")
+        assert lines
+        assert {line for _, line in lines} <= {1, 2}
+    assert lines[-1][1] == 1  # the gradient of tanh is added last
+
+
+def test_an_error_in_a_derivative_names_the_line_of_its_op():
+    def f(a):
+        b = xp.linalg.inv(a)
+        return xp.sum(b)
+
+    compiled = ag.compile(ag.grad(f))
+    compiled(np.eye(2))
+    line = inspect.getsourcelines(f)[1] + 1
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        compiled(np.zeros((2, 2)))
+    assert any(f"test_explain.py:{line} in f" in note for note in caught.value.__notes__)
+
+
 def test_passes_say_what_they_removed():
     explanation = ag.compile(lambda x: xp.sin(x) * xp.sin(x)).explain(X)
     assert "passes     removed steps: common 1" in str(explanation)

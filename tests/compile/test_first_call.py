@@ -99,6 +99,41 @@ def test_garbage_is_hardly_looked_for():
     assert gc.get_threshold() == usual
 
 
+def of_two(w, x):
+    return xp.sum(xp.tanh(w * x))
+
+
+def backward(f, w, x):
+    w = ag.Variable(w)
+    f(w, x).backward()
+    return w.grad.data
+
+
+@pytest.mark.parametrize("lowering", ["plain", "numpy", "c"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda f, w, x: f(w, x),
+        lambda f, w, x: backward(f, w, x),
+        lambda f, w, x: ag.grad(f)(w, x),
+        lambda f, w, x: ag.vmap(f)(np.stack([w, x]), np.stack([x, w])),
+        lambda f, w, x: ag.jvp(lambda w: f(w, x), (w,), (x,)),
+    ],
+    ids=["value", "backward", "grad", "vmap", "jvp"],
+)
+def test_a_replay_leaves_nothing_to_the_garbage_collector(call, lowering):
+    f, (w, x) = ag.compile(of_two, lowering=lowering), np.linspace(0.1, 0.9, 10).reshape(2, 5)
+    for _ in range(2):
+        call(f, w, x)
+    gc.collect()
+    gc.disable()
+    try:
+        call(f, w, x)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
 def test_large_arrays_outside_are_hashed_by_python_itself(monkeypatch):
     # A hash for keys takes four times as long: it is for arrays that programs depend on.
     monkeypatch.setattr("agnograd._surroundings.keys.hashlib.blake2b", None)

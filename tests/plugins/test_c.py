@@ -1,6 +1,7 @@
 """Programs whose groups are C: each op and random programs against NumPy, and what C needs."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -756,6 +757,9 @@ class TestThreads:
             assert not np.shares_memory(results[0], results[1])
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+    # Other tests may have started threads, or JAX, which warns of every fork; the child uses none.
+    @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+    @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
     def test_after_a_fork(self, monkeypatch):
         monkeypatch.setenv("AGNOGRAD_NUM_THREADS", "2")
         x = np.linspace(0, 1, 2**20)
@@ -763,5 +767,9 @@ class TestThreads:
         (expected,) = run([x])
         pid = os.fork()
         if pid == 0:
-            os._exit(0 if run([x])[0] == expected else 1)
+            signal.alarm(20)  # what hangs ends so
+            try:
+                os._exit(0 if run([x])[0] == expected else 1)
+            finally:
+                os._exit(2)  # an error is not to go on in pytest, here
         assert os.waitpid(pid, 0)[1] == 0

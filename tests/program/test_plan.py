@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agnograd._program.plan import MemoryPlan, Way, nbytes, planned
+from agnograd._program.plan import MemoryPlan, Way, nbytes, planned, shared
 from agnograd._program.program import Fact, Ref, Step, TracedProgram
 from agnograd._program.verify import verify
 
@@ -95,6 +95,38 @@ def test_buffers_serve_all_values_of_their_size():
     plan = plan_of(steps, [4], facts={3: half})
     assert plan.sizes == (32, 32)
     assert plan.writes[2] == plan.writes[0]
+
+
+def test_a_larger_buffer_serves_smaller_values_while_it_is_free():
+    large = Fact((8,), np.dtype("float64"), (8,), np.ndarray)
+    # The large values are %1 and %2; the small ones, %3 and %4, come after them.
+    steps = [("matmul", 0, 0), ("matmul", 1, 1), ("matmul", 2, 2), ("matmul", 3, 3), ("sin", 4)]
+    plan = plan_of(steps, [5], facts={1: large, 2: large})
+    assert plan.sizes == (64, 64)
+    assert plan.writes == ((0,), (1,), (0,), (1,), (None,))
+
+
+def test_a_larger_buffer_that_is_read_in_the_step_serves_no_other_value():
+    large = Fact((8,), np.dtype("float64"), (8,), np.ndarray)
+    plan = plan_of([("sin", 0), ("matmul", 1, 1), ("sin", 2)], [3], facts={1: large})
+    assert sorted(plan.sizes) == [32, 64]
+
+
+def test_shared_buffers_are_never_in_use_at_the_same_time():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        sizes = [int(each) for each in rng.integers(1, 6, 20)]
+        busy = [int(each) for each in rng.integers(1, 2**30, 20) & rng.integers(1, 2**30, 20)]
+        busy = [each & busy[place - 1] or 1 for place, each in enumerate(busy)]
+        found, places = shared(sizes, busy)
+        assert len(found) == len(set(places)) <= len(sizes)
+        assert all(size <= found[place] for size, place in zip(sizes, places, strict=True))
+        for place in range(len(found)):
+            members = [k for k in range(20) if places[k] == place]
+            # Those of one size are as many as are needed at once: none takes another's place.
+            assert len({sizes[k] for k in members}) > 1 or len(members) == 1
+            together = sum(busy[k] for k in members)
+            assert together.bit_count() == sum(busy[k].bit_count() for k in members)
 
 
 @pytest.mark.parametrize(
