@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from agnograd._arrays.conversions import holds_variable, stacked
 from agnograd._arrays.domains import domain_named, domain_of, owner_of
-from agnograd._arrays.levels import highest, root_of
+from agnograd._arrays.levels import highest, over, root_of
 from agnograd._arrays.namespace import within
 from agnograd._arrays.variable import Variable, built
 from agnograd._hooks.entering import entered, is_inside
@@ -204,20 +204,6 @@ def payload_of(array: Interpreted, run: Run) -> Any:
     return array.payload
 
 
-def beside(domain: Domain, root: Domain) -> Domain:
-    """Return the domain that stands on another library as this one stands on its own."""
-    if not domain.level:
-        return root
-    backend: Any = domain.backend
-    found: Domain = type(backend).domain(beside(backend.below, root))
-    return found
-
-
-def over(level: Domain, domain: Domain) -> Domain:
-    """Return the domain that stands on the library of another one as a level does on its own."""
-    return beside(level, root_of(domain))
-
-
 def at_home(backend: Any, payload: Any) -> Any:
     """Return an interpretation as it is over the library of a payload, which may have moved."""
     if payload is None or isinstance(payload, backend.below.array_types):
@@ -365,7 +351,7 @@ class Border:
         owner = None if is_python_scalar(leaf) else owner_of(leaf)
         if owner is None or owner is self.domain:
             return self.domain
-        return beside(self.domain, root_of(owner))
+        return over(self.domain, owner)
 
     def handed(self, payload: Any, home: Domain) -> Any:
         """Return a payload as the caller gets it: as a Variable, or raw as all arguments are."""

@@ -56,6 +56,20 @@ def root_of(domain: Domain) -> Domain:
     return domain
 
 
+def beside(domain: Domain, root: Domain) -> Domain:
+    """Return the domain that stands on another library as this one stands on its own."""
+    if not domain.level:
+        return root
+    backend: Any = domain.backend
+    found: Domain = type(backend).domain(beside(backend.below, root))
+    return found
+
+
+def over(level: Domain, domain: Domain) -> Domain:
+    """Return the domain that stands on the library of another one as a level does on its own."""
+    return beside(level, root_of(domain))
+
+
 def stands_on(domain: Domain, other: Domain) -> bool:
     """Return whether a domain is another one, or stands on it."""
     while domain.level > other.level:

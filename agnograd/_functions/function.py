@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
-from agnograd._arrays.interpreted import Interpreted, _replaced, beside
-from agnograd._arrays.levels import derived, highest, root_of
+from agnograd._arrays.interpreted import Interpreted, _replaced
+from agnograd._arrays.levels import beside, derived, highest, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.purity import (
     attributes_since,

@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domains import domain_named, domain_of
-from agnograd._arrays.interpreted import beside
-from agnograd._arrays.levels import root_of
+from agnograd._arrays.levels import beside, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.function import Function
 from agnograd._plugins.backends import is_array

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.interpreted import over
+from agnograd._arrays.levels import over
 from agnograd._arrays.variable import Variable
 from agnograd._engine.ends import raw_seed, seed_of
 from agnograd._engine.run import run_pass
