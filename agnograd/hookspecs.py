@@ -165,7 +165,7 @@ class HookSpecs:
         """
 
     @hookspec(firstresult=True)
-    def replace_gradients(  # type: ignore[empty-body]
+    def replace_gradients(
         self, variables: Sequence["Variable"], grads: Sequence[Any]
     ) -> Iterable[tuple["Variable", Any]] | None:
         """Return other gradients of leaves, or None to keep those of the pass.
@@ -186,8 +186,8 @@ class HookSpecs:
         -------
         iterable of tuple, or None
             Leaves, each with its gradient: a raw array of the leaf's shape and dtype that nothing
-            else writes to. Other leaves than ``variables`` may be among them, and leaves that are
-            left out keep their gradients.
+            else writes to, or None, which means no gradient from this pass. Other leaves than
+            ``variables`` may be among them, and leaves that are left out keep their gradients.
         """
 
     @hookspec(firstresult=True)

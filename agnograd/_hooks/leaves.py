@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,11 @@ def replace(this: Any) -> None:
             "(create_graph=True) or that runs inside vmap cannot be replaced; leave the plugin's "
             "`with ag.hooks(...)` block first"
         )
-    final |= {variable._node[RANK]: (variable._node, g) for variable, g in _checked(pairs)}
+    for leaf, g in _checked(pairs):
+        if g is None:
+            final.pop(leaf[RANK], None)
+        else:
+            final[leaf[RANK]] = leaf, g
 
 
 def _asked(this: Any, leaf: Leaf) -> bool:
@@ -62,22 +66,22 @@ def _asked(this: Any, leaf: Leaf) -> bool:
     return leaf[RANK] not in this.ends and (not this.targets or leaf[RANK] in this.targets)
 
 
-def _checked(pairs: Iterable[tuple[Variable, Any]]) -> Sequence[tuple[Variable, Any]]:
+def _checked(pairs: Iterable[tuple[Variable, Any]]) -> list[tuple[Leaf, Any]]:
     """Return leaves with their new gradients, all of which must fit."""
-    found = list(pairs)
-    for index, (variable, g) in enumerate(found):
+    found: list[tuple[Leaf, Any]] = []
+    g: Any
+    for index, (variable, g) in enumerate(pairs):
         if not isinstance(variable._node, Leaf):
             raise GradientError(
                 f"replace_gradients: pair {index} has a Variable that is not a leaf"
             )
-        x = variable._raw
-        if not isinstance(g, variable._domain.array_types) or (g.shape, g.dtype) != (
-            x.shape,
-            x.dtype,
-        ):
+        x: Any = variable._raw
+        fits: bool = isinstance(g, variable._domain.array_types)
+        if g is not None and not (fits and (g.shape, g.dtype) == (x.shape, x.dtype)):
             raise GradientError(
                 f"replace_gradients: pair {index} has a {type(g).__name__} of shape "
                 f"{getattr(g, 'shape', None)} and dtype {getattr(g, 'dtype', None)} for a leaf of "
                 f"shape {x.shape} and dtype {x.dtype}; return a raw array like the leaf's"
             )
+        found.append((variable._node, g))
     return found

@@ -103,6 +103,13 @@ def test_a_hook_may_keep_gradients_and_add_those_of_other_leaves(xp):
     assert (x.grad.data, y.grad.data, other.grad.data) == (6.0, 6.0, 7.0)
 
 
+def test_a_gradient_may_be_left_out(xp):
+    x, y = leaf(xp), leaf(xp)
+    with ag.hooks(Replacing(lambda xs, gs: [(xs[0], None)])):
+        (x * y).backward()
+    assert sorted([x.grad is None, y.grad is None]) == [False, True]
+
+
 def test_what_fails_leaves_every_gradient_as_it_was(xp):
     x, y = leaf(xp), leaf(xp)
     (x * y).backward()
