@@ -1,18 +1,11 @@
-"""Gradients over several processes: communicators, means, and all-reduce during the pass."""
+"""Gradients over several processes: communicators, means, all-reduce, and collectives as ops."""
 
 from __future__ import annotations
 
-from agnograd_distributed._all_reduce import AllReduce
-from agnograd_distributed._communicator import (
-    CommunicationError,
-    Communicator,
-    Single,
-    communicator,
-)
-from agnograd_distributed._faults import Fault
-from agnograd_distributed._functions import broadcast, mean, shard
-from agnograd_distributed._launch import launch
-from agnograd_distributed.local import Local
+from importlib import import_module
+from typing import Any
+
+from agnograd.extend import OpSet
 
 __all__ = [
     "AllReduce",
@@ -25,5 +18,29 @@ __all__ = [
     "communicator",
     "launch",
     "mean",
+    "ops",
     "shard",
 ]
+
+ops = OpSet(
+    "dist",
+    samples="agnograd_distributed.samples",
+    extension="dist",
+    modules=["agnograd_distributed.operations"],
+)
+# Every namespace finds the op set, and imports no more than that.
+_MODULES = {
+    "_all_reduce": ("AllReduce",),
+    "_communicator": ("CommunicationError", "Communicator", "Single", "communicator"),
+    "_faults": ("Fault",),
+    "_functions": ("broadcast", "mean", "shard"),
+    "_launch": ("launch",),
+    "local": ("Local",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"agnograd_distributed.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -109,8 +109,10 @@ def test_arrays_of_every_backend_stay_what_they_are(xp):
 def test_a_process_that_was_started_alone_is_alone():
     comm = communicator()
     assert (comm.rank, comm.size, repr(comm)) == (0, 1, "<Single, rank 0 of 1>")
-    with pytest.raises(CommunicationError, match="there is one rank, and no other to send to"):
-        comm.send(np.ones(1), 0)
+    comm.send(np.ones(1), 0)
+    assert comm.receive(np.zeros(1), 0).tolist() == [1.0]
+    with pytest.raises(CommunicationError, match="one rank, and it has sent nothing to itself"):
+        comm.receive(np.ones(1), 0)
     with pytest.raises(CommunicationError, match="python -m agnograd_distributed -n 2"):
         communicator("local")
     with pytest.raises(ValueError, match="no communicator is named 'smoke'; there are local, mpi"):

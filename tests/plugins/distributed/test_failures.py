@@ -8,6 +8,8 @@ from agnograd_distributed import Fault
 from ranks import run
 
 STEP = """
+    comm.barrier()  # only from here on are ranks late: they do not start at one time
+    comm.timeout = 0.7
     xp = ag.namespace("numpy")
     weights = [ag.Variable(np.full((30, 30), 0.05)) for _ in range(3)]
     before = [np.full((30, 30), 7.0) for w in weights]
@@ -36,15 +38,15 @@ STEP = """
 """
 
 
-def after(tmp_path, fault, size=2, timeout="1"):
-    options = ("--timeout", timeout, "--faults", fault)
+def after(tmp_path, fault, size):
+    options = ("--timeout", "20", "--faults", fault)
     told = run(tmp_path, size, STEP, options=options, fails=True)
     return told, [line["error"] for each in told for line in each[-1:] if "error" in line]
 
 
 def check(tmp_path, kind, number, size=2, rank=1):
     """Check what the ranks say after a fault; return whether they had committed before it."""
-    told, errors = after(tmp_path, f"{kind}:{rank}@{number}:3", size)
+    told, errors = after(tmp_path, f"{kind}:{rank}@{number}:2", size)
     said = [line["committed"] for lines in told for line in lines[:1]]
     others = [told[each][0]["committed"] for each in range(size) if each != rank]
     assert len({*others}) == 1  # all of those that are left, or none
@@ -54,8 +56,8 @@ def check(tmp_path, kind, number, size=2, rank=1):
     return others[0]
 
 
-# A rank's messages: the buckets, checked and ordered first, and then the agreement.
-MOMENTS = {"check": 0, "first bucket": 2, "last bucket": 4, "agreement": 5}
+# A rank's messages: the barrier; the buckets, checked and ordered first; and then the agreement.
+MOMENTS = {"check": 1, "first bucket": 3, "last bucket": 5, "agreement": 6}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ def test_a_fault_after_the_agreement_is_too_late_for_the_pass(tmp_path):
 def test_faults_at_random_moments_on_three_ranks(tmp_path, kind):
     drawn = random.Random(kind)
     for case in range(50 if kind == "kill" else 6):
-        number, rank = drawn.randrange(MOMENTS["agreement"] + 1), drawn.randrange(3)
+        number, rank = drawn.randint(MOMENTS["check"], MOMENTS["agreement"]), drawn.randrange(3)
         assert check(tmp_path / f"{case}", kind, number, 3, rank) is False
 
 
