@@ -14,7 +14,7 @@ from agnograd_distributed._buckets import Bucket, bytes_in, in_buckets
 from agnograd_distributed._communicator import CommunicationError, Communicator
 from agnograd_distributed._functions import check_same
 from agnograd_distributed._sending import Sending
-from agnograd_distributed.kernels.host import divided, joined, total_of
+from agnograd_distributed.kernels.host import divided, from_host, joined, total_of
 
 if TYPE_CHECKING:
     import agnograd as ag
@@ -154,14 +154,14 @@ class AllReduce(Uncopied):
         self._let_leave(running, complete=True)
         start = perf_counter()
         assert self._channel is not None
-        # When all ranks have come here, each of them has all means: now they may be committed.
-        agreed = self._sending.submit("agree", 0, self._channel.objects, used)
-        everywhere = set().union(*agreed.result())
         means = {
-            number: mean
+            number: from_host(mean, self._leaves[number].data)
             for bucket, future in zip(self._buckets, running.futures, strict=True)
             for number, mean in zip(bucket.numbers, future.result(), strict=True)
         }
+        # When all ranks have come here, each of them has all means: now they may be committed.
+        agreed = self._sending.submit("agree", 0, self._channel.objects, used)
+        everywhere = set().union(*agreed.result())
         self._exposed += perf_counter() - start
         self._passes += 1
         self._kept = {}
@@ -251,13 +251,17 @@ class AllReduce(Uncopied):
             running.futures.append(sent)
 
     def _means(self, name: str, bucket: Bucket, parts: Sequence[Sequence[Any]]) -> list[Any]:
-        """Return the means of one bucket's gradients, each the sum of its parts on this rank."""
+        """Return the means of one bucket's gradients, each the sum of its parts on this rank.
+
+        They are in host memory: this thread has not the settings that libraries keep for another
+        one, such as JAX's precision or a current device.
+        """
         likes = [self._leaves[number].data for number in bucket.numbers]
         flat = joined([total_of(part, like) for part, like in zip(parts, likes, strict=True)])
         assert self._channel is not None
         total = self._channel._sum(flat, name)
         total /= self.comm.size
-        return list(divided(total, likes))
+        return divided(total, likes)
 
     def _keep(
         self, variables: Sequence[ag.Variable], grads: Sequence[Any]

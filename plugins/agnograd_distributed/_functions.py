@@ -8,7 +8,7 @@ import optree
 
 import agnograd as ag
 from agnograd_distributed._communicator import CommunicationError, Communicator
-from agnograd_distributed.kernels.host import divided, joined, to_host
+from agnograd_distributed.kernels.host import divided, from_host, joined, to_host
 
 __all__ = ["broadcast", "check_same", "mean", "shard"]
 
@@ -51,7 +51,7 @@ def mean(grads: Any, comm: Communicator, *, weight: float | None = None) -> Any:
         flat *= weights[comm.rank] / total
         means = divided(comm.all_sum(flat), [leaves[each] for each in places])
         for place, each in zip(places, means, strict=True):
-            leaves[place] = each
+            leaves[place] = from_host(each, leaves[place])
     return optree.tree_unflatten(structure, leaves)
 
 

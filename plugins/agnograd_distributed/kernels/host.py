@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,16 +60,14 @@ def joined(arrays: Sequence[Host]) -> Host:
     return np.concatenate([each.reshape(-1) for each in arrays])
 
 
-def divided(flat: Host, like: Sequence[Any]) -> Iterator[Any]:
-    """Yield parts of a flat array, each in memory of its own, with the shapes of other arrays.
-
-    They are of the backend, dtype and device of those.
-    """
-    start = 0
+def divided(flat: Host, like: Sequence[Any]) -> list[Host]:
+    """Return parts of a flat array, each in memory of its own, with the shapes of other arrays."""
+    found, start = [], 0
     for each in like:
         stop = start + math.prod(each.shape)
-        yield from_host(flat[start:stop].reshape(tuple(each.shape)).copy(), each)
+        found.append(flat[start:stop].reshape(tuple(each.shape)).copy())
         start = stop
+    return found
 
 
 def total_of(arrays: Sequence[Any], like: Any) -> Host:
