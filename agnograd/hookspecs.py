@@ -11,6 +11,7 @@ order of events, for one op and for one backward pass over it::
             restore_value (each packed value) ── backward_preprocess ── the rule runs
                 ── backward_postprocess
         for each leaf: gradient_ready
+    replace_gradients
     backward_finish
 
 A postprocess hook also runs when the op failed: ``error`` is then the exception, and otherwise
@@ -18,7 +19,7 @@ None. An exception from a hook ends the op or the pass. It carries a note that n
 hook and the op.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -134,8 +135,18 @@ class HookSpecs:
         """
 
     @hookspec
-    def backward_start(self, outputs: Sequence[Any]) -> None:
-        """Run before a backward pass; ``outputs`` are the raw values that it starts from."""
+    def backward_start(self, outputs: Sequence[Any], leaves: Sequence["Variable"]) -> None:
+        """Run before a backward pass.
+
+        Parameters
+        ----------
+        outputs : sequence of array
+            The raw values that the pass starts from.
+        leaves : tuple of Variable
+            The leaves that the pass reaches, in the order in which their gradients become final.
+            They are looked for only if a plugin asks for them. A leaf gets no gradient after all
+            if every rule on the way to it returns None.
+        """
 
     @hookspec
     def backward_finish(self, outputs: Sequence[Any], error: BaseException | None) -> None:
@@ -151,6 +162,32 @@ class HookSpecs:
             The leaf.
         grad : array
             The raw gradient from this pass. It has not yet been added to ``variable.grad``.
+        """
+
+    @hookspec(firstresult=True)
+    def replace_gradients(
+        self, variables: Sequence["Variable"], grads: Sequence[Any]
+    ) -> Iterable[tuple["Variable", Any]] | None:
+        """Return other gradients of leaves, or None to keep those of the pass.
+
+        It runs after the last rule, and before any gradient is added to a leaf's ``grad`` or
+        returned. If it fails, or returns what does not fit, no gradient of the pass is used. In a
+        pass that is recorded (``create_graph=True``) or that runs inside ``vmap``, anything but
+        None is an error.
+
+        Parameters
+        ----------
+        variables : tuple of Variable
+            The leaves.
+        grads : tuple of array
+            Their raw gradients from this pass.
+
+        Returns
+        -------
+        iterable of tuple, or None
+            Leaves, each with its gradient: a raw array of the leaf's shape and dtype that nothing
+            else writes to, or None, which means no gradient from this pass. Other leaves than
+            ``variables`` may be among them, and leaves that are left out keep their gradients.
         """
 
     @hookspec(firstresult=True)

@@ -100,7 +100,7 @@ def run_pass(
                 around.enter_context(enable_grad())
             if this.hooks is not None:
                 raw = tuple(raw_gradient(output) for output, _ in starts)
-                around.enter_context(this.hooks.around_pass(raw))
+                around.enter_context(this.hooks.around_pass(raw, this, [node for node, _ in seeds]))
             run(this)
         return arrivals.final
     finally:

@@ -22,6 +22,7 @@ import pluggy
 
 from agnograd._graph.calls import Call, Pairs
 from agnograd._graph.nodes import FIRST, OP, Node, raw_gradient, saved_of
+from agnograd._hooks.leaves import leaves_of, replace
 from agnograd._hooks.state import QUIET, current_mode, set_mode
 from agnograd._plugins.entry_points import PLUGINS, installed, origin
 from agnograd._util.deferred import function_from
@@ -149,12 +150,17 @@ class ActiveHooks:
         return None if function is None else function(*arguments)
 
     @contextmanager
-    def around_pass(self, outputs: Sequence[Any]) -> Iterator[None]:
-        """Run a backward pass between its hooks."""
+    def around_pass(
+        self, outputs: Sequence[Any], this: Any, roots: Iterable[Node]
+    ) -> Iterator[None]:
+        """Run a backward pass, which starts from some nodes, between its hooks."""
         failure = None
         try:
-            self.run("backward_start", outputs)
+            asked = self._asks("leaves", "backward_start")
+            self.run("backward_start", outputs, leaves_of(this, roots) if asked else ())
             yield
+            if self.has("replace_gradients"):
+                replace(this)
         except BaseException as error:
             failure = error
             raise

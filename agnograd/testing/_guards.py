@@ -91,6 +91,12 @@ class Unchanged:
             return (yield)
 
     @hookimpl(wrapper=True, tryfirst=True)
+    def replace_gradients(self, grads: Sequence[Any]) -> Around:
+        """Compare before and after."""
+        with self._around("replace_gradients", grads=grads):
+            return (yield)
+
+    @hookimpl(wrapper=True, tryfirst=True)
     def save_value(self, op: Call, value: Any) -> Around:
         """Compare before and after."""
         with self._around("save_value", op, value=value):

@@ -128,8 +128,13 @@ class Timer(Uncopied):
 
         return as_table(self.to_dict())
 
-    def trace(self, path: str | PathLike[str]) -> None:
-        """Write the latest ops and passes to a file for Perfetto or ``chrome://tracing``."""
+    def trace(self, path: str | PathLike[str], *others: Any) -> None:
+        """Write the latest ops and passes to a file for Perfetto or ``chrome://tracing``.
+
+        Each of ``others`` is written on a line of its own: an object with a method
+        ``trace_events``, which returns tuples of a name, a start and a stop, both by
+        ``time.perf_counter``.
+        """
         from agnograd_timer._report import write_trace
 
         events = [
@@ -138,7 +143,7 @@ class Timer(Uncopied):
             for clock, timeline in running.timelines()
             for row, start, stop in timeline.latest(self._kept)
         ]
-        write_trace(path, events)
+        write_trace(path, events, {type(each).__name__: each.trace_events() for each in others})
 
     def plot(self, top: int = 12) -> Figure:
         """Return a bar chart of the ops that took longest, a figure of matplotlib."""

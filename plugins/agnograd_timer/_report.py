@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +65,15 @@ def as_text(tables: dict[str, dict[str, Any]]) -> str:
     return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
-def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
-    """Write events in the Trace Event Format: each clock is a process of its own."""
+def write_trace(
+    path: str | os.PathLike[str],
+    events: Sequence[Event],
+    others: Mapping[str, Sequence[tuple[str, float, float]]],
+) -> None:
+    """Write events in the Trace Event Format: each clock is a process of its own.
+
+    ``others`` are events by the host's clock that were not timed here, by the name of their line.
+    """
     clocks = list(dict.fromkeys(clock for _, clock, *_ in events))
     names = ["host" if clock is None else clock.name for clock in clocks]
     rows: list[dict[str, Any]] = [
@@ -88,6 +95,22 @@ def write_trace(path: str | os.PathLike[str], events: Sequence[Event]) -> None:
         }
         for row, clock, start, stop, thread in events
     ]
+    host = clocks.index(None) if None in clocks else len(clocks)
+    begin = first.get(None, min((e[1] for each in others.values() for e in each), default=0.0))
+    for line, (name, theirs) in enumerate(others.items()):
+        place = {"pid": host, "tid": line}
+        rows.append({"name": "thread_name", "ph": "M", **place, "args": {"name": name}})
+        rows += [
+            {
+                "name": what,
+                "cat": name,
+                "ph": "X",
+                "ts": (start - begin) * 1e6,
+                "dur": (stop - start) * 1e6,
+                **place,
+            }
+            for what, start, stop in theirs
+        ]
     text = json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
     Path(path).write_text(text, encoding="utf-8")
 

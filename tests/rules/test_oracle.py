@@ -29,7 +29,9 @@ SAMPLES = [
     and not op_set.samples.startswith(PACK)
     and op_set.chapter != NUMPYS  # tests/core takes differences of these programs
     for sample in importlib.import_module(op_set.samples).samples
-    if not sample.op.startswith(SCIPYS)
+    if not sample.op.startswith(
+        (*SCIPYS, "dist.")
+    )  # of one rank; tests of several take differences
 ]
 
 # Points at which derivatives need a convention, or care, and both libraries have the same ones.

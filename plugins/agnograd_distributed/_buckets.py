@@ -1,0 +1,62 @@
+"""Buckets: which gradients leave together, and in which order, the same on all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+__all__ = ["Bucket", "bytes_in", "in_buckets"]
+
+_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+class Bucket(NamedTuple):
+    """Leaves whose gradients are one message: their numbers, of one dtype."""
+
+    numbers: tuple[int, ...]
+    nbytes: int
+
+
+def bytes_in(what: str, size: Any) -> int:
+    """Return a size such as ``"8 MiB"``, or a number of bytes, as a number of bytes."""
+    amount, _, unit = str(size).strip().partition(" ")
+    try:
+        found = int(float(amount) * _UNITS[unit.strip() or "B"])
+    except (KeyError, ValueError):
+        found = 0
+    if found < 1:
+        raise ValueError(f"{what} must be a positive size such as '8 MiB' or 4096, not {size!r}")
+    return found
+
+
+def in_buckets(
+    order: Sequence[int], leaves: Sequence[Any], bucket: int, first: int
+) -> Iterator[Bucket]:
+    """Yield buckets of leaves in an order, none larger than a size unless one leaf is.
+
+    The first one may be smaller: then it leaves early. Arrays of ``leaves`` have a ``shape`` and a
+    ``dtype``; a bucket ends where the dtype changes.
+    """
+    numbers: list[int] = []
+    total, limit, dtype = 0, first, None
+    for number in order:
+        leaf = leaves[number]
+        nbytes = prod(leaf.shape) * _itemsize(leaf.dtype)
+        if numbers and (total + nbytes > limit or leaf.dtype != dtype):
+            yield Bucket(tuple(numbers), total)
+            numbers, total, limit = [], 0, bucket
+        numbers.append(number)
+        total += nbytes
+        dtype = leaf.dtype
+    if numbers:
+        yield Bucket(tuple(numbers), total)
+
+
+def _itemsize(dtype: Any) -> int:
+    """Return the bytes of an element; every library's name of a dtype ends with its bits."""
+    size = getattr(dtype, "itemsize", None)
+    if isinstance(size, int):
+        return size
+    digits = str(dtype)[len(str(dtype).rstrip("0123456789")) :]
+    return int(digits or 8) // 8

@@ -1,0 +1,251 @@
+"""What a communicator is: a few primitives of processes, and the collectives made of them."""
+
+from __future__ import annotations
+
+import pickle
+from collections import deque
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from agnograd.errors import AgnogradError
+from agnograd_distributed.kernels.host import from_bytes, from_host, stacked, sum_of, to_host
+
+__all__ = ["CommunicationError", "Communicator", "communicator"]
+
+GROUP = "agnograd.communicators"
+
+
+class CommunicationError(AgnogradError, RuntimeError):
+    """Processes could not communicate; the message names the rank that is the cause."""
+
+
+class Communicator:
+    """Processes that compute together, each known by its rank.
+
+    A subclass sets ``rank``, ``size`` and ``timeout``, and provides ``_gather``, ``_send``,
+    ``_receive`` and ``channel``. All collectives are made of these; it may override those that
+    its library has, such as ``_sum``. Its entry point in ``agnograd.communicators`` names it.
+
+    Every rank calls the same collectives in the same order. Arrays are raw arrays of any backend,
+    and go through host memory. Results are new arrays of the backend, dtype and device of what a
+    rank passed, the same bit for bit on all ranks if they are the same array.
+
+    Attributes
+    ----------
+    rank, size : int
+        The number of this process, from 0, and how many there are.
+    timeout : float
+        The seconds after which a rank that others wait for is late.
+    """
+
+    rank: int = 0
+    size: int = 1
+    timeout: float = 60.0
+
+    # -- what a subclass provides ---------------------------------------------------------------
+
+    @classmethod
+    def found(cls) -> bool:
+        """Return whether this process was started for such a communicator; for ``"auto"``."""
+        return False
+
+    def channel(self) -> Communicator:
+        """Return a communicator of the same ranks that another thread may use; a collective."""
+        raise NotImplementedError
+
+    def _gather(self, what: str, data: Any) -> Sequence[Any]:
+        """Return what every rank passed, in the order of ranks, as buffers of bytes.
+
+        ``data`` is a buffer, whose length may differ between ranks. ``what`` names the collective:
+        if the ranks' differ, or a rank fails or is late, a ``CommunicationError`` names it. Results
+        are read before the next call, and never written to.
+        """
+        raise NotImplementedError
+
+    def _send(self, data: Any, to: int) -> None:
+        """Send a buffer of bytes to a rank, without waiting for it."""
+        raise NotImplementedError
+
+    def _receive(self, source: int) -> Any:
+        """Return the next buffer of bytes that a rank sent to this one."""
+        raise NotImplementedError
+
+    def fail(self, reason: str) -> None:
+        """Let all other ranks' calls raise, now and later, with a reason that names this rank."""
+
+    def close(self) -> None:
+        """Leave: no other rank waits for this one from now on."""
+
+    def _sum(self, host: Any, what: str) -> Any:
+        """Return the sum of the ranks' arrays in host memory, all of one shape and dtype."""
+        return sum_of(self._arrays(host, what))
+
+    # -- what is made of it ---------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, rank {self.rank} of {self.size}>"
+
+    def __enter__(self) -> Communicator:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and not isinstance(error, CommunicationError):
+            self.fail(f"rank {self.rank} raised {type(error).__name__}: {error}")
+        self.close()
+
+    def objects(self, value: Any) -> list[Any]:
+        """Return what every rank passed: any objects that can be pickled."""
+        data = self._gather("objects", pickle.dumps(value))
+        return [pickle.loads(bytes(each)) for each in data]
+
+    def barrier(self) -> None:
+        """Wait for all ranks."""
+        self._gather("barrier", b"")
+
+    def all_sum(self, array: Any) -> Any:
+        """Return the sum of the ranks' arrays, all of one shape and dtype."""
+        return from_host(self._sum(to_host(array), "all_sum"), array)
+
+    def all_gather(self, array: Any) -> Any:
+        """Return the ranks' arrays, all of one shape, one after the other along the first axis."""
+        host = to_host(array)
+        if not host.shape:
+            raise ValueError("all_gather: the array must have an axis; pass one of shape (1,)")
+        return from_host(stacked(self._arrays(host, "all_gather")), array)
+
+    def reduce_scatter(self, array: Any) -> Any:
+        """Return this rank's part, along the first axis, of the sum of the ranks' arrays."""
+        host = to_host(array)
+        part = self._part(host, "reduce_scatter")
+        arrays = self._arrays(host, "reduce_scatter")
+        return from_host(sum_of([each[part] for each in arrays]), array)
+
+    def all_to_all(self, array: Any) -> Any:
+        """Return this rank's parts, along the first axis, of the ranks' arrays, one after another.
+
+        What rank ``r`` gets as its part ``s`` is the part ``r`` of rank ``s``.
+        """
+        host = to_host(array)
+        part = self._part(host, "all_to_all")
+        arrays = self._arrays(host, "all_to_all")
+        return from_host(stacked([each[part] for each in arrays]), array)
+
+    def broadcast(self, array: Any, root: int = 0) -> Any:
+        """Return the array of the rank ``root``; others pass one of the same shape and dtype."""
+        self.check_rank("broadcast", root)
+        host = to_host(array)
+        arrays = self._arrays(host, f"broadcast from {root}", self.rank == root)
+        return from_host(arrays[root].copy(), array)
+
+    def send(self, array: Any, to: int) -> None:
+        """Send an array to a rank, which has to ``receive`` it."""
+        self.check_rank("send", to)
+        host = to_host(array)
+        self._send(pickle.dumps((host.dtype.str, host.shape, host.tobytes())), to)
+
+    def receive(self, like: Any, source: int) -> Any:
+        """Return the array that a rank sent, of the shape and dtype of another one."""
+        self.check_rank("receive", source)
+        dtype, shape, data = pickle.loads(self._receive(source))
+        known = to_host(like)
+        if (dtype, shape) != (known.dtype.str, known.shape):
+            raise CommunicationError(
+                f"rank {self.rank} expected an array of shape {known.shape} and dtype "
+                f"{known.dtype} from rank {source}, which sent one of shape {shape} and dtype "
+                f"{dtype}; both must be the same"
+            )
+        return from_host(from_bytes(bytearray(data), dtype, shape), like)
+
+    def check_rank(self, what: str, rank: int) -> None:
+        """Raise unless a rank exists."""
+        if not 0 <= rank < self.size:
+            raise ValueError(f"{what}: there is no rank {rank}; ranks are 0 to {self.size - 1}")
+
+    def _arrays(self, host: Any, what: str, sends: bool = True) -> list[Any]:
+        """Return the ranks' arrays, views that are good until the next call."""
+        what = f"{what} of {host.dtype} and shape {host.shape}"
+        data = self._gather(what, host.reshape(-1).view("u1") if sends and host.size else b"")
+        if not host.size:
+            return [host] * self.size
+        return [
+            from_bytes(each, host.dtype.str, host.shape) if len(each) else None for each in data
+        ]
+
+    def _part(self, host: Any, what: str) -> slice:
+        """Return where this rank's part is along the first axis."""
+        if not host.shape or host.shape[0] % self.size:
+            raise ValueError(
+                f"{what}: the first axis of an array of shape {host.shape} cannot be divided into "
+                f"{self.size} equal parts, one for each rank"
+            )
+        length = host.shape[0] // self.size
+        return slice(self.rank * length, (self.rank + 1) * length)
+
+
+class Single(Communicator):
+    """The communicator ``none``: one process, which can talk only to itself."""
+
+    def __init__(self) -> None:
+        self._messages: deque[Any] = deque()
+
+    def channel(self) -> Communicator:
+        """Return another one."""
+        return Single()
+
+    def _gather(self, what: str, data: Any) -> Sequence[Any]:
+        return [data]
+
+    def _send(self, data: Any, to: int) -> None:
+        self._messages.append(data)
+
+    def _receive(self, source: int) -> Any:
+        if not self._messages:
+            raise CommunicationError("there is one rank, and it has sent nothing to itself")
+        return self._messages.popleft()
+
+
+def communicator(name: str = "auto", **options: Any) -> Communicator:
+    """Return the communicator of this process and those that were started with it.
+
+    Parameters
+    ----------
+    name : str
+        The name of an entry point in ``agnograd.communicators``: ``"none"``, ``"local"``,
+        ``"mpi"``, ``"torch"``, ``"nccl"``, or one of another distribution. ``"auto"`` takes the
+        first of them that this process was started for, and ``"none"`` if it was for none.
+    **options
+        What the communicator takes: ``timeout`` in seconds, for all of them but ``"none"``.
+
+    Raises
+    ------
+    ValueError
+        If no communicator has this name.
+    ImportError
+        If the library that it needs is not installed.
+    """
+    known: dict[str, EntryPoint] = {each.name: each for each in entry_points(group=GROUP)}
+    if name == "auto":
+        candidates = [each for each in _ORDER if each in known] + sorted({*known} - {*_ORDER})
+        for each in candidates:
+            kind = _loaded(known[each], missing_is_none=True)
+            if kind is not None and kind.found():
+                return kind(**options)  # type: ignore[no-any-return]
+        return Single()
+    if name not in known:
+        raise ValueError(f"no communicator is named {name!r}; there are {', '.join(sorted(known))}")
+    return _loaded(known[name])(**options)  # type: ignore[no-any-return]
+
+
+_ORDER = ("local", "mpi", "torch")
+
+
+def _loaded(entry: EntryPoint, missing_is_none: bool = False) -> Any:
+    try:
+        return entry.load()
+    except ImportError as error:
+        if missing_is_none:
+            return None
+        raise ImportError(
+            f"the communicator {entry.name!r} needs a library that is not installed: {error}"
+        ) from error

@@ -1,0 +1,138 @@
+"""The launcher's end of the communicator ``local``: it brings the ranks' messages together.
+
+A rank has a connection for each of its channels. What it sends is a tuple: ``("round", what,
+payload)``, answered by ``("ok", payloads)`` when all ranks have sent theirs; ``("send", to,
+payload)``, which arrives there as ``("message", source, payload)``; ``("late", source)``, if it has
+waited too long; ``("failed", reason)``; and ``("bye",)``. As soon as anything fails, every
+connection gets ``("failed", reason)``, and nothing else from then on. As all ranks get the end of a
+round from here, either all of them that are alive see it succeed, or none.
+"""
+
+from __future__ import annotations
+
+import threading
+from multiprocessing.connection import Connection, Listener
+from queue import SimpleQueue
+from typing import Any
+
+__all__ = ["Hub"]
+
+
+class _Channel:
+    """One channel of all ranks: their connections, and the round that is under way."""
+
+    def __init__(self) -> None:
+        self.outgoing: dict[int, SimpleQueue[Any]] = {}
+        self.waiting: dict[int, tuple[str, Any]] = {}  # by rank: the collective, and the payload
+        self.early: list[tuple[int, Any]] = []  # messages to ranks that are yet to connect
+        self.left: set[int] = set()
+
+
+class Hub:
+    """Connect ranks with each other, and tell all of them of a failure."""
+
+    def __init__(self, listener: Listener, size: int) -> None:
+        self._listener = listener
+        self._size = size
+        self._channels: dict[str, _Channel] = {}
+        self._lock = threading.Lock()
+        self.failure: str | None = None
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def fail(self, reason: str) -> None:
+        """Tell all ranks of a failure; only the first one counts."""
+        with self._lock:
+            self._fail(reason)
+
+    def _fail(self, reason: str) -> None:
+        if self.failure is None:
+            self.failure = reason
+            for channel in self._channels.values():
+                for outgoing in channel.outgoing.values():
+                    outgoing.put(("failed", reason))
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection = self._listener.accept()
+            except OSError:  # closed
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: Connection) -> None:
+        """Take the messages of one rank on one channel until it leaves."""
+        rank, name = connection.recv()
+        outgoing: SimpleQueue[Any] = SimpleQueue()
+        threading.Thread(target=_write, args=(connection, outgoing), daemon=True).start()
+        with self._lock:
+            channel = self._channels.setdefault(name, _Channel())
+            channel.outgoing[rank] = outgoing
+            for _, message in [each for each in channel.early if each[0] == rank]:
+                outgoing.put(message)
+            if self.failure is not None:
+                outgoing.put(("failed", self.failure))
+        while True:
+            try:
+                kind, *rest = connection.recv()
+            except (EOFError, OSError):
+                self.fail(f"rank {rank} ended before the others were done")
+                return
+            if kind == "bye":
+                with self._lock:
+                    channel.left.add(rank)
+                    self._check_left(channel)
+                outgoing.put(None)
+                return
+            with self._lock:
+                getattr(self, f"_on_{kind}")(channel, rank, *rest)
+
+    def _on_round(self, channel: _Channel, rank: int, what: str, payload: Any) -> None:
+        channel.waiting[rank] = what, payload
+        first = min(channel.waiting)
+        for other, (theirs, _) in channel.waiting.items():
+            if theirs != channel.waiting[first][0]:
+                self._fail(
+                    f"rank {other} calls {theirs}, but rank {first} calls "
+                    f"{channel.waiting[first][0]}; all ranks must call the same"
+                )
+                return
+        if len(channel.waiting) == self._size and self.failure is None:
+            payloads = [channel.waiting[each][1] for each in range(self._size)]
+            channel.waiting.clear()
+            for outgoing in channel.outgoing.values():
+                outgoing.put(("ok", payloads))
+        else:
+            self._check_left(channel)
+
+    def _on_send(self, channel: _Channel, rank: int, to: int, payload: Any) -> None:
+        message = "message", rank, payload
+        if to in channel.outgoing:
+            channel.outgoing[to].put(message)
+        else:
+            channel.early.append((to, message))
+
+    def _on_late(self, channel: _Channel, rank: int, seconds: float, source: int | None) -> None:
+        if source is None:
+            late = sorted({*range(self._size)} - {*channel.waiting})
+            names = " and ".join(f"rank {each}" for each in late)
+            what = channel.waiting[rank][0] if rank in channel.waiting else "a collective"
+            self._fail(f"{names} did not come to {what} within {seconds:g} s of rank {rank}")
+        else:
+            self._fail(f"rank {source} sent nothing to rank {rank} within {seconds:g} s")
+
+    def _on_failed(self, channel: _Channel, rank: int, reason: str) -> None:
+        self._fail(reason)
+
+    def _check_left(self, channel: _Channel) -> None:
+        if channel.left and channel.waiting:
+            self._fail(f"rank {min(channel.left)} has left, but other ranks wait for it")
+
+
+def _write(connection: Connection, outgoing: SimpleQueue[Any]) -> None:
+    """Send what is put in a queue, so that nothing waits for a rank that does not read."""
+    while (message := outgoing.get()) is not None:
+        try:
+            connection.send(message)
+        except OSError:
+            return
+    connection.close()

