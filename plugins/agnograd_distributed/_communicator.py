@@ -212,8 +212,8 @@ def communicator(name: str = "auto", **options: Any) -> Communicator:
     ----------
     name : str
         The name of an entry point in ``agnograd.communicators``: ``"none"``, ``"local"``,
-        ``"mpi"``, ``"torch"``, ``"nccl"``, or one of another distribution. ``"auto"`` takes the
-        first of them that this process was started for, and ``"none"`` if it was for none.
+        ``"mpi"``, ``"torch"``, or one of another distribution. ``"auto"`` takes the first of them
+        that this process was started for, and ``"none"`` if it was for none.
     **options
         What the communicator takes: ``timeout`` in seconds, for all of them but ``"none"``.
 
