@@ -245,7 +245,8 @@ class Dependences(Interpretation):
 
         If none of these depends on the inputs, though the op has a derivative, nothing is known of
         it: the program may leave arrays to another library, or its derivative is a substitute.
-        ``otherwise`` computes the op where the program looks at values.
+        ``otherwise`` computes the op where the program looks at values, or calls functions of a
+        library that do not know these arrays.
         """
         names = Names.of(op)
 
@@ -253,10 +254,10 @@ class Dependences(Interpretation):
             program = _bound(op.forward, xp=built[self.name].raw, backend=self)  # type: ignore[arg-type]
             try:
                 out = program(*args, **kwargs)
-            except SparsityError:
+            except Exception:
                 if otherwise is None:
                     raise
-                return otherwise(*args, **kwargs)
+                return otherwise(*args, **kwargs)  # which raises what is wrong with the arguments
             given = Bound(names, args, kwargs).arguments
             inputs = self._inputs(op, given)
             if not inputs or any(getattr(x, "sets", None) is not None for x in _parts(out)):

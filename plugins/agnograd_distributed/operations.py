@@ -5,7 +5,8 @@ the sum, so a rule returns what all ranks' cotangents say of it. Every rank reco
 collectives in the same order, and starts its pass from its own part of the loss.
 
 What computes an op names ``backend``, though it needs none: then the op is one step of compiled
-functions, and not a program of others.
+functions, and not a program of others. For sparse derivatives, each element of a result may depend
+on all elements of this rank's array: what another rank has is not known here.
 """
 
 from __future__ import annotations
@@ -125,42 +126,49 @@ ops.linear(
     "dist.all_sum(x, /, comm)",
     x=lambda g, comm, xp: xp.dist.all_sum(g, comm),
     forward=all_sum,
+    pattern="values",
     batch=lambda xp, x, comm: xp.dist.all_sum(x, comm),
 )
 ops.linear(
     "dist.all_gather(x, /, comm, *, axis=0)",
     x=lambda g, comm, axis, xp: xp.dist.reduce_scatter(g, comm, axis=axis),
     forward=all_gather,
+    pattern="values",
     batch="axis",
 )
 ops.linear(
     "dist.reduce_scatter(x, /, comm, *, axis=0)",
     x=lambda g, comm, axis, xp: xp.dist.all_gather(g, comm, axis=axis),
     forward=reduce_scatter,
+    pattern="values",
     batch="axis",
 )
 ops.linear(
     "dist.all_to_all(x, /, comm, *, axis=0)",
     x=lambda g, comm, axis, xp: xp.dist.all_to_all(g, comm, axis=axis),
     forward=all_to_all,
+    pattern="values",
     batch="axis",
 )
 ops.linear(
     "dist.broadcast(x, /, comm, *, root=0)",
     x=lambda g, comm, root, xp: xp.dist.sum_to(g, comm, root=root),
     forward=broadcast,
+    pattern="values",
     batch=lambda xp, x, comm, root: xp.dist.broadcast(x, comm, root=root),
 )
 ops.linear(
     "dist.sum_to(x, /, comm, *, root=0)",
     x=lambda g, comm, root, xp: xp.dist.broadcast(g, comm, root=root),
     forward=sum_to,
+    pattern="values",
     batch=lambda xp, x, comm, root: xp.dist.sum_to(x, comm, root=root),
 )
 ops.linear(
     "dist.shift(x, /, comm, offset=1, *, periodic=False)",
     x=lambda g, comm, offset, periodic, xp: xp.dist.shift(g, comm, -offset, periodic=periodic),
     forward=shift,
+    pattern="values",
     batch=lambda xp, x, comm, offset, periodic: xp.dist.shift(x, comm, offset, periodic=periodic),
 )
 ops.composed("dist.halo(x, /, comm, width=1, *, axis=0, periodic=False)", halo)
