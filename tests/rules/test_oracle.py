@@ -15,8 +15,8 @@ from derivatives import assert_agree, derivatives, leaves_in, ours, tracked
 torch = pytest.importorskip("torch", reason="the oracle: pip install torch")
 by_torch = importlib.import_module("by_torch")
 
-# Of most of SciPy's functions PyTorch has no derivative. Collectives of one rank change nothing, and
-# those of several have tests of their own.
+# PyTorch has no derivative of most of SciPy's functions. Collectives of one rank change nothing;
+# those of several ranks have tests of their own.
 ELSEWHERE = (
     *("special.", "signal.", "ndimage.", "spatial.", "interpolate.", "integrate.", "optimize."),
     *("stats.", "dist."),
