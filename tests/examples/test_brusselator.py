@@ -12,6 +12,7 @@ def facts(said):
     return mean, [float(each) for each in re.findall(r"^by \w: +(-?[\d.]+)", said, re.MULTILINE)]
 
 
+@pytest.mark.slow
 def test_derivatives_are_those_of_differences(tmp_path):
     path = tmp_path / "brusselator.png"
     mean, by = facts(run("brusselator.py", "--points", "16", "--plot", str(path)))

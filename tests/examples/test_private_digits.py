@@ -17,6 +17,7 @@ def facts(said):
     return [float(re.search(pattern, said)[1]) for pattern in patterns]
 
 
+@pytest.mark.slow
 def test_it_learns_to_read_digits_in_private():
     clipped, epsilon, accuracy = facts(run("private_digits.py"))
     assert 10.0 < clipped < 90.0

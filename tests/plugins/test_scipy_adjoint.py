@@ -212,7 +212,7 @@ def chain(t, y, p):
     return p * (xp.concat([y[1:], end]) - 2.0 * y + xp.concat([end, y[:-1]]))
 
 
-@pytest.mark.parametrize("method", ["Radau", "BDF"])
+@pytest.mark.parametrize("method", ["Radau", pytest.param("BDF", marks=pytest.mark.slow)])
 def test_sparse_jacobians(method):
     xp = ag.namespace("numpy")
     y0, p = np.sin(np.arange(9.0)), np.asarray(30.0)

@@ -91,8 +91,8 @@ def test_robertsons_problem_agrees_with_differences(method):
     np.testing.assert_allclose(ag.jacobian(end)(k) * steps, differences, rtol=1e-6, atol=1e-14)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("sparse", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("method", [pytest.param("Radau", marks=pytest.mark.slow), "BDF"])
 def test_the_brusselator_agrees_with_differences(method, sparse):
     xp = ag.namespace("numpy")
     n, span = 5, (0.0, 0.5)
