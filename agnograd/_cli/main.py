@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import get_args
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from agnograd._cli.conformance import conformance, scoreboard
 from agnograd._cli.scaffold import create
@@ -144,6 +141,10 @@ def _print_conflicts(group: str) -> None:
 
 def _print(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; into a pipe or a file without colours, and no line is broken or cut."""
+    from rich.console import Console  # which takes long, and the suite has no table
+    from rich.table import Table
+    from rich.text import Text
+
     console = Console()
     table = Table(*header, box=None, pad_edge=False)
     for row in rows:
