@@ -46,7 +46,7 @@ def brusselator(t, y, p):
     )
 
 
-@pytest.mark.parametrize("span", [(0.0, 0.6), (0.6, 0.0)])
+@pytest.mark.parametrize("span", [(0.0, 0.6), pytest.param((0.6, 0.0), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("method", METHODS)
 def test_steps_are_scipys(xp, method, span):
     y0, p = [0.3, 1.0], [0.1, 0.7]

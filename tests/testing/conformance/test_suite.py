@@ -119,9 +119,19 @@ def test_double_precision_has_every_sample(tmp_path):
     ("options", "words"),
     [
         (["--ops", "linalg.innv"], ["'linalg.innv' names none", "did you mean 'linalg.inv'?"]),
-        (["--checks", "forwards"], ["'forwards' names none", "did you mean 'forward'?"]),
-        (["--lowering", "fast"], ["no lowering is named 'fast'", "there are: auto, "]),
-        (["--backend", "numppy"], ["no backend is named 'numppy'"]),
+        pytest.param(
+            ["--checks", "forwards"],
+            ["'forwards' names none", "did you mean 'forward'?"],
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            ["--lowering", "fast"],
+            ["no lowering is named 'fast'", "there are: auto, "],
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            ["--backend", "numppy"], ["no backend is named 'numppy'"], marks=pytest.mark.slow
+        ),
         (["--gaps", "nowhere.txt"], ["nowhere.txt"]),
     ],
 )
@@ -165,8 +175,9 @@ def test_the_project_around_it_has_no_say(tmp_path):
 def test_processes_share_the_work_and_the_report_is_the_same(tmp_path):
     pytest.importorskip("xdist", reason="pip install 'agnograd[conformance]'")
     reports = [tmp_path / "one.json", tmp_path / "two.json"]
-    conformance("--ops=sin", "--ops=sign", "--json", reports[0])
-    conformance("--ops=sin", "--ops=sign", "--json", reports[1], "-n", "2")
+    selected = ("--ops=sin", "--ops=sign", "--quick", "--json")
+    conformance(*selected, reports[0])
+    conformance(*selected, reports[1], "-n", "2")
     one, two = ([{**each, "seconds": 0} for each in results(report)] for report in reports)
     assert one == two
 
@@ -263,7 +274,7 @@ def test_a_known_gap_is_none_any_more_when_it_passes(young):
     ("line", "message"),
     [
         ("ValueErro sin(*)::*", "gaps.txt:2: 'ValueErro' is not an exception"),
-        ("ValueError", "gaps.txt:2: a gap has a pattern"),
+        pytest.param("ValueError", "gaps.txt:2: a gap has a pattern", marks=pytest.mark.slow),
         ("ValueError no_such_op(*)::*", "a gap names nothing: no_such_op(*)::*"),
     ],
 )
@@ -467,7 +478,13 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
+SOON = ("namespace", "dtype", "flat")  # found as the others are, each of which takes a run
+
+
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(name, marks=() if name in SOON else pytest.mark.slow) for name in METHODS],
+)
 def test_a_method_of_a_backend_that_is_wrong_is_named(method, young):
     out = young("--ops=exp", body=METHODS[method], code=2)
     assert f"YoungBackend.{method}(): " in out
@@ -524,15 +541,21 @@ def test_a_pullback_for_one_of_two_arrays_leaves_the_other_and_what_it_does_not_
             "{'exp': {'x': lambda g, y: g}}",
             "a pullback of exp for 'x' with the parameters g, y; they have to be some of: g, out",
         ),
-        (
+        pytest.param(
             "{'tanh': {'y': lambda g: g}}",
             "a pullback of tanh for 'y'; single arrays with a rule are 'x'",
+            marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             "{'concat': {'arrays': lambda g: g}}",
             "a pullback of concat for 'arrays'; single arrays with a rule are none",
+            marks=pytest.mark.slow,
         ),
-        ("{'tanh': float}", "<class 'float'> as pullbacks of tanh; give a function for each input"),
+        pytest.param(
+            "{'tanh': float}",
+            "<class 'float'> as pullbacks of tanh; give a function for each input",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_pullback_of_other_arguments_is_an_error(young, pullbacks, message):
