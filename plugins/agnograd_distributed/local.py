@@ -56,10 +56,10 @@ class Local(Communicator):
         self._messages: dict[int, deque[Any]] = defaultdict(deque)
         # Written in turns: who comes to a round has read all that belongs to the one before.
         self._written = [_File(self._path(f"{name}.{self.rank}.{turn}")) for turn in (0, 1)]
-        # Parts of gradients for other ranks, and means for all: a rank writes to either only when
+        # Parts of gradients for other ranks, and sums for all: a rank writes to either only when
         # all others have read what was there.
-        self._parts, self._means = (
-            _File(self._path(f"{name}.{self.rank}.{what}")) for what in ("parts", "means")
+        self._parts, self._sums = (
+            _File(self._path(f"{name}.{self.rank}.{what}")) for what in ("parts", "sums")
         )
         self._read: dict[str, mmap.mmap] = {}
         self._rounds = self._sent = 0
@@ -118,8 +118,8 @@ class Local(Communicator):
         shares = Shares(hosts, results, self.rank, self.size)
         shares.write_parts(self._parts.room(nbytes))
         parts = self._round(what, self._parts.payload(nbytes))
-        shares.take_means(parts, self._means.room(nbytes))
-        shares.read_means(self._round(f"{what}: means", self._means.payload(nbytes)))
+        shares.write_sums(parts, self._sums.room(nbytes))
+        shares.read_means(self._round(f"{what}, sums", self._sums.payload(nbytes)))
 
     def _send(self, data: Any, to: int) -> None:
         if len(data) > _INLINE:

@@ -1,8 +1,8 @@
-"""The mean of the ranks' arrays through memory that they share: each takes that of its share.
+"""The mean of the ranks' arrays through memory that they share: each rank sums a share of it.
 
 The elements of all arrays are numbered as if they were joined, and each rank has a share of these
-numbers. It hands its elements of the others' shares to these, takes the mean of its own share, and
-hands it to all. So no rank sums or reads more than it has to, however many there are.
+numbers. It hands its elements of the others' shares to these, sums those of its own share, and
+hands the sums to all. So no rank sums or reads more than it has to, however many there are.
 """
 
 from __future__ import annotations
@@ -38,31 +38,26 @@ class Shares:
                 for part, place in pieces(self._hosts, *share):
                     np.copyto(flat[place], part)
 
-    def take_means(self, parts: Sequence[Any], memory: Any) -> None:
-        """Take the means of this rank's share, and write them to their places as well.
-
-        The ranks' arrays are summed in their order.
-        """
+    def write_sums(self, parts: Sequence[Any], memory: Any) -> None:
+        """Write the sums of the elements of this rank's share, in the order of ranks."""
         everyone, flat = [self._flat(each) for each in parts], self._flat(memory)
-        own = self._shares[self._rank]
-        both = zip(pieces(self._hosts, *own), pieces(self._results, *own), strict=True)
-        for (host, place), (result, _) in both:
+        for own, place in pieces(self._hosts, *self._shares[self._rank]):
             arrays = [each[place] for each in everyone]
-            arrays[self._rank] = host
+            arrays[self._rank] = own
             first, second, *others = arrays
-            np.add(first, second, out=result)
+            total = np.add(first, second, out=flat[place])
             for each in others:
-                np.add(result, each, out=result)
-            result /= self._size
-            np.copyto(flat[place], result)
+                np.add(total, each, out=total)
 
-    def read_means(self, means: Sequence[Any]) -> None:
-        """Read the means of the other ranks' shares."""
-        for rank, share in enumerate(self._shares):
-            if rank != self._rank:
-                flat = self._flat(means[rank])
-                for result, place in pieces(self._results, *share):
-                    np.copyto(result, flat[place])
+    def read_means(self, sums: Sequence[Any]) -> None:
+        """Read the sums of all shares, and make means of them.
+
+        All ranks divide the same sums, which takes no longer than to copy them.
+        """
+        for share, memory in zip(self._shares, sums, strict=True):
+            flat = self._flat(memory)
+            for result, place in pieces(self._results, *share):
+                np.divide(flat[place], self._size, out=result)
 
     def _flat(self, memory: Any) -> Host:
         return np.frombuffer(memory, self._dtype)

@@ -57,16 +57,16 @@ def check(tmp_path, kind, number, size=2, rank=1):
 
 
 # A rank's messages: the barrier; the buckets, checked and ordered first, and for each of them that
-# the parts are written, and then the means; and then the agreement.
-MOMENTS = {"check": 1, "first parts": 3, "first means": 4, "last means": 8, "agreement": 9}
+# the parts are written, and then the sums; and then the agreement.
+MOMENTS = {"check": 1, "first parts": 3, "first sums": 4, "last sums": 8, "agreement": 9}
 
 
 @pytest.mark.parametrize(
     ("kind", "moment"),
     [
         ("kill", "first parts"),
-        ("raise", "last means"),
-        pytest.param("kill", "first means", marks=pytest.mark.slow),
+        ("raise", "last sums"),
+        pytest.param("kill", "first sums", marks=pytest.mark.slow),
         pytest.param("drop", "agreement", marks=pytest.mark.slow),
         pytest.param("delay", "check", marks=pytest.mark.slow),
     ],

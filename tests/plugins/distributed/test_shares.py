@@ -13,20 +13,20 @@ SHAPES = ((5, 7), (), (70_001,), (0, 2), (3,))
 
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
-def test_each_rank_takes_the_mean_of_its_share(size, dtype):
+def test_each_rank_sums_its_share(size, dtype):
     rng = np.random.default_rng(size)
     ranks = [[np.asarray(rng.normal(size=s)).astype(dtype) for s in SHAPES] for _ in range(size)]
     before = [[each.copy() for each in hosts] for hosts in ranks]
     results = [[np.full(s, np.nan, dtype) for s in SHAPES] for _ in range(size)]
     shares = [Shares(ranks[rank], results[rank], rank, size) for rank in range(size)]
     assert {each.nbytes for each in shares} == {sum(each.nbytes for each in ranks[0])}
-    parts, means = ([bytearray(each.nbytes) for each in shares] for _ in range(2))
+    parts, sums = ([bytearray(each.nbytes) for each in shares] for _ in range(2))
     for each, memory in zip(shares, parts, strict=True):
         each.write_parts(memory)
-    for each, memory in zip(shares, means, strict=True):
-        each.take_means(parts, memory)
+    for each, memory in zip(shares, sums, strict=True):
+        each.write_sums(parts, memory)
     for each in shares:
-        each.read_means(means)
+        each.read_means(sums)
     for place in range(len(SHAPES)):
         total = sum((hosts[place] for hosts in before[1:]), before[0][place])
         for rank in range(size):
