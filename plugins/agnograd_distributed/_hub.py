@@ -17,13 +17,13 @@ from multiprocessing.reduction import ForkingPickler
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["Hub"]
+__all__ = ["Hub", "Line"]
 
 
 _SHORT = 1 << 11  # bytes of a message that fits wherever a connection has room
 
 
-class _Line:
+class Line:
     """The connection to a rank on a channel. Nobody waits for a rank that does not read."""
 
     def __init__(self, connection: Connection) -> None:
@@ -66,7 +66,7 @@ class _Channel:
     """One channel of all ranks: their connections, and the round that is under way."""
 
     def __init__(self) -> None:
-        self.lines: dict[int, _Line] = {}
+        self.lines: dict[int, Line] = {}
         self.waiting: dict[int, tuple[str, Any]] = {}  # by rank: the collective, and the payload
         self.early: list[tuple[int, Any]] = []  # messages to ranks that are yet to connect
         self.left: set[int] = set()
@@ -106,7 +106,7 @@ class Hub:
     def _serve(self, connection: Connection) -> None:
         """Take the messages of one rank on one channel until it leaves."""
         rank, name = connection.recv()
-        line = _Line(connection)
+        line = Line(connection)
         with self._lock:
             channel = self._channels.setdefault(name, _Channel())
             channel.lines[rank] = line
