@@ -28,6 +28,10 @@ __all__ = [
 
 Host = np.ndarray[Any, np.dtype[Any]]
 
+# As in the NumPy backend, and twice as much, which is all that glibc keeps by itself: gradients and
+# their means are there at the same time. Without this, passes wait for pages to be cleared.
+np.empty((1 << 25) - (1 << 13), np.uint8)
+
 
 def to_host(array: Any) -> Host:
     """Return an array of any backend in host memory, its elements in C order."""

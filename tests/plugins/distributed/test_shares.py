@@ -1,5 +1,6 @@
 """Means through shared memory: what they are, and what messages and memory they take."""
 
+import platform
 from textwrap import dedent
 
 import numpy as np
@@ -80,6 +81,42 @@ def test_messages_and_memory_of_a_pass(tmp_path):
         assert found["buckets"] == [1600, 640_000, 640_000, 320_000, 320_000]
         assert found["sent"] == 1 + 2 * 4 + 1  # the short one, the others, and the agreement
         assert found["added"] < 0.1 * found["nbytes"]
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep less memory")
+def test_passes_use_their_memory_again(tmp_path):
+    """Gradients of 40 MB, and the system clears hardly a page in a pass."""
+    body = """
+        import resource
+        faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        xp = ag.namespace("numpy")
+        weights = [ag.Variable(np.full((1000, 1000), 1e-3, "f4")) for _ in range(10)]
+        biases = [ag.Variable(np.zeros(1000, "f4")) for _ in weights]
+        params = [*weights, *biases]
+        x = np.ones((64, 1000), "f4")
+
+        def step():
+            for each in params:
+                each.grad = None
+            h = xp.asarray(x)
+            for w, b in zip(weights, biases):
+                h = xp.tanh(h @ w + b)
+            xp.mean((h - 1.0) ** 2).backward()
+            for each in params:
+                each.data[...] -= 0.01 * each.grad.data
+
+        for _ in range(4):
+            step()
+        with ag.hooks(ad.AllReduce(comm, params)):
+            for _ in range(4):
+                step()
+            before = faults()
+            for _ in range(4):
+                step()
+            tell(faults=(faults() - before) / 4, page=resource.getpagesize())
+    """
+    for (found,) in run(tmp_path, 2, body):
+        assert found["faults"] * found["page"] < 1 << 20
 
 
 def test_what_users_keep_is_theirs(tmp_path):
