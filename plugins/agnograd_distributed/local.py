@@ -13,13 +13,15 @@ from itertools import count
 from multiprocessing.connection import Client
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
-from agnograd_distributed._communicator import CommunicationError, Communicator
+from agnograd_distributed._communicator import CommunicationError, Communicator, not_taken
 from agnograd_distributed._faults import Faults
 
-__all__ = ["Local"]
+__all__ = ["Local", "opened"]
 
 ENVIRONMENT = "AGNOGRAD_DISTRIBUTED_LOCAL"  # where the launcher says who a process is
+opened: WeakSet[Local] = WeakSet()  # and not closed yet
 _numbers = count()  # of the communicators of this process, made in the same order by all ranks
 _INLINE = 1 << 14  # bytes that go with a message; more go through a file in memory
 
@@ -59,6 +61,7 @@ class Local(Communicator):
         self._rounds = self._sent = 0
         self._connection = Client(told["address"], authkey=bytes.fromhex(told["key"]))
         self._connection.send((self.rank, name))
+        opened.add(self)
         atexit.register(self.close)
 
     @classmethod
@@ -83,11 +86,28 @@ class Local(Communicator):
                     self._next(None)
 
     def close(self) -> None:
-        """Leave: no other rank waits for this one from now on."""
-        if not self._connection.closed:
+        """Leave: no other rank waits for this one from now on.
+
+        Raises
+        ------
+        CommunicationError
+            If another rank has failed, which this one did not know, or has sent it a message that
+            it has not taken.
+        """
+        if self._connection.closed:
+            return
+        atexit.unregister(self.close)
+        opened.discard(self)
+        try:
             self._tell("bye")
+            if self._failure is None:  # else it has been raised
+                while self._next(None)[0] != "gone":
+                    pass
+                for source, messages in self._messages.items():
+                    if messages:
+                        raise CommunicationError(not_taken(source, self.rank))
+        finally:
             self._connection.close()
-            atexit.unregister(self.close)
 
     def _gather(self, what: str, data: Any) -> Sequence[Any]:
         data = memoryview(data)
@@ -107,6 +127,11 @@ class Local(Communicator):
             file = _File(self._path(f"{self._name}.{self.rank}.to.{self._sent}"))
             data = file.write(memoryview(data))
         self._post("send", to, data)
+
+    def _waits(self, source: int) -> bool:
+        while not self._connection.closed and self._connection.poll(0):
+            self._next(None)
+        return bool(self._messages[source])
 
     def _receive(self, source: int) -> Any:
         while not self._messages[source]:
