@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 
 from agnograd_distributed._communicator import CommunicationError
-from agnograd_distributed.local import Local, opened
+from agnograd_distributed.local import Local, leave
 
 __all__: list[str] = []
 
@@ -20,8 +20,7 @@ def main() -> None:
     sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
     try:
         runpy.run_path(sys.argv[0], run_name="__main__")
-        for each in {*opened} - {control}:
-            each.close()
+        leave(control)
     except BaseException as error:
         if not (isinstance(error, SystemExit) and not error.code):
             control.fail(f"rank {control.rank} raised {type(error).__name__}: {error}")

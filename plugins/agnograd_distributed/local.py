@@ -8,7 +8,7 @@ import mmap
 import os
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import count
 from multiprocessing.connection import Client
 from pathlib import Path
@@ -18,10 +18,10 @@ from weakref import WeakSet
 from agnograd_distributed._communicator import CommunicationError, Communicator, not_taken
 from agnograd_distributed._faults import Faults
 
-__all__ = ["Local", "opened"]
+__all__ = ["Local", "leave"]
 
 ENVIRONMENT = "AGNOGRAD_DISTRIBUTED_LOCAL"  # where the launcher says who a process is
-opened: WeakSet[Local] = WeakSet()  # and not closed yet
+_open: WeakSet[Local] = WeakSet()
 _numbers = count()  # of the communicators of this process, made in the same order by all ranks
 _INLINE = 1 << 14  # bytes that go with a message; more go through a file in memory
 
@@ -61,7 +61,7 @@ class Local(Communicator):
         self._rounds = self._sent = 0
         self._connection = Client(told["address"], authkey=bytes.fromhex(told["key"]))
         self._connection.send((self.rank, name))
-        opened.add(self)
+        _open.add(self)
         atexit.register(self.close)
 
     @classmethod
@@ -97,7 +97,7 @@ class Local(Communicator):
         if self._connection.closed:
             return
         atexit.unregister(self.close)
-        opened.discard(self)
+        _open.discard(self)
         try:
             self._tell("bye")
             if self._failure is None:  # else it has been raised
@@ -188,6 +188,14 @@ class Local(Communicator):
             with open(name, "rb") as file:
                 known = self._read[name] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return memoryview(known)[:size]
+
+
+def leave(control: Local) -> None:
+    """Close all communicators of this process but one; raise what none of them has raised yet."""
+    known = any(each._failure is not None for each in _open)
+    for each in {*_open} - {control}:
+        with suppress(CommunicationError) if known else nullcontext():
+            each.close()
 
 
 class _File:

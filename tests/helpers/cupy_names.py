@@ -24,13 +24,13 @@ MODULES = {
 }
 # What only CuPy has, and the backend uses; "value" and "type" stand for what is not called.
 OWN = {
-    "cupy.cuda": ("Device", "Event", "get_elapsed_time"),
+    "cupy.cuda": ("Device", "Event", "get_current_stream", "get_elapsed_time"),
     "cupy.cuda.device": ("Device",),
-    "cupy.cuda.Device": ("mem_info", "synchronize"),
-    "cupy.cuda.Event": ("record", "synchronize"),
+    "cupy.cuda.Device": ("mem_info", "synchronize", "use"),
+    "cupy.cuda.Event": ("done", "record", "synchronize"),
     "cupy.cuda.memory": ("ManagedMemory", "Memory", "MemoryAsync", "PooledMemory"),
     "cupy.cuda.MemoryPool": ("total_bytes", "used_bytes"),
-    "cupy.cuda.MemoryPointer": ("mem",),
+    "cupy.cuda.MemoryPointer": ("mem", "ptr"),
     "cupy.cuda.runtime": ("CUDARuntimeError", "getDeviceCount"),
     "cupy.ndarray": ("get", "data", "device"),
     "cupy": ("get_default_memory_pool",),

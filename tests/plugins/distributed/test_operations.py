@@ -6,7 +6,7 @@ sum, when one rank's array changes.
 
 import pytest
 
-from ranks import run
+from ranks import ENGINES, run, started
 
 CHECKS = """
     xp = ag.namespace("numpy")
@@ -84,7 +84,16 @@ CHECKS = """
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_rules_in_both_orders_and_modes(tmp_path, size):
-    for told in run(tmp_path, size, CHECKS):
+    check(run(tmp_path, size, CHECKS))
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_rules_by_other_engines(tmp_path, kind):
+    check(run(tmp_path, 2, CHECKS, **started(kind)))
+
+
+def check(everyone):
+    for told in everyone:
         assert len(told) == 14
         for found in told:
             assert found["first"] < 1e-7, found
