@@ -25,9 +25,12 @@ def tell(**found):
         file.write(json.dumps(found) + "\\n")
 """
 ENVIRONMENT = {
-    **{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"},
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONFAULTHANDLER": "1",
     # Open MPI, in its versions: more ranks than processors, and in containers, too.
-    **{"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
@@ -58,10 +61,12 @@ def run(
     start=LOCAL,
     fails=False,
     comm="communicator()",
+    with_errors=False,
 ):
     """Run a program on some ranks; return what each told, a list of lists of dicts.
 
     A rank that was killed may have told nothing. All must succeed, unless the program ``fails``.
+    ``with_errors`` returns what was written to the standard error stream, too.
     """
     Path(folder).mkdir(exist_ok=True)
     program = Path(folder) / "program.py"
@@ -74,7 +79,8 @@ def run(
         timeout=120,
     )
     assert bool(done.returncode) == fails, done.stderr
-    return [_told(Path(folder) / f"told-{rank}") for rank in range(size)]
+    told = [_told(Path(folder) / f"told-{rank}") for rank in range(size)]
+    return (told, done.stderr) if with_errors else told
 
 
 def _told(path):

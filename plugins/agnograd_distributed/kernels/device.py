@@ -1,4 +1,4 @@
-"""Collectives of arrays where they are, for libraries that communicate between devices' memories."""
+"""Collectives of arrays where they are, for libraries that communicate between devices."""
 
 from __future__ import annotations
 

@@ -36,9 +36,10 @@ def to_host(array: Any) -> Host:
 
 def dtype_of(array: Any) -> np.dtype[Any]:
     """Return the dtype that an array of any backend has in host memory."""
-    if isinstance(array, np.ndarray):
-        return array.dtype
-    return to_host(array[..., :0] if array.ndim else array).dtype
+    if not isinstance(array, np.ndarray):
+        array = to_host(array[..., :0] if array.ndim else array)
+    found: np.dtype[Any] = array.dtype
+    return found
 
 
 def from_host(host: Host, like: Any) -> Any:

@@ -12,8 +12,13 @@ __all__ = ["NCCL"]
 
 # By the character of a dtype: the name of NCCL's type, and how many of them an element is.
 _TYPES = {
-    **{"e": ("FLOAT16", 1), "f": ("FLOAT32", 1), "d": ("FLOAT64", 1)},
-    **{"F": ("FLOAT32", 2), "D": ("FLOAT64", 2), "i": ("INT32", 1), "l": ("INT64", 1)},
+    "e": ("FLOAT16", 1),
+    "f": ("FLOAT32", 1),
+    "d": ("FLOAT64", 1),
+    "F": ("FLOAT32", 2),
+    "D": ("FLOAT64", 2),
+    "i": ("INT32", 1),
+    "l": ("INT64", 1),
 }
 
 

@@ -102,7 +102,7 @@ class Torch(OnDevice):
     def _takes(self, array: Any) -> bool:
         if not isinstance(array, self._torch.Tensor) or array.is_cuda != self._nccl:
             return False
-        return array.is_floating_point() or array.is_complex()
+        return bool(array.is_floating_point() or array.is_complex())
 
     def _collective(self, name: str, source: Any, result: Any, root: int) -> None:
         dist, group = self._torch.distributed, self._group

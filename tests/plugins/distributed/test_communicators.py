@@ -1,7 +1,5 @@
 """Communicators: collectives of real processes, by every way to start them."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 
@@ -37,6 +35,7 @@ COLLECTIVES = """
         channel=channel.objects(comm.rank),
     )
 """
+
 
 def check(told, size):
     xs = [np.arange(6.0) + 10 * rank for rank in range(size)]
