@@ -122,7 +122,7 @@ FAILURES = (
     except (CommunicationError, ZeroDivisionError) as error:
         tell(committed=committed(), error=str(error))
     if comm.rank == 0:
-        time.sleep(2.5)  # PyTorch's store and MPI end with this rank
+        time.sleep(2.5)  # the other one may need what it keeps
 """
 )
 
