@@ -114,7 +114,7 @@ def install():
     own = (NcclCommunicator, NcclError, groupStart, groupEnd, get_unique_id)
     vars(module).update({each.__name__: each for each in own}, available=True, NCCL_SUM="SUM")
     vars(module).update({f"NCCL_{name}": name for name in DTYPES})
-    sys.modules["cupy.cuda.nccl"] = sys.modules["cupy.cuda"].nccl = module
+    sys.modules["cupy.cuda.nccl"] = module
 
 
 install()

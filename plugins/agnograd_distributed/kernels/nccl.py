@@ -49,25 +49,26 @@ class NCCL(OnDevice):
         self, *, timeout: float = 60.0, host: Communicator | None = None, device: int | None = None
     ) -> None:
         import cupy
+        from cupy.cuda import nccl
 
-        if not cupy.cuda.nccl.available:
+        if not nccl.available:
             raise ImportError("CuPy finds no NCCL: pip install nvidia-nccl-cu13, or -cu12")
         host = host or communicator()
         host.timeout = timeout
         if device is None:
             device = host.rank % cupy.cuda.runtime.getDeviceCount()
         cupy.cuda.Device(device).use()
-        self._begin(cupy, host, device)
+        self._begin(cupy, nccl, host, device)
 
-    def _begin(self, cupy: Any, host: Communicator, device: int) -> None:
-        self._cupy, self._library, self._host, self._device = cupy, cupy.cuda.nccl, host, device
+    def _begin(self, cupy: Any, library: Any, host: Communicator, device: int) -> None:
+        self._cupy, self._library, self._host, self._device = cupy, library, host, device
         self.rank, self.size, self.timeout = host.rank, host.size, host.timeout
         self._made: Any = None  # NCCL's communicator, from the first collective on
 
     def channel(self) -> NCCL:
         """Return a communicator of the same ranks that another thread may use; a collective."""
         made = object.__new__(type(self))
-        made._begin(self._cupy, self._host.channel(), self._device)
+        made._begin(self._cupy, self._library, self._host.channel(), self._device)
         return made
 
     def fail(self, reason: str) -> None:

@@ -1,6 +1,8 @@
 """Collectives of CuPy's arrays from device to device: where there is none, on a stand-in for it."""
 
+import importlib
 import textwrap
+import warnings
 from pathlib import Path
 
 import pytest
@@ -58,7 +60,13 @@ def ranks_of(folder, size, body, stand_in=not DEVICES):
 
 
 def started(size):
-    """Return the number of ranks, or skip if there are fewer devices."""
+    """Return the number of ranks; skip if NCCL is missing, or there are fewer devices."""
+    if DEVICES:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it is missing
+            nccl = importlib.import_module("cupy.cuda.nccl")
+        if not nccl.available:
+            pytest.skip("NCCL is not installed: pip install nvidia-nccl-cu13, or -cu12")
     if DEVICES and size > DEVICES:
         pytest.skip(f"NCCL takes a device for each of {size} ranks; there are {DEVICES}")
     return size
@@ -91,6 +99,15 @@ def test_collectives(tmp_path, size):
             "on_host": [float(size)] * 2,
             "channel": total[:1],
         }
+
+
+def test_the_stand_in_takes_what_nccl_takes(tmp_path):
+    body = """
+        import cupy_names
+
+        tell(same=cupy_names.of_nccl(sys.modules["cupy.cuda.nccl"]) == cupy_names.NCCL)
+    """
+    assert ranks_of(tmp_path, 1, body, stand_in=True) == [[{"same": True}]]
 
 
 def test_nothing_goes_through_host_memory(tmp_path):
@@ -170,9 +187,9 @@ def test_an_error_of_nccl_is_told(tmp_path):
 
 def test_without_nccl_the_error_says_what_to_install(tmp_path):
     body = """
-        import cupy
+        from cupy.cuda import nccl
 
-        cupy.cuda.nccl.available = False
+        nccl.available = False
         try:
             communicator("nccl")
         except ImportError as error:
