@@ -42,7 +42,7 @@ NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 BUDGETS = {
     "_util": 850,
     "_ops": 1160,
-    "_program": 870,
+    "_program": 875,
     "_plugins": 1850,
     "_passes": 1440,
     "_graph": 680,
@@ -56,7 +56,7 @@ BUDGETS = {
     "_sparse": 2400,
     "_implicit": 1070,
     "_surroundings": 2030,
-    "_compile": 2515,
+    "_compile": 2525,
     "_cli": 433,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

@@ -45,6 +45,9 @@ module() {
 missing=()
 { has pytest && has sklearn && has array_api_strict && has hypothesis; } || missing+=(test)
 has "$(module)" || missing+=("$(extra)")
+if [ "$backend" = cupy ] && ! has nvidia.nccl 2>/dev/null; then # which CuPy's wheel lacks
+    run "$python" -m pip install "nvidia-nccl-cu$(extra | grep -q 12x && echo 12 || echo 13)"
+fi
 if ! has agnograd || [ ${#missing[@]} -gt 0 ]; then
     run "$python" -m pip install -e ".[$(IFS=,; echo "${missing[*]}")]" || exit 1
 fi
@@ -112,6 +115,11 @@ check "conventions" "${pytest[@]}" tests/rules/test_conventions.py
 check "the backend" "${pytest[@]}" tests/backends/test_backend.py "${own[@]}"
 check "moving arrays" "${pytest[@]}" tests/core/test_moving.py
 check "plugins" "${pytest[@]}" tests/plugins
+case $backend in
+    cupy | torch) # as many processes as there are devices, two at most
+        check "collectives of processes" "${pytest[@]}" \
+            tests/plugins/distributed/test_communicators.py tests/plugins/distributed/test_nccl.py ;;
+esac
 case $backend in torch | jax) check "client libraries" "${pytest[@]}" tests/clients ;; esac
 check "code blocks of the docs" "${pytest[@]}" tests/docs/test_code_blocks.py
 check "the least squares example" "${pytest[@]}" tests/examples/test_least_squares.py

@@ -68,6 +68,7 @@ class Recording(Run):
         self._alike: dict[Layout, Fact] = {}  # equal facts are one object: most values are alike
         self._refs: dict[int, Ref] = {}  # of constants, by identity; they are kept alive
         self._guards = 0
+        self._effects = False
         self._shares = domain.backend.may_share
 
     def new(self, value: Any) -> Ref:
@@ -117,6 +118,9 @@ class Recording(Run):
         self.ages.append(-next_rank())
         self.lines.append(location)
         self.steps.append(Step(op, args, kwargs, refs, several, views, location))
+        if self.steps[-1].effects:
+            self._effects = True
+            self._check_alone()
         return refs
 
     def guard(self, kind: str, ref: Ref, value: Any) -> None:
@@ -124,6 +128,16 @@ class Recording(Run):
         options = {"kind": kind, "value": seen_by(kind, value), "number": self._guards}
         self._guards += 1
         self.steps.append(Step(GUARD, (ref,), options, (), location=place(self)))
+        self._check_alone()
+
+    def _check_alone(self) -> None:
+        """Raise if the program has guards and effects: a guard that fails would repeat those."""
+        if self._effects and self._guards:
+            raise refused(
+                "the function looks at a value, and calls an op with effects, such as sending a "
+                "message: where the value differs, a program would repeat them; use xp.where, or "
+                "look at the value outside of the function"
+            )
 
     def program(self, outputs: Sequence[Ref]) -> TracedProgram:
         """Return what was recorded."""

@@ -107,6 +107,8 @@ def located(error: BaseException, program: TracedProgram, step: Step) -> None:
 
 def locate(error: BaseException, program: TracedProgram, arrays: Sequence[Any]) -> None:
     """Run a program that failed once more, step by step, and add to its error where it failed."""
+    if any(step.effects for step in program.steps):  # which must not happen once more
+        return
     try:
         Stepwise(program)(arrays)
     except Missed:

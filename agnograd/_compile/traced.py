@@ -15,6 +15,7 @@ from agnograd._arrays.variable import Variable
 from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
 from agnograd._ops.op import Op
+from agnograd._ops.op_set import WITH_EFFECTS
 from agnograd._ops.rule_helpers import is_mask, is_python_scalar
 from agnograd._program.program import Ref
 
@@ -135,6 +136,8 @@ class Tracing(Interpretation):
 
         given, options = _everywhere(payload, args, kwargs)
         out = function(*given, **options)
+        if run is None and name in WITH_EFFECTS:  # each run makes the call, of constants too
+            run = running.get()
         if run is None:
             return self.wrapped(out, None)
         recording: Recording = run

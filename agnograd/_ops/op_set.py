@@ -23,6 +23,8 @@ from agnograd.errors import MissingRuleError, RuleError
 # What every method of an op set takes beside rules.
 FEATURES = Op._field_defaults.keys() - {"kernels", "of_numbers"}
 BESIDE = ("constants", "options")
+# The names of all ops with effects: passes know steps by the names of their ops.
+WITH_EFFECTS: set[str] = set()
 _RESERVED = frozenset({*FEATURES, *BESIDE})
 
 
@@ -37,10 +39,10 @@ class OpSet:
     input: asking for it raises an error with this reason.
 
     Besides rules, every method takes ``forward``, ``accumulate``, ``overwrite``, ``view``,
-    ``strides``, ``outputs``, ``stacks``, ``masks``, ``negation``, ``reads``, ``casts`` and
-    ``pattern`` (see ``Op``). Positional-only parameters and those with a rule take arrays.
-    ``options`` names positional-only ones that do not, ``constants`` those that take arrays without
-    gradient. A ``key`` is what stands in square brackets.
+    ``strides``, ``outputs``, ``stacks``, ``masks``, ``negation``, ``reads``, ``casts``,
+    ``effects`` and ``pattern`` (see ``Op``). Positional-only parameters and those with a rule take
+    arrays. ``options`` names positional-only ones that do not, ``constants`` those that take arrays
+    without gradient. A ``key`` is what stands in square brackets.
 
     ``batch`` says how ``vmap`` computes the op for many members at once: ``"elementwise"``, where
     arrays are broadcast (the default for element-wise rules); ``"axis"``, where the op works along
@@ -200,6 +202,8 @@ class OpSet:
         )
         _check_declared(op)
         self._ops[name] = op
+        if op.effects:
+            WITH_EFFECTS.add(name)
 
     def _check_name(self, name: str) -> None:
         check_name(self.chapter, name)

@@ -17,7 +17,7 @@ COMMUTATIVE = frozenset(
 
 
 def common(program: TracedProgram) -> TracedProgram:
-    """Return the program in which steps that make the same call are one.
+    """Return the program in which steps without effects that make the same call are one.
 
     Results that were separate arrays become one array. Nothing may write to a value that is read
     later, so that this shows only where a lowering decides on memory. A guard goes if the same
@@ -35,7 +35,7 @@ def common(program: TracedProgram) -> TracedProgram:
             known = step
         if step.op == GUARD and (known is not step or step.args[0] in program.constants):
             continue
-        if known is not step and _alike(known, step, facts):
+        if known is not step and not step.effects and _alike(known, step, facts):
             new.update(zip(step.outs, known.outs, strict=True))
             continue
         kept.append(step)

@@ -1,4 +1,4 @@
-"""Dead code: steps that no output and no guard needs."""
+"""Dead code: steps that no output, no guard and no step with effects needs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from agnograd._program.program import GUARD, Ref, Step, TracedProgram
 def dead(program: TracedProgram) -> TracedProgram:
     """Return the program without steps and constants whose values nothing reads.
 
-    All guards stay. Everything else computes its results and does nothing else, calls of Python
-    functions too.
+    All guards stay, and steps with effects. Everything else only computes its results, calls of
+    Python functions too.
     """
     live = set(program.outputs)
     kept = needed(program.steps, live)
@@ -20,13 +20,13 @@ def dead(program: TracedProgram) -> TracedProgram:
 
 
 def needed(steps: tuple[Step, ...], live: set[Ref]) -> list[Step]:
-    """Return the steps that compute the values of a set, and guards; add to the set what they read.
+    """Return the steps that compute a set's values, guards and effects; add what they read to it.
 
     The set has the values of the program's inputs and constants that are read, too.
     """
     kept = []
     for step in reversed(steps):
-        if step.op == GUARD or not live.isdisjoint(step.outs):
+        if step.op == GUARD or step.effects or not live.isdisjoint(step.outs):
             kept.append(step)
             live.update(step.uses())
     kept.reverse()

@@ -294,7 +294,7 @@ class Numbers:
             return False
         if not all(ref in self.constants for ref in refs):
             return False
-        if step.op.startswith("@") or self.facts[out].size > FOLDED:
+        if step.op.startswith("@") or step.effects or self.facts[out].size > FOLDED:
             return False
         args, kwargs = (self._values(each) for each in (step.args, tuple(step.kwargs.values())))
         with self.domain.backend.quiet():

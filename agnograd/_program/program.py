@@ -8,6 +8,8 @@ from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agnograd._ops.op_set import WITH_EFFECTS
+
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
@@ -117,6 +119,11 @@ class Step:
                     found.extend(refs_in(value))
             self._uses = tuple(found)
         return self._uses
+
+    @property
+    def effects(self) -> bool:
+        """Whether each run makes the call, in its place among others like it (see ``Op``)."""
+        return self.op in WITH_EFFECTS
 
     def renamed(self, new: Mapping[Ref, Any]) -> Step:
         """Return the step with other values, or numbers, in place of some that it reads."""

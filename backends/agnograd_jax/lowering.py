@@ -27,8 +27,8 @@ class Jit(Lowering):
 
         Settings of a thread, such as that of 64-bit numbers, are part of JAX's own key.
         """
-        if any(step.op == "@call" for step in program.steps):
-            return straight(program)  # what such a function does, JAX would do only once
+        if any(step.op == "@call" or step.effects for step in program.steps):
+            return straight(program)  # what such a step does, JAX would do only once
         return Compiled(program)
 
     def describe(self, program: TracedProgram) -> Description:

@@ -36,6 +36,8 @@ class JitOnNumpy(Lowering):
         """Return the function that runs a program; the first run compiles it."""
         if not all(map(is_known, program.facts.values())):
             return straight(program)
+        if any(step.effects for step in program.steps):  # JAX would do them only once
+            return straight(program)
         try:
             return Compiled(program)
         except (AttributeError, UnfitError):  # what JAX's namespace does not have

@@ -31,7 +31,8 @@ Layout = tuple[tuple[int, ...], tuple[int, ...]]
 def grouped(program: TracedProgram) -> TracedProgram:
     """Return the program with a step for each group of element-wise ones on large arrays.
 
-    What does not depend on a group is computed before it, and all else after it.
+    What does not depend on a group is computed before it, and all else after it. Steps with effects
+    keep their order.
     """
     if all(fact.size < _LEAST for fact in program.facts.values()):
         return program
@@ -68,8 +69,9 @@ def _split(
         else:
             after.append(step)
             late.update(step.outs)
-            # What comes after a guard runs only if the guard finds what it should.
-            if step.op == "@guard" or len(after) > _WAITING:
+            # What comes after a guard runs only if the guard finds what it should, and what comes
+            # after a step with effects may be another one.
+            if step.op == "@guard" or step.effects or len(after) > _WAITING:
                 return before, members, [*after, *steps[number + 1 :]]
     return before, members, after
 

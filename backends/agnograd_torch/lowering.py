@@ -41,6 +41,8 @@ class Direct(Lowering):
 
     def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program."""
+        if any(step.effects for step in program.steps):  # nothing may run once more
+            return straight(program)
         run, plain = DirectWriter(program).runnable(), straight(program)
 
         def guarded(arrays: Sequence[Any]) -> list[Any]:
@@ -145,6 +147,8 @@ class Inductor(Lowering):
 
     def lower(self, program: TracedProgram) -> Runnable:
         """Return the function that runs a program; the first run compiles it."""
+        if any(step.effects for step in program.steps):  # PyTorch could do them only once
+            return direct.lower(program)
         return Compiled(program)
 
     def describe(self, program: TracedProgram) -> Description:

@@ -58,6 +58,7 @@ def groups_of(program: TracedProgram) -> list[Group]:
     made: dict[Ref, tuple[tuple[int, ...] | None, int, bool]] = {}
     fitting = Fitting(facts)
     found: dict[tuple[tuple[int, ...], int], Group] = {}
+    of_effects = 0  # the level of the last step with effects, which come one after the other
     for number, step in enumerate(program.steps):
         shape = _shape_of(fitting, step, made)
         if is_inexact(step) and not exact.isdisjoint(step.outs):
@@ -66,6 +67,8 @@ def groups_of(program: TracedProgram) -> list[Group]:
         for ref in step.uses():
             of, at, ended = made.get(ref, (None, 0, False))
             level = max(level, at + (of is not None and (of != shape or ended)))
+        if step.effects:
+            level = of_effects = max(level, of_effects)
         for ref in step.outs:
             made[ref] = shape, level, step.op in ("sum", "mean")
         if shape is not None:
@@ -145,13 +148,13 @@ def replaced(
     at = {end: index for index, end in enumerate(ends)}
     makers = {ref: whole.get(n, n) for n, step in enumerate(steps) for ref in step.outs}
     before: dict[int, set[int]] = {whole.get(n, n): set() for n in range(len(steps))}
-    guard = None
+    fixed = None  # the last guard, or step with effects: they stay in their order
     for number, step in enumerate(steps):
         own = before[whole.get(number, number)]
         own.update(makers[ref] for ref in step.uses() if ref in makers)
-        if step.op == GUARD:
-            own.update(() if guard is None else (guard,))
-            guard = number
+        if step.op == GUARD or step.effects:
+            own.update(() if fixed is None else (fixed,))
+            fixed = number
     left = Counter({n: len(own - {n}) for n, own in before.items()})
     after: dict[int, list[int]] = {}
     for number, own in before.items():

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
+from time import monotonic
 from typing import Any
 
 from agnograd.errors import AgnogradError
 from agnograd_distributed.kernels.host import (
+    dtype_of,
     from_bytes,
     from_host,
     joined,
@@ -19,7 +22,7 @@ from agnograd_distributed.kernels.host import (
     to_host,
 )
 
-__all__ = ["CommunicationError", "Communicator", "communicator"]
+__all__ = ["CommunicationError", "Communicator", "communicator", "not_taken"]
 
 GROUP = "agnograd.communicators"
 
@@ -51,6 +54,9 @@ class Communicator:
     size: int = 1
     timeout: float = 60.0
 
+    _next_look = 0.0  # when to look for messages that nobody takes
+    _unread: frozenset[int] = frozenset()  # ranks whose next message waited at the last look
+
     # -- what a subclass provides ---------------------------------------------------------------
 
     @classmethod
@@ -78,6 +84,10 @@ class Communicator:
     def _receive(self, source: int) -> Any:
         """Return the next buffer of bytes that a rank sent to this one."""
         raise NotImplementedError
+
+    def _waits(self, source: int) -> bool:
+        """Return whether a buffer that a rank sent waits to be received; False if unknown."""
+        return False
 
     def fail(self, reason: str) -> None:
         """Let all other ranks' calls raise, now and later, with a reason that names this rank."""
@@ -108,9 +118,14 @@ class Communicator:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None and not isinstance(error, CommunicationError):
+        if error is None:
+            self._check_unread(leaving=True)
+            self.close()
+            return
+        if not isinstance(error, CommunicationError):
             self.fail(f"rank {self.rank} raised {type(error).__name__}: {error}")
-        self.close()
+        with suppress(CommunicationError):
+            self.close()
 
     def objects(self, value: Any) -> list[Any]:
         """Return what every rank passed: any objects that can be pickled."""
@@ -159,21 +174,37 @@ class Communicator:
     def send(self, array: Any, to: int) -> None:
         """Send an array to a rank, which has to ``receive`` it."""
         self.check_rank("send", to)
+        self._check_unread()
         host = to_host(array)
         self._send(pickle.dumps((host.dtype.str, host.shape, host.tobytes())), to)
 
     def receive(self, like: Any, source: int) -> Any:
         """Return the array that a rank sent, of the shape and dtype of another one."""
         self.check_rank("receive", source)
+        self._unread -= {source}
+        self._check_unread()
         dtype, shape, data = pickle.loads(self._receive(source))
-        known = to_host(like)
-        if (dtype, shape) != (known.dtype.str, known.shape):
+        expected = dtype_of(like), tuple(like.shape)
+        if (dtype, shape) != (expected[0].str, expected[1]):
             raise CommunicationError(
-                f"rank {self.rank} expected an array of shape {known.shape} and dtype "
-                f"{known.dtype} from rank {source}, which sent one of shape {shape} and dtype "
+                f"rank {self.rank} expected an array of shape {expected[1]} and dtype "
+                f"{expected[0]} from rank {source}, which sent one of shape {shape} and dtype "
                 f"{dtype}; both must be the same"
             )
         return from_host(from_bytes(bytearray(data), dtype, shape), like)
+
+    def _check_unread(self, leaving: bool = False) -> None:
+        """Raise on all ranks if a message waits for longer than the timeout, or when leaving."""
+        now = monotonic()
+        if now < self._next_look and not leaving:
+            return
+        waiting = frozenset(each for each in range(self.size) if self._waits(each))
+        late = waiting if leaving else self._unread & waiting
+        if late:
+            reason = not_taken(min(late), self.rank)
+            self.fail(reason)
+            raise CommunicationError(reason)
+        self._unread, self._next_look = waiting, now + self.timeout
 
     def check_rank(self, what: str, rank: int) -> None:
         """Raise unless a rank exists."""
@@ -182,6 +213,7 @@ class Communicator:
 
     def _arrays(self, host: Any, what: str, sends: bool = True) -> list[Any]:
         """Return the ranks' arrays, views that are good until the next call."""
+        self._check_unread()
         what = f"{what} of {host.dtype} and shape {host.shape}"
         data = self._gather(what, host.reshape(-1).view("u1") if sends and host.size else b"")
         if not host.size:
@@ -201,6 +233,15 @@ class Communicator:
         return slice(self.rank * length, (self.rank + 1) * length)
 
 
+def not_taken(source: int, rank: int) -> str:
+    """Return what is wrong if a rank does not take a message, and what to do."""
+    return (
+        f"rank {rank} has not taken a message from rank {source}. If that is the gradient of what "
+        f"rank {rank} sent, its pass must reach the send: add the token that xp.dist.send returns "
+        "to the loss, or give it to a later recv"
+    )
+
+
 class Single(Communicator):
     """The communicator ``none``: one process, which can talk only to itself."""
 
@@ -216,6 +257,9 @@ class Single(Communicator):
 
     def _send(self, data: Any, to: int) -> None:
         self._messages.append(data)
+
+    def _waits(self, source: int) -> bool:
+        return bool(self._messages)
 
     def _receive(self, source: int) -> Any:
         if not self._messages:

@@ -3,9 +3,10 @@
 A rank has a connection for each of its channels. What it sends is a tuple: ``("round", what,
 payload)``, answered by ``("ok", payloads)`` when all ranks have sent theirs; ``("send", to,
 payload)``, which arrives there as ``("message", source, payload)``; ``("late", source)``, if it has
-waited too long; ``("failed", reason)``; and ``("bye",)``. As soon as anything fails, every
-connection gets ``("failed", reason)``, and nothing else from then on. As all ranks get the end of a
-round from here, either all of them that are alive see it succeed, or none.
+waited too long; ``("failed", reason)``; and ``("bye",)``, answered by ``("gone",)``. As soon as
+anything fails, every connection gets ``("failed", reason)``, and nothing but ``("gone",)`` from
+then on. As all ranks get the end of a round from here, either all of them that are alive see it
+succeed, or none.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from multiprocessing.connection import Connection, Listener
 from multiprocessing.reduction import ForkingPickler
 from queue import SimpleQueue
 from typing import Any
+
+from agnograd_distributed._communicator import not_taken
 
 __all__ = ["Hub", "Line"]
 
@@ -124,6 +127,7 @@ class Hub:
                 with self._lock:
                     channel.left.add(rank)
                     self._check_left(channel)
+                line.put(("gone",))
                 line.put(None)
                 return
             with self._lock:
@@ -149,7 +153,9 @@ class Hub:
 
     def _on_send(self, channel: _Channel, rank: int, to: int, payload: Any) -> None:
         message = "message", rank, payload
-        if to in channel.lines:
+        if to in channel.left:
+            self._fail(not_taken(rank, to))
+        elif to in channel.lines:
             channel.lines[to].put(message)
         else:
             channel.early.append((to, message))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from contextlib import suppress
 
-from agnograd_distributed.local import Local
+from agnograd_distributed._communicator import CommunicationError
+from agnograd_distributed.local import Local, leave
 
 __all__: list[str] = []
 
@@ -18,11 +20,13 @@ def main() -> None:
     sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
     try:
         runpy.run_path(sys.argv[0], run_name="__main__")
+        leave(control)
     except BaseException as error:
         if not (isinstance(error, SystemExit) and not error.code):
             control.fail(f"rank {control.rank} raised {type(error).__name__}: {error}")
         raise
-    control.close()
+    with suppress(CommunicationError):  # of others: this rank's program has ended well
+        control.close()
 
 
 if __name__ == "__main__":

@@ -8,19 +8,21 @@ import mmap
 import os
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import count
 from multiprocessing.connection import Client
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
-from agnograd_distributed._communicator import CommunicationError, Communicator
+from agnograd_distributed._communicator import CommunicationError, Communicator, not_taken
 from agnograd_distributed._faults import Faults
 from agnograd_distributed.kernels.shares import Shares
 
-__all__ = ["Local"]
+__all__ = ["Local", "leave"]
 
 ENVIRONMENT = "AGNOGRAD_DISTRIBUTED_LOCAL"  # where the launcher says who a process is
+_open: WeakSet[Local] = WeakSet()
 _numbers = count()  # of the communicators of this process, made in the same order by all ranks
 _INLINE = 1 << 14  # bytes that go with a message; more go through a file in memory
 
@@ -65,6 +67,7 @@ class Local(Communicator):
         self._rounds = self._sent = 0
         self._connection = Client(told["address"], authkey=bytes.fromhex(told["key"]))
         self._connection.send((self.rank, name))
+        _open.add(self)
         atexit.register(self.close)
 
     @classmethod
@@ -89,11 +92,28 @@ class Local(Communicator):
                     self._next(None)
 
     def close(self) -> None:
-        """Leave: no other rank waits for this one from now on."""
-        if not self._connection.closed:
+        """Leave: no other rank waits for this one from now on.
+
+        Raises
+        ------
+        CommunicationError
+            If another rank has failed, which this one did not know, or has sent it a message that
+            it has not taken.
+        """
+        if self._connection.closed:
+            return
+        atexit.unregister(self.close)
+        _open.discard(self)
+        try:
             self._tell("bye")
+            if self._failure is None:  # else it has been raised
+                while self._next(None)[0] != "gone":
+                    pass
+                for source, messages in self._messages.items():
+                    if messages:
+                        raise CommunicationError(not_taken(source, self.rank))
+        finally:
             self._connection.close()
-            atexit.unregister(self.close)
 
     def _gather(self, what: str, data: Any) -> Sequence[Any]:
         data = memoryview(data)
@@ -127,6 +147,11 @@ class Local(Communicator):
             file = _File(self._path(f"{self._name}.{self.rank}.to.{self._sent}"))
             data = file.write(memoryview(data))
         self._post("send", to, data)
+
+    def _waits(self, source: int) -> bool:
+        while not self._connection.closed and self._connection.poll(0):
+            self._next(None)
+        return bool(self._messages[source])
 
     def _receive(self, source: int) -> Any:
         while not self._messages[source]:
@@ -183,6 +208,14 @@ class Local(Communicator):
             with open(name, "rb") as file:
                 known = self._read[name] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return memoryview(known)[:size]
+
+
+def leave(control: Local) -> None:
+    """Close all communicators of this process but one; raise what none of them has raised yet."""
+    known = any(each._failure is not None for each in _open)
+    for each in {*_open} - {control}:
+        with suppress(CommunicationError) if known else nullcontext():
+            each.close()
 
 
 class _File:

@@ -11,11 +11,13 @@ on all elements of this rank's array: what another rank has is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any
 
+from agnograd.extend import device_of
 from agnograd_distributed import ops
-from agnograd_distributed._communicator import Communicator
+from agnograd_distributed._communicator import CommunicationError, Communicator
 
 __all__ = [
     "all_gather",
@@ -23,7 +25,9 @@ __all__ = [
     "all_to_all",
     "broadcast",
     "halo",
+    "recv",
     "reduce_scatter",
+    "send",
     "shift",
     "sum_to",
 ]
@@ -91,6 +95,88 @@ def shift(
     return comm.receive(x, source) if 0 <= source < comm.size else xp.zeros_like(x)
 
 
+def send(xp: Any, backend: Any, x: Any, comm: Communicator, to: int) -> Any:
+    """Send an array to another rank, and return a token, the number 0.
+
+    The other rank receives the array by ``recv``. In a pass, its gradient comes back the other way:
+    a pass reaches ``send`` if what it starts from depends on the token. Add the token to the loss,
+    or give it to a later ``recv``. A message that nobody takes is an error on the rank that it is
+    for, once it has waited for the communicator's timeout.
+
+    Parameters
+    ----------
+    x : array
+        What to send.
+    comm : Communicator
+        The ranks.
+    to : int
+        The rank that receives it.
+
+    Returns
+    -------
+    array, shape ()
+        The token, of the real dtype of ``x``, or the default one if ``x`` is not floating.
+    """
+    comm.send(x, to)
+    floating = xp.isdtype(x.dtype, ("real floating", "complex floating"))
+    dtype = xp.real(xp.empty((), dtype=x.dtype)).dtype if floating else None
+    return xp.zeros((), dtype=dtype, device=device_of(x))
+
+
+def recv(
+    xp: Any,
+    backend: Any,
+    token: Any,
+    comm: Communicator,
+    source: int,
+    *,
+    shape: Sequence[int] | None = None,
+    dtype: Any = None,
+) -> Any:
+    """Return the array that another rank sent to this one by ``send``.
+
+    Parameters
+    ----------
+    token : array
+        What connects the result to the graph; its value does not matter, and gets a gradient of
+        zeros. Pass an array that a pass on this rank reaches: the token of an earlier ``send``, or
+        any array that gradients are taken with respect to, such as a parameter. The pass then sends
+        the result's gradient back to the other rank, which waits for it.
+    comm : Communicator
+        The ranks.
+    source : int
+        The rank that sent it.
+    shape : tuple of int, optional
+        The shape of the array, by default that of the token.
+    dtype : dtype, optional
+        The dtype of the array, by default that of the token.
+
+    Raises
+    ------
+    CommunicationError
+        If the other rank sends nothing within the communicator's timeout, or an array of a
+        different shape or dtype.
+    """
+    shape = tuple(token.shape if shape is None else shape)
+    dtype = token.dtype if dtype is None else dtype
+    like, start = xp.empty(shape, dtype=dtype, device=device_of(token)), monotonic()
+    try:
+        return comm.receive(like, source)
+    except CommunicationError as error:
+        if monotonic() - start < comm.timeout:  # something else failed, and is named
+            raise
+        raise CommunicationError(
+            f"{error}. If rank {comm.rank} waits in a backward pass: rank {source} sends the "
+            "gradient of what it received if its loss depends on that, and if its recv got a token "
+            "that gradients are taken with respect to"
+        ) from error
+
+
+def _spread(token: Any, shape: Any, dtype: Any, xp: Any) -> Any:
+    """Return a token as a gradient: zeros of a shape and dtype."""
+    return xp.broadcast_to(xp.astype(token, dtype), shape)
+
+
 def halo(
     xp: Any, x: Any, comm: Communicator, width: int = 1, *, axis: int = 0, periodic: bool = False
 ) -> Any:
@@ -127,6 +213,7 @@ ops.linear(
     x=lambda g, comm, xp: xp.dist.all_sum(g, comm),
     forward=all_sum,
     pattern="values",
+    effects=True,
     batch=lambda xp, x, comm: xp.dist.all_sum(x, comm),
 )
 ops.linear(
@@ -134,6 +221,7 @@ ops.linear(
     x=lambda g, comm, axis, xp: xp.dist.reduce_scatter(g, comm, axis=axis),
     forward=all_gather,
     pattern="values",
+    effects=True,
     batch="axis",
 )
 ops.linear(
@@ -141,6 +229,7 @@ ops.linear(
     x=lambda g, comm, axis, xp: xp.dist.all_gather(g, comm, axis=axis),
     forward=reduce_scatter,
     pattern="values",
+    effects=True,
     batch="axis",
 )
 ops.linear(
@@ -148,6 +237,7 @@ ops.linear(
     x=lambda g, comm, axis, xp: xp.dist.all_to_all(g, comm, axis=axis),
     forward=all_to_all,
     pattern="values",
+    effects=True,
     batch="axis",
 )
 ops.linear(
@@ -155,6 +245,7 @@ ops.linear(
     x=lambda g, comm, root, xp: xp.dist.sum_to(g, comm, root=root),
     forward=broadcast,
     pattern="values",
+    effects=True,
     batch=lambda xp, x, comm, root: xp.dist.broadcast(x, comm, root=root),
 )
 ops.linear(
@@ -162,6 +253,7 @@ ops.linear(
     x=lambda g, comm, root, xp: xp.dist.broadcast(g, comm, root=root),
     forward=sum_to,
     pattern="values",
+    effects=True,
     batch=lambda xp, x, comm, root: xp.dist.sum_to(x, comm, root=root),
 )
 ops.linear(
@@ -169,6 +261,36 @@ ops.linear(
     x=lambda g, comm, offset, periodic, xp: xp.dist.shift(g, comm, -offset, periodic=periodic),
     forward=shift,
     pattern="values",
+    effects=True,
     batch=lambda xp, x, comm, offset, periodic: xp.dist.shift(x, comm, offset, periodic=periodic),
+)
+# Both transposes name a token of this rank, `out` or the cotangent `g`: so second derivatives reach
+# what they record. Their values do not matter.
+ops.linear(
+    "dist.send(x, /, comm, to)",
+    x=lambda g, out, x_shape, x_dtype, comm, to, xp: xp.dist.recv(
+        out + g, comm, to, shape=x_shape, dtype=x_dtype
+    ),
+    forward=send,
+    casts=True,
+    pattern="values",
+    effects=True,
+    batch=lambda xp, size, x, comm, to: xp.broadcast_to(xp.dist.send(x, comm, to), (size,)),
+)
+ops.linear(
+    "dist.recv(token, /, comm, source, *, shape=None, dtype=None)",
+    token=lambda g, token_shape, token_dtype, comm, source, xp: _spread(
+        xp.dist.send(g, comm, source), token_shape, token_dtype, xp
+    ),
+    forward=recv,
+    pattern="values",
+    effects=True,
+    batch=lambda xp, size, token, comm, source, shape, dtype: xp.dist.recv(
+        token,
+        comm,
+        source,
+        shape=(size, *(token.shape[1:] if shape is None else shape)),
+        dtype=dtype,
+    ),
 )
 ops.composed("dist.halo(x, /, comm, width=1, *, axis=0, periodic=False)", halo)

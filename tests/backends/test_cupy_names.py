@@ -5,6 +5,9 @@ and refuses calls that do not fit: so what agnograd asks of CuPy is there. Array
 can be made here, and looked at; nothing can be computed.
 """
 
+import importlib
+import warnings
+
 import numpy as np
 import pytest
 
@@ -18,6 +21,9 @@ cupy = pytest.importorskip(
 )
 if not hasattr(cupy, "RawKernel"):
     pytest.skip("this is the stand-in, not CuPy", allow_module_level=True)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", UserWarning)  # that NCCL is missing
+    nccl = importlib.import_module("cupy.cuda.nccl")
 try:
     DEVICES = cupy.cuda.runtime.getDeviceCount()
 except cupy.cuda.runtime.CUDARuntimeError:
@@ -38,6 +44,16 @@ def test_the_list_of_names_and_parameters_is_true():
     listed, found = cupy_names.listed(), cupy_names.found()
     assert len(found) > 500
     assert found == listed, "write it again: python tests/helpers/cupy_names.py"
+
+
+@pytest.mark.skipif(
+    not nccl.available, reason="NCCL is not installed: pip install nvidia-nccl-cu13"
+)
+def test_so_is_that_of_nccl():
+    assert cupy_names.of_nccl(nccl) == cupy_names.NCCL
+    types = {"FLOAT16", "FLOAT32", "FLOAT64", "INT32", "INT64", "SUM"}
+    assert {f"NCCL_{each}" for each in types} <= {*dir(nccl)}
+    assert issubclass(nccl.NcclError, RuntimeError)
 
 
 @pytest.mark.skipif(DEVICES > 0, reason="there is a device")

@@ -8,6 +8,7 @@ whether the file is true. It is written by ``python tests/helpers/cupy_names.py`
 import importlib
 import inspect
 import re
+from operator import attrgetter
 from pathlib import Path
 
 FILE = Path(__file__).with_suffix(".txt")
@@ -24,17 +25,31 @@ MODULES = {
 }
 # What only CuPy has, and the backend uses; "value" and "type" stand for what is not called.
 OWN = {
-    "cupy.cuda": ("Device", "Event", "get_elapsed_time"),
+    "cupy.cuda": ("Device", "Event", "get_current_stream", "get_elapsed_time"),
     "cupy.cuda.device": ("Device",),
-    "cupy.cuda.Device": ("mem_info", "synchronize"),
-    "cupy.cuda.Event": ("record", "synchronize"),
+    "cupy.cuda.Device": ("mem_info", "synchronize", "use"),
+    "cupy.cuda.Event": ("done", "record", "synchronize"),
     "cupy.cuda.memory": ("ManagedMemory", "Memory", "MemoryAsync", "PooledMemory"),
     "cupy.cuda.MemoryPool": ("total_bytes", "used_bytes"),
-    "cupy.cuda.MemoryPointer": ("mem",),
+    "cupy.cuda.MemoryPointer": ("mem", "ptr"),
     "cupy.cuda.runtime": ("CUDARuntimeError", "getDeviceCount"),
     "cupy.ndarray": ("get", "data", "device"),
     "cupy": ("get_default_memory_pool",),
     "cupy.ufunc": ("at",),
+}
+# What the communicator calls of NCCL, by position; the wheel has it if NCCL is installed, too.
+NCCL = {
+    "groupStart": "()",
+    "groupEnd": "()",
+    "get_unique_id": "()",
+    "NcclCommunicator.allReduce": "(self, sendbuf, recvbuf, count, datatype, op, stream)",
+    "NcclCommunicator.allGather": "(self, sendbuf, recvbuf, count, datatype, stream)",
+    "NcclCommunicator.reduceScatter": "(self, sendbuf, recvbuf, recvcount, datatype, op, stream)",
+    "NcclCommunicator.broadcast": "(self, sendbuff, recvbuff, count, datatype, root, stream)",
+    "NcclCommunicator.send": "(self, sendbuf, count, datatype, peer, stream)",
+    "NcclCommunicator.recv": "(self, recvbuf, count, datatype, peer, stream)",
+    "NcclCommunicator.check_async_error": "(self)",
+    "NcclCommunicator.abort": "(self)",
 }
 
 
@@ -61,6 +76,11 @@ def found() -> dict[str, str]:
     for place, own in OWN.items():
         names |= {f"{place}.{name}": _described(getattr(_at(place), name)) for name in own}
     return {name: what for name, what in sorted(names.items()) if what}
+
+
+def of_nccl(module: object) -> dict[str, str]:
+    """Return what a module like ``cupy.cuda.nccl`` has of these names."""
+    return {name: _described(attrgetter(name)(module)) for name in NCCL}
 
 
 def _at(path: str) -> object:

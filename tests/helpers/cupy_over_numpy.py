@@ -41,10 +41,10 @@ class UnownedMemory:
 class MemoryPointer:
     """What an array has of its memory."""
 
-    __slots__ = ("mem",)
+    __slots__ = ("mem", "ptr")
 
-    def __init__(self, mem):
-        self.mem = mem
+    def __init__(self, mem, ptr):
+        self.mem, self.ptr = mem, ptr
 
 
 class _Pool:
@@ -81,9 +81,20 @@ class Device:
     def synchronize(self):
         """Wait for nothing."""
 
+    def use(self):
+        """Change nothing."""
+
+
+class Stream:
+    """The only stream."""
+
+    ptr = 0
+
 
 class Event:
     """A time of the host's clock."""
+
+    done = True
 
     def record(self, stream=None):
         """Take the time."""
@@ -185,10 +196,8 @@ class ndarray:  # noqa: N801 - as CuPy calls it
             for each in given:
                 if isinstance(each, ndarray) and np.may_share_memory(each._host, host):
                     self.base = each if each.base is None else each.base
-        if self.base is None:
-            self.data = MemoryPointer(PooledMemory())
-        else:
-            self.data = MemoryPointer(self.base.data.mem)
+        memory = PooledMemory() if self.base is None else self.base.data.mem
+        self.data = MemoryPointer(memory, host.__array_interface__["data"][0])
         return self
 
     def get(self, stream=None, order="C", out=None, blocking=True):
@@ -370,6 +379,7 @@ OWN = {
     "cupy.cuda.Device": Device,
     "cupy.cuda.device.Device": Device,
     "cupy.cuda.Event": Event,
+    "cupy.cuda.get_current_stream": lambda device_id=-1: Stream,
     "cupy.cuda.get_elapsed_time": lambda start, stop: 1000.0 * (stop.time - start.time),
     "cupy.cuda.memory.PooledMemory": PooledMemory,
     "cupy.cuda.runtime.CUDARuntimeError": RuntimeError,

@@ -13,6 +13,7 @@ from agnograd.extend import backend_of, device_of
 __all__ = [
     "Host",
     "divided",
+    "dtype_of",
     "empty_like",
     "from_bytes",
     "from_host",
@@ -39,6 +40,14 @@ def to_host(array: Any) -> Host:
         return np.ascontiguousarray(array).reshape(array.shape)
     host = np.asarray(backend_of(array).to_host(array))
     return np.ascontiguousarray(host).reshape(host.shape)
+
+
+def dtype_of(array: Any) -> np.dtype[Any]:
+    """Return the dtype that an array of any backend has in host memory."""
+    if not isinstance(array, np.ndarray):
+        array = to_host(array[..., :0] if array.ndim else array)
+    found: np.dtype[Any] = array.dtype
+    return found
 
 
 def from_host(host: Host, like: Any) -> Any:
@@ -113,7 +122,7 @@ def divided(flat: Host, like: Sequence[Any]) -> list[Host]:
 def total_of(arrays: Sequence[Any], like: Any) -> Host:
     """Return the sum of arrays of any backend in host memory; zeros like another if none."""
     if not arrays:
-        return np.zeros(tuple(like.shape), to_host(like[..., :0] if like.ndim else like).dtype)
+        return np.zeros(tuple(like.shape), dtype_of(like))
     return sum(map(to_host, arrays[1:]), to_host(arrays[0]))
 
 

@@ -102,6 +102,9 @@ class MPI(Communicator):
         message = "data", "send", bytes(data)
         self._sent.append(self._comm.isend(message, dest=to, tag=_MESSAGE))
 
+    def _waits(self, source: int) -> bool:
+        return bool(self._comm.iprobe(source=source, tag=_MESSAGE))
+
     def _receive(self, source: int) -> Any:
         self._check()
         _, data = self._from(source, _MESSAGE, f"sent nothing to rank {self.rank}")

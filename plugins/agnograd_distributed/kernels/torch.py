@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import pickle
-import time
 from collections.abc import Sequence
 from datetime import timedelta
 from importlib.util import find_spec
 from itertools import count
-from typing import Any
+from typing import Any, NoReturn
 
-from agnograd_distributed._communicator import CommunicationError, Communicator
+from agnograd_distributed._communicator import CommunicationError
+from agnograd_distributed.kernels.device import OnDevice
 from agnograd_distributed.kernels.host import Host
 
 __all__ = ["Torch"]
@@ -19,19 +19,21 @@ __all__ = ["Torch"]
 _numbers = count()
 
 
-class Torch(Communicator):
+class Torch(OnDevice):
     """The processes of ``torch.distributed``, whose process group is made unless there is one.
 
     Short messages, and those from one rank to another, go through its key-value store: so a late
-    rank, or one that calls something else, is named. Sums are ``all_reduce`` of the group, on the
-    current GPU if that is one of NCCL.
+    rank, or one that calls something else, is named. Floating-point tensors stay where they are in
+    collectives: on the CPU with gloo, and on the GPU with NCCL. Other arrays are summed by the
+    group as well, and go through the store for all other collectives.
 
     Parameters
     ----------
     timeout : float
         The seconds after which a rank is late.
     backend : str
-        ``"gloo"`` or ``"nccl"``, for a process group that is made.
+        ``"gloo"`` or ``"nccl"``, for a process group that is made. With NCCL, each process takes
+        the GPU of its ``LOCAL_RANK`` as the current one.
     """
 
     def __init__(self, *, timeout: float = 60.0, backend: str = "gloo") -> None:
@@ -39,6 +41,8 @@ class Torch(Communicator):
         import torch.distributed as dist
 
         if not dist.is_initialized():
+            if backend == "nccl":
+                torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
             dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
         self._begin(torch, dist.group.WORLD, timeout)
 
@@ -88,14 +92,56 @@ class Torch(Communicator):
         return found
 
     def _sum(self, host: Host, what: str) -> Host:
+        if host.dtype.char not in "fdFD":
+            return super()._sum(host, what)  # type: ignore[no-any-return]
         self._gather(f"{what} of {host.dtype} and shape {host.shape}", b"")
         total = self._torch.asarray(host.copy(), device="cuda" if self._nccl else "cpu")
-        try:
-            self._torch.distributed.all_reduce(total, group=self._group)
-        except RuntimeError as error:
-            reason = self._failure() or f"a rank ended in {what}: {error}"
-            raise CommunicationError(reason) from error
+        self._collective(what, total, total, 0)
         return total.cpu().numpy()  # type: ignore[no-any-return]
+
+    def _takes(self, array: Any) -> bool:
+        if not isinstance(array, self._torch.Tensor) or array.is_cuda != self._nccl:
+            return False
+        return bool(array.is_floating_point() or array.is_complex())
+
+    def _collective(self, name: str, source: Any, result: Any, root: int) -> None:
+        dist, group = self._torch.distributed, self._group
+        source = source.contiguous()
+        if source.is_complex():  # not all of these functions know complex numbers
+            source, result = (self._torch.view_as_real(each) for each in (source, result))
+        try:
+            if name == "all_gather":
+                gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+                work = gather(result, source, group, async_op=True)
+            elif name == "reduce_scatter":
+                scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+                work = scatter(result, source, group=group, async_op=True)
+            elif name == "all_to_all":
+                work = dist.all_to_all_single(result, source, group=group, async_op=True)
+            else:
+                result.copy_(source)
+                if name == "broadcast":
+                    work = dist.broadcast(result, root, group, async_op=True)
+                else:
+                    work = dist.all_reduce(result, group=group, async_op=True)
+            # PyTorch ends the process if one of NCCL takes too long; gloo raises an error.
+            if self._nccl and not self._until(work.is_completed, self._check):
+                raise RuntimeError(f"it took longer than {self.timeout:g} s")
+            work.wait()
+        except CommunicationError:
+            raise
+        except RuntimeError as error:
+            self._give_up(f"a rank ended in {name}: {error}")
+
+    def _check(self) -> None:
+        """Raise if a rank has failed."""
+        reason = self._failure()
+        if reason is not None:
+            raise CommunicationError(reason)
+
+    def _waits(self, source: int) -> bool:
+        number = self._messages.get((source, self.rank), 0)
+        return bool(self._store.check([f"{source}-{self.rank}/{number}"]))
 
     def _send(self, data: Any, to: int) -> None:
         self._store.set(self._key(self.rank, to), bytes(data))
@@ -113,15 +159,8 @@ class Torch(Communicator):
 
     def _wait(self, key: str, late: str) -> bytes:
         """Return what a rank puts in the store, or raise if it is late or any rank failed."""
-        deadline, pause = time.monotonic() + self.timeout, 0.0
-        while not self._store.check([key]):
-            reason = self._failure()
-            if reason is not None:
-                raise CommunicationError(reason)
-            if time.monotonic() > deadline:
-                self._give_up(f"{late} within {self.timeout:g} s of rank {self.rank}")
-            time.sleep(pause)
-            pause = min(pause + 1e-5, 1e-3)
+        if not self._until(lambda: self._store.check([key]), self._check):
+            self._give_up(f"{late} within {self.timeout:g} s of rank {self.rank}")
         return self._store.get(key)  # type: ignore[no-any-return]
 
     def _failure(self) -> str | None:
@@ -129,6 +168,6 @@ class Torch(Communicator):
             return None
         return self._everyone.get("failed").decode()  # type: ignore[no-any-return]
 
-    def _give_up(self, reason: str) -> None:
+    def _give_up(self, reason: str) -> NoReturn:
         self.fail(reason)
         raise CommunicationError(self._failure() or reason)

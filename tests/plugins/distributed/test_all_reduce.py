@@ -8,7 +8,7 @@ import pytest
 import agnograd as ag
 from agnograd_distributed import AllReduce, communicator
 from agnograd_distributed._buckets import bytes_in, in_buckets
-from ranks import run
+from ranks import ENGINES, run, started
 
 NETWORK = """
     xp = ag.namespace("numpy")
@@ -71,10 +71,11 @@ STEPS = """
 """
 
 
-def test_means_are_those_of_one_process(tmp_path):
+@pytest.mark.parametrize("kind", ["local", *ENGINES])
+def test_means_are_those_of_one_process(tmp_path, kind):
     body = NETWORK + STEPS
     # On one rank the shard is all, and the mean is of one.
-    for rank, (found,) in enumerate(run(tmp_path, 2, body)):
+    for rank, (found,) in enumerate(run(tmp_path, 2, body, **started(kind))):
         assert found["of_one"] == [1.0, 1.0, 1.0]  # zeros on rank 0, 2 on rank 1
         assert found["unused"]
         assert found["same"] == 1  # bit for bit on both

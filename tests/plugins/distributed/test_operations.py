@@ -6,10 +6,27 @@ sum, when one rank's array changes.
 
 import pytest
 
-from ranks import run
+from ranks import ENGINES, run, started
 
 CHECKS = """
     xp = ag.namespace("numpy")
+    after, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+
+    def piped(x):  # each rank gets what the one before it made of its own, and goes on
+        if comm.rank > 0:
+            x = x * xp.dist.recv(x, comm, before)
+        return x if after == 0 else xp.dist.send(xp.sin(x), comm, after)
+
+    def around(x):
+        token = xp.dist.send(x[:3], comm, after)
+        return x[3:] + xp.dist.recv(token, comm, before, shape=(3, 2))
+
+    def two_messages(x):  # of which the second one is connected by the first one's token
+        first = xp.dist.send(x, comm, after)
+        second = xp.dist.send(xp.mean(x), comm, after)
+        sent = xp.dist.recv(first, comm, before, shape=(6, 2))
+        return sent + xp.dist.recv(second, comm, before) * x
+
     OPS = {
         "all_sum": lambda x: xp.dist.all_sum(x, comm),
         "all_gather": lambda x: xp.dist.all_gather(x, comm),
@@ -18,6 +35,9 @@ CHECKS = """
         "all_to_all": lambda x: xp.dist.all_to_all(x, comm),
         "broadcast": lambda x: xp.dist.broadcast(x, comm, root=comm.size - 1),
         "sum_to": lambda x: xp.dist.sum_to(x, comm),
+        "send and recv, one way": piped,
+        "send and recv, around": around,
+        "send and recv, two messages": two_messages,
         "shift": lambda x: xp.dist.shift(x, comm),
         "shift back, around": lambda x: xp.dist.shift(x, comm, -1, periodic=True),
         "halo": lambda x: xp.dist.halo(x, comm, 2),
@@ -64,8 +84,17 @@ CHECKS = """
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_rules_in_both_orders_and_modes(tmp_path, size):
-    for told in run(tmp_path, size, CHECKS):
-        assert len(told) == 11
+    check(run(tmp_path, size, CHECKS))
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_rules_by_other_engines(tmp_path, kind):
+    check(run(tmp_path, 2, CHECKS, **started(kind)))
+
+
+def check(everyone):
+    for told in everyone:
+        assert len(told) == 14
         for found in told:
             assert found["first"] < 1e-7, found
             assert found["second"] < 1e-6, found
