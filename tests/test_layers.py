@@ -57,7 +57,7 @@ BUDGETS = {
     "_implicit": 1070,
     "_surroundings": 2030,
     "_compile": 2525,
-    "_cli": 433,
+    "_cli": 434,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
 
