@@ -1,0 +1,55 @@
+"""The example of data parallelism: however many processes share a batch, the steps are the same."""
+
+import re
+
+import pytest
+
+from programs import refused, run, run_on
+
+NAME, FEW = "data_parallel.py", ("--epochs", "2")
+
+
+def facts(said):
+    """Return the losses of the epochs, the accuracy, and how many ranks and passes there were."""
+    losses = [float(each) for each in re.findall(r"^epoch \d+: loss ([\d.]+)$", said, re.M)]
+    (accuracy,) = re.findall(r"^test accuracy: ([\d.]+)%$", said, re.M)  # of one rank only
+    ranks, passes = re.search(r"^ranks: (\d+); (\d+) passes sent", said, re.M).groups()
+    return losses, float(accuracy), (int(ranks), int(passes))
+
+
+@pytest.fixture(scope="module")
+def by_one():
+    losses, accuracy, counts = facts(run(NAME, *FEW))
+    assert counts == (1, 180)  # 1,438 images in batches of 16: the last one of 14
+    assert losses[1] < 0.5 * losses[0]
+    assert accuracy > 80.0
+    return losses, accuracy
+
+
+@pytest.mark.parametrize(("size", "by"), [(2, "local"), (2, "mpi"), (3, "local")])
+def test_any_number_of_processes_takes_the_steps_of_one(by_one, size, by):
+    losses, accuracy, counts = facts(run_on(size, NAME, *FEW, by=by))
+    assert counts == (size, 180)
+    assert losses == pytest.approx(by_one[0], rel=1e-4)  # of float32
+    assert accuracy == pytest.approx(by_one[1], abs=0.3)  # an image is 0.28 %
+
+
+def test_it_takes_the_steps_of_the_example_of_one_process(by_one):
+    accuracy = re.search(r"test accuracy: ([\d.]+)%", run("digits.py", *FEW))[1]
+    assert float(accuracy) == pytest.approx(by_one[1], abs=0.3)
+
+
+@pytest.mark.slow
+def test_it_learns_to_read_digits():
+    assert facts(run_on(2, NAME))[1] >= 97.0
+
+
+@pytest.mark.slow
+def test_another_backend_takes_the_same_steps(by_one, backend):
+    losses, accuracy, _ = facts(run_on(2, NAME, *FEW, "--backend", backend))
+    assert losses == pytest.approx(by_one[0], rel=1e-3)
+    assert accuracy == pytest.approx(by_one[1], abs=0.6)
+
+
+def test_what_cannot_run_is_answered_in_a_line():
+    assert "no backend is named 'nunpy'" in refused(NAME, "--backend", "nunpy")
