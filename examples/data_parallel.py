@@ -58,7 +58,7 @@ def train(
         for epoch in range(epochs):
             values = []
             for batch in batches(xp, data, rng):
-                images, targets = shard(batch, comm)
+                images, targets = (xp.asarray(each) for each in shard(batch, comm))
                 value = loss_of_part(xp, parameters, images, targets, batch[0].shape[0])
                 # The batch's gradient is the sum of the parts', and AllReduce takes their mean.
                 (comm.size * value).backward()

@@ -1,0 +1,170 @@
+"""The command ``python -m benchmarks scale``: measured here, simulated, and extrapolated."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks import report
+from benchmarks.children import ONE_THREAD
+from benchmarks.measuring import machine
+from benchmarks.scale import LINKS, Link, Local, Nodes, Profile, buckets, simulate
+
+__all__ = ["scale"]
+
+NODES = (1, 2, 4, 8, 16, 32, 64)
+SPEEDS = (1, 10)  # of a node, in that of a process here
+PROGRAM = Path(__file__).with_name("scale_rank.py")
+
+
+def measured(size: int, numbers: Sequence[int]) -> dict[str, Any]:
+    """Return what rank 0 of some processes of this machine measures, each with one thread."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "found.json")
+        start = [sys.executable, "-m", "agnograd_distributed", "-n", str(size), str(PROGRAM)]
+        done = subprocess.run(
+            [*start, *map(str, numbers), str(path)],
+            env={**os.environ, **ONE_THREAD},
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise click.ClickException(f"{size} processes failed: {done.stderr.strip()}")
+        found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def model(found: Mapping[str, Any]) -> tuple[Profile, Local]:
+    """Return the profile and the costs that some processes measured."""
+    each = found["profile"]
+    return Profile(each["other"], each["backward"], each["ready"]), Local(*found["costs"])
+
+
+def here(runs: Mapping[int, Mapping[str, Any]]) -> Iterable[dict[str, float]]:
+    """Yield what was measured and simulated for each number of processes, in seconds."""
+    for size, found in runs.items():
+        profile, costs = model(found)
+        yield {
+            "processes": size,
+            "without": found["profile"]["seconds"],
+            "measured": found["seconds"],
+            "overlapped": simulate(profile, costs).seconds,
+            "not overlapped": simulate(profile, costs, overlap=False).seconds,
+        }
+
+
+def extrapolated(
+    alone: Mapping[str, Any], links: Mapping[str, Link]
+) -> Iterable[dict[str, dict[int, dict[str, float]]]]:
+    """Yield what a step would take on some nodes, for each speed of a node and each link."""
+    profile, host = model(alone)
+    for speed in SPEEDS:
+        node = profile.faster(speed)
+        without = node.other + node.backward
+        for name, link in links.items():
+            steps = {size: simulate(node, Nodes(size, link, host)) for size in NODES}
+            yield {
+                f"{speed} times as fast, {name}": {
+                    size: {**each._asdict(), "efficiency": without / each.seconds}
+                    for size, each in steps.items()
+                }
+            }
+
+
+def links_given(
+    context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> dict[str, Link]:
+    """Return the links of ``MICROSECONDS,GBIT``; by default the typical ones."""
+    found = {}
+    for each in value:
+        try:
+            latency, speed = (float(number) for number in each.split(","))
+            if min(latency, speed) <= 0:
+                raise ValueError
+        except ValueError:
+            raise click.BadParameter(
+                f"{each!r} is not two positive numbers such as 25,40: microseconds and Gbit/s"
+            ) from None
+        found[f"{latency:g} µs and {speed:g} Gbit/s"] = Link(latency / 1e6, speed * 1e9 / 8)
+    return found or dict(LINKS)
+
+
+def print_here(rows: Iterable[Mapping[str, float]]) -> None:
+    """Print what was measured on this machine, beside the simulation, in milliseconds."""
+    header = ["processes here", "no communication, ms", "AllReduce, ms"]
+    report.print_table(
+        [*header, "simulated, if overlapped", "simulated, if not"],
+        (
+            [f"{row['processes']}", *(f"{1e3 * each:.1f}" for each in [*row.values()][1:])]
+            for row in rows
+        ),
+    )
+
+
+def print_extrapolated(columns: Mapping[str, Mapping[int, Any]], nbytes: int) -> None:
+    """Print what a step would take on nodes of a network, and how efficient it would be."""
+    report.print_table(
+        ["nodes", "sent, MiB", *columns],
+        (
+            [
+                f"{size}",
+                f"{2 * (size - 1) / size * nbytes / 2**20:.1f}",
+                *(
+                    f"{1e3 * found[size]['seconds']:.1f} ms, {found[size]['efficiency']:.0%}"
+                    for found in columns.values()
+                ),
+            ]
+            for size in NODES
+        ),
+    )
+
+
+@click.command()
+@click.option("--width", default=1024, show_default=True, help="Of the network's layers.")
+@click.option("--layers", default=8, show_default=True, help="How many the network has.")
+@click.option("--batch", default=128, show_default=True, help="Examples of each process.")
+@click.option("--steps", default=9, show_default=True, help="How often each is timed.")
+@click.option(
+    "--link",
+    "links",
+    multiple=True,
+    metavar="µs,Gbit/s",
+    callback=links_given,
+    help="The latency and bandwidth of a network, instead of typical ones.",
+)
+@click.option("--quick", is_flag=True, help="A small network, few steps.")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def scale(
+    width: int,
+    layers: int,
+    batch: int,
+    steps: int,
+    links: dict[str, Link],
+    quick: bool,
+    json_path: str | None,
+) -> None:
+    """Measure data parallelism on this machine, and extrapolate it to nodes of a network."""
+    numbers = (16, 3, 4, 2) if quick else (width, layers, batch, steps)
+    runs = {size: measured(size, numbers) for size in ((1, 2) if quick else (1, 2, 4))}
+    ready = runs[1]["profile"]["ready"]
+    nbytes = sum(each for _, each in ready)
+    click.echo(
+        f"{nbytes / 2**20:.1f} MiB of gradients in {len(buckets(ready))} buckets, "
+        f"{os.cpu_count()} processors"
+    )
+    rows = list(here(runs))
+    print_here(rows)
+    columns = {name: each for made in extrapolated(runs[1], links) for name, each in made.items()}
+    click.echo()
+    print_extrapolated(columns, nbytes)
+    if json_path:
+        found = {"runs": runs, "here": rows, "extrapolated": columns, "machine": machine()}
+        report.write_json(found, json_path)
