@@ -60,6 +60,7 @@ def network(rank: int, width: int, layers: int, batch: int) -> tuple[list[Any], 
             h = xp.tanh(h @ weight + bias)
         xp.mean(h * h).backward()
         for each in (*weights, *biases):
+            assert each.grad is not None
             each.data[...] -= np.float32(0.01) * each.grad.data
             each.grad = None
 
@@ -80,17 +81,17 @@ def profile(comm: Communicator, step: Callable[[], None], steps: int) -> dict[st
     with ag.hooks(Ready()) as (ready,):
         step()
         for _ in range(steps):
-            seconds = timed(comm, step)
-            found.append((seconds, ready.backward, [moment for moment, _ in ready.ready]))
+            whole = timed(comm, step)
+            found.append((whole, ready.backward, [moment for moment, _ in ready.ready]))
         sizes = [nbytes for _, nbytes in ready.ready]
-    seconds, backward, moments = zip(*found, strict=True)
+    wholes, passes, moments = zip(*found, strict=True)
+    seconds, backward = statistics.median(wholes), statistics.median(passes)
     at = [statistics.median(each) for each in zip(*moments, strict=True)]
-    whole, of_pass = statistics.median(seconds), statistics.median(backward)
     return {
-        "other": whole - of_pass,
-        "backward": of_pass,
+        "seconds": seconds,
+        "backward": backward,
+        "other": seconds - backward,
         "ready": list(zip(at, sizes, strict=True)),
-        "seconds": whole,
     }
 
 

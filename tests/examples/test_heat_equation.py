@@ -85,7 +85,7 @@ def test_with_checkpoints_and_a_figure(by_one, tmp_path):
 @pytest.mark.slow
 def test_another_backend_finds_the_same(by_one, backend):
     if backend == "dask":
-        pytest.skip("a lazy library makes a task of each op: too many for a loop of small steps")
+        pytest.skip("Dask makes a task of each op: too many for a loop of small steps")
     counts, numbers = facts(run_on(2, NAME, *SMALL, "--backend", backend))
     assert counts == by_one[0]
     assert numbers == pytest.approx(by_one[1], abs=2e-6)
