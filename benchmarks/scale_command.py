@@ -23,6 +23,7 @@ __all__ = ["scale"]
 NODES = (1, 2, 4, 8, 16, 32, 64)
 SPEEDS = (1, 10)  # of a node, in that of a process here
 PROGRAM = Path(__file__).with_name("scale_rank.py")
+Columns = Mapping[str, Mapping[int, Mapping[str, float]]]
 
 
 def measured(size: int, numbers: Sequence[int]) -> dict[str, Any]:
@@ -61,22 +62,23 @@ def here(runs: Mapping[int, Mapping[str, Any]]) -> Iterable[dict[str, float]]:
         }
 
 
-def extrapolated(
-    alone: Mapping[str, Any], links: Mapping[str, Link]
-) -> Iterable[dict[str, dict[int, dict[str, float]]]]:
-    """Yield what a step would take on some nodes, for each speed of a node and each link."""
+def extrapolated(alone: Mapping[str, Any], links: Mapping[str, Link], speed: int) -> Columns:
+    """Return what a step would take, by link and number of nodes, in seconds.
+
+    ``alone`` is what one process measured; a node computes ``speed`` times as fast. Copies on the
+    host take what they take here.
+    """
     profile, host = model(alone)
-    for speed in SPEEDS:
-        node = profile.faster(speed)
-        without = node.other + node.backward
-        for name, link in links.items():
-            steps = {size: simulate(node, Nodes(size, link, host)) for size in NODES}
-            yield {
-                f"{speed} times as fast, {name}": {
-                    size: {**each._asdict(), "efficiency": without / each.seconds}
-                    for size, each in steps.items()
-                }
-            }
+    node = profile.faster(speed)
+    without = node.other + node.backward
+    found: dict[str, dict[int, dict[str, float]]] = {}
+    for name, link in links.items():
+        steps = {size: simulate(node, Nodes(size, link, host)) for size in NODES}
+        found[name] = {
+            size: {**each._asdict(), "efficiency": without / each.seconds}
+            for size, each in steps.items()
+        }
+    return found
 
 
 def links_given(
@@ -99,9 +101,9 @@ def links_given(
 
 def print_here(rows: Iterable[Mapping[str, float]]) -> None:
     """Print what was measured on this machine, beside the simulation, in milliseconds."""
-    header = ["processes here", "no communication, ms", "AllReduce, ms"]
+    header = ["processes here, ms a step", "no communication", "AllReduce"]
     report.print_table(
-        [*header, "simulated, if overlapped", "simulated, if not"],
+        [*header, "simulated, overlapped", "simulated, not overlapped"],
         (
             [f"{row['processes']}", *(f"{1e3 * each:.1f}" for each in [*row.values()][1:])]
             for row in rows
@@ -109,16 +111,16 @@ def print_here(rows: Iterable[Mapping[str, float]]) -> None:
     )
 
 
-def print_extrapolated(columns: Mapping[str, Mapping[int, Any]], nbytes: int) -> None:
+def print_extrapolated(speed: int, columns: Columns, nbytes: int) -> None:
     """Print what a step would take on nodes of a network, and how efficient it would be."""
     report.print_table(
-        ["nodes", "sent, MiB", *columns],
+        [f"nodes, {speed} times as fast", "each sends, MiB", *columns],
         (
             [
                 f"{size}",
                 f"{2 * (size - 1) / size * nbytes / 2**20:.1f}",
                 *(
-                    f"{1e3 * found[size]['seconds']:.1f} ms, {found[size]['efficiency']:.0%}"
+                    f"{1e3 * found[size]['seconds']:.1f} ms, {found[size]['efficiency']:4.0%}"
                     for found in columns.values()
                 ),
             ]
@@ -162,9 +164,10 @@ def scale(
     )
     rows = list(here(runs))
     print_here(rows)
-    columns = {name: each for made in extrapolated(runs[1], links) for name, each in made.items()}
-    click.echo()
-    print_extrapolated(columns, nbytes)
+    columns = {speed: extrapolated(runs[1], links, speed) for speed in SPEEDS}
+    for speed, each in columns.items():
+        click.echo()
+        print_extrapolated(speed, each, nbytes)
     if json_path:
         found = {"runs": runs, "here": rows, "extrapolated": columns, "machine": machine()}
         report.write_json(found, json_path)
