@@ -45,8 +45,7 @@ def measured(size: int, numbers: Sequence[int]) -> dict[str, Any]:
 
 def model(found: Mapping[str, Any]) -> tuple[Profile, Local]:
     """Return the profile and the costs that some processes measured."""
-    each = found["profile"]
-    return Profile(each["other"], each["backward"], each["ready"]), Local(*found["costs"])
+    return Profile(*found["profile"]), Local(*found["costs"])
 
 
 def here(runs: Mapping[int, Mapping[str, Any]]) -> Iterable[dict[str, float]]:
@@ -55,8 +54,8 @@ def here(runs: Mapping[int, Mapping[str, Any]]) -> Iterable[dict[str, float]]:
         profile, costs = model(found)
         yield {
             "processes": size,
-            "without": found["profile"]["seconds"],
-            "measured": found["seconds"],
+            "without": found["without"],
+            "measured": found["with"],
             "overlapped": simulate(profile, costs).seconds,
             "not overlapped": simulate(profile, costs, overlap=False).seconds,
         }
@@ -133,7 +132,7 @@ def print_extrapolated(speed: int, columns: Columns, nbytes: int) -> None:
 @click.option("--width", default=1024, show_default=True, help="Of the network's layers.")
 @click.option("--layers", default=8, show_default=True, help="How many the network has.")
 @click.option("--batch", default=128, show_default=True, help="Examples of each process.")
-@click.option("--steps", default=9, show_default=True, help="How often each is timed.")
+@click.option("--rounds", default=7, show_default=True, help="How often each is timed, in turn.")
 @click.option(
     "--link",
     "links",
@@ -142,21 +141,21 @@ def print_extrapolated(speed: int, columns: Columns, nbytes: int) -> None:
     callback=links_given,
     help="The latency and bandwidth of a network, instead of typical ones.",
 )
-@click.option("--quick", is_flag=True, help="A small network, few steps.")
+@click.option("--quick", is_flag=True, help="A small network, one round.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
 def scale(
     width: int,
     layers: int,
     batch: int,
-    steps: int,
+    rounds: int,
     links: dict[str, Link],
     quick: bool,
     json_path: str | None,
 ) -> None:
     """Measure data parallelism on this machine, and extrapolate it to nodes of a network."""
-    numbers = (16, 3, 4, 2) if quick else (width, layers, batch, steps)
+    numbers = (16, 3, 4, 1) if quick else (width, layers, batch, rounds)
     runs = {size: measured(size, numbers) for size in ((1, 2) if quick else (1, 2, 4))}
-    ready = runs[1]["profile"]["ready"]
+    _, _, ready = runs[1]["profile"]
     nbytes = sum(each for _, each in ready)
     click.echo(
         f"{nbytes / 2**20:.1f} MiB of gradients in {len(buckets(ready))} buckets, "

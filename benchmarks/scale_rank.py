@@ -1,6 +1,6 @@
 """What ``python -m benchmarks scale`` runs as several processes: they measure, and rank 0 tells.
 
-``python -m agnograd_distributed -n 2 scale_rank.py WIDTH LAYERS BATCH STEPS FILE``
+``python -m agnograd_distributed -n 2 scale_rank.py WIDTH LAYERS BATCH ROUNDS FILE``
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from agnograd_distributed import AllReduce, Communicator, communicator
 
 __all__ = ["measure"]
 
+STEPS = 3  # of each kind, in a round
 SIZES = (1 << 16, 1 << 22)  # bytes of the buckets whose times give those of all others
 
 
@@ -75,24 +76,20 @@ def timed(comm: Communicator, step: Callable[[], None]) -> float:
     return perf_counter() - start
 
 
-def profile(comm: Communicator, step: Callable[[], None], steps: int) -> dict[str, Any]:
-    """Return the medians of steps that send nothing."""
+def without(comm: Communicator, step: Callable[[], None]) -> list[tuple[Any, ...]]:
+    """Return the seconds of steps that send nothing, of their passes, and until each gradient."""
     found = []
     with ag.hooks(Ready()) as (ready,):
-        step()
-        for _ in range(steps):
-            whole = timed(comm, step)
-            found.append((whole, ready.backward, [moment for moment, _ in ready.ready]))
-        sizes = [nbytes for _, nbytes in ready.ready]
-    wholes, passes, moments = zip(*found, strict=True)
-    seconds, backward = statistics.median(wholes), statistics.median(passes)
-    at = [statistics.median(each) for each in zip(*moments, strict=True)]
-    return {
-        "seconds": seconds,
-        "backward": backward,
-        "other": seconds - backward,
-        "ready": list(zip(at, sizes, strict=True)),
-    }
+        for _ in range(STEPS):
+            seconds = timed(comm, step)
+            found.append((seconds, ready.backward, *(moment for moment, _ in ready.ready)))
+    return found
+
+
+def together(comm: Communicator, params: list[Any], step: Callable[[], None]) -> list[float]:
+    """Return the seconds of steps with ``AllReduce``, but those of its first one."""
+    with ag.hooks(AllReduce(comm, params)):
+        return [timed(comm, step) for _ in range(STEPS + 1)][1:]
 
 
 def durations(reduce: AllReduce, name: str) -> list[float]:
@@ -100,41 +97,46 @@ def durations(reduce: AllReduce, name: str) -> list[float]:
     return [stop - start for each, start, stop in reduce.trace_events() if each == name][1:]
 
 
-def costs(comm: Communicator, steps: int) -> tuple[float, float, float]:
-    """Return the seconds of a bucket of no bytes, of each byte, and of the agreement.
+def costs(comm: Communicator, nbytes: int) -> tuple[list[float], list[float]]:
+    """Return the seconds of buckets of a size, and those of agreements.
 
     The passes of these buckets compute next to nothing.
     """
-    xp, times, agreements = ag.namespace("numpy"), [], []
-    for nbytes in SIZES:
-        leaf = ag.Variable(np.ones(nbytes // 4, dtype="f4"))
-        with ag.hooks(AllReduce(comm, [leaf], first=nbytes)) as (reduce,):
-            for _ in range(steps + 1):
-                loss = xp.sum(leaf * leaf)
-                comm.barrier()
-                loss.backward()
-                leaf.grad = None
-            times.append(statistics.median(durations(reduce, "bucket 0")))
-            agreements += durations(reduce, "agree")
-    each = max(times[1] - times[0], 0.0) / (SIZES[1] - SIZES[0])
-    return max(times[0] - SIZES[0] * each, 0.0), each, statistics.median(agreements)
+    xp, leaf = ag.namespace("numpy"), ag.Variable(np.ones(nbytes // 4, dtype="f4"))
+    with ag.hooks(AllReduce(comm, [leaf], first=nbytes)) as (reduce,):
+        for _ in range(STEPS + 1):
+            loss = xp.sum(leaf * leaf)
+            comm.barrier()
+            loss.backward()
+            leaf.grad = None
+        return durations(reduce, "bucket 0"), durations(reduce, "agree")
 
 
-def measure(width: int, layers: int, batch: int, steps: int) -> dict[str, Any]:
-    """Return a profile, the costs of buckets, and what steps take with ``AllReduce``."""
+def measure(width: int, layers: int, batch: int, rounds: int) -> dict[str, Any]:
+    """Return medians of what was measured in turn: a profile, costs, and steps with AllReduce."""
     with communicator() as comm:
         params, step = network(comm.rank, width, layers, batch)
-        before = profile(comm, step, steps)
-        with ag.hooks(AllReduce(comm, params)) as (reduce,):
+        with ag.hooks(Ready()) as (ready,):
             step()
-            together = [timed(comm, step) for _ in range(steps)]
-            report = reduce.to_dict()
+        profiles, seconds, agreements = [], [], []
+        times: dict[int, list[float]] = {nbytes: [] for nbytes in SIZES}
+        for _ in range(rounds):
+            profiles += without(comm, step)
+            seconds += together(comm, params, step)
+            for nbytes, found in times.items():
+                buckets, agreed = costs(comm, nbytes)
+                found += buckets
+                agreements += agreed
+        whole, backward, *moments = map(statistics.median, zip(*profiles, strict=True))
+        small, large = (statistics.median(found) for found in times.values())
+        each = max(large - small, 0.0) / (SIZES[1] - SIZES[0])
+        sizes = [nbytes for _, nbytes in ready.ready]
         return {
             "rank": comm.rank,
-            "profile": before,
-            "costs": costs(comm, steps),
-            "seconds": statistics.median(together),
-            "report": report,
+            "without": whole,
+            "with": statistics.median(seconds),
+            "profile": (whole - backward, backward, list(zip(moments, sizes, strict=True))),
+            "costs": (max(small - SIZES[0] * each, 0.0), each, statistics.median(agreements)),
         }
 
 

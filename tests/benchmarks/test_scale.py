@@ -123,11 +123,11 @@ def test_the_command_measures_simulates_and_extrapolates(tmp_path):
         assert min(row.values()) > 0.0
         assert row["not overlapped"] >= row["overlapped"] > row["without"]
     for run_of_some in found["runs"].values():
-        ready = run_of_some["profile"]["ready"]
+        _, backward, ready = run_of_some["profile"]
         assert sum(nbytes for _, nbytes in ready) == 3 * (16 * 16 + 16) * 4
         moments = [moment for moment, _ in ready]
         assert moments == sorted(moments)
-        assert moments[-1] <= run_of_some["profile"]["backward"]
+        assert moments[-1] <= backward
     assert [*found["extrapolated"]] == ["1", "10"]
     for columns in found["extrapolated"].values():
         (nodes,) = columns.values()
