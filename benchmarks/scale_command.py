@@ -113,7 +113,7 @@ def print_here(rows: Iterable[Mapping[str, float]]) -> None:
 def print_extrapolated(speed: int, columns: Columns, nbytes: int) -> None:
     """Print what a step would take on nodes of a network, and how efficient it would be."""
     report.print_table(
-        [f"nodes, {speed} times as fast", "each sends, MiB", *columns],
+        [f"nodes, {speed} times as fast" if speed > 1 else "nodes", "each sends, MiB", *columns],
         (
             [
                 f"{size}",

@@ -1,10 +1,13 @@
 """The example of data parallelism: however many processes share a batch, the steps are the same."""
 
+import importlib
+import random
 import re
 
 import pytest
 
-from programs import refused, run, run_on
+import agnograd as ag
+from programs import EXAMPLES, refused, run, run_on
 
 NAME, FEW = "data_parallel.py", ("--epochs", "2")
 
@@ -32,6 +35,30 @@ def test_any_number_of_processes_takes_the_steps_of_one(by_one, size, by):
     assert counts == (size, 180)
     assert losses == pytest.approx(by_one[0], rel=1e-4)  # of float32
     assert accuracy == pytest.approx(by_one[1], abs=0.3)  # an image is 0.28 %
+
+
+def test_parts_of_any_length_add_up(xp, monkeypatch):
+    """Also one without images, where there are more ranks than images."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    example = importlib.import_module("data_parallel")
+    start = example.initial_parameters(xp, random.Random(0))
+    layers = [{name: ag.Variable(each) for name, each in layer.items()} for layer in start]
+    weight = layers[0]["weight"]
+    images = xp.reshape(xp.sin(xp.arange(192, dtype=xp.float32)), (3, 64))
+    targets = xp.eye(3, 10, dtype=xp.float32)
+
+    def value(part):
+        found = example.loss_of_part(xp, layers, images[part, :], targets[part, :], 3)
+        found.backward()
+        return found.item()
+
+    whole = value(slice(0, 3))
+    expected, weight.grad = weight.grad, None
+    parts = [value(slice(*part)) for part in ((0, 2), (2, 2), (2, 3))]
+    assert parts[1] == 0.0
+    assert sum(parts) == pytest.approx(whole, rel=1e-6)
+    assert xp.max(xp.abs(expected)).item() > 1e-3
+    assert xp.max(xp.abs(weight.grad - expected)).item() < 1e-7
 
 
 def test_it_takes_the_steps_of_the_example_of_one_process(by_one):
