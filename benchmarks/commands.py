@@ -12,6 +12,7 @@ from rich.console import Console
 from benchmarks import child, report
 from benchmarks.children import ChildError
 from benchmarks.measuring import BACKWARD, COMPILED, HAND, LOOP, OURS, Comparison, Plan, compare
+from benchmarks.scale_command import scale
 from benchmarks.workloads import BATCHES, CONVNETS, HELD_OUT, WORKLOADS
 
 __all__ = ["main"]
@@ -395,6 +396,9 @@ def imports(rounds: int, json_path: str | None) -> None:
     report.print_table(["import", "ms"], rows)
     if json_path:
         report.write_json({"milliseconds": found}, json_path)
+
+
+main.add_command(scale)
 
 
 def watched(function: Any, plan: Plan) -> Any:

@@ -99,7 +99,7 @@ def shard(data: Any, comm: Communicator) -> Any:
         )
     (length,) = lengths
     start, stop = (length * each // comm.size for each in (comm.rank, comm.rank + 1))
-    return optree.tree_map(lambda each: each[start:stop], data)
+    return optree.tree_map(lambda each: each[start:stop, ...], data)
 
 
 def check_same(tree: Any, comm: Communicator, what: str = "arrays") -> None:

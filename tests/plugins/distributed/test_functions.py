@@ -54,6 +54,7 @@ def test_alone_a_mean_is_what_it_is_of(xp):
     comm = communicator("none")
     assert bool(xp.all(xp.asarray(mean(grads, comm)) == 2.0 * x).data)
     assert shard(x.data, comm).shape == (2,)
+    assert shard(xp.stack([x, x, x]).data, comm).shape == (3, 2)
 
 
 def test_data_of_several_lengths_cannot_be_divided():
