@@ -15,7 +15,11 @@ from agnograd._compile.recording import Recording, refused
 from agnograd._compile.trace import Result, record
 from agnograd._compile.unit import Owner, Runs, Traceable, Unit
 from agnograd._compile.ways import Guarded
+from agnograd._engine.arrivals import leaves_out
 from agnograd._functions.function import Function
+from agnograd._graph.calls import Call
+from agnograd._graph.nodes import OP, Output
+from agnograd._graph.paths import reachable
 from agnograd._passes.partition import partition
 from agnograd._passes.passes import run as improved
 from agnograd._program.program import Fact, Missed, Ref, TracedProgram
@@ -118,6 +122,7 @@ class Back(Runs):
     ) -> None:
         super().__init__(program, run, program)
         self.inputs, self.outputs, self._inexact = inputs, joint.outputs, joint.inexact
+        self.masks = joint.masks
         self._warned = True  # while the function was traced: the first run is of the same values
         self._facts: list[Fact] = [program.facts[ref] for ref in joint.cotangents]
 
@@ -166,7 +171,7 @@ class GraphCall(Function):
         known = [self.outside.get(place, x) for place, x in enumerate(arrays)]
         way, found = self.unit.ways.run(known)
         self.seen.append(way)
-        count = way.back.outputs
+        self._masks, count = way.back.masks, way.back.outputs
         self.kept = found[count:]
         self.save(*arrays)
         return tuple(found[:count])
@@ -240,6 +245,14 @@ def _masked(result: Variable) -> Variable:
     return result if node is None else result._domain.Variable._make(result._raw, behind_mask(node))
 
 
+def _leave_out(results: Sequence[Variable]) -> bool:
+    """Return whether an op that results were computed by leaves elements of its inputs out."""
+    return any(
+        isinstance(node, Output) or (isinstance(node[OP], Call) and leaves_out(node, None))
+        for node in reachable([each._node for each in results])
+    )
+
+
 class TracedPullback:
     """The gradients of a traceable function, as a traceable function.
 
@@ -247,9 +260,7 @@ class TracedPullback:
     floating-point or complex dtype. If these are ``masked``, a zero may mean that nothing is asked.
     """
 
-    def __init__(
-        self, callee: Traceable, tracked: Sequence[int], count: int, masked: bool
-    ) -> None:
+    def __init__(self, callee: Traceable, tracked: Sequence[int], count: int, masked: bool) -> None:
         self.callee, self.tracked, self.count = callee, tuple(tracked), count
         self.masked = masked
 
@@ -269,12 +280,13 @@ class Joint:
         self.callee, self.tracked = callee, tuple(tracked)
         self.outputs = 0
         self.inexact: list[bool] = []  # which values have a cotangent
+        self.masks = False  # whether elements of arguments are left out
         self.cotangents: list[Ref] = []
 
     def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
         """Return values and gradients."""
         result, pull = pulled(self.callee, run, arrays, self.tracked)
-        self.outputs = len(result.arrays)
+        self.outputs, self.masks = len(result.arrays), _leave_out(result.arrays)
         domain, backend = arrays[0]._domain, run.traced
         given = []
         self.inexact = [domain.is_inexact(each.dtype) for each in result.arrays]

@@ -91,9 +91,11 @@ class Function:
     _is_pure = False
     # Whether backward also takes cotangents of a level above what forward got.
     _lifts = False
-    # As backward, where zeros in cotangents may mean that nothing is asked. An unused output then has
-    # None for its cotangent, here and in backward.
+    # As backward, where zeros in cotangents may mean that nothing is asked. An unused output has
+    # None for its cotangent then, also in backward.
     _guarded: Callable[..., Any] | None = None
+    # Whether it leaves elements of its arguments out, whose gradients are then zeros.
+    _masks = False
     # As a method: the tangents of the results, of those of the array arguments. None is zeros.
     _push: Callable[..., Any] | None = None
     # Whether hooks see it as one op; what else they see it as, its forward tells them.
@@ -250,7 +252,8 @@ def _recorded(
     sources = [_source(value, inputs, out, call.domain) for value in saved]
     if kept:  # only what is saved knows whether it is needed as a Variable
         saved, names, sources = (*saved, kept), [*names, "attributes"], [*sources, "attributes"]
-    call.saves(Plan(tuple(names), tuple(sources)))
+    masks = (lambda _: True) if function._masks else None
+    call.saves(Plan(tuple(names), tuple(sources), masks))
     call.compiled.backward = call.compiled.guarded = rule.backward
     if function._guarded is not None:
         call.compiled.guarded, call.compiled.optional = rule.guarded, True

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import time
 import warnings
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
