@@ -48,8 +48,8 @@ def _sizes(program: TracedProgram) -> dict[Ref, int]:
             sizes[ref] = size
     if sizes:
         roots = roots_of(program)
-        kept = {*program.inputs, *program.constants}.union(*map(roots.get, program.outputs))
-        for ref in [ref for ref in sizes if ref in kept or roots.get(ref) != {ref}]:
+        kept = {*program.inputs, *program.constants}.union(*(roots[ref] for ref in program.outputs))
+        for ref in [ref for ref in sizes if ref in kept or roots.get(ref, kept) != {ref}]:
             del sizes[ref]
     return sizes
 
