@@ -200,7 +200,7 @@ class GraphCall(Function):
         return tuple(gradients)
 
     def _run_back(self, cotangents: Sequence[Any]) -> Sequence[Any] | None:
-        """Run the backward part; return None if that goes another way than in the trace."""
+        """Run the backward part; return None where a guard finds another value."""
         back: Back = self.seen[0].back
         given = [self.saved[place] for place in back.inputs]
         try:

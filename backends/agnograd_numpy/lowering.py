@@ -64,6 +64,8 @@ lowering = NumpyLowering()
 class NumpyWriter(ElementwiseWriter):
     """Writes NumPy's ufuncs, methods and operators."""
 
+    goes_over = True
+
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
         self.buffers: dict[Ref, int | None] = {}  # those that single results are written to
