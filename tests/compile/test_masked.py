@@ -73,6 +73,31 @@ def test_a_result_that_nothing_depends_on_asks_for_nothing(xp):
         same(second(x), at(xp, 8.0, 8.0))
 
 
+ROWS = np.asarray([[0.0, 1.0, 4.0], [0.0, 2.0, 3.0]])
+# Transformations in which a result, an element or a tangent of a function is left out.
+LEFT_OUT = {
+    "reverse": lambda f: ag.jacobian(lambda x: f(x)[1], mode="reverse")(ROWS[0]),
+    "chunks": lambda f: ag.jacobian(lambda x: (f(x)[0] + f(x)[1])[1:], chunk_size=2)(ROWS[0]),
+    "forward": lambda f: ag.jacobian(lambda x: f(x)[0][1:], mode="forward")(ROWS[0]),
+    "pullbacks": lambda f: ag.vmap(ag.vjp(lambda x: f(x)[1], ROWS[0])[1])(np.eye(3))[0],
+    "members": lambda f: ag.vmap(ag.grad(lambda x: xp.sum(f(x)[1])))(ROWS),
+    "of members": lambda f: ag.grad(lambda x: xp.sum(ag.vmap(lambda r: f(r)[1])(x)))(ROWS),
+    "tangents": lambda f: ag.vmap(lambda t: ag.jvp(lambda x: f(x)[0], ROWS[0], t)[1])(ROWS),
+    "linear": lambda f: ag.vmap(ag.linearize(lambda x: f(x)[0], ROWS[0])[1])(ROWS),
+}
+
+
+@pytest.mark.parametrize("transformed", LEFT_OUT.values(), ids=LEFT_OUT.keys())
+def test_what_transformations_leave_out(transformed):
+    def f(x):
+        return xp.sqrt(x), x**3
+
+    expected, compiled = transformed(f), ag.compile(f)
+    assert np.isfinite(expected).all()
+    for _ in range(2):
+        np.testing.assert_allclose(transformed(compiled), expected, 1e-14)
+
+
 def test_a_tangent_of_zero_stays_zero(xp):
     compiled = ag.compile(lambda x: xp.sqrt(x) + x**0.5)
     x, along = at(xp, 0.0, 4.0), at(xp, 0.0, 1.0)
