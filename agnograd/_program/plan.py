@@ -227,7 +227,7 @@ class _Planner:
     def _overwritten(self, number: int, step: Step, own: Set[Ref], kept: Set[Ref]) -> Ref | None:
         """Return an argument that a step's only result may be written over, if there is one."""
         fact = self.program.facts[step.outs[0]]
-        if not fact.shape or nbytes(fact) is None:
+        if len(step.outs) != 1 or not fact.shape or nbytes(fact) is None:
             return None
         for ref in step.uses():
             if ref in own and ref not in kept and self._is_dying(number, step, ref, fact):

@@ -126,7 +126,7 @@ class NumpyWriter(ElementwiseWriter):
         if step.op == BLOCKS:
             self.blocks(number, step)
         elif step.op == CALL and "into" in step.kwargs:
-            self.call_into(number, step)
+            self.call_into(number, step, into)
         elif number in self.plan.updates:
             self.scatter(step, into)
         elif self.way(step) is Way.ELEMENTWISE:
@@ -229,15 +229,15 @@ class NumpyWriter(ElementwiseWriter):
             f"    {f'{into}[...]' if into else out} = {self.call(step)}",
         ]
 
-    def call_into(self, number: int, step: Step) -> None:
+    def call_into(self, number: int, step: Step, into: str | None) -> None:
         """Write the call of a function that is given arrays to write to."""
         given, new = [*map(self.text, step.args)], []
         for ref, buffer in zip(step.outs, self.plan.writes[number], strict=True):
-            if buffer is None:
+            if buffer is None and into is None:
                 new.append(self.name(ref))
                 given.append("None")
             else:
-                self.places[ref] = self.form(buffer, self.program.facts[ref])
+                self.places[ref] = into or self.form(buffer, self.program.facts[ref])
                 given.append(self.places[ref])
         text = f"{self.held(step.kwargs['function'], 'group')}({', '.join(given)})"
         self.lines.append(f"{', '.join(new)} = {text}" if new else text)
