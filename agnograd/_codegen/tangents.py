@@ -86,7 +86,10 @@ class Along:
             )
         if self.refuses:
             return None
-        if all(each is None or 0 in each.raw.shape for each in given):  # of no elements it is 0
+        for each in given:
+            if each is not None and 0 not in each.raw.shape:
+                break
+        else:  # a mean of no elements is NaN, but does not depend on any
             results = out if isinstance(out, tuple | list) else [out]
             return [Tangent(domain.raw.zeros_like(each)) for each in results]
         found = self._applied(domain, given, inputs, options)

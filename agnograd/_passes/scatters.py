@@ -40,23 +40,26 @@ class _Scatters:
                 self._scatter(step)
             else:
                 self.kept.append(step)
-        steps = tuple(self._filled(step) for step in self.kept if step is not None)
-        if [*map(id, steps)] == [*map(id, self.program.steps)]:
+        filled = False
+        for place in self.places.values():
+            step = self.kept[place]
+            if step is not None and (total := self._filled(step)) is not None:
+                self.kept[place], filled = total, True
+        if not filled and len(self.facts) == len(self.program.facts):
             return self.program
+        steps = tuple(step for step in self.kept if step is not None)
         return self.program.with_(steps=steps, facts=self.facts)
 
-    def _filled(self, step: Step) -> Step:
-        """Return a sum with zero in place of an addition to all of some zeros."""
-        if step.op != _SCATTER or not self._is_zero(step.args[0]):
-            return step
+    def _filled(self, step: Step) -> Step | None:
+        """Return a sum with zero in place of an addition to zeros, if it is to all of them."""
         (zeros, key, value), (out,) = step.args, step.outs
         fact, domain = self.facts[out], self.program.domain
         alike = type(value) is Ref and self.facts[value] == fact
         real = domain.is_inexact(fact.dtype) and not domain.is_complex(fact.dtype)
         if not (alike and real and _selects_all(key, fact.shape)):
-            return step
+            return None
         if bool(domain.raw.any(domain.raw.signbit(self.program.constants[zeros]))):
-            return step  # -0.0 + -0.0 has a sign
+            return None  # -0.0 + -0.0 has a sign
         return Step("add", (value, 0.0), {}, step.outs, location=step.location)
 
     def _scatter(self, step: Step) -> None:
