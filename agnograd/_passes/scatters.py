@@ -42,8 +42,8 @@ class _Scatters:
                 self.kept.append(step)
         filled = False
         for place in self.places.values():
-            step = self.kept[place]
-            if step is not None and (total := self._filled(step)) is not None:
+            scatter = self.kept[place]
+            if scatter is not None and (total := self._filled(scatter)) is not None:
                 self.kept[place], filled = total, True
         if not filled and len(self.facts) == len(self.program.facts):
             return self.program

@@ -233,12 +233,13 @@ class NumpyWriter(ElementwiseWriter):
         """Write the call of a function that is given arrays to write to."""
         given, new = [*map(self.text, step.args)], []
         for ref, buffer in zip(step.outs, self.plan.writes[number], strict=True):
-            if buffer is None and into is None:
-                new.append(self.name(ref))
-                given.append("None")
+            if into is not None:
+                self.places[ref] = into
+            elif buffer is not None:
+                self.places[ref] = self.form(buffer, self.program.facts[ref])
             else:
-                self.places[ref] = into or self.form(buffer, self.program.facts[ref])
-                given.append(self.places[ref])
+                new.append(self.name(ref))
+            given.append(self.places.get(ref, "None"))
         text = f"{self.held(step.kwargs['function'], 'group')}({', '.join(given)})"
         self.lines.append(f"{', '.join(new)} = {text}" if new else text)
 
