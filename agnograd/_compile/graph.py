@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import compress
 from types import MappingProxyType
 from typing import Any
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.variable import Variable
+from agnograd._codegen.products import behind_mask
 from agnograd._compile.recording import Recording, refused
 from agnograd._compile.trace import Result, record
 from agnograd._compile.unit import Owner, Runs, Traceable, Unit
 from agnograd._compile.ways import Guarded
+from agnograd._engine.arrivals import leaves_out
 from agnograd._functions.function import Function
+from agnograd._graph.calls import Call
+from agnograd._graph.nodes import OP, Output
+from agnograd._graph.paths import reachable
 from agnograd._passes.partition import partition
 from agnograd._passes.passes import run as improved
 from agnograd._program.program import Fact, Missed, Ref, TracedProgram
 from agnograd._transforms.gradients import vjp
+from agnograd._transforms.pushforward import may_be_nan
 
 
 class GraphUnit(Unit):
@@ -69,31 +76,37 @@ class GraphUnit(Unit):
         return call.seen[0], outputs
 
     def gradients(
-        self, arrays: Sequence[Any], cotangents: Sequence[Any], outside: Mapping[int, Any]
+        self,
+        arrays: Sequence[Any],
+        cotangents: Sequence[Any],
+        outside: Mapping[int, Any],
+        masked: bool,
     ) -> Sequence[Any]:
         """Return the gradients of arrays, connected to what they are computed from.
 
-        Of raw arrays, and of raw cotangents, they are raw as well.
+        Of raw arrays, and of raw cotangents, they are raw as well. If cotangents are ``masked``, a
+        zero in them may mean that nothing is asked.
         """
         given = [*arrays, *cotangents]
         tracked = tuple(
             place for place, x in enumerate(given) if isinstance(x, Variable) and x.requires_grad
         )
-        unit = self._pullbacks.get(tracked)
+        unit = self._pullbacks.get((tracked, masked))
         if unit is None:
-            unit = self._pullbacks[tracked] = self._pullback(tracked, len(arrays))
+            unit = self._pullback(tracked, len(arrays), masked)
+            self._pullbacks[tracked, masked] = unit
         if isinstance(unit, GraphUnit):
             return unit.recorded(given, outside)[1]
         return unit([outside.get(place, x) for place, x in enumerate(given)])[1]
 
-    def _pullback(self, tracked: tuple[int, ...], count: int) -> Unit:
-        callee = TracedPullback(self.callee, self.tracked, count)
+    def _pullback(self, tracked: tuple[int, ...], count: int, masked: bool) -> Unit:
+        callee = TracedPullback(self.callee, self.tracked, count, masked)
         if tracked:
             return GraphUnit(self.owner, callee, self.domain, tracked, self.order + 1)
         return Unit(self.owner, callee, self.domain, self.order + 1)
 
     @cached_property
-    def _pullbacks(self) -> dict[tuple[int, ...], Unit]:
+    def _pullbacks(self) -> dict[tuple[tuple[int, ...], bool], Unit]:
         return {}
 
 
@@ -108,7 +121,8 @@ class Back(Runs):
         self, program: TracedProgram, run: Any, inputs: Sequence[int], joint: Joint
     ) -> None:
         super().__init__(program, run, program)
-        self.inputs, self.outputs = inputs, joint.outputs
+        self.inputs, self.outputs, self._inexact = inputs, joint.outputs, joint.inexact
+        self.masks = joint.masks
         self._warned = True  # while the function was traced: the first run is of the same values
         self._facts: list[Fact] = [program.facts[ref] for ref in joint.cotangents]
 
@@ -119,6 +133,14 @@ class Back(Runs):
         self._warned = False
         with self.program.domain.backend.quiet():
             return super().__call__(arrays)
+
+    def cotangents(self, grads: Sequence[Any]) -> list[Any]:
+        """Return those of results that have one; zeros stand for None."""
+        xp = self.program.domain.raw
+        return [
+            xp.zeros(fact.shape, dtype=fact.dtype, device=fact.device) if g is None else g
+            for g, fact in zip(compress(grads, self._inexact), self._facts, strict=True)
+        ]
 
     def laid_out(self, cotangents: Sequence[Any]) -> list[Any]:
         """Return cotangents in the memory layout that the program was traced with."""
@@ -149,35 +171,55 @@ class GraphCall(Function):
         known = [self.outside.get(place, x) for place, x in enumerate(arrays)]
         way, found = self.unit.ways.run(known)
         self.seen.append(way)
-        count = way.back.outputs
+        self._masks, count = way.back.masks, way.back.outputs
         self.kept = found[count:]
         self.save(*arrays)
         return tuple(found[:count])
 
     def backward(self, xp: Any, *grads: Any) -> Any:
         """Run the backward part, or record the gradients if they are to be differentiated."""
-        back: Back = self.seen[0].back
-        inexact = self.unit.domain.inexact_dtypes
-        cotangents = [g for g in grads if g.dtype in inexact]
-        arrays = self.saved
-        if any(isinstance(each, Variable) for each in grads):
-            found = self.unit.gradients(arrays, cotangents, self.outside)
-        else:
-            given = [arrays[place] for place in back.inputs]
-            try:
-                found = back([*given, *self.kept, *back.laid_out(cotangents)])
-            except Missed:  # a ``Function`` of the user's looks at gradients in its backward
-                found = self.unit.gradients(arrays, cotangents, self.outside)
-        gradients: list[Any] = [None] * len(arrays)
+        return self._gradients(grads, masked=any(g is None for g in grads))
+
+    def _guarded(self, xp: Any, *grads: Any) -> Any:
+        return self._gradients(grads, masked=True)
+
+    def _gradients(self, grads: Sequence[Any], masked: bool) -> tuple[Any, ...]:
+        cotangents = self.seen[0].back.cotangents(grads)
+        found: Sequence[Any] | None = None
+        waits = masked and self.unit.domain.backend.capabilities.lazy  # to know whether it is NaN
+        if not waits and not any(isinstance(each, Variable) for each in grads):
+            found = self._run_back(cotangents)
+            # To look for NaN takes less time than to guard every product.
+            if masked and found is not None and any(map(may_be_nan, found)):
+                found = None
+        if found is None:
+            found = self.unit.gradients(self.saved, cotangents, self.outside, masked)
+        gradients: list[Any] = [None] * len(self.saved)
         for place, gradient in zip(self.unit.tracked, found, strict=True):
             gradients[place] = gradient
         return tuple(gradients)
 
+    def _run_back(self, cotangents: Sequence[Any]) -> Sequence[Any] | None:
+        """Run the backward part; return None where a guard finds another value."""
+        back: Back = self.seen[0].back
+        given = [self.saved[place] for place in back.inputs]
+        try:
+            return back([*given, *self.kept, *back.laid_out(cotangents)])
+        except Missed:  # a ``Function`` of the user's looks at gradients in its backward
+            return None
+
 
 def pulled(
-    callee: Traceable, run: Recording, arrays: Sequence[Variable], tracked: Sequence[int]
+    callee: Traceable,
+    run: Recording,
+    arrays: Sequence[Variable],
+    tracked: Sequence[int],
+    masked: bool = False,
 ) -> tuple[Result, Callable[[Sequence[Variable]], Sequence[Variable]]]:
-    """Call a traceable function; return its result, and the pullback of cotangents."""
+    """Call a traceable function; return its result, and the pullback of cotangents.
+
+    If these are ``masked``, a zero in them may mean that nothing is asked.
+    """
     found: list[Result] = []
 
     def of_tracked(*given: Variable) -> list[Variable]:
@@ -190,25 +232,41 @@ def pulled(
                 "backward() inside the function adds to the gradient of an array from outside; "
                 "use ag.grad or ag.vjp inside, or call backward() on what the function returns"
             )
-        return [each for each in found[0].arrays if each._domain.is_inexact(each.dtype)]
+        results = [each for each in found[0].arrays if each._domain.is_inexact(each.dtype)]
+        return [*map(_masked, results)] if masked else results
 
     _, pull = vjp(of_tracked, *[arrays[place] for place in tracked])
     return found[0], lambda cotangents: pull(list(cotangents))
+
+
+def _masked(result: Variable) -> Variable:
+    """Return a result from which passes go on as from behind a mask."""
+    node = result._node
+    return result if node is None else result._domain.Variable._make(result._raw, behind_mask(node))
+
+
+def _leave_out(results: Sequence[Variable]) -> bool:
+    """Return whether an op that results were computed by leaves elements of its inputs out."""
+    return any(
+        isinstance(node, Output) or (isinstance(node[OP], Call) and leaves_out(node, None))
+        for node in reachable([each._node for each in results])
+    )
 
 
 class TracedPullback:
     """The gradients of a traceable function, as a traceable function.
 
     Its arrays are the function's, ``count`` of them, and then a cotangent for each result of
-    floating-point or complex dtype.
+    floating-point or complex dtype. If these are ``masked``, a zero may mean that nothing is asked.
     """
 
-    def __init__(self, callee: Traceable, tracked: Sequence[int], count: int) -> None:
+    def __init__(self, callee: Traceable, tracked: Sequence[int], count: int, masked: bool) -> None:
         self.callee, self.tracked, self.count = callee, tuple(tracked), count
+        self.masked = masked
 
     def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
         """Return the gradients."""
-        _, pull = pulled(self.callee, run, arrays[: self.count], self.tracked)
+        _, pull = pulled(self.callee, run, arrays[: self.count], self.tracked, self.masked)
         return Result([*pull(arrays[self.count :])], [], None)
 
 
@@ -221,16 +279,19 @@ class Joint:
     def __init__(self, callee: Traceable, tracked: Sequence[int]) -> None:
         self.callee, self.tracked = callee, tuple(tracked)
         self.outputs = 0
+        self.inexact: list[bool] = []  # which values have a cotangent
+        self.masks = False  # whether elements of arguments are left out
         self.cotangents: list[Ref] = []
 
     def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
         """Return values and gradients."""
         result, pull = pulled(self.callee, run, arrays, self.tracked)
-        self.outputs = len(result.arrays)
+        self.outputs, self.masks = len(result.arrays), _leave_out(result.arrays)
         domain, backend = arrays[0]._domain, run.traced
         given = []
-        for each in result.arrays:
-            if domain.is_inexact(each.dtype):
+        self.inexact = [domain.is_inexact(each.dtype) for each in result.arrays]
+        for each, inexact in zip(result.arrays, self.inexact, strict=True):
+            if inexact:
                 one = backend.below.raw.ones_like(backend.below.backend.array(each._raw.payload))
                 self.cotangents.append(run.input(one))
                 array = backend.array_class(one, run, self.cotangents[-1])

@@ -91,6 +91,11 @@ class Function:
     _is_pure = False
     # Whether backward also takes cotangents of a level above what forward got.
     _lifts = False
+    # As backward, where zeros in cotangents may mean that nothing is asked. An unused output has
+    # None for its cotangent then, also in backward.
+    _guarded: Callable[..., Any] | None = None
+    # Whether it leaves elements of its arguments out, whose gradients are then zeros.
+    _masks = False
     # As a method: the tangents of the results, of those of the array arguments. None is zeros.
     _push: Callable[..., Any] | None = None
     # Whether hooks see it as one op; what else they see it as, its forward tells them.
@@ -247,8 +252,11 @@ def _recorded(
     sources = [_source(value, inputs, out, call.domain) for value in saved]
     if kept:  # only what is saved knows whether it is needed as a Variable
         saved, names, sources = (*saved, kept), [*names, "attributes"], [*sources, "attributes"]
-    call.saves(Plan(tuple(names), tuple(sources)))
+    masks = (lambda _: True) if function._masks else None
+    call.saves(Plan(tuple(names), tuple(sources), masks))
     call.compiled.backward = call.compiled.guarded = rule.backward
+    if function._guarded is not None:
+        call.compiled.guarded, call.compiled.optional = rule.guarded, True
     call.compiled.by_rules = function._lifts
     if function.accumulate is not None and call.domain is domain:
         call.compiled.accumulate = rule.accumulate
@@ -286,18 +294,23 @@ class FunctionRule:
         self.function, self.domain, self.several, self.kept = function, domain, several, kept
         self.facts = [(x.shape, x.dtype, domain.device(x)) for x in inputs]
 
-    def backward(self, g: Any, node: Node, xp: Any = None) -> Pairs:
-        """Return the gradients of the array arguments."""
+    def guarded(self, g: Any, node: Node, xp: Any = None) -> Pairs:
+        """Return the gradients where zeros in cotangents may mean that nothing is asked."""
+        return self.backward(g, node, xp, "_guarded")
+
+    def backward(self, g: Any, node: Node, xp: Any = None, method: str = "backward") -> Pairs:
+        """Return the gradients of the array arguments, as a method of the function has them."""
         grads = g if self.several else (g,)
         function = self._running(node)
+        backward = getattr(function, method)
         if xp is None:
-            compute = partial(function.backward, node[OP].domain.raw, *grads)
+            compute = partial(backward, node[OP].domain.raw, *grads)
             what = f"{type(self.function).__name__}.backward"
             pure = function._is_pure
             checked = partial(without_writes, compute, what, grads=grads, saved=function.saved)
             found = compute() if pure else checked()
         else:
-            found = function.backward(xp, *grads)
+            found = backward(xp, *grads)
         above = xp is not None and xp is not node[OP].domain.namespace
         if not above:  # else gradients are of a level above, which the graph knows nothing of
             found = self._checked("backward", found)

@@ -8,6 +8,7 @@ from agnograd._passes.chains import chains
 from agnograd._passes.common import common
 from agnograd._passes.dead import dead
 from agnograd._passes.identities import identities
+from agnograd._passes.order import order
 from agnograd._passes.scatters import scatters
 from agnograd._passes.uniform import uniform
 from agnograd._program.program import TracedProgram
@@ -22,12 +23,15 @@ PASSES: dict[str, Pass] = {
     "dead": dead,  # before those that count how often values are read
     "chains": chains,
     "scatters": scatters,
+    "order": order,
 }
 # Those that change no bit of a result, and that every lowering takes.
 DEFAULT = tuple(PASSES)
 # Passes that ask how values are computed, and not how often they are read: that dead steps are gone
 # brings nothing to light for them.
 UNCOUNTING = frozenset(("uniform", "identities", "common"))
+# It changes nothing that another pass looks at, and runs once, at the end.
+LAST = "order"
 # Each pass sees all that it can in one run; more runs are for what other passes bring to light.
 ROUNDS = 4
 
@@ -39,7 +43,7 @@ def run(program: TracedProgram, names: Sequence[str] = DEFAULT) -> TracedProgram
     """
     removed = dict.fromkeys(names, 0)
     current = program
-    left = set(names)
+    left = set(names) - {LAST}
     for name in list(names) * ROUNDS:
         if name not in left:
             continue
@@ -47,7 +51,9 @@ def run(program: TracedProgram, names: Sequence[str] = DEFAULT) -> TracedProgram
         after = PASSES[name](current)
         removed[name] += len(current.steps) - len(after.steps)
         if after is not current:
-            others = set(names) - {name}
+            others = set(names) - {name, LAST}
             left |= others - UNCOUNTING if name == "dead" else others
         current = after
+    if LAST in names:
+        current = PASSES[LAST](current)
     return current.with_(notes={**program.notes, "passes": removed})

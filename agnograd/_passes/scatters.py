@@ -1,8 +1,9 @@
-"""Several additions to one part of an array of zeros, by one of them: gradients of equal slices."""
+"""Additions to parts of an array of zeros, by fewer of them: gradients of slices."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from agnograd._ops.rule_helpers import is_basic
 from agnograd._program.plan import nbytes
@@ -15,7 +16,8 @@ def scatters(program: TracedProgram) -> TracedProgram:
     """Return the program with the sum of two values where both are added to the same zeros.
 
     That is the same bit for bit: ``(0 + a) + b`` is ``0 + (a + b)``. The sum is element-wise, and
-    may be computed with what makes the two.
+    may be computed with what makes the two. So is ``a + 0``, in place of an addition to all of the
+    zeros, which then need not be kept.
     """
     if program.domain.backend.capabilities.lazy:  # nothing may be computed to look at it
         return program
@@ -38,10 +40,27 @@ class _Scatters:
                 self._scatter(step)
             else:
                 self.kept.append(step)
-        if len(self.facts) == len(self.program.facts):
+        filled = False
+        for place in self.places.values():
+            scatter = self.kept[place]
+            if scatter is not None and (total := self._filled(scatter)) is not None:
+                self.kept[place], filled = total, True
+        if not filled and len(self.facts) == len(self.program.facts):
             return self.program
         steps = tuple(step for step in self.kept if step is not None)
         return self.program.with_(steps=steps, facts=self.facts)
+
+    def _filled(self, step: Step) -> Step | None:
+        """Return a sum with zero in place of an addition to zeros, if it is to all of them."""
+        (zeros, key, value), (out,) = step.args, step.outs
+        fact, domain = self.facts[out], self.program.domain
+        alike = type(value) is Ref and self.facts[value] == fact
+        real = domain.is_inexact(fact.dtype) and not domain.is_complex(fact.dtype)
+        if not (alike and real and _selects_all(key, fact.shape)):
+            return None
+        if bool(domain.raw.any(domain.raw.signbit(self.program.constants[zeros]))):
+            return None  # -0.0 + -0.0 has a sign
+        return Step("add", (value, 0.0), {}, step.outs, location=step.location)
 
     def _scatter(self, step: Step) -> None:
         into, key, value = step.args
@@ -83,3 +102,17 @@ class _Scatters:
         if fact.strides is not None and not any(fact.strides) and fact.size:
             value = value[(0,) * len(fact.shape)]
         return not bool(raw.any(raw.not_equal(value, 0)))
+
+
+def _selects_all(key: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether a key of slices selects all elements, in their order."""
+    parts = key if type(key) is tuple else (key,)
+    if len(parts) > len(shape) or not all(type(part) is slice for part in parts):
+        return False
+    pairs = zip(parts, shape, strict=False)
+    return all(
+        part.start in (None, 0)
+        and part.step in (None, 1)
+        and (part.stop is None or (type(part.stop) is int and part.stop >= length))
+        for part, length in pairs
+    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 
@@ -27,6 +27,10 @@ class Way(Enum):
     UPDATE = 3
 
 
+# Ways whose results are the program's own, in whatever memory they are.
+_OWN = (Way.INTO, Way.ELEMENTWISE)
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
     """Where the results of a program's steps are written to.
@@ -41,21 +45,26 @@ class MemoryPlan:
     updates : frozenset of int
         The steps that change their first argument, which nothing else reads any more: their result
         is in its memory.
+    over : mapping of int to Ref
+        The steps whose only result is written over one of their arguments, which is in memory of
+        its own, and which argument that is.
     """
 
     sizes: tuple[int, ...]
     writes: tuple[tuple[int | None, ...], ...]
     updates: frozenset[int]
+    over: Mapping[int, Ref] = field(default_factory=dict)
 
 
-def planned(program: TracedProgram, way: Callable[[Step], Way]) -> MemoryPlan:
+def planned(program: TracedProgram, way: Callable[[Step], Way], over: bool = False) -> MemoryPlan:
     """Return a plan that needs little memory; ``way`` says what can be done with each step.
 
     A buffer is used again once nothing reads its value, or a view of it, any more: by values of the
     same size, and then by smaller ones. What an output may share memory with is in none, and
-    neither is what has no axes.
+    neither is what has no axes. If a lowering can write results ``over`` arguments without a
+    buffer, what only becomes an output is in the output's memory.
     """
-    return _Planner(program, way).plan()
+    return _Planner(program, way, over).plan()
 
 
 def nbytes(fact: Fact) -> int | None:
@@ -102,8 +111,8 @@ def shared(sizes: Sequence[int], busy: Sequence[int]) -> tuple[list[int], list[i
 class _Planner:
     """A walk through a program that hands buffers out, and takes them back."""
 
-    def __init__(self, program: TracedProgram, way: Callable[[Step], Way]) -> None:
-        self.program = program
+    def __init__(self, program: TracedProgram, way: Callable[[Step], Way], over: bool) -> None:
+        self.program, self.goes_over = program, over
         self.ways = [way(step) for step in program.steps]
         self.freed = freed_after(program)
         self.roots = roots_of(program)
@@ -112,6 +121,7 @@ class _Planner:
             for number, way in enumerate(self.ways)
             if way is Way.UPDATE and self._is_update(number, program.steps[number])
         )
+        self.over: dict[int, Ref] = {}
         self.kept = self._kept()
         self.sizes: list[int] = []
         self.free: dict[int, list[int]] = {}  # buffers by their size
@@ -140,9 +150,9 @@ class _Planner:
             self._give_back(len(self.program.steps), buffer)
         sizes, places = shared(self.sizes, self.busy)
         if len(sizes) == len(self.sizes):
-            return MemoryPlan(tuple(self.sizes), tuple(writes), self.updates)
+            return MemoryPlan(tuple(self.sizes), tuple(writes), self.updates, self.over)
         writes = [tuple([None if b is None else places[b] for b in each]) for each in writes]
-        return MemoryPlan(tuple(sizes), tuple(writes), self.updates)
+        return MemoryPlan(tuple(sizes), tuple(writes), self.updates, self.over)
 
     def _buffer(self, number: int, step: Step, out: Ref) -> int | None:
         way, fact = self.ways[number], self.program.facts[out]
@@ -194,11 +204,35 @@ class _Planner:
     def _kept(self) -> set[Ref]:
         """Return what an output may share memory with, also by way of updates."""
         kept = {root for ref in self.program.outputs for root in (*self._of(ref), ref)}
-        for number in sorted(self.updates, reverse=True):
-            step = self.program.steps[number]
-            if kept.intersection(step.outs):
+        steps = self.program.steps
+        own = {
+            ref
+            for step, way in zip(steps, self.ways, strict=True)
+            if way in _OWN
+            for ref in step.outs
+        }
+        for number in range(len(steps) - 1, -1, -1):
+            step = steps[number]
+            if kept.isdisjoint(step.outs):
+                continue
+            if number in self.updates:
                 kept.add(step.args[0])
+            elif self.goes_over and self.ways[number] is Way.ELEMENTWISE and not step.views:
+                into = self._overwritten(number, step, own, kept)
+                if into is not None:
+                    self.over[number] = into
+                    kept.add(into)
         return kept
+
+    def _overwritten(self, number: int, step: Step, own: Set[Ref], kept: Set[Ref]) -> Ref | None:
+        """Return an argument that a step's only result may be written over, if there is one."""
+        fact = self.program.facts[step.outs[0]]
+        if len(step.outs) != 1 or not fact.shape or nbytes(fact) is None:
+            return None
+        for ref in step.uses():
+            if ref in own and ref not in kept and self._is_dying(number, step, ref, fact):
+                return ref
+        return None
 
     def _of(self, ref: Ref) -> frozenset[Ref]:
         return self.roots.get(ref, frozenset((ref,)))

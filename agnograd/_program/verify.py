@@ -52,6 +52,7 @@ class _Verifier:
         self.contents: dict[Ref, frozenset[Content]] = {}
         self.whole: set[Ref] = set()  # values that are all of their memory, and no view of it
         self.given: set[str] = set()  # memory that belongs to the caller
+        self.own: set[str] = set()  # memory of results, which no function called can have kept
         for ref in (*program.inputs, *program.constants):
             self.given.add(self._appear(ref, f"given {ref}"))
 
@@ -74,6 +75,9 @@ class _Verifier:
         if number in self.plan.updates:
             self._update(title, step, buffers)
             return
+        if number in self.plan.over:
+            self._write_over(title, step, self.plan.over[number], buffers)
+            return
         named = [buffer for buffer in buffers if buffer is not None]
         if len(set(named)) != len(named):
             raise PlanError(f"{title} writes two results to one buffer")
@@ -86,7 +90,9 @@ class _Verifier:
             elif above:
                 self.contents[ref] = above
             else:
-                self._appear(ref, f"memory of {ref}")
+                memory = self._appear(ref, f"memory of {ref}")
+                if self.way(step) in (Way.INTO, Way.ELEMENTWISE):
+                    self.own.add(memory)
 
     def _write(self, title: str, step: Step, ref: Ref, buffer: int) -> None:
         """Write a result to a buffer: no argument may be there, but one that is read in step."""
@@ -98,13 +104,27 @@ class _Verifier:
         if not 0 <= buffer < len(self.plan.sizes):
             raise PlanError(f"{title} writes {ref} to {memory}, which does not exist")
         self._fits(title, ref, self.plan.sizes[buffer])
+        self._go_over(title, step, ref, memory)
+
+    def _go_over(self, title: str, step: Step, ref: Ref, memory: str) -> None:
+        """Write a result where arguments may be: those that are read element by element."""
         for used in step.uses():
             if memory not in self._memories(used):
                 continue
             alike = self.program.facts[used] == self.program.facts[ref] and used in self.whole
-            if way is not Way.ELEMENTWISE or not alike:
+            if self.way(step) is not Way.ELEMENTWISE or not alike:
                 raise PlanError(f"{title} writes {ref} to {memory}, where its argument {used} is")
         self._appear(ref, memory)
+
+    def _write_over(self, title: str, step: Step, into: Ref, buffers: Iterable[int | None]) -> None:
+        """Write the only result over an argument that is in memory of its own."""
+        if into not in step.uses() or step.views or [*buffers] != [None]:
+            raise PlanError(f"{title} cannot write over {into}")
+        memories = self._memories(into)
+        if not memories <= self.own or into not in self.whole:
+            raise PlanError(f"{title} writes over {into}, which is not in memory of its own")
+        (memory,) = memories
+        self._go_over(title, step, step.outs[0], memory)
 
     def _update(self, title: str, step: Step, buffers: Iterable[int | None]) -> None:
         """Change the first argument: the result is where it was."""

@@ -132,7 +132,7 @@ class PreparedDerivative:
         if self._find is not None:
             self._check(self._find, args, kwargs)
         trace = Trace(self._f, args, kwargs, self._argnums, self.colouring.forward > 0)
-        outputs, _ = outputs_of(trace.result, "ag.sparse_jacobian")
+        outputs, _ = outputs_of(trace, "ag.sparse_jacobian")
         trace.result = None
         order = flatten(trace.arranged(range(len(trace.inputs))))[0]  # as argnums names them
         inputs = [trace.inputs[place] for place in order]

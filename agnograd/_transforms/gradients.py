@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from agnograd._arrays.variable import Variable
@@ -18,7 +19,7 @@ from agnograd._util.trees import flatten, map_leaves, unflatten
 from agnograd.errors import GradientError, NoGradientError
 
 
-def _scalar(value: Any, what: str) -> Variable:
+def _scalar(value: Any, what: str, inputs: Sequence[Variable]) -> Variable:
     """Return a Variable of its own for what a function returned; it has to be a real number."""
     if isinstance(value, Variable):
         domain, raw = value._domain, value._raw
@@ -31,7 +32,7 @@ def _scalar(value: Any, what: str) -> Variable:
             f"{type(value).__qualname__}: return one array, such as a sum, or use ag.jacobian "
             "or ag.vjp, which take functions that return pytrees"
         )
-    (scalar,) = as_outputs([value], what)
+    (scalar,) = as_outputs([value], what, inputs)
     if scalar.shape != () or scalar._domain.is_complex(scalar.dtype):
         raise NoGradientError(
             f"{what} needs a function that returns a real 0-d array, not one of shape "
@@ -97,7 +98,7 @@ def _gradient_of(
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         trace = Trace(f, args, kwargs, positions)
         value, aux = pair_from(f"ag.{what}", trace.result) if with_aux else (trace.result, None)
-        scalar = _scalar(value, f"ag.{what}")
+        scalar = _scalar(value, f"ag.{what}", trace.inputs)
         gradients = trace.arranged(trace.pull([scalar], [None], retain=False))
         gradient = gradients[0] if isinstance(positions, int) else gradients
         if with_value:
@@ -164,7 +165,7 @@ def vjp(f: Function, *args: Any) -> tuple[Any, Function]:
     """
     callable_in("ag.vjp", f, "ag.vjp(f, x), with the arguments of f after it")
     trace = Trace(f, args, {}, tuple(range(len(args))))
-    outputs, tree = outputs_of(trace.result, "ag.vjp")
+    outputs, tree = outputs_of(trace, "ag.vjp")
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         cotangents = _leaves_like(cotangent, tree, "cotangents", "a value")
@@ -212,7 +213,7 @@ def linearize(f: Function, *args: Any) -> tuple[Any, Function]:
     callable_in("ag.linearize", f, "ag.linearize(f, x), with the arguments of f after it")
     trace = Trace(f, args, {}, tuple(range(len(args))), True)
     structure = flatten(args)[1]
-    outputs, tree = outputs_of(trace.result, "ag.linearize")
+    outputs, tree = outputs_of(trace, "ag.linearize")
     value, pushforward = trace.out(trace.result), Pushforward(trace, outputs)
     trace.result = None  # what it was computed from is not needed again
 
@@ -270,7 +271,7 @@ def jvp(f: Function, args: Any, tangents: Any) -> tuple[Any, Any]:
     leaves = _leaves_like(tangents, flatten(args)[1], "tangents", "arguments")
     run = later("agnograd._transforms.duals", "run_with_tangents")  # few programs need it
     trace, push = run(f, args, leaves)
-    outputs, tree = outputs_of(trace.result, "ag.jvp")
+    outputs, tree = outputs_of(trace, "ag.jvp")
     return trace.out(trace.result), unflatten(tree, push(outputs))
 
 

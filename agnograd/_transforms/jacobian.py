@@ -103,7 +103,7 @@ def blocks(
     @functools.wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         trace = Trace(f, args, kwargs, positions, mode != "reverse")
-        outputs, tree = outputs_of(trace.result, "ag.jacobian")
+        outputs, tree = outputs_of(trace, "ag.jacobian")
         if any(_is_complex(output) for output in outputs):
             raise NoGradientError("a complex output has no Jacobian of one array; use ag.vjp")
         rows = [trace.arranged(row) for row in _rows(trace, outputs, mode, measures, chunk)]

@@ -71,7 +71,7 @@ class Pushforward:
         as_variables = as_variables or self.trace.as_variables
         tracked = as_variables and is_grad_enabled() and any(map(_is_tracked, tangents))
         found = self._pushed(tangents, tracked, guarded=self.lazy)
-        if not self.lazy and any(map(_may_be_nan, found)):
+        if not self.lazy and any(map(may_be_nan, found)):
             found = self._pushed(tangents, tracked, guarded=True)
         if not as_variables:
             return [each.data for each in found]
@@ -122,7 +122,7 @@ class Pushforward:
                 at_level(level, None if end is None else reached.of(end), output)
                 for end, output in zip(ends, self.outputs, strict=True)
             ]
-            if guarded or not any(map(_may_be_nan, found)):
+            if guarded or not any(map(may_be_nan, found)):
                 break
         return found
 
@@ -148,12 +148,12 @@ def _probe(output: Variable) -> Variable:
     return probe
 
 
-def _may_be_nan(tangent: Variable) -> bool:
+def may_be_nan(array: Any) -> bool:
     """Return whether there is NaN in an array, or nobody can know yet, since it is traced."""
-    raw = raw_gradient(tangent)
+    raw = raw_gradient(array)
     domain = domain_of(raw)
     try:
-        inexact = domain.is_inexact(tangent.dtype)
+        inexact = domain.is_inexact(raw.dtype)
         return inexact and bool(domain.item(domain.raw.any(domain.raw.isnan(raw))))
     except TypeError:  # of a tracer in jax.jit
         return True

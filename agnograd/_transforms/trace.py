@@ -283,17 +283,21 @@ def _constant(leaf: Any) -> Any:
     return variable
 
 
-def outputs_of(result: Any, what: str) -> tuple[list[Variable], Any]:
+def outputs_of(trace: Trace, what: str) -> tuple[list[Variable], Any]:
     """Return the arrays that a function returned as Variables, and their structure."""
-    found, tree = flatten(result)
-    return as_outputs(found, what), tree
+    found, tree = flatten(trace.result)
+    return as_outputs(found, what, trace.inputs), tree
 
 
-def as_outputs(found: Sequence[Any], what: str) -> list[Variable]:
-    """Return Variables of their own: who was given the results may write to them."""
+def as_outputs(found: Sequence[Any], what: str, inputs: Sequence[Variable]) -> list[Variable]:
+    """Return Variables of their own: who was given the results may write to them.
+
+    Numbers become arrays of the library of the inputs.
+    """
     outputs: list[Variable] = []
     for leaf in found:
-        domain = domain_of(leaf)
+        number = is_python_scalar(leaf) and bool(inputs)
+        domain = inputs[0]._domain if number else domain_of(leaf)
         known = isinstance(leaf, Variable)
         raw, node = (leaf._raw, leaf._node) if known else (domain.to_raw(leaf), None)
         outputs.append(domain.Variable._make(raw, node))

@@ -86,6 +86,8 @@ def _per_degree(x_shape: Shape, axis: Axis, correction: float) -> float:
 
 
 def _var_vjp(g: Any, x: Any, x_shape: Shape, axis: Axis, correction: float, xp: Any) -> Any:
+    if 0 in x_shape:  # there is nothing to differentiate by
+        return xp.zeros_like(x)
     scale = 2 * _per_degree(x_shape, axis, correction)
     g = xp.astype(g, wide(g.dtype, _count(x_shape, axis), xp), copy=False)
     return keep_axes(g, x_shape, axis, xp) * scale * _deviation(x, axis, xp)

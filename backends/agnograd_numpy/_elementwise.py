@@ -39,11 +39,12 @@ class ElementwiseWriter(Writer):
     """
 
     most = _steps.FULL
+    goes_over = False  # whether results are written over arguments that are in no buffer
 
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
         self.ways = {id(step): _steps.way_of(program, step) for step in program.steps}
-        self.plan = planned(program, self.way)
+        self.plan = planned(program, self.way, over=self.goes_over)
         if _VERIFIED:
             verify(program, self.plan, self.way)
         self.forms: dict[tuple[int, Fact], str] = {}
@@ -59,9 +60,12 @@ class ElementwiseWriter(Writer):
         return self.places.get(ref) or super().name(ref)
 
     def place(self, number: int, step: Step) -> str | None:
-        """Return the variable of the buffer that a step's only result is written to, if any."""
+        """Return the variable of what a step's only result is written to, if there is any."""
         if len(step.outs) != 1:
             return None
+        if number in self.plan.over:  # two names would be one array: neither is let go of
+            into = self.plan.over[number]
+            return self.places.setdefault(into, self.name(into))
         (buffer,) = self.plan.writes[number]
         return None if buffer is None else self.form(buffer, self.program.facts[step.outs[0]])
 

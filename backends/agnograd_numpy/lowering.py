@@ -64,6 +64,8 @@ lowering = NumpyLowering()
 class NumpyWriter(ElementwiseWriter):
     """Writes NumPy's ufuncs, methods and operators."""
 
+    goes_over = True
+
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
         self.buffers: dict[Ref, int | None] = {}  # those that single results are written to
@@ -124,7 +126,7 @@ class NumpyWriter(ElementwiseWriter):
         if step.op == BLOCKS:
             self.blocks(number, step)
         elif step.op == CALL and "into" in step.kwargs:
-            self.call_into(number, step)
+            self.call_into(number, step, into)
         elif number in self.plan.updates:
             self.scatter(step, into)
         elif self.way(step) is Way.ELEMENTWISE:
@@ -227,16 +229,17 @@ class NumpyWriter(ElementwiseWriter):
             f"    {f'{into}[...]' if into else out} = {self.call(step)}",
         ]
 
-    def call_into(self, number: int, step: Step) -> None:
+    def call_into(self, number: int, step: Step, into: str | None) -> None:
         """Write the call of a function that is given arrays to write to."""
         given, new = [*map(self.text, step.args)], []
         for ref, buffer in zip(step.outs, self.plan.writes[number], strict=True):
-            if buffer is None:
-                new.append(self.name(ref))
-                given.append("None")
-            else:
+            if into is not None:
+                self.places[ref] = into
+            elif buffer is not None:
                 self.places[ref] = self.form(buffer, self.program.facts[ref])
-                given.append(self.places[ref])
+            else:
+                new.append(self.name(ref))
+            given.append(self.places.get(ref, "None"))
         text = f"{self.held(step.kwargs['function'], 'group')}({', '.join(given)})"
         self.lines.append(f"{', '.join(new)} = {text}" if new else text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -56,10 +57,15 @@ class TorchBackend(Backend):
         return value
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
-        """Return linear algebra beyond the standard, or checked, and functions of indices."""
+        """Return linear algebra beyond the standard, or checked, and functions of indices.
+
+        That ``~`` has to be of integers or booleans is a TypeError of PyTorch's operator, not of
+        its function.
+        """
         from agnograd_torch._linalg import KERNELS
 
-        return {**KERNELS, **index_kernels(self.namespace())}
+        kernels = {**KERNELS, **index_kernels(self.namespace())}
+        return {**kernels, "bitwise_invert": operator.invert}
 
     def pullbacks(self) -> Mapping[str, Mapping[str, Callable[..., Any]]]:
         """Return the derivative of the hyperbolic tangent, in one tensor.

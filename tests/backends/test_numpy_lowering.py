@@ -255,3 +255,20 @@ def test_a_second_run_allocates_only_its_results():
     finally:
         tracemalloc.stop()
     assert peak < found[0].nbytes + 10**4
+
+
+def test_what_only_becomes_a_result_is_computed_in_its_memory():
+    x = np.linspace(0.0, 1.0, 1000)
+    program = program_of(lambda x: (xp.sin(xp.exp(x + 1.0)) * x, xp.cos(x)), x)
+    assert lowering.describe(program)["buffers"] == []
+    run = lowering.lower(program)
+    first, second = run([x]), run([-x])
+    assert peak_of(run, [x]) < 2 * x.nbytes + 2000
+    for found, given in ((first, x), (second, -x)):
+        assert all(map(same, found, straight(program)([given])))
+        assert not np.shares_memory(*found)
+
+
+def test_a_result_that_is_read_again_is_not_written_over():
+    program = program_of(lambda x: (y := xp.exp(x), xp.sin(y), xp.sin(x.T).T + y), X)
+    assert all(map(same, lowering.lower(program)([X]), straight(program)([X])))

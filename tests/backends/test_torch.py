@@ -261,3 +261,14 @@ def test_sparse_tensors_are_recorded(xp):
     xp.sum(xp.matmul(x, ag.Variable(torch.ones(400, 2, dtype=torch.float64)))).backward()
     assert x.grad.shape == (400, 400)
     assert not x.grad.data.is_sparse
+
+
+@pytest.mark.parametrize(
+    "call", [lambda x: ~x, ag.compile(lambda x: ~x)], ids=["as it is", "compiled"]
+)
+def test_an_inverted_number_is_pytorchs_own_error(call):
+    for x in (torch.ones(2), torch.tensor(1.0), ag.asarray(torch.ones(2))):
+        with pytest.raises(TypeError, match="only implemented on integer and Boolean"):
+            call(x)
+    assert call(torch.tensor([1, -3])).tolist() == [-2, 2]
+    assert call(torch.tensor([True, False])).tolist() == [False, True]

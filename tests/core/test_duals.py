@@ -28,7 +28,7 @@ MODULES = sorted({module for module, _, _ in all_samples()})
 def transposed(f, args, tangents):
     """Return tangents by the transposed pullback of all of a run: what is recorded as a whole."""
     trace = Trace(f, args, {}, tuple(range(len(args))), True)
-    outputs, _ = outputs_of(trace.result, "a function")
+    outputs, _ = outputs_of(trace, "a function")
     given = [x._domain.wrap(t) for x, t in zip(trace.inputs, tangents, strict=True)]
     return Pushforward(trace, outputs)(given)
 

@@ -1,6 +1,7 @@
 """Linear maps of tangents, recorded once and pushed through many times."""
 
 import threading
+import warnings
 import weakref
 
 import numpy as np
@@ -213,3 +214,42 @@ def test_misuse_is_an_error_that_says_so(xp):
         ag.linearize(lambda x: x, xp.asarray([1, 2]).data)
     with pytest.raises(NoGradientError, match=r"ag\.linearize needs a function that returns"):
         ag.linearize(lambda x: xp.argmax(x), x)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3)])
+@pytest.mark.parametrize("name", ["mean", "var", "std", "sum"])
+def test_a_tangent_of_no_elements_gives_zeros(xp, name, shape):
+    def f(x):
+        return getattr(xp, name)(x)
+
+    x = xp.zeros(shape, dtype=xp.float64).data
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        for push in (lambda: ag.jvp(f, x, x)[1], lambda: ag.linearize(f, x)[1](x)):
+            near(push(), 0.0)
+        compiled = ag.compile(lambda x: ag.jvp(f, x, x)[1])
+        near(compiled(x), 0.0)
+        near(ag.jvp(ag.compile(f), x, x)[1], 0.0)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_numbers_among_results_become_arrays_of_the_arguments_library(xp, compiled):
+    def pushed(x):
+        return ag.jvp(lambda x: (x * 2.0, 3.0, 4), x, x)[1]
+
+    def pulled(x):
+        return ag.value_and_grad(lambda x: 3.0)(x)
+
+    def linear(x):
+        return ag.linearize(lambda x: (3.0, x), x)[1](x)
+
+    x = raw(xp, [1.0, 2.0])
+    for f, expected in (
+        (pushed, [[2.0, 4.0], 0.0, 0]),
+        (pulled, [3.0, [0.0, 0.0]]),
+        (linear, [0.0, [1.0, 2.0]]),
+    ):
+        call = ag.compile(f) if compiled else f
+        for _ in range(2):
+            for one, other in zip(call(x), expected, strict=True):
+                assert type(one) is type(x)
+                near(one, other)

@@ -78,3 +78,37 @@ def test_one_that_is_read_by_another_step_stays():
 
     program = traced("numpy", f, X)
     check(program, X, others=OTHERS, names=NAMES, lowered=True)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "strict", "torch"], indirect=True)
+def test_an_addition_to_all_of_some_zeros_is_a_sum(backend, xp):
+    x = raw(backend, X)
+
+    def squares(x):
+        total = 0.0
+        for i in range(x.shape[0]):
+            total = total + x[i] * x[i]
+        return total
+
+    program = traced(backend, ag.grad(squares), x)
+    made = check(program, x, others=[[raw(backend, each)] for (each,) in OTHERS])
+    assert not scattered(made)
+    assert not made.constants
+
+
+@pytest.mark.parametrize("key", [slice(None, None, -1), slice(1, None), slice(0, 12, 2), 3])
+def test_an_addition_to_others_stays_one(key):
+    xp = ag.namespace("numpy")
+    program = traced("numpy", ag.grad(lambda x: xp.sum(xp.exp(x[key]))), X)
+    made = check(program, X, others=OTHERS, names=NAMES, lowered=True)
+    assert scattered(made) == 1
+
+
+def test_zeros_with_a_sign_stay():
+    xp = ag.namespace("numpy")
+
+    def f(x):
+        y = ag.grad(lambda y: xp.sum(y[0:12] * x))(x)
+        return -ag.grad(lambda z: xp.sum(z[:] * 0.0))(-x) + y
+
+    check(traced("numpy", f, X), X, others=OTHERS, lowered=True)

@@ -389,6 +389,15 @@ class TestWhen:
         assert peak_of(lambda: run([x])) < x.nbytes + 10**4
         np.testing.assert_array_equal(run([x])[0], expected)
 
+    def test_a_group_writes_over_the_product_that_only_it_reads(self, every):
+        x, w = np.linspace(0.0, 1.0, 2**12).reshape(64, 64), np.eye(64)[::-1].copy()
+        check(lambda x, w: xp.tanh(x @ w) * 2.0 + x, x, w)
+        program = traced("numpy", lambda x, w: xp.tanh(x @ w) * 2.0 + x, x, w)
+        assert agnograd_c.lowering.describe(program)["buffers"] == []
+        run = agnograd_c.lowering.lower(program)
+        run([x, w])
+        assert peak_of(lambda: run([x, w])) < 1.5 * x.nbytes
+
     def test_it_is_what_auto_takes(self):
         assert type(lowering_for("numpy", "auto")) is agnograd_c.C
 

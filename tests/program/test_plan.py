@@ -144,3 +144,40 @@ def test_shared_buffers_are_never_in_use_at_the_same_time():
 )
 def test_which_layouts_have_a_size(shape, strides, size):
     assert nbytes(Fact(shape, np.dtype("float64"), strides, np.ndarray)) == size
+
+
+def over(steps, outputs, **kwargs):
+    """Return a plan in which results go over arguments, as pairs of a step and an argument."""
+    found = program(steps, outputs, **kwargs)
+    plan = planned(found, way, over=True)
+    verify(found, plan, way)
+    return plan, {number: ref.number for number, ref in plan.over.items()}
+
+
+def test_what_only_becomes_an_output_is_in_its_memory():
+    plan, found = over([("matmul", 0, 0), ("sin", 1), ("add", 2, 0)], [3])
+    assert found == {1: 1, 2: 2}
+    assert plan.sizes == ()
+
+
+@pytest.mark.parametrize(
+    ("steps", "outputs"),
+    [
+        ([("sin", 0), ("sin", 1)], [1, 2]),  # it is an output itself
+        ([("sin", 0), ("sin", 1), ("reversed", 1), ("add", 2, 3)], [2, 4]),  # it is read later
+        ([("sin", 0), ("matmul", 1, 1)], [2]),  # it is not read element by element
+        ([("sin", 0), ("reversed", 1), ("add", 1, 2)], [3]),  # a view is read, too
+        ([("cos", 0), ("sin", 1)], [2]),  # the library decides on its memory
+        ([("sin", 0), ("reversed", 0), ("sin", 2)], [3]),  # it is the caller's
+    ],
+)
+def test_other_outputs_are_written_over_nothing(steps, outputs):
+    assert over(steps, outputs)[1] == {}
+
+
+def test_outputs_go_over_arguments_of_their_layout_only():
+    half = Fact((2, 4), np.dtype("float32"), (16, 4), np.ndarray)
+    assert over([("sin", 0), ("sin", 1)], [2], facts={1: half})[1] == {}
+    scalar = Fact((), np.dtype("float64"), (), np.float64)
+    facts = {0: scalar, 1: scalar, 2: scalar}
+    assert over([("sin", 0), ("sin", 1)], [2], facts=facts)[1] == {}

@@ -125,3 +125,24 @@ def test_plans_of_other_programs():
     refused(steps, [2], MemoryPlan((), ((None,),), NO), "1 steps are planned, of 2")
     refused(steps, [2], MemoryPlan((), ((), (None,)), NO), "has 1 results, and 0 are planned")
     refused(steps, [2], MemoryPlan((8,), ((3,), (None,)), NO), "buffer 3, which does not exist")
+
+
+@pytest.mark.parametrize(
+    ("steps", "outputs", "over", "message"),
+    [
+        ([("sin", 0)], [1], {0: 0}, "writes over %0, which is not in memory of its own"),
+        ([("cos", 0), ("sin", 1)], [2], {1: 1}, "writes over %1, which is not in memory of its"),
+        ([("sin", 0), ("matmul", 1, 1)], [2], {1: 1}, "where its argument %1 is"),
+        ([("sin", 0), ("sin", 1), ("add", 1, 2)], [3], {1: 1}, "reads %1, but memory of %1"),
+        ([("sin", 0), ("sin", 1)], [1, 2], {1: 1}, "the result reads %1, but memory of %1"),
+        ([("sin", 0), ("reversed", 1), ("add", 1, 2)], [3], {2: 1}, "where its argument %2 is"),
+        ([("sin", 0), ("sin", 0)], [2], {1: 1}, "cannot write over %1"),
+    ],
+)
+def test_results_over_arguments_in_memory_of_their_own(steps, outputs, over, message):
+    found = program(steps, outputs)
+    refs = {ref.number: ref for ref in found.facts}
+    made = {number: refs[ref] for number, ref in over.items()}
+    plan = MemoryPlan((), ((None,),) * len(steps), NO, made)
+    with pytest.raises(PlanError, match=message):
+        verify(found, plan, way)
