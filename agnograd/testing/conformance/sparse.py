@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -87,29 +88,27 @@ def _rows(calls: Calls, arrays: Sequence[Variable]) -> Iterator[Any]:
     except NoGradientError:  # of integers
         return
     for place, result in enumerate(results):
-        for unit in _units(result):
+        given = [_on_device(np.zeros(each.shape), each) for each in results]
+        for units in _units(result):
             row = 0.0
-            for factor in (1, 1j) if result._domain.is_complex(result.dtype) else (1,):
-                given = [_zeros(each) for each in results]
-                given[place] = given[place] + unit * factor if is_inexact(result) else given[place]
+            for unit in units:
+                given[place] = _on_device(unit, result)
                 parts = [np.reshape(np.abs(on_host(g)), (-1,)) for g in pull(given)]
                 row = row + np.concat(parts)
             yield row
 
 
-def _units(result: Variable) -> Iterator[Any]:
-    """Yield arrays that are one at one element, and else zero."""
-    raw = result._domain.raw
-    size = 1
-    for length in result.shape:
-        size *= length
-    dtype = result.dtype if is_inexact(result) else None
-    for place in range(size):
-        eye = raw.eye(1, size, k=place, dtype=dtype, device=result.device)
-        yield result._domain.Variable._make(raw.reshape(eye, result.shape), None)
+def _units(result: Variable) -> Iterator[list[Any]]:
+    """Yield, for each element, arrays on the host that are zero but there: one, and also i."""
+    np = domain_named("numpy").library
+    eye = np.eye(math.prod(result.shape))
+    factors = (1, 1j) if result._domain.is_complex(result.dtype) else (int(is_inexact(result)),)
+    for one in eye:
+        yield [np.reshape(one, result.shape) * factor for factor in factors]
 
 
-def _zeros(result: Variable) -> Variable:
-    raw = result._domain.raw
-    zeros = raw.zeros(result.shape, dtype=result.dtype, device=result.device)
-    return result._domain.Variable._make(zeros, None)
+def _on_device(array: Any, like: Variable) -> Variable:
+    """Return an array from the host with the dtype of another one, where that is."""
+    domain = like._domain
+    raw = domain.library.asarray(array, dtype=like.dtype, device=like.device)
+    return domain.Variable._make(raw, None)
