@@ -20,6 +20,7 @@ from agnograd._sparse.pattern import Sparsity
 from agnograd._sparse.picture import drawn
 from agnograd._sparse.recovery import Recovery
 from agnograd._sparse.sets import host
+from agnograd._transforms.passes import tangent_of
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import Trace, outputs_of
 from agnograd._util.trees import flatten
@@ -222,7 +223,7 @@ def _pushed(
 ) -> list[Any]:
     given: list[Any] = [None] * len(inputs)
     for place, x, each in zip(order, inputs, tangents, strict=True):
-        given[place] = each if isinstance(each, Variable) else x._domain.wrap(each)
+        given[place] = tangent_of(x, each)
     return list(push(given))
 
 

@@ -147,9 +147,13 @@ class Sample:
     after : callable, optional
         ``after(out, xp)`` returns what to check of the result. For vectors that are determined only
         up to their sign, for example, it returns the squares.
+    noisy_zeros : bool
+        Whether derivatives that are zero may come out as rounding errors, as those of a convolution
+        by Fourier transforms do. Where the op's pattern has no entry, the check ``sparse`` accepts
+        up to 1e-14 of a row's largest derivative, and exact zeros only for all other samples.
     """
 
-    __slots__ = ("after", "args", "backends", "before", "kwargs", "op", "order")
+    __slots__ = ("after", "args", "backends", "before", "kwargs", "noisy_zeros", "op", "order")
 
     def __init__(
         self,
@@ -160,6 +164,7 @@ class Sample:
         backends: tuple[str, ...] | None = None,
         before: Callable[[Any, Any], Any] | None = None,
         after: Callable[[Any, Any], Any] | None = None,
+        noisy_zeros: bool = False,
         **kwargs: Any,
     ) -> None:
         self.op = op
@@ -169,6 +174,7 @@ class Sample:
         self.args = args
         self.kwargs = kwargs
         self.order = order
+        self.noisy_zeros = noisy_zeros
 
     def make(self, xp: Any, seed: int = 0) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with raw arrays of namespace ``xp``; other ones for each seed."""
@@ -205,6 +211,7 @@ class Sample:
             backends=self.backends,
             before=self.before,
             after=self.after,
+            noisy_zeros=self.noisy_zeros,
             **{name: changed(arg) for name, arg in self.kwargs.items()},
         )
 

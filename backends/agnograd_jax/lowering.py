@@ -1,11 +1,12 @@
-"""How traced programs run on JAX: as one function under ``jax.jit``."""
+"""How traced programs run on JAX: as functions under ``jax.jit``, of which there is mostly one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agnograd.extend import Lowering, Missed, Ref, Step, Writer, seen_by, straight
+from agnograd.extend import Lowering, Missed, Writer, seen_by, straight
+from agnograd_jax._parts import Run, in_parts, parts_of
 
 if TYPE_CHECKING:
     from agnograd.extend import Description, Runnable, TracedProgram
@@ -18,7 +19,7 @@ BAKED = 256
 
 
 class Jit(Lowering):
-    """Compiles the whole program by ``jax.jit``."""
+    """Compiles the program by ``jax.jit``: the whole, or its parts."""
 
     preference = 2
 
@@ -32,21 +33,24 @@ class Jit(Lowering):
         return Compiled(program)
 
     def describe(self, program: TracedProgram) -> Description:
-        """Return the function that JAX traces: all steps are of one group."""
-        steps = [n for n, step in enumerate(program.steps) if step.op != "@guard"]
-        return {"source": JitWriter(program).source(), "groups": [steps]}
+        """Return the functions that JAX traces, and the steps of each."""
+        sources: list[str] = []
+
+        def written(part: TracedProgram) -> Any:
+            sources.append(JitWriter(part).source())
+
+        in_parts(program, written)
+        return {"source": "\n\n".join(sources), "groups": parts_of(program)}
 
 
 class Compiled:
     """A program under ``jax.jit``; it runs step by step if JAX cannot trace it."""
 
     def __init__(self, program: TracedProgram) -> None:
-        writer = JitWriter(program)
         self._guards = [step.kwargs for step in program.guards()]
-        self._large = [program.constants[ref] for ref in writer.large]
         import jax  # the module is loaded where JAX need not be installed
 
-        self._run = jax.jit(writer.runnable())
+        self._run = in_parts(program, lambda part: jitted(JitWriter(part)))
         self._refusals = (jax.errors.JAXTypeError, jax.errors.JAXIndexError)
         self._straight = straight(program)
         self._is_traceable = True
@@ -56,7 +60,7 @@ class Compiled:
         if not self._is_traceable:
             return self._straight(arrays)
         try:
-            found: list[Any] = self._run(*self._large, *arrays)
+            found: list[Any] = self._run(arrays)
         except self._refusals:
             # A step looks at values, such as a mask as a key.
             found = self._straight(arrays)
@@ -70,15 +74,11 @@ class Compiled:
 
 
 class JitWriter(Writer):
-    """Writes a function of the large constants and the inputs, without branches.
-
-    It returns the values that guards look at after the outputs.
-    """
+    """Writes a function of the large constants and the inputs, without branches."""
 
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
         self.large = [ref for ref in program.constants if program.facts[ref].size > BAKED]
-        self._seen: list[Ref] = []
 
     def source(self) -> str:
         """Write the function."""
@@ -92,14 +92,14 @@ class JitWriter(Writer):
         for number, step in enumerate(self.program.steps):
             self.step(number, step)
 
-    def guard(self, step: Step) -> None:
-        """Keep a value to be looked at after the run."""
-        self._seen.append(step.args[0])
 
-    def outputs(self) -> str:
-        """Write the list of outputs, and what guards look at."""
-        seen = "".join(f", {self.name(ref)}" for ref in self._seen)
-        return f"[*{super().outputs()}{seen}]"
+def jitted(writer: JitWriter) -> Run:
+    """Return what a writer writes, under ``jax.jit``, as a function of the inputs."""
+    import jax
+
+    run = jax.jit(writer.runnable())
+    large = [writer.program.constants[ref] for ref in writer.large]
+    return lambda arrays: run(*large, *arrays)
 
 
 def check(guards: Sequence[Mapping[str, Any]], values: Sequence[Any]) -> None:

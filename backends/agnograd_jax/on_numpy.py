@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agnograd.extend import Fact, Lowering, Step, domain_named, straight
-from agnograd_jax.lowering import JitWriter, check
+from agnograd_jax._parts import in_parts
+from agnograd_jax.lowering import JitWriter, check, jitted
 
 if TYPE_CHECKING:
     from agnograd.extend import Runnable, TracedProgram
@@ -58,13 +59,11 @@ class Compiled:
     """A program on NumPy arrays, under ``jax.jit`` with 64-bit numbers."""
 
     def __init__(self, program: TracedProgram) -> None:
-        writer = FittingWriter(on_jax(program))
         self._guards = [step.kwargs for step in program.guards()]
-        self._large = [program.constants[ref] for ref in writer.large]
         import jax  # the module is loaded where JAX need not be installed
 
         self._jax = jax
-        self._run = jax.jit(writer.runnable())
+        self._run = in_parts(on_jax(program), lambda part: jitted(FittingWriter(part)))
         self._facts = [program.facts[ref] for ref in program.outputs]
         self._straight = straight(program)
         self._fits = True
@@ -75,7 +74,7 @@ class Compiled:
             return self._straight(arrays)
         try:
             with self._jax.enable_x64(True):
-                found = self._run(*self._large, *arrays)
+                found = self._run(arrays)
         except (UnfitError, IndexError, NotImplementedError, TypeError, ValueError):
             # Raised while JAX traces the program: it runs by NumPy, which may raise an error, too.
             results = self._straight(arrays)

@@ -61,7 +61,8 @@ def convolve(xp: Any, in1: Any, in2: Any, /, mode: str = "full", method: str = "
         The whole convolution, the part of the shape of ``in1`` in its middle, or what needs no
         padding.
     method : {"auto", "direct", "fft"}
-        Whether products are added up, or Fourier transforms multiplied.
+        Whether products are added up, or Fourier transforms multiplied. By transforms, derivatives
+        that are zero come out as rounding errors; ``ag.sparsity`` leaves these out.
 
     Returns
     -------

@@ -105,6 +105,70 @@ def test_large_constants_are_arguments():
     assert close(*both("jax.jax", program, [jnp.full(3, 2.0)]))
 
 
+def gathering(xp):
+    """Return a function that takes the elements of an array in another order."""
+
+    def f(x, places):
+        joined = xp.concat([xp.exp(x), xp.sin(x) * 2.0])
+        return xp.take(joined, places, axis=0) * 3.0, places, bool(joined[0] > 1.0)
+
+    return f
+
+
+@pytest.mark.parametrize("name", ["jax.jax", "numpy.jax"])
+def test_what_is_gathered_is_computed_in_a_part_before(name):
+    from agnograd_jax._parts import FEWEST, parts_of
+
+    library = name.partition(".")[0]
+    make, ns = (jnp.asarray, xp) if library == "jax" else (np.asarray, np_xp)
+    rng = np.random.default_rng(0)
+    for length, expected in ((FEWEST // 2, 2), (FEWEST // 2 - 1, 1)):
+        x = make(rng.random(length).astype(np.float32))
+        places = make(rng.permutation(2 * length))
+        program = traced(library, gathering(ns), x, places)
+        parts = parts_of(program)
+        assert len(parts) == expected
+        steps = [step.op for step in program.steps if step.op != "@guard"]
+        assert [program.steps[n].op for part in parts for n in part] == steps
+        assert program.steps[parts[-1][0]].op == ("take" if expected == 2 else "exp")
+        assert close(*both(name, program, [x, places]))
+        with pytest.raises(Missed):
+            lowered(name, program)([x - 1.0, places])
+
+
+def test_what_is_cheap_or_taken_in_part_is_computed_along_with_the_gather():
+    from agnograd_jax._parts import FEWEST, parts_of
+
+    x = jnp.ones(FEWEST)
+    few, all_of_them = jnp.arange(100), jnp.arange(FEWEST)[::-1]
+    for f, places, expected in (
+        (xp.exp, few, 1),
+        (xp.exp, all_of_them, 2),
+        (lambda x: 2.0 * x + 1.0, all_of_them, 1),
+    ):
+        for take in (lambda y, i: xp.take(y, i, axis=0), lambda y, i: y[i]):
+            program = traced("jax", lambda x, i, f=f, take=take: take(f(x), i), x, places)
+            assert len(parts_of(program)) == expected
+            assert close(*both("jax.jax", program, [x, places]))
+
+
+def test_the_text_has_a_function_for_each_part():
+    from agnograd_jax._parts import FEWEST
+    from agnograd_jax.lowering import jit
+
+    x, places = jnp.ones(FEWEST), jnp.arange(FEWEST)
+    program = traced("jax", lambda x, i: xp.take(xp.exp(x), i, axis=0), x, places)
+    described = jit.describe(program)
+    assert described["groups"] == [[0], [1]]
+    assert described["source"].count("def run(") == 2
+
+
+def test_constants_that_are_returned_are_not_copied():
+    large = jnp.ones((1000, 3))
+    program = traced("jax", lambda x: (xp.exp(x), xp.asarray(large)), jnp.ones(3))
+    assert lowered("jax.jax", program)([jnp.ones(3)])[1] is large
+
+
 def test_a_step_that_jax_cannot_trace_runs_outside_of_jit():
     x = jnp.asarray([0.25, 0.75, 2.0])
     program = traced("jax", lambda x: xp.exp(x) * 2.0, x)

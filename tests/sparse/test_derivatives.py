@@ -49,6 +49,17 @@ def test_jacobians_are_the_dense_ones(name, direction):
         assert found.nnz == ag.sparsity(f, X).count
 
 
+@pytest.mark.parametrize("direction", ["forward", "reverse", "both"])
+@pytest.mark.parametrize("chunk_size", [None, 1])
+def test_prepared_ones_compile(direction, chunk_size):
+    sparse = ag.sparse_jacobian(arrow, direction=direction, chunk_size=chunk_size)
+    prepared = ag.prepare(sparse, X)
+    compiled = ag.compile(prepared)
+    for x in (X, 2.0 * X):
+        values, expected = compiled(x).values, prepared(x).data
+        np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", SCALARS)
 @pytest.mark.parametrize("method", ["star", "acyclic"])
 def test_hessians_are_the_dense_ones(name, method):

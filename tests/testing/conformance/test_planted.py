@@ -33,6 +33,7 @@ DEFECTS = {
     "wrong_batching": ("batched", "with x mapped: result 0, element"),
     "lost_in_batching": ("batched", "in a pass through vmap: the gradient of array 0, 'x',"),
     "wrong_pattern": ("sparse", "the local pattern lacks row 0, column 5: the derivative of"),
+    "undeclared_noise": ("sparse", "of a zero, say Sample(noisy_zeros=True)"),
     "computed_lazy_array": ("batched", "no Python branch, loop or number can depend on its values"),
     "wrong_second_derivative": ("second_derivative", "order 2, argument 0, element (0, 0)"),
 }
@@ -53,7 +54,7 @@ def results(site):
         report = site / f"{backend}.json"
         done = subprocess.run(
             [PROGRAM, "conformance", f"--backend={backend}", f"--json={report}"]
-            + [f"--ops={name}" for name in (*DEFECTS, "sound")],
+            + [f"--ops={name}" for name in (*DEFECTS, "declared_noise", "sound")],
             env=os.environ | {"PYTHONPATH": str(site)},
             capture_output=True,
             text=True,

@@ -90,6 +90,14 @@ ops.linear(
     batch=lambda xp, x: xp.flip(x, axis=[1, 2]),
     pattern=lambda x: x + 0.0,  # each element at its own place
 )
+for name in ("undeclared_noise", "declared_noise"):  # as of a transform, whose zeros are not exact
+    ops.linear(
+        f"{name}(x, /)",
+        x=lambda g, xp: g + 1e-15 * xp.flip(g),
+        forward=lambda xp, x: x + 1e-15 * xp.flip(x),
+        batch=lambda xp, x: x + 1e-15 * xp.flip(x, axis=[1, 2]),
+        pattern=lambda x: x + 0.0,
+    )
 ops.elementwise("wrong_negation(x, /)", x=-1, forward=lambda x: 1.0 - x, negation=True)
 ops.linear(
     "wrong_reading(x, key, /)",
