@@ -15,6 +15,8 @@ from ._plugins.hook_plugins import plugins
 from ._plugins.op_sets import ops
 from ._sparse.derivatives import prepare, sparse_hessian, sparse_jacobian
 from ._sparse.pattern import sparsity
+from ._transforms.elementwise import elementwise_grad, holomorphic_grad
+from ._transforms.gauss_newton import gnvp
 from ._transforms.gradients import (
     grad,
     hessian,
@@ -43,11 +45,14 @@ __all__ = [
     "check_grad",
     "checkpoint",
     "compile",
+    "elementwise_grad",
     "enable_grad",
     "errors",
     "extend",
+    "gnvp",
     "grad",
     "hessian",
+    "holomorphic_grad",
     "hooks",
     "hvp",
     "implicit",

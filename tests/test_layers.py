@@ -52,7 +52,7 @@ BUDGETS = {
     "_arrays": 3480,
     "_batch": 860,
     "_functions": 1440,
-    "_transforms": 2235,
+    "_transforms": 2480,
     "_sparse": 2400,
     "_implicit": 1070,
     "_surroundings": 2030,

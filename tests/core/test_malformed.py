@@ -121,6 +121,32 @@ CALLS = {
     "hvp": (lambda bad: ag.hvp(bad, X, X), NO_FUNCTION),
     "hvp, vectors": (lambda bad: ag.hvp(f, X, bad), (NOTHING, THING, "a", 5, [1, "a"], {})),
     "hvp, vectors of several": (lambda bad: ag.hvp(f, (X,), bad), NO_FUNCTION),
+    "gnvp": (lambda bad: ag.gnvp(bad, X), NO_FUNCTION),
+    "gnvp at": (lambda bad: ag.gnvp(f, bad), (NOTHING, THING, "a", 5)),
+    "gnvp, loss": (lambda bad: ag.gnvp(f, X, loss=bad), NO_FUNCTION[1:]),
+    "gnvp, product": (
+        lambda bad: ag.gnvp(f, X)[1](bad),
+        (NOTHING, THING, "a", 5, [1, "a"], {}),
+    ),
+    "elementwise_grad": (ag.elementwise_grad, NO_FUNCTION),
+    "elementwise_grad, argnums": (
+        lambda bad: ag.elementwise_grad(f, bad),
+        (NOTHING, "a", 2.5, *LISTS),
+    ),
+    "elementwise_grad at": (lambda bad: ag.elementwise_grad(f)(bad), (NOTHING, THING, "a", 5)),
+    "holomorphic_grad": (ag.holomorphic_grad, NO_FUNCTION),
+    "holomorphic_grad, argnums": (
+        lambda bad: ag.holomorphic_grad(f, bad),
+        (NOTHING, "a", 2.5, *LISTS),
+    ),
+    "holomorphic_grad at": (
+        lambda bad: ag.holomorphic_grad(f)(bad),
+        (NOTHING, THING, "a", 5, 2.5, X),
+    ),
+    "holomorphic_grad of what returns": (
+        lambda bad: ag.holomorphic_grad(lambda z: bad)(1j),
+        (5, *NO_FUNCTION[:4]),
+    ),
     "check_grad": (lambda bad: ag.check_grad(bad, X), NO_FUNCTION),
     "check_grad, order": (lambda bad: ag.check_grad(f, X, order=bad), (0, 3, *NO_FUNCTION)),
     "check_grad, rtol": (lambda bad: ag.check_grad(f, X, rtol=bad), NO_NUMBER),
