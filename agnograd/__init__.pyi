@@ -6,6 +6,7 @@ from ._compile.compiled import compile
 from ._functions.checkpoint import checkpoint
 from ._functions.function import Function
 from ._functions.moving import asarray
+from ._functions.policies import checkpoint_name
 from ._hooks.activation import hooks
 from ._hooks.entering import enable_grad, no_grad, set_grad_enabled
 from ._hooks.state import is_grad_enabled
@@ -44,6 +45,7 @@ __all__ = [
     "bridge",
     "check_grad",
     "checkpoint",
+    "checkpoint_name",
     "compile",
     "elementwise_grad",
     "enable_grad",
