@@ -5,6 +5,7 @@ from ._batch.vmap import vmap
 from ._compile.compiled import compile
 from ._functions.checkpoint import checkpoint
 from ._functions.function import Function
+from ._functions.loops import checkpoint_loop
 from ._functions.moving import asarray
 from ._functions.policies import checkpoint_name
 from ._hooks.activation import hooks
@@ -45,6 +46,7 @@ __all__ = [
     "bridge",
     "check_grad",
     "checkpoint",
+    "checkpoint_loop",
     "checkpoint_name",
     "compile",
     "elementwise_grad",

@@ -51,7 +51,7 @@ BUDGETS = {
     "_codegen": 1807,
     "_arrays": 3480,
     "_batch": 860,
-    "_functions": 1680,
+    "_functions": 1800,
     "_transforms": 2480,
     "_sparse": 2400,
     "_implicit": 1070,

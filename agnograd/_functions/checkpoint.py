@@ -233,14 +233,12 @@ class Checkpoint(Prepared):
         asked = [isinstance(at, int) and edges[at] is not None for at in self.sources]
         stand_ins = [x._node if on else None for x, on in zip(variables, asked, strict=True)]
         with recording_since(start, also=edges), entered(memo=memo):
-            outputs = self(variables)
-        self._check(outputs)
+            ends = self._ends(self(variables))  # the values themselves are not needed again
         cotangents = g if len(self.tracked) > 1 else [g]
-        tracked = [outputs[place] for place in self.tracked]
         seeds = [
-            (out._node, cotangent)
-            for out, cotangent in zip(tracked, cotangents, strict=True)
-            if out._node is not None and cotangent is not None
+            (end, cotangent)
+            for end, cotangent in zip(ends, cotangents, strict=True)
+            if end is not None and cotangent is not None
         ]
         if masked:
             seeds = [(behind_mask(edge), cotangent) for edge, cotangent in seeds]
@@ -287,7 +285,8 @@ class Checkpoint(Prepared):
             variables.append(variable)
         return variables
 
-    def _check(self, outputs: list[Any]) -> None:
+    def _ends(self, outputs: list[Any]) -> list[Edge | None]:
+        """Return the nodes of the results that are differentiated, which must be as before."""
         again = [
             (outputs[place].shape, outputs[place].dtype)
             for place in self.tracked
@@ -298,3 +297,4 @@ class Checkpoint(Prepared):
                 f"{self.name} returned other arrays when it was run again: {again} instead of "
                 f"{self.facts}; a checkpointed function must compute the same thing both times"
             )
+        return [outputs[place]._node for place in self.tracked]

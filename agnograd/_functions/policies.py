@@ -29,7 +29,7 @@ def policy_in(policy: Any) -> Policy | None:
     """Return what ``ag.checkpoint`` was given for a policy in one form."""
     if policy is None:
         return None
-    if policy == "products":
+    if isinstance(policy, str) and policy == "products":
         return Policy(lambda op: _is_product(op.name, op.chapter))
     if callable(policy):
         return Policy(policy)

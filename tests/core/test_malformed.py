@@ -152,6 +152,24 @@ CALLS = {
     "check_grad, rtol": (lambda bad: ag.check_grad(f, X, rtol=bad), NO_NUMBER),
     "check_grad, atol": (lambda bad: ag.check_grad(f, X, atol=bad), NO_NUMBER),
     "checkpoint": (ag.checkpoint, NO_FUNCTION),
+    "checkpoint, policy": (
+        lambda bad: ag.checkpoint(f, policy=bad),
+        (THING, *TEXTS, *NUMBERS, [1, "a"], {}, X),
+    ),
+    "checkpoint_name, name": (lambda bad: ag.checkpoint_name(X, bad), (NOTHING, *NO_FLAG[3:])),
+    "checkpoint_loop": (lambda bad: ag.checkpoint_loop(bad, X, 1, 16), NO_FUNCTION),
+    "checkpoint_loop, state": (
+        lambda bad: ag.checkpoint_loop(lambda x, i: x, bad, 1, 16),
+        (THING, *TEXTS, [1, "a"]),
+    ),
+    "checkpoint_loop, count": (
+        lambda bad: ag.checkpoint_loop(lambda x, i: x, X, bad, 16),
+        (NOTHING, THING, *TEXTS, 2.5, 0, -1, *LISTS, True),
+    ),
+    "checkpoint_loop, budget": (
+        lambda bad: ag.checkpoint_loop(lambda x, i: x, X, 1, bad),
+        (NOTHING, THING, *TEXTS, 2.5, 0, -1, *LISTS, True),
+    ),
     "no_grad": (ag.no_grad, NO_FUNCTION[1:]),
     "enable_grad": (ag.enable_grad, NO_FUNCTION[1:]),
     "set_grad_enabled": (ag.set_grad_enabled, (NOTHING, *NO_FLAG)),
