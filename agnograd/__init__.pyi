@@ -10,6 +10,7 @@ from ._functions.moving import asarray
 from ._functions.policies import checkpoint_name
 from ._hooks.activation import hooks
 from ._hooks.entering import enable_grad, no_grad, set_grad_enabled
+from ._hooks.ready import when_ready
 from ._hooks.state import is_grad_enabled
 from ._implicit.implicit import implicit
 from ._plugins.backends import backends
@@ -78,6 +79,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "when_ready",
     "wrap",
 ]
 

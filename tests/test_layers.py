@@ -46,7 +46,7 @@ BUDGETS = {
     "_plugins": 1860,
     "_passes": 1440,
     "_graph": 680,
-    "_hooks": 1090,
+    "_hooks": 1190,
     "_engine": 1330,
     "_codegen": 1807,
     "_arrays": 3480,
