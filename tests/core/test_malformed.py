@@ -173,6 +173,8 @@ CALLS = {
     "no_grad": (ag.no_grad, NO_FUNCTION[1:]),
     "enable_grad": (ag.enable_grad, NO_FUNCTION[1:]),
     "set_grad_enabled": (ag.set_grad_enabled, (NOTHING, *NO_FLAG)),
+    "when_ready": (lambda bad: ag.when_ready(bad, f), (*NO_VARIABLES, leaf() * 2.0)),
+    "when_ready, function": (lambda bad: ag.when_ready(leaf(), bad), NO_FUNCTION),
     "wrap": (ag.wrap, NO_FUNCTION[1:]),
     "wrap, vjp": (lambda bad: ag.wrap(f, vjp=bad), NO_FUNCTION[1:]),
     "wrap, jvp": (lambda bad: ag.wrap(f, vjp=f, jvp=bad), ("numeric", *NO_FUNCTION[1:])),
