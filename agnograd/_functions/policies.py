@@ -45,11 +45,9 @@ def policy_in(policy: Any) -> Policy | None:
 
 @cache
 def _is_product(name: str, chapter: str) -> bool:
-    """Return whether an op is declared as one that sums products: each input occurs linearly."""
+    """Return whether an op is declared as one that sums products."""
     op = op_named(name)
-    if op is None or op.chapter != chapter:
-        return False
-    return any(rule.kind == "multilinear" for rule in op.rules.values())
+    return op is not None and op.chapter == chapter and op.contracts
 
 
 def checkpoint_name(x: T, name: str) -> T:

@@ -146,6 +146,9 @@ class Op(NamedTuple):
         How ``vmap`` computes the op for many members at once, as for ``OpSet``.
     pattern : {"moves", "adds", "axis", "values"} or callable, optional
         Which elements of its inputs an element of the result depends on, as for ``OpSet``.
+    contracts : bool
+        Whether the op sums products, as ``matmul`` does, and so takes long for the size of its
+        result: ``checkpoint(f, policy="products")`` keeps that.
     of_numbers : bool
         Whether this is the form of an element-wise op that takes two numbers, which some libraries
         return for an element of a float64 array: nothing is broadcast, cast or conjugated.
@@ -173,6 +176,7 @@ class Op(NamedTuple):
     casts: bool = False
     batch: Literal["elementwise", "axis", "last"] | Callable[..., Any] | None = None
     pattern: Literal["moves", "adds", "axis", "values"] | Callable[..., Any] | None = None
+    contracts: bool = False
     of_numbers: bool = False
 
     def __repr__(self) -> str:

@@ -37,8 +37,9 @@ class OpSet:
     input: asking for it raises an error with this reason.
 
     Besides rules, every method takes ``forward``, ``accumulate``, ``overwrite``, ``view``,
-    ``strides``, ``outputs``, ``stacks``, ``masks``, ``negation``, ``reads``, ``casts`` and
-    ``pattern`` (see ``Op``). Positional-only parameters and those with a rule take arrays.
+    ``strides``, ``outputs``, ``stacks``, ``masks``, ``negation``, ``reads``, ``casts``,
+    ``contracts`` and ``pattern`` (see ``Op``). Positional-only parameters and those with a rule
+    take arrays.
     ``options`` names positional-only ones that do not, ``constants`` those that take arrays without
     gradient. A ``key`` is what stands in square brackets.
 

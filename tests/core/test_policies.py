@@ -78,6 +78,30 @@ def test_what_is_kept_is_not_computed_again(xp, policy, again):
     assert [a is not b for a, b in zip(first, second, strict=True)] == again
 
 
+def test_products_are_what_ops_declare(xp):
+    square, image = raw(xp, M), raw(xp, np.ones((1, 1, 4, 4)))
+    kernel = raw(xp, np.ones((1, 1, 2, 2)))
+    kept = {
+        "matmul": lambda x: xp.matmul(x, square),
+        "an operator": lambda x: x @ x,
+        "in an extension": lambda x: xp.linalg.tensordot(x, square),
+        "vecdot": lambda x: xp.vecdot(x, square),
+        "einsum": lambda x: xp.einsum("ij,kj->ik", x, square),
+        "linear": lambda x: xp.nn.linear(x, square),
+        "convolution": lambda x: xp.nn.conv2d(xp.sum(x) * image, kernel),
+    }
+    others = {
+        "multiply": lambda x: x * square,
+        "sum": lambda x: xp.sum(x),
+        "outer": lambda x: xp.linalg.outer(x[0, :], x[1, :]),
+    }
+    for results, functions in ((1, kept), (0, others)):
+        for name, f in functions.items():
+            node = ag.checkpoint(f, policy="products")(ag.Variable(square)).node
+            found = [each for each in node.saved if each.startswith("result")]
+            assert len(found) == results, name
+
+
 def test_functions_of_users_are_called_again_since_they_save(xp):
     calls = []
 
