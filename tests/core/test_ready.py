@@ -89,7 +89,8 @@ def test_with_a_manager_that_attaches_them_later(xp):
 
 
 def test_each_thread_has_its_own_passes(xp):
-    a, b, collected = leaf(xp, 2.0), leaf(xp, 3.0), Collected()
+    # Of float32, since JAX knows float64 only in the thread where it was enabled.
+    a, b, collected = leaf(xp, 2.0, "float32"), leaf(xp, 3.0, "float32"), Collected()
     ready, barrier = ag.when_ready([a, b], collected), threading.Barrier(2, timeout=10)
 
     def meet(grad):  # both passes are under way
