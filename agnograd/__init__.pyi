@@ -5,9 +5,12 @@ from ._batch.vmap import vmap
 from ._compile.compiled import compile
 from ._functions.checkpoint import checkpoint
 from ._functions.function import Function
+from ._functions.loops import checkpoint_loop
 from ._functions.moving import asarray
+from ._functions.policies import checkpoint_name
 from ._hooks.activation import hooks
 from ._hooks.entering import enable_grad, no_grad, set_grad_enabled
+from ._hooks.ready import when_ready
 from ._hooks.state import is_grad_enabled
 from ._implicit.implicit import implicit
 from ._plugins.backends import backends
@@ -15,6 +18,8 @@ from ._plugins.hook_plugins import plugins
 from ._plugins.op_sets import ops
 from ._sparse.derivatives import prepare, sparse_hessian, sparse_jacobian
 from ._sparse.pattern import sparsity
+from ._transforms.elementwise import elementwise_grad, holomorphic_grad
+from ._transforms.gauss_newton import gnvp
 from ._transforms.gradients import (
     grad,
     hessian,
@@ -42,12 +47,17 @@ __all__ = [
     "bridge",
     "check_grad",
     "checkpoint",
+    "checkpoint_loop",
+    "checkpoint_name",
     "compile",
+    "elementwise_grad",
     "enable_grad",
     "errors",
     "extend",
+    "gnvp",
     "grad",
     "hessian",
+    "holomorphic_grad",
     "hooks",
     "hvp",
     "implicit",
@@ -69,6 +79,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "when_ready",
     "wrap",
 ]
 

@@ -95,6 +95,10 @@ in PyTorch and JAX; the gradient with respect to the array goes only to that ele
 A complex function has no derivative at a pole or a branch point, such as `sqrt(z)`, `z**0.5` and
 `log(z)` at `0j`: their gradient is not finite there, and has NaN in it.
 
+The gradient of a real function is not the complex derivative of a holomorphic one: if L is the real
+part of a holomorphic f, then dL/da + i dL/db is the conjugate of f'(z). `ag.holomorphic_grad(f)`
+computes f'(z) itself.
+
 ## Decompositions
 
 Singular vectors and eigenvectors are determined only up to a sign or phase, and those of a repeated

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._codegen.products import behind_mask
 from agnograd._engine.run import run_pass
+from agnograd._functions.policies import Keeping, Policy, Restoring, policy_in
 from agnograd._functions.purity import fingerprint, variables_of
 from agnograd._functions.runs import Prepared, kept_now, restoring
 from agnograd._graph.calls import Call, Pairs, Plan
@@ -28,7 +30,7 @@ from agnograd._graph.paths import older
 from agnograd._hooks.entering import entered, recording_since
 from agnograd._hooks.state import Recorder, current_mode, is_grad_enabled
 from agnograd._util.checks import callable_in, is_variable
-from agnograd._util.trees import unflatten
+from agnograd._util.trees import flatten, unflatten
 from agnograd.errors import FreedGraphError, RuleError
 
 if TYPE_CHECKING:
@@ -37,18 +39,27 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def checkpoint(f: F) -> F:
+def checkpoint(f: F, *, policy: Any = None) -> F:
     """Return a version of ``f`` for which the graph keeps only the arguments.
 
     The backward pass runs ``f`` again, records it, and goes through that record. So the values
     inside ``f`` take no memory between the two passes, at the cost of a second forward run.
     Checkpoints may be nested. Variables that ``f`` uses besides its arguments also get gradients.
 
+    A policy names results that the graph also keeps: the second run takes them as they are, and
+    does not compute the ops again that returned them.
+
     Parameters
     ----------
     f : callable
         A function of arrays or pytrees of arrays. It must compute the same thing both times. It
         must not write to its arguments, or to other arrays that it uses.
+    policy : {"products"}, sequence of str, or callable, optional
+        The results to keep. "products" are those of ops that sum products: ``matmul``, ``einsum``,
+        convolutions, and the like, which take longer than others for the size of their results.
+        Names are those that ``checkpoint_name`` gives values in ``f``. A function is called with
+        each op (a ``Call``: ``name``, ``chapter`` and ``backend``), and returns whether to keep its
+        result. By default nothing is kept. An ``ag.Function`` is always called again.
 
     Returns
     -------
@@ -57,9 +68,12 @@ def checkpoint(f: F) -> F:
 
     Raises
     ------
+    ArgumentError
+        If ``f`` is not a function, or ``policy`` is none of these.
     RuleError
-        In the backward pass, if ``f`` now returns arrays of other shapes or dtypes, or if an array
-        that it uses was replaced or, where the backend can tell, written to.
+        In the backward pass, if ``f`` now returns arrays of other shapes or dtypes, or, with a
+        policy, computes other ops, or if an array that it uses was replaced or, where the backend
+        can tell, written to.
 
     Examples
     --------
@@ -71,20 +85,17 @@ def checkpoint(f: F) -> F:
     324.0
     """
     callable_in("ag.checkpoint", f, "ag.checkpoint(f)(x), or @ag.checkpoint before a def")
+    asked = policy_in(policy)
 
     @functools.wraps(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        return _called(f, args, kwargs)
+        mode = current_mode()
+        # Forward mode needs the values at once.
+        if is_grad_enabled() and (mode is None or mode.tape is None):
+            return Checkpoint(f, args, kwargs, is_variable).recorded(asked)
+        return f(*args, **kwargs)
 
     return checkpointed  # type: ignore[return-value]
-
-
-def _called(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    mode = current_mode()
-    # Forward mode needs the values at once.
-    if is_grad_enabled() and (mode is None or mode.tape is None):
-        return Checkpoint(f, args, kwargs, is_variable).recorded()
-    return f(*args, **kwargs)
 
 
 class _Forgetting(Recorder):
@@ -93,12 +104,14 @@ class _Forgetting(Recorder):
     What a level records below stays: there the function is not run again.
     """
 
-    def __init__(self, level: int) -> None:
-        self.level = level
+    def __init__(self, level: int, memo: Keeping | None) -> None:
+        self.level, self.memo = level, memo
 
     def __call__(self, node: Node, out: Any, *call: Any) -> Node | None:
         if node[OP].domain.level < self.level:
             return node
+        if self.memo is not None:
+            self.memo.note(node)
         forget(node)
         return None
 
@@ -113,10 +126,15 @@ def _same(uses: list[tuple[Any, Any]], others: list[tuple[Any, Any]]) -> bool:
 class Checkpoint(Prepared):
     """A function and its arguments, to be run twice; a node keeps the Variables among them."""
 
-    def recorded(self) -> Any:
+    # Of a checkpoint with a policy: the names of all ops in their order, and where the results
+    # that are kept belong, with their structures. The results themselves are in the node.
+    ops: Sequence[str] | None = None
+    kept: Sequence[tuple[int, Any]] = ()
+
+    def recorded(self, policy: Policy | None = None) -> Any:
         """Run the function without keeping what it saves, and record the call as one node."""
         inputs, before, start = self.take(), self._uses(), next_rank()
-        outputs = self._first(inputs)
+        outputs, results = self._first(inputs, policy)
         # If they are not the same, the function itself writes to one.
         self.used = before if _same(before, self._uses()) else []
         # Which results are differentiated, and what they look like.
@@ -129,7 +147,7 @@ class Checkpoint(Prepared):
         edges = sorted(older([out._node for out in tracked], start))
         if edges:
             self.facts = [(out.shape, out.dtype) for out in tracked]
-            node = self._node(inputs, edges, tracked[0]._domain)
+            node = self._node(inputs, results, edges, tracked[0]._domain)
             state = current_mode()
             if state is not None and state.watches:
                 node = state.recorded(node, tuple(out._raw for out in tracked))
@@ -139,8 +157,13 @@ class Checkpoint(Prepared):
         return unflatten(self.structure, outputs)
 
     @restoring
-    def _first(self, inputs: list[Variable]) -> list[Any]:
-        """Run the function and forget what it saves, unless it takes derivatives itself."""
+    def _first(
+        self, inputs: list[Variable], policy: Policy | None
+    ) -> tuple[list[Any], dict[int, Any]]:
+        """Run the function and forget what it saves, unless it takes derivatives itself.
+
+        Return what it returned, and the results that the policy keeps.
+        """
 
         def plain() -> list[Variable]:
             # Views become plain Variables: what they show is an argument, their base is not.
@@ -148,14 +171,22 @@ class Checkpoint(Prepared):
 
         mode = current_mode()
         level = 0 if mode is None or mode.level is None else mode.level.level
+        memo = None if policy is None else Keeping(policy)
         try:
-            with entered(recording=True, tape=_Forgetting(level)):
-                return self(plain())
+            with entered(recording=True, tape=_Forgetting(level, memo), memo=memo):
+                outputs = self(plain())
         except FreedGraphError:
-            with entered(recording=True):
-                return self(plain())
+            memo = None if policy is None else Keeping(policy)
+            with entered(recording=True, memo=memo):
+                outputs = self(plain())
+        if memo is None:
+            return outputs, {}
+        self.ops = memo.ops
+        return outputs, memo.kept
 
-    def _node(self, inputs: list[Variable], edges: list[Edge], domain: Domain) -> Node:
+    def _node(
+        self, inputs: list[Variable], results: dict[int, Any], edges: list[Edge], domain: Domain
+    ) -> Node:
         # Two backends may have arrays of one library.
         self.domains = [each._domain for each in inputs]
         self.sources = tuple(
@@ -169,8 +200,15 @@ class Checkpoint(Prepared):
         compiled.optional = True  # results may be on several backends: zeros would have to be, too
         compiled.backward = self.backward
         compiled.guarded = functools.partial(self.backward, masked=True)
-        call.saves(Plan(tuple(f"argument {place}" for place in self.places), self.sources))
-        return [next_rank(), None, call, *(each._raw for each in inputs), *edges]
+        names = [f"argument {place}" for place in self.places]
+        kept, self.kept = [], []
+        for place, result in results.items():
+            arrays, structure = flatten(result)
+            self.kept.append((place, structure))
+            kept += arrays
+        names += [f"result {index}" for index in range(len(kept))]
+        call.saves(Plan(tuple(names), (*self.sources, *("constant" for _ in kept))))
+        return [next_rank(), None, call, *(each._raw for each in inputs), *kept, *edges]
 
     def _uses(self) -> list[tuple[Any, Any]]:
         """Return the arrays that the function uses and the node does not keep, with marks."""
@@ -188,19 +226,19 @@ class Checkpoint(Prepared):
             )
         create_graph = xp is not None
         edges, start = edges_of(node), next_rank()
-        variables = self._inputs(node[FIRST : node[OP].first], edges)
+        saved = node[FIRST : node[OP].first]
+        variables = self._inputs(saved[: len(self.places)], edges)
+        memo = self._restored(saved[len(self.places) :])
         # Of arguments to which the pass goes on; the function may write to them.
         asked = [isinstance(at, int) and edges[at] is not None for at in self.sources]
         stand_ins = [x._node if on else None for x, on in zip(variables, asked, strict=True)]
-        with recording_since(start, also=edges):
-            outputs = self(variables)
-        self._check(outputs)
+        with recording_since(start, also=edges), entered(memo=memo):
+            ends = self._ends(self(variables))  # the values themselves are not needed again
         cotangents = g if len(self.tracked) > 1 else [g]
-        tracked = [outputs[place] for place in self.tracked]
         seeds = [
-            (out._node, cotangent)
-            for out, cotangent in zip(tracked, cotangents, strict=True)
-            if out._node is not None and cotangent is not None
+            (end, cotangent)
+            for end, cotangent in zip(ends, cotangents, strict=True)
+            if end is not None and cotangent is not None
         ]
         if masked:
             seeds = [(behind_mask(edge), cotangent) for edge, cotangent in seeds]
@@ -219,6 +257,17 @@ class Checkpoint(Prepared):
             pairs.append((edge, sum(parts[1:], parts[0]) if parts else None))
         return pairs
 
+    def _restored(self, saved: Sequence[Any]) -> Restoring | None:
+        """Return what gives the second run the results that were kept."""
+        if self.ops is None:
+            return None
+        arrays = iter([each._raw if isinstance(each, Variable) else each for each in saved])
+        kept = {
+            place: unflatten(structure, islice(arrays, structure.num_leaves))
+            for place, structure in self.kept
+        }
+        return Restoring(self.name, self.ops, kept)
+
     def _inputs(self, saved: Sequence[Any], edges: Sequence[Edge | None]) -> list[Variable]:
         """Return the arguments, connected to what they were connected to.
 
@@ -236,7 +285,8 @@ class Checkpoint(Prepared):
             variables.append(variable)
         return variables
 
-    def _check(self, outputs: list[Any]) -> None:
+    def _ends(self, outputs: list[Any]) -> list[Edge | None]:
+        """Return the nodes of the results that are differentiated, which must be as before."""
         again = [
             (outputs[place].shape, outputs[place].dtype)
             for place in self.tracked
@@ -247,3 +297,4 @@ class Checkpoint(Prepared):
                 f"{self.name} returned other arrays when it was run again: {again} instead of "
                 f"{self.facts}; a checkpointed function must compute the same thing both times"
             )
+        return [outputs[place]._node for place in self.tracked]

@@ -9,7 +9,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agnograd._graph.nodes import RANK
-from agnograd._hooks.state import Kept, Mode, Recorder, current_mode, set_mode
+from agnograd._hooks.state import Kept, Memo, Mode, Recorder, current_mode, set_mode
 from agnograd._util.deferred import later
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _USUAL = Mode(True, None, None)
 class entered:  # noqa: N801 - used as a statement: with entered(...)
     """Enter a state: a context manager that leaves everything that it is not given as it is."""
 
-    __slots__ = ("_domain", "_hooks", "_inside", "_kept", "_recording", "_tape")
+    __slots__ = ("_domain", "_hooks", "_inside", "_kept", "_memo", "_recording", "_tape")
 
     def __init__(
         self,
@@ -33,8 +33,10 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
         tape: Recorder | None = None,
         inside: bool = False,
         level: Domain | Literal[False] | None = False,
+        memo: Memo | None = None,
     ) -> None:
         self._domain = level
+        self._memo = memo
         self._recording = recording
         self._hooks = hooks
         self._kept = kept
@@ -74,6 +76,7 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
             self,
             level,
             beneath,
+            self._memo or (state.memo if self._hooks else None),  # what is hidden is not counted
         )
 
     def __exit__(self, *error: Any) -> None:

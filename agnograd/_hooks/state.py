@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agnograd._hooks.active import ActiveHooks
 
 Kept = Callable[..., tuple[Any, ...]]
+Memo = Callable[["Call", Callable[..., Any]], Callable[..., Any]]
 
 
 class Recorder:
@@ -43,6 +44,7 @@ class Mode:
     which then end with it. ``hooks`` are the active plugins, and ``observers`` the same if one of
     them looks at ops. ``kept``, while gradient managers are active, replaces by None the nodes of
     inputs that depend on nothing that a manager attached. ``tape`` is notified of every node.
+    ``memo`` gives what is called in place of an op's kernel, and may know the result already.
     ``watches`` says whether anyone needs to be notified of nodes at all, ``looks`` whether ops are
     computed by ``compute``, ``attends`` whether either is so, and ``whole`` whether ops of levels
     below are left to ``level``. ``inside`` says whether a function
@@ -63,6 +65,7 @@ class Mode:
         "kept",
         "level",
         "looks",
+        "memo",
         "observers",
         "outer",
         "owner",
@@ -83,8 +86,10 @@ class Mode:
         owner: object = None,
         level: Domain | None = None,
         beneath: Mode | None = None,
+        memo: Memo | None = None,
     ) -> None:
         self.level = level
+        self.memo = memo
         self.beneath = beneath
         self.recording = recording
         self.outer = outer
@@ -105,6 +110,7 @@ class Mode:
         # What runs at a level may take over the ops of levels below, also of arrays from outside.
         self.whole = self.level is not None and self.level.backend.whole
         self.looks = self.observers is not None or self.kept is not None or self.whole
+        self.looks |= self.memo is not None
         if self.beneath is not None:
             self.watches |= self.beneath.watches
             self.looks |= self.beneath.looks
@@ -132,6 +138,9 @@ class Mode:
         these, and ``parameters`` the options by name; ``nodes`` made the inputs. Return the op as
         hooks saw it, the raw result, and the nodes of the inputs that are recorded.
         """
+        own = self if self.beneath is None else self.of(op.domain.level)
+        if own.memo is not None:
+            kernel = own.memo(op, kernel)
         if self.observers is None:
             out = kernel(*arguments)
         elif op.domain.level:
@@ -142,9 +151,8 @@ class Mode:
             if self.batch_size is not None:
                 op = op.variant(f"{self.batch_size} members", batch_size=self.batch_size)
             op, out = self.observers.forward(op, kernel, arguments, inputs, parameters)
-        kept = self.kept if self.beneath is None else self.of(op.domain.level).kept
-        if kept is not None and self.recording:
-            nodes = kept(*nodes)
+        if own.kept is not None and self.recording:
+            nodes = own.kept(*nodes)
         return op, out, nodes
 
     def recorded(self, node: Node, out: Any, *call: Any) -> Any:

@@ -149,6 +149,9 @@ class Op(NamedTuple):
     effects : bool
         Whether a call does more than compute its result, as one that sends a message: compiled
         functions make all of them, also where nothing needs the result or two are equal.
+    contracts : bool
+        Whether the op sums products, as ``matmul`` does, and so takes long for the size of its
+        result: ``checkpoint(f, policy="products")`` keeps that.
     of_numbers : bool
         Whether this is the form of an element-wise op that takes two numbers, which some libraries
         return for an element of a float64 array: nothing is broadcast, cast or conjugated.
@@ -177,6 +180,7 @@ class Op(NamedTuple):
     batch: Literal["elementwise", "axis", "last"] | Callable[..., Any] | None = None
     pattern: Literal["moves", "adds", "axis", "values"] | Callable[..., Any] | None = None
     effects: bool = False
+    contracts: bool = False
     of_numbers: bool = False
 
     def __repr__(self) -> str:

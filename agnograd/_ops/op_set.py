@@ -40,9 +40,9 @@ class OpSet:
 
     Besides rules, every method takes ``forward``, ``accumulate``, ``overwrite``, ``view``,
     ``strides``, ``outputs``, ``stacks``, ``masks``, ``negation``, ``reads``, ``casts``,
-    ``effects`` and ``pattern`` (see ``Op``). Positional-only parameters and those with a rule take
-    arrays. ``options`` names positional-only ones that do not, ``constants`` those that take arrays
-    without gradient. A ``key`` is what stands in square brackets.
+    ``contracts``, ``effects`` and ``pattern`` (see ``Op``). Positional-only parameters and those
+    with a rule take arrays. ``options`` names positional-only ones that do not, ``constants`` those
+    that take arrays without gradient. A ``key`` is what stands in square brackets.
 
     ``batch`` says how ``vmap`` computes the op for many members at once: ``"elementwise"``, where
     arrays are broadcast (the default for element-wise rules); ``"axis"``, where the op works along

@@ -95,6 +95,12 @@ def registered() -> dict[str, tuple[Op, str]]:
     return found
 
 
+def op_named(name: str) -> Op | None:
+    """Return the op of a name, without loading the sets of other extensions."""
+    found = registered_in(_home(name, extensions())).get(name)
+    return None if found is None else found[0]
+
+
 class OpInfo(NamedTuple):
     """What is known of one op: see ``ops``."""
 

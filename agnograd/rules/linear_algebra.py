@@ -147,6 +147,7 @@ for _place in ("", "linalg."):
         x1=_matmul_x1,
         x2=_matmul_x2,
         stacks={"x1": 1, "x2": 0},
+        contracts=True,
         batch=_matmul_batch,
         pattern=_matmul_pattern,
     )
@@ -162,6 +163,7 @@ for _place in ("", "linalg."):
         f"{_place}tensordot(x1, x2, /, *, axes=2)",
         x1=_tensordot_x1,
         x2=_tensordot_x2,
+        contracts=True,
         batch=_tensordot_batch,
         pattern=_tensordot_pattern,
     )
@@ -170,6 +172,7 @@ for _place in ("", "linalg."):
         f"{_place}vecdot(x1, x2, /, *, axis=-1)",
         x1=lambda g, x2, axis, xp: xp.expand_dims(conjugate_if_complex(g, xp), axis=axis) * x2,
         x2=lambda g, x1, axis, xp: xp.expand_dims(g, axis=axis) * x1,
+        contracts=True,
         batch=_vecdot_batch,
         pattern=lambda xp, x1, x2, axis=-1: xp.sum(x1 * x2, axis=axis),
     )

@@ -148,5 +148,6 @@ ops.vjp(
     v=_v,
     attn_mask=_scores_gradient,
     forward=scaled_dot_product_attention,
+    contracts=True,
     batch=_batch,
 )

@@ -232,6 +232,7 @@ for _rank in (1, 2, 3):
         weight=_conv_weight,
         bias=bias_gradient,
         forward=_of_rank(_rank, conv),
+        contracts=True,
     )
     ops.vjp(
         f"nn.conv_transpose{_rank}d"
@@ -240,4 +241,5 @@ for _rank in (1, 2, 3):
         weight=_transpose_weight,
         bias=bias_gradient,
         forward=_of_rank(_rank, conv_transpose),
+        contracts=True,
     )

@@ -212,6 +212,7 @@ ops.vjp(
     ),
     bias=bias_gradient,
     forward=convolution,
+    contracts=True,
     batch=_convolution_batch,
 )
 ops.multilinear(
@@ -223,6 +224,7 @@ ops.multilinear(
         g, conjugate_if_complex(y, xp), shape=weight_shape, window=window, groups=groups
     ),
     forward=convolution_input,
+    contracts=True,
     batch=_convolution_input_batch,
 )
 ops.multilinear(
@@ -234,5 +236,6 @@ ops.multilinear(
         conjugate_if_complex(x, xp), g, window=window, groups=groups
     ),
     forward=convolution_weight,
+    contracts=True,
     batch=_convolution_weight_batch,
 )

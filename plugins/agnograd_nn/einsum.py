@@ -195,6 +195,7 @@ ops.multilinear(
     "einsum(subscripts, /, *arrays)",
     arrays=_gradients,
     forward=einsum,
+    contracts=True,
     batch=_batch,
     options=("subscripts",),
 )

@@ -42,4 +42,5 @@ ops.vjp(
     weight=_weight,
     bias=itself("g"),
     forward=linear,
+    contracts=True,
 )

@@ -190,6 +190,7 @@ signal.multilinear(
         g, in1, (in1.shape, in2_shape), mode, method, xp
     ),
     forward=convolve,
+    contracts=True,
     batch=_batch,
     pattern=_pattern,
 )
