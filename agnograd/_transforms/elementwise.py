@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from agnograd._arrays.variable import Variable
@@ -55,7 +56,7 @@ def elementwise_grad(f: Function, argnums: ArgNums = 0) -> Function:
     @functools.wraps(f)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         trace = Trace(f, args, kwargs, positions)
-        outputs, _ = outputs_of(trace.result, what)
+        outputs, _ = outputs_of(trace, what)
         for output in outputs:
             if output._domain.is_complex(output.dtype):
                 raise NoGradientError(
@@ -116,7 +117,7 @@ def holomorphic_grad(f: Function, argnums: ArgNums = 0) -> Function:
                     f"{what} needs complex arguments to differentiate, not {x.dtype}: convert them "
                     "to a complex dtype, or use ag.grad of a real function"
                 )
-        output = _complex_scalar(trace.result, what)
+        output = _complex_scalar(trace.result, what, trace.inputs)
         gradients = trace.pull([output], [_ones(output)], retain=False)
         # For the cotangent 1, the pass returns conj(f'(z)): see the convention of ``grad``.
         pairs = zip(trace.inputs, gradients, strict=True)
@@ -126,13 +127,13 @@ def holomorphic_grad(f: Function, argnums: ArgNums = 0) -> Function:
     return differentiated
 
 
-def _complex_scalar(value: Any, what: str) -> Variable:
+def _complex_scalar(value: Any, what: str, inputs: Sequence[Variable]) -> Variable:
     if not (is_python_scalar(value) or is_array(value)):
         raise NoGradientError(
             f"{what} needs a function that returns a complex 0-d array, not an object of type "
             f"{type(value).__qualname__}: return one array, such as a sum"
         )
-    (scalar,) = as_outputs([value], what)
+    (scalar,) = as_outputs([value], what, inputs)
     if scalar.shape != () or not scalar._domain.is_complex(scalar.dtype):
         raise NoGradientError(
             f"{what} needs a function that returns a complex 0-d array, not one of shape "
