@@ -327,6 +327,42 @@ def sparse(against: tuple[str, ...], rounds: int, quick: bool, json_path: str | 
 
 
 @main.command()
+@click.option("--rounds", default=3, show_default=True, help="How often processes are started.")
+@click.option("--batch", default=256, show_default=True, help="Examples of each process in a step.")
+@click.option("--quick", is_flag=True, help="A small network, one round: do all run?")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def distributed(rounds: int, batch: int, quick: bool, json_path: str | None) -> None:
+    """Measure a step of two processes, with and without the mean of 10⁷ gradients."""
+    from benchmarks.distributed import LAUNCHERS, distributed
+
+    width, layers, batch, rounds, turns = (
+        (30, 3, 4, 1, 1) if quick else (1000, 10, batch, rounds, 3)
+    )
+    try:
+        found, left_out = distributed([*LAUNCHERS], width, layers, batch, rounds, turns)
+    except RuntimeError as error:
+        raise click.ClickException(str(error)) from error
+    report.print_table(
+        ["two processes", "step without, ms", "with the mean, ms", "times without", "hidden"],
+        (
+            [
+                name,
+                f"{1e3 * each['without']:.1f}",
+                f"{1e3 * each['with']:.1f}",
+                f"{each['ratio']:.3f}",
+                f"{each['hidden']:.0%}" if "hidden" in each else "-",
+            ]
+            for name, measured in found.items()
+            for each in measured
+        ),
+    )
+    for line in left_out:
+        click.echo(line)
+    if json_path:
+        report.write_json({"seconds": found, "left_out": left_out}, json_path)
+
+
+@main.command()
 @click.option("--against", default="", callback=names, help="Peers: torch,autograd,jax.")
 @click.option("--rounds", default=9, show_default=True, help="How many processes each.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from sys import getrefcount
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,21 @@ from agnograd_distributed._buckets import Bucket, bytes_in, in_buckets
 from agnograd_distributed._communicator import CommunicationError, Communicator
 from agnograd_distributed._functions import check_same
 from agnograd_distributed._sending import Sending
-from agnograd_distributed.kernels.host import divided, from_host, joined, total_of
+from agnograd_distributed.kernels.host import empty_like, from_host, is_whole, total_of
 
 if TYPE_CHECKING:
     import agnograd as ag
 
 __all__ = ["AllReduce"]
+
+
+def _references_to_what_is_alone() -> int:
+    made = {0: object()}
+    alone = made.pop(0, None)
+    return getrefcount(alone)
+
+
+_ALONE = _references_to_what_is_alone()
 
 
 class _Running:
@@ -52,7 +62,8 @@ class AllReduce(Uncopied):
         The leaves, in the same order on all ranks. Gradients of others stay as they are. By
         default all leaves of the first pass, which then has to reach the same on all ranks.
     bucket, first : str or int
-        The size of a bucket, and of the first one, which is small so that it leaves early.
+        The size of a bucket, and that of the first and the last one: the first leaves early, and
+        little is left to be sent when the pass is done.
 
     Examples
     --------
@@ -82,6 +93,7 @@ class AllReduce(Uncopied):
         self._buckets: tuple[Bucket, ...] = ()
         # By identity, leaves and the sums of their gradients of passes that were skipped.
         self._kept: dict[int, tuple[ag.Variable, Any]] = {}
+        self._spare: dict[int, Any] = {}  # by number, arrays for the next means
         self._skipping = False
         self._depth = 0
         self._running: _Running | None = None
@@ -90,6 +102,7 @@ class AllReduce(Uncopied):
         self._channel: Communicator | None = None
 
     def __enter__(self) -> AllReduce:
+        self._passes, self._exposed = 0, 0.0
         self._channel = self.comm.channel()
         self._sending = Sending("agnograd-all-reduce")
         return self
@@ -100,6 +113,7 @@ class AllReduce(Uncopied):
             self._fail(error)
         self._sending.end()
         self._channel.close()
+        self._spare.clear()
 
     @contextmanager
     def skip(self) -> Iterator[None]:
@@ -179,12 +193,12 @@ class AllReduce(Uncopied):
     # -- what it reports ------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was measured, as plain data; times are in seconds.
+        """Return what was measured since the ``with`` block began; times are in seconds.
 
         Returns
         -------
         dict
-            ``passes`` is how many passes were reduced, ``buckets`` how many messages each of them
+            ``passes`` is how many passes were reduced, ``buckets`` how many buckets each of them
             sends, and ``bytes`` how many bytes of gradients this rank has sent in all. ``seconds``
             is the time that the thread communicated, ``exposed`` the time that passes waited for
             it, and ``hidden`` the rest.
@@ -257,11 +271,23 @@ class AllReduce(Uncopied):
         one, such as JAX's precision or a current device.
         """
         likes = [self._leaves[number].data for number in bucket.numbers]
-        flat = joined([total_of(part, like) for part, like in zip(parts, likes, strict=True)])
+        hosts = [total_of(part, like) for part, like in zip(parts, likes, strict=True)]
+        results = [self._memory(*each) for each in zip(bucket.numbers, hosts, strict=True)]
         assert self._channel is not None
-        total = self._channel._sum(flat, name)
-        total /= self.comm.size
-        return divided(total, likes)
+        self._channel._mean(hosts, results, name)
+        for number, part, result in zip(bucket.numbers, parts, results, strict=True):
+            self._spare[number] = part[0] if len(part) == 1 and is_whole(part[0]) else result
+        return results
+
+    def _memory(self, number: int, host: Any) -> Any:
+        """Return memory for a leaf's mean: that of the pass before, if nothing refers to it now.
+
+        New memory comes from the system, which has to clear it first, page by page. What is kept
+        is the memory of the gradient, and not that of its mean: so a user who lets go of the means
+        makes room for the gradients of the next pass.
+        """
+        spare = self._spare.pop(number, None)
+        return empty_like(host) if spare is None or getrefcount(spare) > _ALONE else spare
 
     def _keep(
         self, variables: Sequence[ag.Variable], grads: Sequence[Any]

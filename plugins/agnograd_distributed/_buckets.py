@@ -33,22 +33,27 @@ def bytes_in(what: str, size: Any) -> int:
 def in_buckets(
     order: Sequence[int], leaves: Sequence[Any], bucket: int, first: int
 ) -> Iterator[Bucket]:
-    """Yield buckets of leaves in an order, none larger than a size unless one leaf is.
+    """Yield buckets of leaves in an order, none larger than ``bucket`` bytes unless one leaf is.
 
-    The first one may be smaller: then it leaves early. Arrays of ``leaves`` have a ``shape`` and a
-    ``dtype``; a bucket ends where the dtype changes.
+    The first one has at most ``first`` bytes, so that it leaves early, and the last one has hardly
+    more, so that little is left to be sent when the pass is done. Arrays of ``leaves`` have a
+    ``shape`` and a ``dtype``; a bucket ends where the dtype changes.
     """
+    sizes = {each: prod(leaves[each].shape) * _itemsize(leaves[each].dtype) for each in order}
+    last, left = len(order), first  # where the last bucket begins
+    while last and left > 0:
+        last -= 1
+        left -= sizes[order[last]]
     numbers: list[int] = []
     total, limit, dtype = 0, first, None
-    for number in order:
-        leaf = leaves[number]
-        nbytes = prod(leaf.shape) * _itemsize(leaf.dtype)
-        if numbers and (total + nbytes > limit or leaf.dtype != dtype):
+    for place, number in enumerate(order):
+        full = total + sizes[number] > limit or place == last
+        if numbers and (full or leaves[number].dtype != dtype):
             yield Bucket(tuple(numbers), total)
             numbers, total, limit = [], 0, bucket
         numbers.append(number)
-        total += nbytes
-        dtype = leaf.dtype
+        total += sizes[number]
+        dtype = leaves[number].dtype
     if numbers:
         yield Bucket(tuple(numbers), total)
 

@@ -15,6 +15,8 @@ from agnograd_distributed.kernels.host import (
     dtype_of,
     from_bytes,
     from_host,
+    joined,
+    parted,
     stacked,
     sum_of,
     to_host,
@@ -96,6 +98,16 @@ class Communicator:
     def _sum(self, host: Any, what: str) -> Any:
         """Return the sum of the ranks' arrays in host memory, all of one shape and dtype."""
         return sum_of(self._arrays(host, what))
+
+    def _mean(self, hosts: Sequence[Any], results: Sequence[Any], what: str) -> None:
+        """Put means over the ranks of arrays in host memory into other arrays; all of one dtype.
+
+        ``results`` are in C order, and belong to the caller, who has no other use for what is in
+        them. ``hosts`` are as long; nothing is written to them.
+        """
+        total = self._sum(joined(hosts), what)
+        total /= self.size
+        parted(total, results)
 
     # -- what is made of it ---------------------------------------------------------------------
 

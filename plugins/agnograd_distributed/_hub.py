@@ -11,21 +11,65 @@ succeed, or none.
 
 from __future__ import annotations
 
+import select
 import threading
 from multiprocessing.connection import Connection, Listener
+from multiprocessing.reduction import ForkingPickler
 from queue import SimpleQueue
 from typing import Any
 
 from agnograd_distributed._communicator import not_taken
 
-__all__ = ["Hub"]
+__all__ = ["Hub", "Line"]
+
+
+_SHORT = 1 << 11  # bytes of a message that fits wherever a connection has room
+
+
+class Line:
+    """The connection to a rank on a channel. Nobody waits for a rank that does not read."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._queue: SimpleQueue[Any] = SimpleQueue()
+        self._sending = threading.Lock()
+        threading.Thread(target=self._write, daemon=True).start()
+
+    def put(self, message: Any) -> None:
+        """Let a message be sent after those before it; None closes the connection."""
+        self._queue.put(message)
+
+    def answer(self, message: Any) -> None:
+        """Send a message at once if that takes no waiting, which spares a change of threads."""
+        data = ForkingPickler.dumps(message)
+        if len(data) > _SHORT or not self._sending.acquire(blocking=False):
+            self.put(message)
+            return
+        try:
+            if self._queue.empty() and _has_room(self._connection):
+                self._connection.send_bytes(data)
+            else:
+                self.put(message)
+        except OSError:
+            pass  # the rank is gone, as whoever reads from it tells
+        finally:
+            self._sending.release()
+
+    def _write(self) -> None:
+        while (message := self._queue.get()) is not None:
+            with self._sending:
+                try:
+                    self._connection.send(message)
+                except OSError:
+                    return
+        self._connection.close()
 
 
 class _Channel:
     """One channel of all ranks: their connections, and the round that is under way."""
 
     def __init__(self) -> None:
-        self.outgoing: dict[int, SimpleQueue[Any]] = {}
+        self.lines: dict[int, Line] = {}
         self.waiting: dict[int, tuple[str, Any]] = {}  # by rank: the collective, and the payload
         self.early: list[tuple[int, Any]] = []  # messages to ranks that are yet to connect
         self.left: set[int] = set()
@@ -51,8 +95,8 @@ class Hub:
         if self.failure is None:
             self.failure = reason
             for channel in self._channels.values():
-                for outgoing in channel.outgoing.values():
-                    outgoing.put(("failed", reason))
+                for line in channel.lines.values():
+                    line.put(("failed", reason))
 
     def _accept(self) -> None:
         while True:
@@ -65,15 +109,14 @@ class Hub:
     def _serve(self, connection: Connection) -> None:
         """Take the messages of one rank on one channel until it leaves."""
         rank, name = connection.recv()
-        outgoing: SimpleQueue[Any] = SimpleQueue()
-        threading.Thread(target=_write, args=(connection, outgoing), daemon=True).start()
+        line = Line(connection)
         with self._lock:
             channel = self._channels.setdefault(name, _Channel())
-            channel.outgoing[rank] = outgoing
+            channel.lines[rank] = line
             for _, message in [each for each in channel.early if each[0] == rank]:
-                outgoing.put(message)
+                line.put(message)
             if self.failure is not None:
-                outgoing.put(("failed", self.failure))
+                line.put(("failed", self.failure))
         while True:
             try:
                 kind, *rest = connection.recv()
@@ -84,8 +127,8 @@ class Hub:
                 with self._lock:
                     channel.left.add(rank)
                     self._check_left(channel)
-                outgoing.put(("gone",))
-                outgoing.put(None)
+                line.put(("gone",))
+                line.put(None)
                 return
             with self._lock:
                 getattr(self, f"_on_{kind}")(channel, rank, *rest)
@@ -103,8 +146,8 @@ class Hub:
         if len(channel.waiting) == self._size and self.failure is None:
             payloads = [channel.waiting[each][1] for each in range(self._size)]
             channel.waiting.clear()
-            for outgoing in channel.outgoing.values():
-                outgoing.put(("ok", payloads))
+            for line in channel.lines.values():
+                line.answer(("ok", payloads))
         else:
             self._check_left(channel)
 
@@ -112,8 +155,8 @@ class Hub:
         message = "message", rank, payload
         if to in channel.left:
             self._fail(not_taken(rank, to))
-        elif to in channel.outgoing:
-            channel.outgoing[to].put(message)
+        elif to in channel.lines:
+            channel.lines[to].put(message)
         else:
             channel.early.append((to, message))
 
@@ -134,11 +177,10 @@ class Hub:
             self._fail(f"rank {min(channel.left)} has left, but other ranks wait for it")
 
 
-def _write(connection: Connection, outgoing: SimpleQueue[Any]) -> None:
-    """Send what is put in a queue, so that nothing waits for a rank that does not read."""
-    while (message := outgoing.get()) is not None:
-        try:
-            connection.send(message)
-        except OSError:
-            return
-    connection.close()
+def _has_room(connection: Connection) -> bool:
+    """Return whether a connection takes a short message now, though nobody reads."""
+    if not hasattr(select, "poll"):  # Windows
+        return False
+    poll = select.poll()
+    poll.register(connection, select.POLLOUT)
+    return bool(poll.poll(0))

@@ -17,6 +17,7 @@ from weakref import WeakSet
 
 from agnograd_distributed._communicator import CommunicationError, Communicator, not_taken
 from agnograd_distributed._faults import Faults
+from agnograd_distributed.kernels.shares import Shares
 
 __all__ = ["Local", "leave"]
 
@@ -57,6 +58,11 @@ class Local(Communicator):
         self._messages: dict[int, deque[Any]] = defaultdict(deque)
         # Written in turns: who comes to a round has read all that belongs to the one before.
         self._written = [_File(self._path(f"{name}.{self.rank}.{turn}")) for turn in (0, 1)]
+        # Parts of gradients for other ranks, and sums for all: a rank writes to either only when
+        # all others have read what was there.
+        self._parts, self._sums = (
+            _File(self._path(f"{name}.{self.rank}.{what}")) for what in ("parts", "sums")
+        )
         self._read: dict[str, mmap.mmap] = {}
         self._rounds = self._sent = 0
         self._connection = Client(told["address"], authkey=bytes.fromhex(told["key"]))
@@ -111,15 +117,29 @@ class Local(Communicator):
 
     def _gather(self, what: str, data: Any) -> Sequence[Any]:
         data = memoryview(data)
-        payload: Any = bytes(data)
-        if data.nbytes > _INLINE:
-            payload = self._written[self._rounds % 2].write(data)
+        file = self._written[self._rounds % 2]
         self._rounds += 1
+        return self._round(what, bytes(data) if data.nbytes <= _INLINE else file.write(data))
+
+    def _round(self, what: str, payload: Any) -> list[Any]:
+        """Return what every rank passed, once all have: bytes, or what is in a file."""
         self._post("round", what, payload)
         while True:
             kind, *rest = self._next(None)
             if kind == "ok":
                 return [each if type(each) is bytes else self._mapped(*each) for each in rest[0]]
+
+    def _mean(self, hosts: Sequence[Any], results: Sequence[Any], what: str) -> None:
+        nbytes = sum(each.nbytes for each in results)
+        if self.size == 1 or nbytes <= _INLINE:
+            super()._mean(hosts, results, what)
+            return
+        what = f"{what} of {nbytes} bytes of {results[0].dtype}"
+        shares = Shares(hosts, results, self.rank, self.size)
+        shares.write_parts(self._parts.room(nbytes))
+        parts = self._round(what, self._parts.payload(nbytes))
+        shares.write_sums(parts, self._sums.room(nbytes))
+        shares.read_means(self._round(f"{what}, sums", self._sums.payload(nbytes)))
 
     def _send(self, data: Any, to: int) -> None:
         if len(data) > _INLINE:
@@ -205,12 +225,19 @@ class _File:
         self._path = path
         self._map: mmap.mmap | None = None
 
-    def write(self, data: memoryview) -> tuple[str, int]:
-        """Write bytes, and return where others find them."""
-        size = data.nbytes
+    def room(self, size: int) -> memoryview:
+        """Return the memory of the file's first bytes."""
         if self._map is None or len(self._map) < size:
             with open(self._path, "a+b") as file:
                 file.truncate(size)
                 self._map = mmap.mmap(file.fileno(), size)
-        self._map[:size] = data.cast("B")
+        return memoryview(self._map)[:size]
+
+    def write(self, data: memoryview) -> tuple[str, int]:
+        """Write bytes, and return where others find them."""
+        self.room(data.nbytes)[:] = data.cast("B")
+        return self.payload(data.nbytes)
+
+    def payload(self, size: int) -> tuple[str, int]:
+        """Return where others find the first bytes."""
         return self._path, size

@@ -15,6 +15,7 @@ from benchmarks import measuring
 from benchmarks.backends import PAIRS
 from benchmarks.children import Child
 from benchmarks.cold import PROGRAMS, STAGES
+from benchmarks.distributed import LAUNCHERS, distributed
 from benchmarks.growth import SHAPES
 from benchmarks.hooks import PLUGINS
 from benchmarks.imports import STATEMENTS
@@ -184,6 +185,28 @@ def test_sparse_jacobians_are_those_by_hand(name):
     assert {*zip(found.row, found.col, strict=True)} == {*map(tuple, five_points(4))}
     for along in np.eye(16):
         np.testing.assert_allclose(found @ along, product(u, along, 4), rtol=1e-12)
+
+
+def test_two_processes_train_the_same_network():
+    found, left_out = distributed(["agnograd"], width=20, layers=2, batch=3, rounds=2, turns=1)
+    assert left_out == []
+    assert list(found) == ["agnograd"]
+    assert len(found["agnograd"]) == 2
+    for each in found["agnograd"]:
+        assert each["ratio"] == each["with"] / each["without"] > 0
+        assert 0 <= each["hidden"] <= 1
+
+
+@pytest.mark.slow
+def test_distributed(tmp_path):
+    data = tmp_path / "found.json"
+    done = run("distributed", "--quick", "--json", str(data))
+    found = json.loads(data.read_text())
+    there = [name for name in LAUNCHERS if importlib.util.find_spec(name)]
+    assert list(found["seconds"]) == there
+    assert len(found["left_out"]) == len(LAUNCHERS) - len(there)
+    assert all(len(each) == 1 for each in found["seconds"].values())
+    assert "with the mean, ms" in done.stdout
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,13 @@ __all__ = [
     "Host",
     "divided",
     "dtype_of",
+    "empty_like",
     "from_bytes",
     "from_host",
+    "is_whole",
     "joined",
+    "parted",
+    "pieces",
     "stacked",
     "sum_of",
     "to_host",
@@ -24,6 +28,10 @@ __all__ = [
 ]
 
 Host = np.ndarray[Any, np.dtype[Any]]
+
+# As in the NumPy backend, and twice as much, which is all that glibc keeps by itself: gradients and
+# their means are there at the same time. Without this, passes wait for pages to be cleared.
+np.empty((1 << 25) - (1 << 13), np.uint8)
 
 
 def to_host(array: Any) -> Host:
@@ -64,9 +72,41 @@ def sum_of(arrays: Iterable[Host]) -> Host:
     return total
 
 
+def empty_like(host: Host) -> Host:
+    """Return new memory of the shape and dtype of an array, in C order."""
+    return np.empty(host.shape, host.dtype)
+
+
+def is_whole(array: Any) -> bool:
+    """Return whether an array is NumPy's, in C order, and in memory of its own that may change."""
+    if type(array) is not np.ndarray:
+        return False
+    flags = array.flags
+    return flags.owndata and flags.c_contiguous and flags.writeable
+
+
 def joined(arrays: Sequence[Host]) -> Host:
     """Return the elements of arrays of one dtype one after the other, in new memory."""
     return np.concatenate([each.reshape(-1) for each in arrays])
+
+
+def parted(flat: Host, into: Sequence[Host]) -> None:
+    """Put parts of a flat array into arrays in C order, one after the other."""
+    for part, place in pieces(into, 0, flat.size):
+        np.copyto(part, flat[place])
+
+
+def pieces(arrays: Sequence[Host], start: int, stop: int) -> Iterator[tuple[Host, slice]]:
+    """Yield the elements ``start`` to ``stop`` of arrays in C order, numbered as if joined.
+
+    They come as flat views, each with its numbers.
+    """
+    begin = 0
+    for each in arrays:
+        first, last = max(start, begin), min(stop, begin + each.size)
+        if first < last:
+            yield each.reshape(-1)[first - begin : last - begin], slice(first, last)
+        begin += each.size
 
 
 def divided(flat: Host, like: Sequence[Any]) -> list[Host]:

@@ -155,6 +155,18 @@ def test_without_parameters_those_of_the_first_pass_count(xp):
         assert y.grad is None
 
 
+def test_a_block_that_is_entered_again_is_reported_by_itself(xp):
+    x = ag.Variable(xp.asarray([1.0, 2.0]).data)
+    reduce = AllReduce(communicator("none"), [x])
+    for passes in (2, 1):
+        with ag.hooks(reduce):
+            for _ in range(passes):
+                xp.sum(x * x).backward()
+            report = reduce.to_dict()
+        assert report["passes"] == passes
+        assert report["bytes"] == passes * 2 * xp.finfo(x.dtype).bits // 8
+
+
 def test_a_checkpoint_inside_is_a_part_of_the_pass(xp):
     x = ag.Variable(xp.asarray([1.0, 2.0]).data)
     with ag.hooks(AllReduce(communicator("none"), [x])) as (reduce,):

@@ -1,9 +1,12 @@
 """Communicators: collectives of real processes, by every way to start them."""
 
+from multiprocessing.connection import Pipe, wait
+
 import numpy as np
 import pytest
 
 from agnograd_distributed import CommunicationError, Communicator, communicator
+from agnograd_distributed._hub import Line
 from ranks import ENGINES, run, started
 
 COLLECTIVES = """
@@ -148,6 +151,26 @@ def test_a_process_that_was_started_alone_is_alone():
         communicator("local")
     with pytest.raises(ValueError, match="no communicator is named 'smoke'; there are local, mpi"):
         communicator("smoke")
+
+
+def test_the_launcher_waits_for_no_rank_that_does_not_read():
+    ours, theirs = Pipe()
+    line = Line(ours)
+    line.answer(("ok", [b"first"]))
+    assert theirs.recv() == ("ok", [b"first"])
+    large = "message", 0, bytes(1 << 22)  # more than a connection takes until somebody reads
+    line.put(large)
+    while wait([theirs], 0.0) == []:
+        pass  # until the other thread sends it
+    line.answer(("ok", [b"second"]))
+    line.answer(("ok", [bytes(1 << 13)]))
+    line.put(None)
+    assert theirs.recv() == large
+    assert theirs.recv() == ("ok", [b"second"])
+    assert theirs.recv() == ("ok", [bytes(1 << 13)])
+    with pytest.raises(EOFError):  # it is closed
+        theirs.recv()
+    line.answer(("ok", [b"late"]))  # who is gone reads nothing
 
 
 class Recorded(Communicator):
