@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from agnograd_distributed._communicator import CommunicationError, Communicator, communicator
@@ -93,6 +94,9 @@ class NCCL(OnDevice):
 
     def _sum(self, host: Host, what: str) -> Host:
         return self._host._sum(host, what)  # type: ignore[no-any-return]
+
+    def _mean(self, hosts: Sequence[Host], results: Sequence[Host], what: str) -> None:
+        self._host._mean(hosts, results, what)
 
     def _takes(self, array: Any) -> bool:
         return isinstance(array, self._cupy.ndarray) and array.dtype.char in _TYPES
