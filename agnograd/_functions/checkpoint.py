@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._arrays.domains import owner_of
@@ -188,14 +189,15 @@ class Checkpoint(Prepared):
             )
         create_graph = xp is not None
         edges, start = edges_of(node), next_rank()
-        variables = self._inputs(node[FIRST : node[OP].first], edges)
+        cotangents = g if len(self.tracked) > 1 else [g]
+        after = [each._raw if is_variable(each) else each for each in cotangents]
+        variables = self._inputs(node[FIRST : node[OP].first], edges, after)
         # Of arguments to which the pass goes on; the function may write to them.
         asked = [isinstance(at, int) and edges[at] is not None for at in self.sources]
         stand_ins = [x._node if on else None for x, on in zip(variables, asked, strict=True)]
         with recording_since(start, also=edges):
-            outputs = self(variables)
+            outputs = self._again(after)(variables)
         self._check(outputs)
-        cotangents = g if len(self.tracked) > 1 else [g]
         tracked = [outputs[place] for place in self.tracked]
         seeds = [
             (out._node, cotangent)
@@ -219,7 +221,9 @@ class Checkpoint(Prepared):
             pairs.append((edge, sum(parts[1:], parts[0]) if parts else None))
         return pairs
 
-    def _inputs(self, saved: Sequence[Any], edges: Sequence[Edge | None]) -> list[Variable]:
+    def _inputs(
+        self, saved: Sequence[Any], edges: Sequence[Edge | None], after: list[Any]
+    ) -> list[Variable]:
         """Return the arguments, connected to what they were connected to.
 
         What a manager, or a pullback, takes for a constant has a leaf of its own in its place: it
@@ -230,11 +234,21 @@ class Checkpoint(Prepared):
             edge, raw = edges[source] if isinstance(source, int) else None, value
             if isinstance(value, Variable):  # under create_graph: connected also off the pass's way
                 raw, edge = value._raw, edge or value._node
+            raw = domain.backend.again(raw, after, kept=edge is not None)
             variable: Variable = domain.Variable._make(raw, edge)
             if edge is not None and kept is not None and kept(edge) == (None,):
                 variable._node = Leaf.of(variable)
             variables.append(variable)
         return variables
+
+    def _again(self, after: list[Any]) -> Checkpoint:
+        """Return what runs the function again, on arguments of a lazy library that are new."""
+        run, owners = copy(self), map(owner_of, self.leaves)
+        run.leaves = [
+            x if domain is None else domain.backend.again(x, after, kept=False)
+            for x, domain in zip(self.leaves, owners, strict=True)
+        ]
+        return run
 
     def _check(self, outputs: list[Any]) -> None:
         again = [

@@ -159,6 +159,15 @@ class Backend:
         """Return a gradient with the same layout as its input ``x``, such as the same chunks."""
         return gradient
 
+    def again(self, x: Any, after: Any, *, kept: bool) -> Any:
+        """Return what a checkpoint's second run takes for its argument ``x``.
+
+        A lazy library, which computes once what has the same graph, returns what it computes anew,
+        once ``after`` (a list of cotangents) is known: all of it, or, if ``x`` is ``kept``, only
+        what is made from it.
+        """
+        return x
+
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``.
 

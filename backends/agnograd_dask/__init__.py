@@ -78,6 +78,16 @@ class DaskBackend(Backend):
             return gradient.rechunk(x.chunks)
         return spread(gradient, x.shape, x.chunks)
 
+    def again(self, x: Any, after: Any, *, kept: bool) -> Any:
+        """Return an array whose tasks are others, and wait for what is known after the first run.
+
+        Dask computes tasks of one name once, and keeps the result as long as any task needs it.
+        """
+        from agnograd_dask._again import again, known, waiting
+
+        before = known([each for each in after if each is not None])
+        return waiting(x, before) if kept else again(x, before)
+
     def fingerprint(self, x: Any) -> Any:
         """Return the name of what is to be computed, which a write changes."""
         return x.name
@@ -142,6 +152,10 @@ class DaskBackend(Backend):
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Return the sum; at integer arrays it is one sum a chunk, and a tree of these."""
         if is_basic(key):
+            from agnograd_dask._axes import viewed, with_ones
+
+            if viewed(into, key) is not None:  # of the same elements
+                return into + with_ones(values, into.shape)
             key = without_newaxis(key)
             here = into[key]
             return self.set(into, key, here + values.reshape(here.shape))

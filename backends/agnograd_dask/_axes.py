@@ -34,20 +34,21 @@ def spread(x: Any, shape: Shape, chunks: Chunks | None = None) -> Any:
     ValueError
         If the shape does not broadcast.
     """
-    x = source(x)
     new = len(shape) - x.ndim
     if new < 0 or any(a not in (1, b) for a, b in zip(x.shape, shape[new:], strict=True)):
         raise ValueError(f"cannot broadcast an array of shape {x.shape} to {shape}")
     if x.shape == shape and chunks is None:
         return x
+    x = source(x)
+    new = len(shape) - x.ndim
     if chunks is None:
         ends = zip(x.shape, x.chunks, shape[new:], strict=True)
-        rest = (parts if a == b else (b,) for a, parts, b in ends)
+        rest = [parts if a == b else (b,) for a, parts, b in ends]
         made = (*((size,) for size in shape[:new]), *rest)
     else:
         made = chunks
-        ends = zip(x.shape, x.chunks, chunks[new:], strict=True)
-        x = x.rechunk(tuple(a if size == 1 else b for size, a, b in ends))
+        along = zip(x.shape, x.chunks, chunks[new:], strict=True)
+        x = x.rechunk(tuple(a if size == 1 else b for size, a, b in along))
     axes = range(len(shape))
     sizes = ArrayChunkShapeDep(made)
     out = by_chunks(_spread, made, x.dtype, x, axes[new:], sizes, axes, key=(shape, chunks))
@@ -98,7 +99,9 @@ def viewed(x: Any, key: Any) -> Any:
     sizes = iter(x.shape)
     shape: list[int] = []
     for part in parts if any(dots) else (*parts, ...):
-        shape += [1] if part is None else [next(sizes) for _ in range(1 if part is not ... else rest)]
+        shape += (
+            [1] if part is None else [next(sizes) for _ in range(1 if part is not ... else rest)]
+        )
     return with_ones(x, tuple(shape))
 
 

@@ -77,7 +77,7 @@ def _common_chunks(arrays: Sequence[Any]) -> Chunks | None:
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """Return an array in a dtype."""
     loses = x.dtype.kind == "c" != np.dtype(dtype).kind  # NumPy warns of that, and so does Dask
-    if device is not None or x.dtype == dtype or loses or not is_plain(x):
+    if device not in (None, "cpu") or x.dtype == dtype or loses or not is_plain(x):
         return compat.astype(x, dtype, copy=copy, device=device)
     x, shape = source(x), x.shape
     out = by_chunks(_cast, x.chunks, dtype, x, range(x.ndim), to=np.dtype(dtype))
@@ -109,7 +109,11 @@ def _add_operators() -> None:
     two = ("add", "and", "floordiv", "mod", "mul", "or", "pow", "sub", "truediv", "xor")
     for short in (*one, *two, "eq", "ge", "gt", "le", "lt", "ne", "matmul"):
         special = f"__{short}__"
-        wrap = matmul if short == "matmul" else functools.partial(elementwise, getattr(operator, special))
+        wrap = (
+            matmul
+            if short == "matmul"
+            else functools.partial(elementwise, getattr(operator, special))
+        )
         setattr(Layered, special, wrap(getattr(da.Array, special)))
         if short in (*two, "matmul"):
             reflected = getattr(da.Array, f"__r{short}__")
@@ -120,7 +124,7 @@ def _add_operators() -> None:
         out = viewed(x, key)
         return da.Array.__getitem__(x, key) if out is None else out
 
-    Layered.__getitem__ = read  # type: ignore[method-assign]
+    Layered.__getitem__ = read
 
 
 _add_operators()

@@ -21,7 +21,7 @@ __all__ = ["Layered", "by_chunks", "is_plain", "made", "named", "source"]
 Chunks = tuple[tuple[int, ...], ...]
 
 
-class Layered(da.Array):
+class Layered(da.Array):  # type: ignore[misc]
     """A Dask array whose operators make such layers, too: ``_operators`` defines them.
 
     If it was broadcast, it says from what: functions of elements compute with that instead.

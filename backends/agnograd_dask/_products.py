@@ -72,7 +72,10 @@ def tensordot(otherwise: Callable[..., Any]) -> Callable[..., Any]:
             [axis % max(x.ndim, 1) for axis in ((each,) if isinstance(each, int) else each)]
             for x, each in zip((x1, x2), axes, strict=True)
         ]
-        lengths = [[x.shape[axis] for axis in each if axis < x.ndim] for x, each in zip((x1, x2), used, strict=True)]
+        lengths = [
+            [x.shape[axis] for axis in each if axis < x.ndim]
+            for x, each in zip((x1, x2), used, strict=True)
+        ]
         if lengths[0] != lengths[1] or len({*used[0]}) != len(lengths[0]):
             return otherwise(x1, x2, axes=axes)
         return _tensordot(x1, x2, *used)
@@ -117,7 +120,7 @@ def _of_chunks(chunk1: Any, chunk2: Any, axes: Any, more: int) -> Any:
 
 
 def _aligned(x1: Any, x2: Any, used1: Sequence[int], used2: Sequence[int]) -> tuple[Any, Any]:
-    """Return two arrays with the same chunks along contracted axes: those of which there are more."""
+    """Return two arrays with the same chunks along contracted axes, the more of either's."""
     chunks1, chunks2 = list(x1.chunks), list(x2.chunks)
     for axis1, axis2 in zip(used1, used2, strict=True):
         if x2.numblocks[axis2] > x1.numblocks[axis1]:

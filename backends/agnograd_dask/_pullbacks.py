@@ -5,6 +5,7 @@ Each knows the usual case, and leaves all else to the rule.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def _is_usual(g: Any, dtype: Any, rank: int, other: Any) -> bool:
     return same and 1 <= rank <= 2 and 1 <= other.ndim <= 2
 
 
-PULLBACKS = {
+PULLBACKS: dict[str, dict[str, Callable[..., Any]]] = {
     "tanh": {"x": _tanh},
     "matmul": {"x1": _matmul_x1, "x2": _matmul_x2},
     "linalg.matmul": {"x1": _matmul_x1, "x2": _matmul_x2},

@@ -45,7 +45,7 @@ def combined(x: Any, axes: Sequence[int], ufunc: np.ufunc, *, keepdims: bool = F
     return made(name, tree, tuple(chunks), x.dtype, [x])
 
 
-class _Tree(Layer):
+class _Tree(Layer):  # type: ignore[misc]
     """The tasks of a tree, which are written out when they are first asked for."""
 
     def __init__(
