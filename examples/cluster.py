@@ -28,12 +28,9 @@ def cluster(options: argparse.Namespace) -> Any:
     """Return the cluster, such as one of `dask_jobqueue`, `dask_kubernetes` or `coiled`."""
     from distributed import LocalCluster
 
-    return LocalCluster(
-        n_workers=options.workers,
-        threads_per_worker=1,
-        memory_limit=parse_bytes(options.memory),
-        dashboard_address=None,
-    )
+    limit = parse_bytes(options.memory)
+    workers = {"n_workers": options.workers, "threads_per_worker": 1, "memory_limit": limit}
+    return LocalCluster(**workers, dashboard_address=None)
 
 
 def mean_square(weights: Any, features: Any, targets: Any) -> Any:

@@ -162,9 +162,9 @@ class Backend:
     def again(self, x: Any, after: Any, *, kept: bool) -> Any:
         """Return what a checkpoint's second run takes for its argument ``x``.
 
-        A lazy library, which computes once what has the same graph, returns what it computes anew,
-        once ``after`` (a list of cotangents) is known: all of it, or, if ``x`` is ``kept``, only
-        what is made from it.
+        A lazy library computes once what has the same graph, and keeps it. It returns an array that
+        is computed again, once ``after`` is known, a list of cotangents, of which some may be None
+        or another library's; if ``x`` is ``kept``, only what is made from it is computed again.
         """
         return x
 

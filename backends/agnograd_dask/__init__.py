@@ -85,7 +85,7 @@ class DaskBackend(Backend):
         """
         from agnograd_dask._again import again, known, waiting
 
-        before = known([each for each in after if each is not None])
+        before = known([each for each in after if isinstance(each, self.array_types())])
         return waiting(x, before) if kept else again(x, before)
 
     def fingerprint(self, x: Any) -> Any:
@@ -152,10 +152,10 @@ class DaskBackend(Backend):
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Return the sum; at integer arrays it is one sum a chunk, and a tree of these."""
         if is_basic(key):
-            from agnograd_dask._axes import viewed, with_ones
+            from agnograd_dask._axes import viewed
 
             if viewed(into, key) is not None:  # of the same elements
-                return into + with_ones(values, into.shape)
+                return into + self.namespace().reshape(values, into.shape)
             key = without_newaxis(key)
             here = into[key]
             return self.set(into, key, here + values.reshape(here.shape))

@@ -31,7 +31,7 @@ def known(arrays: Sequence[Any]) -> Any:
 
 
 def _nothing(*chunks: Any) -> Any:
-    return np.zeros((1,) * np.ndim(chunks[0]), dtype=np.bool_)
+    return np.zeros((1,) * np.ndim(chunks[0]) if chunks else (), dtype=np.bool_)
 
 
 def waiting(x: Any, before: Any) -> Any:
@@ -85,7 +85,7 @@ def _of_tuple(value: Any, names: Mapping[Any, Any], uses: list[bool]) -> Any:
         return (value[0], *(_of_tuple(each, names, uses) for each in value[1:]))
     try:
         found = names.get(value)
-    except TypeError:  # it has no hash, and is no key
+    except TypeError:  # it has no hash, so it cannot be a key
         return value
     uses[0] = uses[0] or found is not None
     return value if found is None else found

@@ -70,6 +70,8 @@ def with_ones(x: Any, shape: Shape) -> Any:
     same = [x.shape[axis] for axis in kept] == [shape[axis] for axis in places]
     if not (same and shape) or any(x.numblocks[axis] != 1 for axis in dropped):
         return None
+    if source(x).ndim == 0:
+        return spread(source(x), shape)
     along, chunks = [0] * x.ndim, [(1,)] * len(shape)
     for axis, place in zip(kept, places, strict=True):
         along[axis], chunks[place] = place, x.chunks[axis]
@@ -108,6 +110,8 @@ def viewed(x: Any, key: Any) -> Any:
 def transposed(x: Any, axes: Sequence[int]) -> Any:
     """Return an array with its axes in another order."""
     axes = tuple(axis % x.ndim for axis in axes)
+    if source(x).ndim == 0:
+        return spread(source(x), tuple(x.shape[axis] for axis in axes))
     along = [axes.index(axis) for axis in range(x.ndim)]
     chunks = tuple(x.chunks[axis] for axis in axes)
     return by_chunks(np.transpose, chunks, x.dtype, x, along, axes=axes)

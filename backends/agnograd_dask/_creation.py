@@ -23,7 +23,9 @@ def filled(number: int, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(otherwise)
     def made(shape: Any, *, dtype: Any = None, device: Any = None) -> Any:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        if device not in (None, "cpu") or not all(type(size) is int and size >= 0 for size in shape):
+        if device not in (None, "cpu") or not all(
+            type(size) is int and size >= 0 for size in shape
+        ):
             return otherwise(shape, dtype=dtype, device=device)
         dtype = np.dtype(dtype or np.float64)
         one = _one(number, dtype)

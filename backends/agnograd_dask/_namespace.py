@@ -52,7 +52,7 @@ __all__ = [
 __array_api_version__ = compat.__array_api_version__
 __array_namespace_info__ = compat.__array_namespace_info__
 
-# The standard's functions of elements that are one function of NumPy's.
+# The standard's functions of elements that are one NumPy function.
 _ELEMENTWISE = (
     *("abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and"),
     *("bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor"),
