@@ -262,6 +262,34 @@ def growth(quick: bool, json_path: str | None) -> None:
 
 
 @main.command()
+@click.option("--rounds", default=15, show_default=True, help="How often each graph is built.")
+@click.option("--quick", is_flag=True, help="Few chunks, one round.")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def lazy(rounds: int, quick: bool, json_path: str | None) -> None:
+    """Count the tasks of passes over 1,000 chunks of Dask, and time the making of the graphs."""
+    from benchmarks.lazy import lazy
+
+    if importlib.util.find_spec("dask") is None:
+        raise click.UsageError("lazy needs Dask: pip install 'agnograd[dask]'")
+    chunks = 20 if quick else 1000
+    found = lazy(chunks, 1 if quick else rounds)
+    header = ["tasks: forward", "and gradients", "ratio", "optimised", "layers", "ms", "ms a layer"]
+    rows = (
+        [
+            name,
+            *(f"{each[kind]:,}" for kind in ("forward", "both")),
+            f"{each['both'] / each['forward']:.2f}",
+            *(f"{each[kind]:,}" for kind in ("optimised", "layers")),
+            *(f"{each[kind]:.2f}" for kind in ("milliseconds", "a layer")),
+        ]
+        for name, each in found.items()
+    )
+    report.print_table([f"{chunks:,} chunks", *header], rows)
+    if json_path:
+        report.write_json({"programs": found}, json_path)
+
+
+@main.command()
 @click.option("--rounds", default=101, show_default=True, help="How often each is timed, in turn.")
 @click.option("--quick", is_flag=True, help="A small size, one round.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from copy import copy
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -226,15 +227,17 @@ class Checkpoint(Prepared):
             )
         create_graph = xp is not None
         edges, start = edges_of(node), next_rank()
+        cotangents = g if len(self.tracked) > 1 else [g]
+        after = [each._raw if is_variable(each) else each for each in cotangents]
         saved = node[FIRST : node[OP].first]
-        variables = self._inputs(saved[: len(self.places)], edges)
+        variables = self._inputs(saved[: len(self.places)], edges, after)
         memo = self._restored(saved[len(self.places) :])
         # Of arguments to which the pass goes on; the function may write to them.
         asked = [isinstance(at, int) and edges[at] is not None for at in self.sources]
         stand_ins = [x._node if on else None for x, on in zip(variables, asked, strict=True)]
         with recording_since(start, also=edges), entered(memo=memo):
-            ends = self._ends(self(variables))  # the values themselves are not needed again
-        cotangents = g if len(self.tracked) > 1 else [g]
+            # The values themselves are not needed again.
+            ends = self._ends(self._again(after)(variables))
         seeds = [
             (end, cotangent)
             for end, cotangent in zip(ends, cotangents, strict=True)
@@ -268,7 +271,9 @@ class Checkpoint(Prepared):
         }
         return Restoring(self.name, self.ops, kept)
 
-    def _inputs(self, saved: Sequence[Any], edges: Sequence[Edge | None]) -> list[Variable]:
+    def _inputs(
+        self, saved: Sequence[Any], edges: Sequence[Edge | None], after: list[Any]
+    ) -> list[Variable]:
         """Return the arguments, connected to what they were connected to.
 
         What a manager, or a pullback, takes for a constant has a leaf of its own in its place: it
@@ -279,11 +284,21 @@ class Checkpoint(Prepared):
             edge, raw = edges[source] if isinstance(source, int) else None, value
             if isinstance(value, Variable):  # under create_graph: connected also off the pass's way
                 raw, edge = value._raw, edge or value._node
+            raw = domain.backend.again(raw, after, kept=edge is not None)
             variable: Variable = domain.Variable._make(raw, edge)
             if edge is not None and kept is not None and kept(edge) == (None,):
                 variable._node = Leaf.of(variable)
             variables.append(variable)
         return variables
+
+    def _again(self, after: list[Any]) -> Checkpoint:
+        """Return what runs the function again, on arguments of a lazy library that are new."""
+        run, owners = copy(self), map(owner_of, self.leaves)
+        run.leaves = [
+            x if domain is None else domain.backend.again(x, after, kept=False)
+            for x, domain in zip(self.leaves, owners, strict=True)
+        ]
+        return run
 
     def _ends(self, outputs: list[Any]) -> list[Edge | None]:
         """Return the nodes of the results that are differentiated, which must be as before."""

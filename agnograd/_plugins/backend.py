@@ -159,6 +159,15 @@ class Backend:
         """Return a gradient with the same layout as its input ``x``, such as the same chunks."""
         return gradient
 
+    def again(self, x: Any, after: Any, *, kept: bool) -> Any:
+        """Return what a checkpoint's second run takes for its argument ``x``.
+
+        A lazy library computes once what has the same graph, and keeps it. It returns an array that
+        is computed again, once ``after`` is known, a list of cotangents, of which some may be None
+        or another library's; if ``x`` is ``kept``, only what is made from it is computed again.
+        """
+        return x
+
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``.
 

@@ -7,6 +7,7 @@ import operator
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from numbers import Integral
 from types import ModuleType
 from typing import Any
@@ -43,10 +44,12 @@ class DaskBackend(Backend):
         return _namespace
 
     def array_types(self) -> tuple[type, ...]:
-        """Return ``dask.array.Array``."""
+        """Return ``dask.array.Array``, and that class of this backend that is faster."""
         import dask.array as da
 
-        return (da.Array,)
+        from agnograd_dask._layers import Layered
+
+        return (da.Array, Layered)
 
     def kernels(self) -> Mapping[str, Callable[..., Any]]:
         """Return what reads the upper triangle, which the standard lacks."""
@@ -54,14 +57,36 @@ class DaskBackend(Backend):
 
         return {"linalg.eigh_upper": _linalg.eigh_upper}
 
+    def pullbacks(self) -> Mapping[str, Mapping[str, Callable[..., Any]]]:
+        """Return what makes one layer, or two, where a rule makes several."""
+        from agnograd_dask._pullbacks import PULLBACKS
+
+        return PULLBACKS
+
     def accepts(self, value: object) -> bool:
         """Return whether the operand is NumPy's, which Dask's functions and operators take."""
         return is_plain_numpy(value)
 
     def laid_out(self, gradient: Any, x: Any) -> Any:
         """Return a gradient in its input's chunks, if their sizes are known."""
-        same = gradient.chunks == x.chunks or math.isnan(math.prod(x.shape))
-        return gradient if same else gradient.rechunk(x.chunks)
+        if gradient.chunks == x.chunks or math.isnan(math.prod(x.shape)):
+            return gradient
+        from agnograd_dask._axes import spread
+        from agnograd_dask._layers import source
+
+        if source(gradient) is gradient:
+            return gradient.rechunk(x.chunks)
+        return spread(gradient, x.shape, x.chunks)
+
+    def again(self, x: Any, after: Any, *, kept: bool) -> Any:
+        """Return an array whose tasks are others, and wait for what is known after the first run.
+
+        Dask computes tasks of one name once, and keeps the result as long as any task needs it.
+        """
+        from agnograd_dask._again import again, known, waiting
+
+        before = known([each for each in after if isinstance(each, self.array_types())])
+        return waiting(x, before) if kept else again(x, before)
 
     def fingerprint(self, x: Any) -> Any:
         """Return the name of what is to be computed, which a write changes."""
@@ -69,7 +94,13 @@ class DaskBackend(Backend):
 
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return Python's operator; reading at several integer arrays is beyond Dask's."""
-        return _get if function is operator.getitem else function
+        if function is operator.getitem:
+            return _get
+        from agnograd_dask._elements import elementwise
+        from agnograd_dask._products import matmul
+
+        wrap = matmul if function is operator.matmul else partial(elementwise, function)
+        return wrap(function)
 
     def set(self, x: Any, key: Any, value: Any) -> Any:
         """Return a copy of ``x`` with ``value`` at ``key``; Dask cannot write to an empty part."""
@@ -121,6 +152,10 @@ class DaskBackend(Backend):
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         """Return the sum; at integer arrays it is one sum a chunk, and a tree of these."""
         if is_basic(key):
+            from agnograd_dask._axes import viewed
+
+            if viewed(into, key) is not None:  # of the same elements
+                return into + self.namespace().reshape(values, into.shape)
             key = without_newaxis(key)
             here = into[key]
             return self.set(into, key, here + values.reshape(here.shape))
@@ -197,6 +232,11 @@ def _get(x: Any, key: Any) -> Any:
     if not is_basic(key) and needs_positions(key, x.ndim):
         where = positions(key, x.shape)
         return x.reshape(-1)[where.reshape(-1)].reshape(where.shape)
+    from agnograd_dask._axes import viewed
+
+    out = viewed(x, key)
+    if out is not None:
+        return out
     return x[tuple(map(renamed, key if isinstance(key, tuple) else (key,)))]
 
 

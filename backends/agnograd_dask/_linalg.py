@@ -14,12 +14,13 @@ import dask.array as da
 import numpy as np
 from array_api_compat.dask.array.linalg import (
     diagonal,
-    matmul,
-    matrix_transpose,
-    tensordot,
     vecdot,
     vector_norm,
 )
+
+from agnograd_dask import _products
+from agnograd_dask._axes import transposed
+from agnograd_dask._layers import is_plain
 
 __all__ = [
     "cholesky",
@@ -50,6 +51,9 @@ __all__ = [
     "vector_norm",
 ]
 
+
+matmul = _products.matmul(compat.matmul)
+tensordot = _products.tensordot(compat.tensordot)
 
 # array-api-compat's read the lower triangle for the upper factor, and take vectors of length 2.
 _NUMPYS = ("cholesky", "cross")
@@ -153,6 +157,13 @@ def eigvalsh(x: Any, /) -> Any:
 def inv(x: Any, /) -> Any:
     """Return the inverse."""
     return compat.inv(x) if _is_spread(x) else _each("inv", "(i,j)->(j,i)", x)
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """Return the transpose of each matrix."""
+    if x.ndim < 2 or not is_plain(x):
+        return compat.matrix_transpose(x)
+    return transposed(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:

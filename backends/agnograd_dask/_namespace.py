@@ -17,21 +17,68 @@ from array_api_compat.dask.array import *  # noqa: F403
 
 from agnograd.errors import UnsupportedArrayError
 from agnograd_dask import _linalg as linalg
+from agnograd_dask._axes import expand_dims, permute_dims, spread, squeeze, with_ones
+from agnograd_dask._creation import filled, filled_like
+from agnograd_dask._elements import astype, clip, elementwise
+from agnograd_dask._layers import is_plain
+from agnograd_dask._sums import mean as mean_of
+from agnograd_dask._sums import reduction
 
 __all__ = [
+    "astype",
     "broadcast_shapes",
     "broadcast_to",
+    "clip",
     "diff",
+    "expand_dims",
     "eye",
     "fft",
     "linalg",
+    "matmul",
+    "matrix_transpose",
+    "mean",
+    "ones",
+    "ones_like",
+    "permute_dims",
     "reshape",
+    "squeeze",
     "take",
     "take_along_axis",
+    "tensordot",
+    "zeros",
+    "zeros_like",
 ]
 
 __array_api_version__ = compat.__array_api_version__
 __array_namespace_info__ = compat.__array_namespace_info__
+
+# The standard's functions of elements that are one NumPy function.
+_ELEMENTWISE = (
+    *("abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and"),
+    *("bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor"),
+    *("ceil", "conj", "copysign", "cos", "cosh", "divide", "equal", "exp", "expm1", "floor"),
+    *("floor_divide", "greater", "greater_equal", "hypot", "isfinite", "isinf", "isnan", "less"),
+    *("less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not"),
+    *("logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "nextafter"),
+    *("not_equal", "positive", "pow", "remainder", "signbit", "sin", "sinh", "sqrt", "square"),
+    *("subtract", "tan", "tanh", "trunc", "where"),
+)
+_REDUCTIONS = {
+    "all": np.logical_and,
+    "any": np.logical_or,
+    "max": np.maximum,
+    "min": np.minimum,
+    "prod": np.multiply,
+    "sum": np.add,
+}
+globals().update(
+    {name: elementwise(getattr(np, name), getattr(compat, name)) for name in _ELEMENTWISE},
+    **{name: reduction(ufunc, getattr(compat, name)) for name, ufunc in _REDUCTIONS.items()},
+)
+zeros, zeros_like = filled(0, compat.zeros), filled_like(0, compat.zeros_like)
+ones, ones_like = filled(1, compat.ones), filled_like(1, compat.ones_like)
+mean = mean_of(reduction(np.add, compat.sum), compat.mean)
+matmul, matrix_transpose, tensordot = linalg.matmul, linalg.matrix_transpose, linalg.tensordot
 
 
 def _in_one_chunk(transform: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,7 +118,7 @@ def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Any:
             f"an array of shape {x.shape} cannot be broadcast to chunks of unknown sizes, "
             f"{shape}: call compute_chunk_sizes() on the Dask array that has them"
         )
-    return da.broadcast_to(x, shape)
+    return spread(x, tuple(shape)) if is_plain(x) else da.broadcast_to(x, shape)
 
 
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
@@ -103,6 +150,8 @@ def reshape(x: Any, /, shape: tuple[int, ...], *, copy: bool | None = None) -> A
     """
     if math.isnan(x.size):
         return compat.reshape(x, shape, copy=copy)
+    if copy is not False and is_plain(x) and (out := with_ones(x, tuple(shape))) is not None:
+        return out
     shape = np.broadcast_to(np.zeros(()), x.shape).reshape(shape).shape  # what -1 stands for
     if 0 in shape:
         return da.zeros(shape, dtype=x.dtype)

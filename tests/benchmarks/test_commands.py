@@ -19,6 +19,7 @@ from benchmarks.distributed import LAUNCHERS, distributed
 from benchmarks.growth import SHAPES
 from benchmarks.hooks import PLUGINS
 from benchmarks.imports import STATEMENTS
+from benchmarks.lazy import PROGRAMS as PROGRAMS_OF_CHUNKS
 from benchmarks.least import PROMISES
 from benchmarks.overhead import OPS
 from benchmarks.sparse import LIBRARIES, NEEDS, OWN, five_points, product
@@ -245,6 +246,19 @@ def test_growth(tmp_path):
     assert list(found) == list(SHAPES)
     for each in found.values():
         assert list(each) == ["10", "100"]
+
+
+def test_lazy(tmp_path):
+    pytest.importorskip("dask.array", reason="Dask: pip install 'agnograd[dask]'")
+    data = tmp_path / "found.json"
+    done = run("lazy", "--quick", "--json", str(data))
+    assert "20 chunks" in done.stdout
+    found = json.loads(data.read_text())["programs"]
+    assert list(found) == list(PROGRAMS_OF_CHUNKS)
+    for each in found.values():
+        assert each["forward"] < each["both"] <= 3 * each["forward"]
+        assert each["optimised"] < each["both"]
+        assert each["milliseconds"] > 0
 
 
 def test_least(tmp_path):

@@ -174,8 +174,8 @@ def test_a_jacobian_of_arguments_on_two_backends(here, backend):
         of_a, of_b = ag.jacobian(
             lambda a, b: a * ag.asarray(b, backend=here), argnums=(0, 1), mode=mode
         )(a, b)
-        assert type(of_a) is type(a)
-        assert type(of_b) is type(b)
+        assert isinstance(of_a, type(a))
+        assert isinstance(of_b, type(b))
         np.testing.assert_allclose(np.asarray(of_a), np.diag([3.0, 5.0]))
         np.testing.assert_allclose(np.asarray(ag.Variable(of_b).detach()), np.diag([1.0, 2.0]))
 
