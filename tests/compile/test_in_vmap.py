@@ -110,7 +110,7 @@ def test_gradients_around_and_inside(xp):
 
 
 def test_tracked_arrays_outside_keep_their_gradient(xp):
-    w = xp.ones(3)
+    w = xp.ones(3, dtype=xp.float64)
     w = ag.Variable(w.data)
     compiled = ag.compile(lambda x: xp.sum(x * w))
     for _ in range(2):
