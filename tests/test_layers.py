@@ -56,7 +56,7 @@ BUDGETS = {
     "_sparse": 2400,
     "_implicit": 1070,
     "_surroundings": 2030,
-    "_compile": 2577,
+    "_compile": 2586,
     "_cli": 434,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
