@@ -39,25 +39,32 @@ class Shares:
                     np.copyto(flat[place], part)
 
     def write_sums(self, parts: Sequence[Any], memory: Any) -> None:
-        """Write the sums of the elements of this rank's share, in the order of ranks."""
+        """Write the sums of the elements of this rank's share, in the order of ranks.
+
+        Their means are made at once, while the sums are in the cache.
+        """
         everyone, flat = [self._flat(each) for each in parts], self._flat(memory)
-        for own, place in pieces(self._hosts, *self._shares[self._rank]):
+        share = self._shares[self._rank]
+        both = zip(pieces(self._hosts, *share), pieces(self._results, *share), strict=True)
+        for (own, place), (result, _) in both:
             arrays = [each[place] for each in everyone]
             arrays[self._rank] = own
             first, second, *others = arrays
             total = np.add(first, second, out=flat[place])
             for each in others:
                 np.add(total, each, out=total)
+            np.divide(total, self._size, out=result)
 
     def read_means(self, sums: Sequence[Any]) -> None:
-        """Read the sums of all shares, and make means of them.
+        """Read the sums of the other shares, and make means of them.
 
         All ranks divide the same sums, which takes no longer than to copy them.
         """
-        for share, memory in zip(self._shares, sums, strict=True):
-            flat = self._flat(memory)
-            for result, place in pieces(self._results, *share):
-                np.divide(flat[place], self._size, out=result)
+        for rank, (share, memory) in enumerate(zip(self._shares, sums, strict=True)):
+            if rank != self._rank:
+                flat = self._flat(memory)
+                for result, place in pieces(self._results, *share):
+                    np.divide(flat[place], self._size, out=result)
 
     def _flat(self, memory: Any) -> Host:
         return np.frombuffer(memory, self._dtype)
