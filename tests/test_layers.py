@@ -44,7 +44,7 @@ BUDGETS = {
     "_ops": 1163,
     "_program": 926,
     "_plugins": 1870,
-    "_passes": 1642,
+    "_passes": 1645,
     "_graph": 680,
     "_hooks": 1190,
     "_engine": 1330,
@@ -56,7 +56,7 @@ BUDGETS = {
     "_sparse": 2400,
     "_implicit": 1070,
     "_surroundings": 2030,
-    "_compile": 2586,
+    "_compile": 2592,
     "_cli": 434,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

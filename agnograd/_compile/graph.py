@@ -123,6 +123,7 @@ class Back(Runs):
         super().__init__(program, run, program)
         self.inputs, self.outputs, self._inexact = inputs, joint.outputs, joint.inexact
         self.masks = joint.masks
+        self.effects = any(step.effects for step in program.steps)
         self._warned = True  # while the function was traced: the first run is of the same values
         self._facts: list[Fact] = [program.facts[ref] for ref in joint.cotangents]
 
@@ -184,8 +185,10 @@ class GraphCall(Function):
         return self._gradients(grads, masked=True)
 
     def _gradients(self, grads: Sequence[Any], masked: bool) -> tuple[Any, ...]:
-        cotangents = self.seen[0].back.cotangents(grads)
+        back: Back = self.seen[0].back
+        cotangents = back.cotangents(grads)
         found: Sequence[Any] | None = None
+        masked = masked and not back.effects  # which is guarded anyway
         waits = masked and self.unit.domain.backend.capabilities.lazy  # to know whether it is NaN
         if not waits and not any(isinstance(each, Variable) for each in grads):
             found = self._run_back(cotangents)
@@ -218,7 +221,8 @@ def pulled(
 ) -> tuple[Result, Callable[[Sequence[Variable]], Sequence[Variable]]]:
     """Call a traceable function; return its result, and the pullback of cotangents.
 
-    If these are ``masked``, a zero in them may mean that nothing is asked.
+    If these are ``masked``, a zero in them may mean that nothing is asked. So they are where the
+    function has effects, which a second pullback for zeros would repeat.
     """
     found: list[Result] = []
 
@@ -233,7 +237,7 @@ def pulled(
                 "use ag.grad or ag.vjp inside, or call backward() on what the function returns"
             )
         results = [each for each in found[0].arrays if each._domain.is_inexact(each.dtype)]
-        return [*map(_masked, results)] if masked else results
+        return [*map(_masked, results)] if masked or run.effects else results
 
     _, pull = vjp(of_tracked, *[arrays[place] for place in tracked])
     return found[0], lambda cotangents: pull(list(cotangents))

@@ -44,6 +44,8 @@ class Recording(Run):
     by_elements : tuple of array
         The arrays from outside that the program is made for as they are, element by element: what
         Python does with them is not part of it.
+    effects : bool
+        Whether a step has some.
     ages, lines : list
         Where each op was called, and a number between the age of its node and those of older ones:
         the negative of a rank.
@@ -68,7 +70,7 @@ class Recording(Run):
         self._alike: dict[Layout, Fact] = {}  # equal facts are one object: most values are alike
         self._refs: dict[int, Ref] = {}  # of constants, by identity; they are kept alive
         self._guards = 0
-        self._effects = False
+        self.effects = False
         self._shares = domain.backend.may_share
 
     def new(self, value: Any) -> Ref:
@@ -119,7 +121,7 @@ class Recording(Run):
         self.lines.append(location)
         self.steps.append(Step(op, args, kwargs, refs, several, views, location))
         if self.steps[-1].effects:
-            self._effects = True
+            self.effects = True
             self._check_alone()
         return refs
 
@@ -132,7 +134,7 @@ class Recording(Run):
 
     def _check_alone(self) -> None:
         """Raise if the program has guards and effects: a guard that fails would repeat those."""
-        if self._effects and self._guards:
+        if self.effects and self._guards:
             raise refused(
                 "the function looks at a value, and calls an op with effects, such as sending a "
                 "message: where the value differs, a program would repeat them; use xp.where, or "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress, count
 
 from agnograd._program.plan import nbytes
 from agnograd._program.program import CALLS, GUARD, PULLBACK, Ref, TracedProgram, roots_of
 
-# Nothing goes past these: what a guard does not let through may raise, and users see their calls.
+# Nothing goes past these, nor past steps with effects: what a guard does not let through may raise,
+# and users see their calls.
 _BARRIERS = CALLS - {PULLBACK} | {GUARD}
 _LEAST = 2**15  # smaller values, in bytes, are not worth an order: programs have many of them
 _GAIN = 0.95  # of the bytes before, to which an order has to come down in the mean
@@ -64,7 +66,9 @@ class _Ordering:
         self.steps, self.sizes = program.steps, sizes
         self.moved = False
         roots, alone = roots_of(program), frozenset[Ref]()
-        self.views = [bool(step.views) and step.op not in _BARRIERS for step in self.steps]
+        self.stays = [step.op in _BARRIERS or step.effects for step in self.steps]
+        pairs = zip(self.steps, self.stays, strict=True)
+        self.views = [bool(step.views) and not stays for step, stays in pairs]
         # The values that each step reads, itself or by a view, and the bytes that it makes.
         self.reads: list[list[Ref]] = []
         self.makes = [sum(sizes.get(ref, 0) for ref in step.outs) for step in self.steps]
@@ -76,7 +80,7 @@ class _Ordering:
     def ordered(self) -> list[int]:
         """Return the steps in the new order."""
         self._prepare()
-        ends = iter([n for n, step in enumerate(self.steps) if step.op in _BARRIERS])
+        ends = compress(count(), self.stays)
         self.end = next(ends, len(self.steps))
         found: list[int] = []
         for number in range(len(self.steps)):
@@ -94,15 +98,14 @@ class _Ordering:
 
     def _prepare(self) -> None:
         """Find out how many steps each one waits for, and how many are yet to read each value."""
-        count = len(self.steps)
+        length = len(self.steps)
         maker = {ref: number for number, step in enumerate(self.steps) for ref in step.outs}
-        self.waits = [0] * count
-        self.users: list[list[int]] = [[] for _ in range(count)]
-        self.before: list[list[int]] = [[] for _ in range(count)]  # views that each step reads
+        self.waits = [0] * length
+        self.users: list[list[int]] = [[] for _ in range(length)]
+        self.before: list[list[int]] = [[] for _ in range(length)]  # views that each step reads
         self.left = dict.fromkeys(self.sizes, 0)
-        self.sums = dict.fromkeys(
-            self.sizes, 0
-        )  # of the numbers of these: the last one's in the end
+        # The sum of the numbers of these steps, which is the last one's number in the end.
+        self.sums = dict.fromkeys(self.sizes, 0)
         needs: list[set[int]] = []
         for number, step in enumerate(self.steps):
             needed: set[int] = set()

@@ -140,3 +140,37 @@ def test_an_error_is_raised_at_once_and_names_the_op(xp):
     with pytest.raises(ZeroDivisionError):
         compiled(x)
     assert comm.noted() == ["send 3"]
+
+
+def test_messages_stay_in_their_order_where_another_needs_less_memory():
+    xp, comm = ag.namespace("numpy"), Noted()
+
+    def f(x):
+        first, second = xp.exp(x), xp.cos(x)
+        token = xp.dist.send(second[0, :2], comm, 1)
+        third = second * xp.sin(x)
+        fourth = third + xp.sin(third) * xp.cos(third)
+        return token + xp.dist.send(first, comm, 1) + xp.sum(fourth)  # the last to read ``first``
+
+    assert check(f, comm, np.zeros((64, 128))) == ["send 2", "send 8192"]
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_a_backward_part_behind_a_mask_makes_its_messages_once():
+    xp, comm, x = ag.namespace("numpy"), Noted(), np.asarray([0.0, 4.0])
+
+    def f(x):
+        return xp.sqrt(x) + xp.dist.recv(x, comm, 1)
+
+    def gradient(f):
+        return ag.grad(lambda x: xp.sum(xp.where(x > 0.0, f(x), 0.0)))(x).tolist()
+
+    assert gradient(f) == [0.0, 0.25]  # 0 at the root of 0, whose derivative is infinite
+    messages = comm.noted()
+    assert messages == ["recv", "send 1"]
+    compiled = ag.compile(f)
+    assert gradient(compiled) == [0.0, 0.25]
+    assert comm.noted() == ["recv", "send 2", *messages]  # it is traced, by cotangents of ones
+    for _ in range(2):
+        assert gradient(compiled) == [0.0, 0.25]
+        assert comm.noted() == messages
