@@ -54,9 +54,10 @@ def launch(
         hub = Hub(listener, size)
         told = {"size": size, "address": listener.address, "key": key.hex(), "folder": folder}
         told |= {"timeout": timeout, "faults": faults}
+        python = [sys.executable, *(f"-W{each}" for each in sys.warnoptions)]
         processes = [
             subprocess.Popen(
-                [sys.executable, "-m", "agnograd_distributed._rank", *command],
+                [*python, "-m", "agnograd_distributed._rank", *command],
                 env={**os.environ, ENVIRONMENT: json.dumps({**told, "rank": rank})},
                 **options,
             )

@@ -1,5 +1,6 @@
 """Communicators: collectives of real processes, by every way to start them."""
 
+import sys
 from multiprocessing.connection import Pipe, wait
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from agnograd_distributed import CommunicationError, Communicator, communicator
 from agnograd_distributed._hub import Line
-from ranks import ENGINES, run, started
+from ranks import ENGINES, LOCAL, run, started
 
 COLLECTIVES = """
     x = np.arange(6.0) + 10 * comm.rank
@@ -193,3 +194,9 @@ def test_a_subclass_needs_few_methods():
         comm.broadcast(x, 2)
     with pytest.raises(ValueError, match="must have an axis"):
         comm.all_gather(np.asarray(1.0))
+
+
+def test_processes_have_the_launchers_filters_of_warnings(tmp_path):
+    start = (sys.executable, "-W", "error::UserWarning", *LOCAL[1:])
+    told = run(tmp_path, 2, "tell(options=sys.warnoptions)", start=start)
+    assert [each["options"] for (each,) in told] == 2 * [["error::UserWarning"]]
