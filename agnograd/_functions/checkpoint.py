@@ -90,13 +90,19 @@ def checkpoint(f: F, *, policy: Any = None) -> F:
 
     @functools.wraps(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        mode = current_mode()
-        # Forward mode needs the values at once.
-        if is_grad_enabled() and (mode is None or mode.tape is None):
-            return Checkpoint(f, args, kwargs, is_variable).recorded(asked)
-        return f(*args, **kwargs)
+        return _called(f, args, kwargs, asked)
 
     return checkpointed  # type: ignore[return-value]
+
+
+def _called(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], policy: Policy | None
+) -> Any:
+    mode = current_mode()
+    # Forward mode needs the values at once.
+    if is_grad_enabled() and (mode is None or mode.tape is None):
+        return Checkpoint(f, args, kwargs, is_variable).recorded(policy)
+    return f(*args, **kwargs)
 
 
 class _Forgetting(Recorder):

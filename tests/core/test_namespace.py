@@ -239,7 +239,9 @@ def test_what_is_no_backend_is_no_module():
     "made",
     [
         lambda f: ag.checkpoint(f),
+        lambda f: ag.checkpoint(f, policy="products"),
         lambda f: ag.grad(f),
+        lambda f: ag.elementwise_grad(f),
         lambda f: ag.jacobian(f),
         lambda f: ag.hessian(f),
         lambda f: ag.no_grad(f),
