@@ -30,6 +30,10 @@ class Layered(da.Array):  # type: ignore[misc]
     source: da.Array | None = None
     source_of: str = ""  # the name that it had then: Dask's arrays can be written to
 
+    def copy(self) -> Layered:
+        """Return a copy, of this class."""
+        return Layered(self.dask, self.name, self.chunks, meta=self)
+
 
 def source(x: Any) -> Any:
     """Return what an array was broadcast from, or else the array itself."""
