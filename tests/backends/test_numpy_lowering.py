@@ -1,7 +1,5 @@
 """The NumPy lowering gives what the steps give one after the other, bit for bit."""
 
-import gc
-import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -245,16 +243,8 @@ def test_a_second_run_allocates_only_its_results():
     x = np.linspace(0, 1, 10**5)
     run = lowering.lower(program_of(ag.grad(chained), x))
     run([x])
-    gc.collect()
-    tracemalloc.start()
-    try:
-        tracemalloc.reset_peak()
-        before = tracemalloc.get_traced_memory()[0]
-        found = run([x])
-        peak = tracemalloc.get_traced_memory()[1] - before
-    finally:
-        tracemalloc.stop()
-    assert peak < found[0].nbytes + 10**4
+    # Whatever threads of other tests allocate meanwhile is counted, too: not in all of three runs.
+    assert min(peak_of(run, [x]) for _ in range(3)) < x.nbytes + 10**4
 
 
 def test_what_only_becomes_a_result_is_computed_in_its_memory():
