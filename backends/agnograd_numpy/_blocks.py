@@ -155,19 +155,15 @@ class Blocks:
         flat = [self._one(array) if one else self._flat(array) for array, one in pairs]
         flat += map(self._flat, outs)
         count = min(self.most, threads()) if self.most > 1 else 1
-        if count == 1:
-            self._compute(0, self.size, flat)
-            return
         blocks = -(-self.size // self.block)
         ends = [min(self.size, blocks * part // count * self.block) for part in range(count + 1)]
-        each(self._compute, [(*ends[part : part + 2], flat) for part in range(count)])
-
-    def _compute(self, first: int, last: int, flat: Sequence[Any]) -> None:
-        buffers = self.buffers.take()
+        # All sets are taken before the first part runs: how many there are does not depend on
+        # whether one part is done before the next begins.
+        sets = [self.buffers.take() for _ in range(count)]
         try:
-            self.part(first, last, buffers, flat)
+            each(self.part, [(*ends[part : part + 2], sets[part], flat) for part in range(count)])
         finally:
-            self.buffers.free.append(buffers)
+            self.buffers.free += sets
 
     def _flat(self, array: Any) -> Any:
         return (array if self.axes is None else array.transpose(self.axes)).reshape(-1)

@@ -15,6 +15,7 @@ from agnograd_numpy import _blocks
 from agnograd_numpy._blocks import grouped
 from agnograd_numpy._threads import each, threads
 from agnograd_numpy.lowering import NumpyWriter, lowering
+from memory import peak_of
 from tests.backends.test_numpy_lowering import program_of, same
 from threads import in_threads
 
@@ -213,6 +214,26 @@ def test_callers_in_several_threads(monkeypatch):
 
     in_threads(repeat, range(4))
     assert not wrong
+
+
+def test_a_second_run_takes_no_memory_for_parts_that_meet(monkeypatch):
+    monkeypatch.setenv("AGNOGRAD_NUM_THREADS", "2")
+    run = lowering.lower(program_of(ag.grad(chained), X))
+
+    def one_by_one(function, parts):
+        for part in parts:
+            function(*part)
+
+    with monkeypatch.context() as alone:  # on a busy machine a part may be done before the next
+        alone.setattr(_blocks, "each", one_by_one)
+        run([X])
+    meet = threading.Barrier(2, timeout=10)
+
+    def together(function, parts):
+        each(lambda *part: (meet.wait(), function(*part)), parts)
+
+    monkeypatch.setattr(_blocks, "each", together)
+    assert peak_of(run, [X]) < X.nbytes + 2 * 10**4
 
 
 FORKED = """
