@@ -11,9 +11,9 @@ from typing import Any
 
 import networks
 import numpy as np
+from command import namespace
 
 import agnograd as ag
-from agnograd.errors import AgnogradError
 
 
 def drawn(name: str, batch: int, narrow: int) -> tuple[list[Any], Any, Any]:
@@ -68,10 +68,7 @@ def main() -> None:
     options = arguments()
     if min(options.batch, options.iterations) < 1 or options.warm_up < 0:
         sys.exit("--batch and --iterations must be positive, and --warm-up not negative")
-    try:
-        xp = ag.namespace(options.backend)
-    except AgnogradError as error:
-        sys.exit(str(error))
+    xp = namespace(options.backend, double=False)
     values, images, labels = drawn(options.arch, options.batch, 16 if options.small else 1)
     images, labels, *values = (
         xp.asarray(each, device=options.device).data for each in (images, labels, *values)

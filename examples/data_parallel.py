@@ -13,13 +13,12 @@ however many processes share them.
 
 import argparse
 import random
-import sys
 from typing import Any
 
+from command import namespace, parser
 from digits import accuracy, batches, initial_parameters, load, predict, settle, step
 
 import agnograd as ag
-from agnograd.errors import AgnogradError
 from agnograd_distributed import AllReduce, Communicator, broadcast, communicator, shard
 
 Layers = list[dict[str, Any]]
@@ -72,21 +71,16 @@ def train(
 
 def arguments() -> argparse.Namespace:
     """Return what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backend", default="numpy", help=f"one of {', '.join(ag.backends())}")
-    parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
+    made = parser(__doc__, plot=False)
+    made.add_argument("--epochs", type=int, default=30)
+    return made.parse_args()
 
 
 def main() -> None:
     """Train, test, and print the accuracy."""
     options = arguments()
     rng = random.Random(options.seed)
-    try:
-        xp = ag.namespace(options.backend)
-    except AgnogradError as error:
-        sys.exit(str(error))
+    xp = namespace(options.backend, double=False)
     with communicator() as comm:
         training, test = load(xp, rng)
         parameters, report = train(xp, comm, training, options.epochs, rng)

@@ -10,15 +10,14 @@ import argparse
 import contextlib
 import itertools
 import random
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from command import COLOURS, figure, namespace, parser, refusals
 from sklearn.datasets import load_digits
 from tqdm import tqdm
 
 import agnograd as ag
-from agnograd.errors import AgnogradError
 
 LAYERS = (64, 96, 48, 10)
 BATCH = 16
@@ -137,28 +136,18 @@ def load(xp: Any, rng: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def plot(losses: list[float], path: str) -> None:
     """Draw the loss of each epoch."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots()
-    axes.semilogy(range(1, len(losses) + 1), losses, marker=".")
-    axes.set(xlabel="epoch", ylabel="mean cross-entropy", title="Handwritten digits")
-    figure.savefig(path)
-    plt.close(figure)
+    with figure(path) as axes:
+        axes.semilogy(range(1, len(losses) + 1), losses, marker=".", color=COLOURS[0])
+        axes.set(xlabel="epoch", ylabel="mean cross-entropy", title="Handwritten digits")
 
 
 def arguments() -> argparse.Namespace:
     """Return what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backend", default="numpy", help=f"one of {', '.join(ag.backends())}")
-    parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--hooks", default="", help=f"some of {','.join(ag.plugins())}")
-    parser.add_argument("--plot", metavar="FILE", help="draw the loss into an image file")
-    parser.add_argument("--compile", action="store_true", help="compile the loss and its gradients")
-    parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
+    made = parser(__doc__)
+    made.add_argument("--epochs", type=int, default=30)
+    made.add_argument("--hooks", default="", help=f"some of {','.join(ag.plugins())}")
+    made.add_argument("--compile", action="store_true", help="compile the loss and its gradients")
+    return made.parse_args()
 
 
 def main() -> None:
@@ -166,11 +155,9 @@ def main() -> None:
     options = arguments()
     rng = random.Random(options.seed)
     names = [name for name in options.hooks.split(",") if name]
-    try:
-        xp = ag.namespace(options.backend)
+    xp = namespace(options.backend, double=False)
+    with refusals():
         hooks = ag.hooks(*names) if names else contextlib.nullcontext(())
-    except AgnogradError as error:
-        sys.exit(str(error))
     training, test = load(xp, rng)
     with hooks as plugins:
         parameters, losses = train(xp, training, options.epochs, rng, options.compile)
@@ -179,10 +166,7 @@ def main() -> None:
         if hasattr(plugin, "summary"):
             print(plugin.summary())
     if options.plot:
-        try:
-            plot(losses, options.plot)
-        except OSError as error:
-            sys.exit(f"--plot: {error}")
+        plot(losses, options.plot)
 
 
 if __name__ == "__main__":

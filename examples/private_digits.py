@@ -11,10 +11,10 @@ import random
 import sys
 from typing import Any
 
+from command import namespace, parser
 from digits import accuracy, initial_parameters, load, loss, settle
 
 import agnograd as ag
-from agnograd.errors import AgnogradError
 
 LAYERS = (64, 32, 10)
 RATE = 0.1  # the probability that a step takes an image
@@ -97,24 +97,19 @@ def train(
 
 def arguments() -> argparse.Namespace:
     """Return what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backend", default="numpy", help=f"one of {', '.join(ag.backends())}")
-    parser.add_argument("--clip", type=float, default=1.0, help="the longest gradient of an image")
-    parser.add_argument("--epochs", type=int, default=20)
-    parser.add_argument("--noise", type=float, default=1.5, help="in multiples of --clip")
-    parser.add_argument("--rate", type=float, default=2.0, help="the learning rate")
-    parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
+    made = parser(__doc__, plot=False)
+    made.add_argument("--clip", type=float, default=1.0, help="the longest gradient of an image")
+    made.add_argument("--epochs", type=int, default=20)
+    made.add_argument("--noise", type=float, default=1.5, help="in multiples of --clip")
+    made.add_argument("--rate", type=float, default=2.0, help="the learning rate")
+    return made.parse_args()
 
 
 def main() -> None:
     """Train, test, and print the accuracy and the privacy loss."""
     options = arguments()
     rng = random.Random(options.seed)
-    try:
-        xp = ag.namespace(options.backend)
-    except AgnogradError as error:
-        sys.exit(str(error))
+    xp = namespace(options.backend, double=False)
     if options.clip <= 0 or options.noise < 0 or options.epochs < 1:
         sys.exit("--clip and --epochs must be positive, and --noise not negative")
     training, test = load(xp, rng)
