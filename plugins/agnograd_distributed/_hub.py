@@ -71,7 +71,7 @@ class _Channel:
     def __init__(self) -> None:
         self.lines: dict[int, Line] = {}
         self.waiting: dict[int, tuple[str, Any]] = {}  # by rank: the collective, and the payload
-        self.early: list[tuple[int, Any]] = []  # messages to ranks that are yet to connect
+        self.early: dict[int, list[Any]] = {}  # messages to ranks that are yet to connect
         self.left: set[int] = set()
 
 
@@ -113,7 +113,7 @@ class Hub:
         with self._lock:
             channel = self._channels.setdefault(name, _Channel())
             channel.lines[rank] = line
-            for _, message in [each for each in channel.early if each[0] == rank]:
+            for message in channel.early.pop(rank, ()):
                 line.put(message)
             if self.failure is not None:
                 line.put(("failed", self.failure))
@@ -158,7 +158,7 @@ class Hub:
         elif to in channel.lines:
             channel.lines[to].put(message)
         else:
-            channel.early.append((to, message))
+            channel.early.setdefault(to, []).append(message)
 
     def _on_late(self, channel: _Channel, rank: int, seconds: float, source: int | None) -> None:
         if source is None:
