@@ -79,7 +79,7 @@ def pytest_generate_tests(metafunc):
 def pytest_configure(config):
     """Draw more random programs where there is time."""
     if config.option.programs is None:
-        config.option.programs = 1000 if config.option.slow else 200
+        config.option.programs = 1000 if config.option.slow else 100
 
 
 def pytest_collection_modifyitems(config, items):
@@ -134,7 +134,7 @@ def pytest_addoption(parser):
         "--programs",
         type=int,
         metavar="N",
-        help="how many random programs to check (default: 200, and 1000 with --slow)",
+        help="how many random programs to check (default: 100, and 1000 with --slow)",
     )
     parser.addoption(
         "--python",
