@@ -11,7 +11,7 @@ from agnograd._hooks.state import PROCESS_PLUGINS
 # The names are those of __init__.pyi: each module is imported when one of its names is first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 class _Namespaces:

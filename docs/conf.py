@@ -7,8 +7,6 @@ glossary, or those of Python and other libraries, which are left without a link.
 import importlib
 import re
 import sys
-import tomllib
-from pathlib import Path
 
 from docutils.nodes import Element
 from sphinx.addnodes import pending_xref
@@ -17,10 +15,9 @@ from sphinx.environment import BuildEnvironment
 
 import agnograd as ag
 
-_metadata = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-
-project = _metadata["name"]
-release = version = _metadata["version"]
+project = "agnograd"
+release = ag.__version__
+version = release.rpartition(".")[0]  # a site has one folder for all patches of a minor version
 author = copyright = "the authors of agnograd"
 
 extensions = [
@@ -64,8 +61,20 @@ nitpick_ignore_regex = [
 html_theme = "furo"
 html_title = "agnograd"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
+html_js_files = [("versions.js", {"defer": "defer"})]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/versions.html",  # ours: other versions of the same page
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}

@@ -202,10 +202,6 @@ def test_text_becomes_code_by_one_door():
     assert not {each for each in found if not MAKERS & {each[0], each[0].partition("/")[0]}}
 
 
-def test_the_version_is_said_once_more_where_it_is_imported():
-    assert agnograd.__version__ == PYPROJECT["project"]["version"]
-
-
 def test_warnings_say_whose_they_are():
     found = 0
     for path in SOURCES:

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-WORKFLOW = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+WORKFLOWS = {path.name: path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml")}
+WORKFLOW = WORKFLOWS["ci.yml"]
 RUN = (ROOT / ".ci" / "run").read_text()
 PAGE = (ROOT / "docs" / "ci.md").read_text()
 PROGRAM = Path(sys.executable).with_name("agnograd")
@@ -28,8 +29,8 @@ def test_commands_have_the_options_that_are_given():
 
 
 def test_actions_are_pinned_to_commits():
-    used = re.findall(r"uses: (\S+)(.*)", WORKFLOW + PAGE)
-    assert len(used) > 10
+    used = re.findall(r"uses: (\S+)(.*)", "".join(WORKFLOWS.values()) + PAGE)
+    assert len(used) > 20
     for action, comment in used:
         assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), action
         assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), action
