@@ -93,6 +93,7 @@ class Call:
     # Most often one stands for all calls of an op. What a pass asks every node for is here, and the
     # rest one attribute further.
     __slots__ = (
+        "__weakref__",  # plugins keep what belongs to a call in a WeakKeyDictionary
         "batch_size",
         "compiled",
         "domain",

@@ -21,6 +21,7 @@ NAMES = sorted(n for n, info in ag.plugins().items() if info.distribution.starts
 def test_there_are_these():
     assert NAMES == [
         "clip",
+        "digits",
         "graph",
         "memory",
         "nan",
