@@ -12,15 +12,20 @@ from typing import Any
 import array_api_compat
 
 __all__ = [
+    "DOUBLE",
     "floating",
+    "inner",
     "magnitude",
     "mean_size",
     "namespace_of",
-    "pairwise",
+    "partial_sums",
     "products",
     "sums",
     "unit_of",
 ]
+
+
+DOUBLE = 2.0**-53  # the unit roundoff of double precision
 
 
 def namespace_of(value: Any) -> Any:
@@ -54,79 +59,116 @@ def magnitude(gradient: Any, size: Any) -> tuple[float, float]:
     a branch that was not taken does nothing.
     """
     xp = namespace_of(size)
-    # Each is divided by its largest element, or products of float32 would leave its range.
-    size, most = _scaled(xp, xp.where(gradient == 0, 0.0 * _finite(xp, size), size))
-    gradient, steepest = _scaled(xp, xp.asarray(gradient))
+    size, most = _scaled(xp, xp.where(gradient == 0, xp.zeros_like(size), size))
+    gradient, steepest = _scaled(xp, gradient)
     scale = most * steepest
     if scale == 0.0 or not math.isfinite(scale):
         return scale, scale
-    product = size * gradient
-    total = float(xp.sum(product))
-    return scale * math.sqrt(float(xp.sum(product * product))), scale * total
+    product = xp.abs(size) * xp.abs(gradient)
+    return scale * math.sqrt(float(xp.sum(product * product))), scale * float(xp.sum(product))
 
 
-def _finite(xp: Any, size: Any) -> Any:
-    return xp.where(xp.isfinite(size), size, xp.zeros_like(size))
+def inner(a: Any, b: Any) -> float:
+    """Return the sum of products of real numbers, or of the parts of complex ones."""
+    xp = namespace_of(a)
+    a, most = _scaled(xp, a)
+    b, steepest = _scaled(xp, b)
+    if xp.isdtype(a.dtype, "complex floating"):
+        return most * steepest * float(xp.sum(xp.real(a * xp.conj(b))))
+    return most * steepest * float(xp.sum(a * b))
 
 
 def _scaled(xp: Any, value: Any) -> tuple[Any, float]:
-    """Return absolute values divided by the largest, which is returned, too; no narrow floats."""
-    value = xp.abs(value)
+    """Return an array divided by its largest absolute value, and that; no narrow floats.
+
+    Products of float32 would leave its range otherwise. What is not finite stays as it is.
+    """
     if xp.finfo(value.dtype).bits < 32:
         value = xp.astype(value, xp.float32)
-    most = float(xp.max(value)) if math.prod(value.shape) else 0.0
+    most = float(xp.max(xp.abs(value))) if math.prod(value.shape) else 0.0
     return (value / most if most and math.isfinite(most) else value), most
 
 
 def mean_size(value: Any, axes: int) -> Any:
     """Return the root of the mean of squares over the last axes, to be broadcast to the value."""
-    xp = namespace_of(value)
     last = tuple(range(-min(axes, value.ndim), 0))
-    root, count = _root(xp, xp.abs(value), last, True)
-    return root / math.sqrt(max(count, 1))
+    root, count, scale = sums(value, last, True)
+    return root / math.sqrt(max(count, 1)) * scale
 
 
-def sums(value: Any, axis: Any, keepdims: bool) -> tuple[Any, int]:
-    """Return the root of the sum of squares over axes, and how many elements that are."""
+def sums(value: Any, axes: tuple[int, ...], keepdims: bool) -> tuple[Any, int, float]:
+    """Return the root of the sum of squares over axes, divided by a scale.
+
+    Returns
+    -------
+    root : array
+        The roots.
+    count : int
+        How many elements each is of.
+    scale : float
+        What the roots are to be multiplied by.
+    """
     xp = namespace_of(value)
     if not floating(value):
         value = xp.astype(value, xp.float32)
-    return _root(xp, xp.abs(value), axis, keepdims)
+    scaled, most = _scaled(xp, value)
+    scaled = xp.abs(scaled)
+    root = xp.sqrt(xp.sum(scaled * scaled, axis=axes, keepdims=keepdims))
+    count = math.prod(value.shape) // max(math.prod(root.shape), 1)
+    return root, count, most if most and math.isfinite(most) else 1.0
 
 
-def _root(xp: Any, sizes: Any, axis: Any, keepdims: bool) -> tuple[Any, int]:
-    most = float(xp.max(sizes)) if math.prod(sizes.shape) else 0.0
-    scale = most if most and math.isfinite(most) else 1.0
-    scaled = sizes / scale
-    root = xp.sqrt(xp.sum(scaled * scaled, axis=axis, keepdims=keepdims)) * scale
-    count = math.prod(sizes.shape) // max(math.prod(root.shape), 1)
-    return root, count
-
-
-def products(a: Any, b: Any, out: Any, options: Mapping[str, Any]) -> tuple[Any, int]:
-    """Return the root of the sum of squares of the products in inner products, and their number."""
+def products(a: Any, b: Any, options: Mapping[str, Any]) -> tuple[Any, int, float]:
+    """Return the same for the products in inner products: of matrices, along an axis, or axes."""
     xp = namespace_of(a)
+    (a, most), (b, largest) = _scaled(xp, a), _scaled(xp, b)
     a, b = xp.abs(a), xp.abs(b)
+    a, b = a * a, b * b
     if "axes" in options:
         axes = options["axes"]
-        root = xp.sqrt(xp.tensordot(a * a, b * b, axes=axes))
-        inner = a.shape[a.ndim - axes :] if isinstance(axes, int) else [a.shape[k] for k in axes[0]]
-        return root, max(math.prod(inner), 1)
-    if "axis" in options:
-        axis = options["axis"]
-        return xp.sqrt(xp.vecdot(a * a, b * b, axis=axis)), max(a.shape[axis], 1)
-    return xp.sqrt(xp.matmul(a * a, b * b)), max(a.shape[-1], 1)
+        own = (
+            [a.shape[k] for k in axes[0]] if not isinstance(axes, int) else a.shape[a.ndim - axes :]
+        )
+        squares, count = xp.tensordot(a, b, axes=axes), math.prod(own)
+    elif "axis" in options:
+        squares, count = xp.vecdot(a, b, axis=options["axis"]), a.shape[options["axis"]]
+    else:
+        squares, count = xp.matmul(a, b), a.shape[-1]
+    scale = most * largest
+    return xp.sqrt(squares), count, scale if scale and math.isfinite(scale) else 1.0
 
 
-def pairwise(total: Any, terms: Any, count: int) -> Any:
-    """Return the root of the sum of squares of all partial sums of a sum by pairs.
+def partial_sums(
+    total: Any, terms: Any, count: int, scale: float, *, in_order: bool = False
+) -> tuple[Any, float]:
+    """Return the root of the sum of squares of all partial sums of a sum, divided by a scale.
 
-    On level k of L there are count / 2**k of them. If terms have random signs, their squares add
-    up to those of the terms; if all have one sign, to 2**k / count times that of the total; the
-    last of them is the total itself.
+    On level k of L of a sum by pairs there are count / 2**k of them. If terms have random signs,
+    their squares add up to those of the terms; if all have one sign, to 2**k / count times that of
+    the total; the last of them is the total itself. If terms are added in their order, the same
+    holds of k terms for k from 2 to count.
+
+    Parameters
+    ----------
+    total : array
+        The sum.
+    terms : array
+        The root of the sum of squares of its terms, divided by ``scale``.
+    count : int
+        How many terms there are, at least 2.
+    scale : float
+        What the terms are to be multiplied by.
+    in_order : bool
+        Whether they are added one by one.
     """
     xp = namespace_of(total)
-    levels = math.ceil(math.log2(count)) if count > 1 else 0
-    of_total = math.sqrt((2 ** (levels + 1) - 2) / 2**levels)
-    of_terms = math.sqrt(max(levels - 1, 0))
-    return xp.hypot(of_total * xp.abs(total), of_terms * terms)
+    if in_order:
+        of_total, of_terms = math.sqrt(count / 3), math.sqrt(count / 2)
+    else:
+        levels = math.ceil(math.log2(count))
+        of_total = math.sqrt((2 ** (levels + 1) - 2) / 2**levels)
+        of_terms = math.sqrt(levels - 1)
+    # Divided by more than both, so that nothing overflows that the total has not.
+    factor = 2 * max(of_total, of_terms)
+    size = xp.hypot(of_total / factor * xp.abs(total / scale), of_terms / factor * terms)
+    return size, factor * scale

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from agnograd.errors import ArgumentError
-from agnograd_digits._norms import floating, namespace_of
+from agnograd_digits._norms import DOUBLE, floating, inner
 
-__all__ = ["DOUBLE", "Line", "Report", "as_text"]
+__all__ = ["Line", "Report", "as_text"]
 
-DOUBLE = 2.0**-53  # the unit roundoff of double precision
 _Key = tuple[str | None, str, str]
 
 
@@ -71,11 +70,7 @@ class Report:
     def starts(self, outputs: Sequence[Any], gradients: Sequence[Any]) -> None:
         """Note the value that the pass starts from, if that is one array."""
         if len(outputs) == len(gradients) == 1 and floating(outputs[0]):
-            (out,), (g,) = outputs, gradients
-            xp = namespace_of(out)
-            self.value = float(xp.sum(xp.real(out) * xp.real(g)))
-            if xp.isdtype(out.dtype, "complex floating"):
-                self.value += float(xp.sum(xp.imag(out) * xp.imag(g)))
+            self.value = inner(outputs[0], gradients[0])
 
     def add(self, key: _Key, unit: float, error: float, worst: float) -> None:
         """Add the error by a call of an op."""

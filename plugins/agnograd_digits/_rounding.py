@@ -4,10 +4,11 @@ An op whose result is the exact one, rounded, has a relative error of at most u,
 from 1 to the next number. Other ops are described by how their algorithms are known to behave
 [1]_:
 
-- Functions of elements have a relative error of about 2 u, and so have sums of positive terms.
+- Functions of elements, such as ``exp``, are taken to be as good, since those of today's libraries
+  nearly are; special functions, and sums of positive terms, to have twice that error.
 - A sum of n terms is computed by pairs, as NumPy and PyTorch do: on each of log2(n) levels, every
   partial sum is rounded. Of the partial sums only their squares matter, which are estimated by
-  those of the terms and of the total.
+  those of the terms and of the total. NumPy sums along other axes than the last one by one.
 - Inner products are sums of products, each rounded.
 - What solves equations or decomposes matrices gives the exact result for a matrix whose elements
   differ by about u times their mean size: its backward error. So its errors are those of its
@@ -30,14 +31,15 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd_digits._norms import (
+    DOUBLE,
     floating,
     magnitude,
     mean_size,
-    pairwise,
+    partial_sums,
     products,
     sums,
     unit_of,
@@ -66,6 +68,11 @@ _POSITIVE_SUMS = {"var", "std", "linalg.vector_norm", "linalg.matrix_norm"}
 _PREFIX_SUMS = {"cumulative_sum", "cumsum"}
 _INNER_PRODUCTS = {"matmul", "linalg.matmul", "vecdot", "linalg.vecdot", "tensordot"}
 _MATRICES = {"linalg", "scipy.linalg"}
+# What these do by orthogonal transformations adds up errors from all of a matrix.
+_ORTHOGONAL = ("linalg.eig", "linalg.svd", "linalg.with_", "linalg.qr", "linalg.pinv", "linalg.lst")
+# These compute ``linalg`` in double precision, and round the results to the inputs' dtype; and they
+# add up one by one along all axes but the last.
+_NUMPY = {"numpy", "strict", "dask"}
 
 
 class Rounding(NamedTuple):
@@ -97,54 +104,63 @@ def rounding_of(op: Call, inputs: Sequence[Any], outputs: Sequence[Any]) -> Roun
     start = Rounding(str(first.dtype).rpartition(".")[2], unit_of(first), results)
     for names, of in _SPECIAL:
         if name in names:
-            return of(start, inputs, first, op.parameters)
+            return of(start, op, inputs, first)
     if name in _CORRECTLY_ROUNDED:
         return _with_number(start, name, inputs)
-    if chapter in ("elementwise", "special") or name in _POSITIVE_SUMS:
+    if chapter == "elementwise":
+        return start
+    if chapter == "special" or name in _POSITIVE_SUMS:
         return start._replace(times=2.0)
+    if chapter == "linalg" and start.unit > DOUBLE and op.backend.name in _NUMPY:
+        return start
     if chapter in _MATRICES:  # whose errors are those of inputs, and no others
         sizes = [mean_size(each, 2) if floating(each) else None for each in inputs]
-        return start._replace(outputs=(), inputs=sizes, times=2.0)
+        order = max(inputs[0].shape[-2:], default=1) if name.startswith(_ORTHOGONAL) else 1
+        return start._replace(outputs=(), inputs=sizes, times=math.sqrt(order))
     if chapter == "fft":
-        levels = math.log2(max(first.size, 2))
+        levels = math.log2(max(math.prod(first.shape), 2))
         return start._replace(outputs=[mean_size(first, first.ndim)], times=math.sqrt(levels))
-    return start._replace(inputs=[each if floating(each) else None for each in inputs])
+    return _each(start, inputs)
 
 
-def _cast(start: Rounding, inputs: Sequence[Any], out: Any, options: object) -> Rounding | None:
-    same = floating(inputs[0]) and unit_of(inputs[0]) >= start.unit
-    return None if same else start
+def _cast(start: Rounding, op: Call, inputs: Sequence[Any], out: Any) -> Rounding | None:
+    exact = not floating(inputs[0]) or unit_of(inputs[0]) >= start.unit
+    return None if exact else start
 
 
-def _sum(
-    start: Rounding, inputs: Sequence[Any], out: Any, options: Mapping[str, Any]
-) -> Rounding | None:
-    axis, keepdims = options.get("axis"), options.get("keepdims", False)
-    terms, count = sums(inputs[0], axis, keepdims)
+def _sum(start: Rounding, op: Call, inputs: Sequence[Any], out: Any) -> Rounding | None:
+    axes = _axes(op, inputs[0])
+    terms, count, scale = sums(inputs[0], axes, op.parameters.get("keepdims", False))
     if count < 2:
         return None
-    return start._replace(outputs=[pairwise(out, terms, count)], roundings=count)
+    mean = op.name == "mean"
+    in_order = op.backend.name in _NUMPY and inputs[0].ndim - 1 not in axes
+    size, scale = partial_sums(
+        out, terms, count, scale / count if mean else scale, in_order=in_order
+    )
+    return start._replace(outputs=[size], times=scale, roundings=count + mean)
 
 
-def _mean(
-    start: Rounding, inputs: Sequence[Any], out: Any, options: Mapping[str, Any]
-) -> Rounding | None:
-    axis, keepdims = options.get("axis"), options.get("keepdims", False)
-    terms, count = sums(inputs[0], axis, keepdims)
-    if count < 2:
+def _axes(op: Call, value: Any) -> tuple[int, ...]:
+    """Return the axes that a reduction goes over, which do not count the axis of ``vmap``."""
+    members, axis = op.batch_size is not None, op.parameters.get("axis")
+    own = range(value.ndim - members)
+    chosen = own if axis is None else [axis] if isinstance(axis, int) else axis
+    return tuple(own[each] + members for each in chosen)
+
+
+def _inner(start: Rounding, op: Call, inputs: Sequence[Any], out: Any) -> Rounding | None:
+    if op.batch_size is not None:
+        return _each(start, inputs)
+    terms, count, scale = products(inputs[0], inputs[1], op.parameters)
+    if count < 1:
         return None
-    return start._replace(outputs=[pairwise(out, terms / count, count)], roundings=count + 1)
-
-
-def _inner(
-    start: Rounding, inputs: Sequence[Any], out: Any, options: Mapping[str, Any]
-) -> Rounding | None:
-    terms, count = products(inputs[0], inputs[1], out, options)
     # The products are rounded, too: one more level.
-    return start._replace(outputs=[pairwise(out, terms, 2 * count)], roundings=2 * count)
+    size, scale = partial_sums(out, terms, 2 * count, scale)
+    return start._replace(outputs=[size], times=scale, roundings=2 * count)
 
 
-def _prefix(start: Rounding, inputs: Sequence[Any], out: Any, options: object) -> Rounding | None:
+def _prefix(start: Rounding, op: Call, inputs: Sequence[Any], out: Any) -> Rounding | None:
     # What is rounded in one partial sum is in all that follow, and the gradient of a term is the
     # sum of theirs. With an initial value there is one more sum than terms.
     if inputs[0].shape != out.shape:
@@ -152,10 +168,13 @@ def _prefix(start: Rounding, inputs: Sequence[Any], out: Any, options: object) -
     return start._replace(outputs=(), inputs=[out])
 
 
+def _each(start: Rounding, inputs: Sequence[Any]) -> Rounding:
+    return start._replace(inputs=[each if floating(each) else None for each in inputs])
+
+
 _SPECIAL: tuple[tuple[set[str], Callable[..., Rounding | None]], ...] = (
     ({"astype"}, _cast),
-    ({"sum"}, _sum),
-    ({"mean"}, _mean),
+    ({"sum", "mean"}, _sum),
     (_INNER_PRODUCTS, _inner),
     (_PREFIX_SUMS, _prefix),
 )
