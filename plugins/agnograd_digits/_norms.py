@@ -13,6 +13,7 @@ import array_api_compat
 
 __all__ = [
     "DOUBLE",
+    "fit",
     "floating",
     "inner",
     "magnitude",
@@ -39,6 +40,12 @@ def floating(value: Any, *, complex: bool = True) -> bool:
         return False
     kinds = ("real floating", "complex floating") if complex else ("real floating",)
     return bool(namespace_of(value).isdtype(value.dtype, kinds))
+
+
+def fit(a: Any, b: Any) -> bool:
+    """Return whether two arrays can be broadcast."""
+    pairs = zip(a.shape[::-1], b.shape[::-1], strict=False)
+    return all(m == n or 1 in (m, n) for m, n in pairs)
 
 
 _UNITS: dict[Any, float] = {}

@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd_digits._norms import (
     DOUBLE,
+    fit,
     floating,
     magnitude,
     mean_size,
@@ -65,8 +66,6 @@ _EXACT = {
 _ROUNDING = {"scatter_add", "scatter_add_axis", "dist.all_sum", "dist.sum_to", "diff", "gradient"}
 _CORRECTLY_ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt", "square", "reciprocal"}
 _POSITIVE_SUMS = {"var", "std", "linalg.vector_norm", "linalg.matrix_norm"}
-_PREFIX_SUMS = {"cumulative_sum", "cumsum"}
-_INNER_PRODUCTS = {"matmul", "linalg.matmul", "vecdot", "linalg.vecdot", "tensordot"}
 _MATRICES = {"linalg", "scipy.linalg"}
 # What these do by orthogonal transformations adds up errors from all of a matrix.
 _ORTHOGONAL = ("linalg.eig", "linalg.svd", "linalg.with_", "linalg.qr", "linalg.pinv", "linalg.lst")
@@ -102,9 +101,10 @@ def rounding_of(op: Call, inputs: Sequence[Any], outputs: Sequence[Any]) -> Roun
     if exact or (name == "abs" and floating(inputs[0], complex=False)):
         return None
     start = Rounding(str(first.dtype).rpartition(".")[2], unit_of(first), results)
-    for names, of in _SPECIAL:
-        if name in names:
-            return of(start, op, inputs, first)
+    of = _SPECIAL.get(name)
+    # Under vmap, arrays may have an axis that the parameters do not know.
+    if of is not None and (op.batch_size is None or of is _cast):
+        return of(start, op, inputs, first)
     if name in _CORRECTLY_ROUNDED:
         return _with_number(start, name, inputs)
     if chapter == "elementwise":
@@ -142,16 +142,13 @@ def _sum(start: Rounding, op: Call, inputs: Sequence[Any], out: Any) -> Rounding
 
 
 def _axes(op: Call, value: Any) -> tuple[int, ...]:
-    """Return the axes that a reduction goes over, which do not count the axis of ``vmap``."""
-    members, axis = op.batch_size is not None, op.parameters.get("axis")
-    own = range(value.ndim - members)
+    """Return the axes that a reduction goes over."""
+    axis, own = op.parameters.get("axis"), range(value.ndim)
     chosen = own if axis is None else [axis] if isinstance(axis, int) else axis
-    return tuple(own[each] + members for each in chosen)
+    return tuple(own[each] for each in chosen)
 
 
 def _inner(start: Rounding, op: Call, inputs: Sequence[Any], out: Any) -> Rounding | None:
-    if op.batch_size is not None:
-        return _each(start, inputs)
     terms, count, scale = products(inputs[0], inputs[1], op.parameters)
     if count < 1:
         return None
@@ -172,12 +169,15 @@ def _each(start: Rounding, inputs: Sequence[Any]) -> Rounding:
     return start._replace(inputs=[each if floating(each) else None for each in inputs])
 
 
-_SPECIAL: tuple[tuple[set[str], Callable[..., Rounding | None]], ...] = (
-    ({"astype"}, _cast),
-    ({"sum", "mean"}, _sum),
-    (_INNER_PRODUCTS, _inner),
-    (_PREFIX_SUMS, _prefix),
-)
+_SPECIAL: dict[str, Callable[..., Rounding | None]] = {
+    "astype": _cast,
+    "sum": _sum,
+    "mean": _sum,
+    **dict.fromkeys(("matmul", "vecdot", "tensordot", "linalg.matmul", "linalg.vecdot"), _inner),
+    "linalg.tensordot": _inner,
+    "cumulative_sum": _prefix,
+    "cumsum": _prefix,
+}
 
 
 def _with_number(start: Rounding, name: str, inputs: Sequence[Any]) -> Rounding:
@@ -204,21 +204,23 @@ def in_gradients(
     rounding: Rounding, grad_outputs: Sequence[Any], grad_inputs: Sequence[Any]
 ) -> tuple[float, float]:
     """Return what a rounding does to the result: at random, and at worst; absolute errors."""
-    found = [
-        *(magnitude(g, size) for g, size in _pairs(grad_outputs, rounding.outputs)),
-        *(magnitude(g, size) for g, size in _pairs(grad_inputs, rounding.inputs)),
-    ]
+    pairs = [*_pairs(grad_outputs, rounding.outputs), *_pairs(grad_inputs, rounding.inputs)]
+    found = [magnitude(g, size) for g, size in pairs]
     unit = rounding.unit * rounding.times
     error = unit * math.hypot(*(random for random, _ in found))
     return error, unit * math.sqrt(rounding.roundings) * sum(worst for _, worst in found)
 
 
 def _pairs(gradients: Sequence[Any], sizes: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Return gradients with the sizes of errors; ops of sequences have others than they got."""
+    """Return gradients with the sizes of errors.
+
+    Ops of sequences have more gradients than sizes; and of what is computed member by member under
+    vmap, shapes may not fit. Such errors are not counted.
+    """
     if len(gradients) != len(sizes):
         return []
     pairs = zip(gradients, sizes, strict=True)
-    return [(g, size) for g, size in pairs if g is not None and size is not None]
+    return [(g, size) for g, size in pairs if g is not None and size is not None and fit(g, size)]
 
 
 def of_input(value: Any, grad: Any) -> float:
