@@ -40,6 +40,7 @@ from agnograd_digits._norms import (
     floating,
     magnitude,
     mean_size,
+    namespace_of,
     partial_sums,
     products,
     sums,
@@ -225,6 +226,7 @@ def _pairs(gradients: Sequence[Any], sizes: Sequence[Any]) -> list[tuple[Any, An
 
 def of_input(value: Any, grad: Any) -> float:
     """Return what rounding an input to its dtype does to the result; an absolute error."""
-    if not floating(value):
+    # Under vmap, the value stands for those of the members.
+    if not floating(value) or namespace_of(value) is not namespace_of(grad):
         return 0.0
     return unit_of(value) * magnitude(grad, value)[0]
