@@ -141,7 +141,8 @@ class HookSpecs:
         Parameters
         ----------
         outputs : sequence of array
-            The raw values that the pass starts from.
+            The raw values that the pass starts from; empty if it is a part of another pass, and
+            goes on with its gradients, as that of a checkpoint does.
         leaves : tuple of Variable
             The leaves that the pass reaches, in the order in which their gradients become final.
             They are looked for only if a plugin asks for them. A leaf gets no gradient after all

@@ -8,7 +8,7 @@ import agnograd as ag
 
 BACKENDS = {"cupy", "dask", "jax", "numpy", "strict", "torch"}
 PLUGINS = {
-    *("clip", "graph", "memory", "nan", "offload", "pool", "progress", "scale", "timer"),
+    *("clip", "digits", "graph", "memory", "nan", "offload", "pool", "progress", "scale", "timer"),
 }
 
 

@@ -90,8 +90,7 @@ class Call:
         The backend that the op runs on. If the call moves arrays, the backend of its results.
     """
 
-    # Most often one stands for all calls of an op. What a pass asks every node for is here, and the
-    # rest one attribute further.
+    # Most often one stands for all calls of an op. It has what a pass asks every node for, no more.
     __slots__ = (
         "__weakref__",  # plugins keep what belongs to a call in a WeakKeyDictionary
         "batch_size",

@@ -29,17 +29,35 @@ __all__ = [
 DOUBLE = 2.0**-53  # the unit roundoff of double precision
 
 
+# By type, and by type and dtype: to ask takes as long as to compute with a small array. Dtypes of
+# several libraries are not to be compared with each other.
+_NAMESPACES: dict[type, Any] = {}
+_KINDS: dict[tuple[type, Any], str] = {}
+_UNITS: dict[tuple[type, Any], float] = {}
+
+
 def namespace_of(value: Any) -> Any:
     """Return the library's namespace of the standard."""
-    return array_api_compat.array_namespace(value)
+    kind = type(value)
+    if kind not in _NAMESPACES:
+        _NAMESPACES[kind] = array_api_compat.array_namespace(value)
+    return _NAMESPACES[kind]
 
 
 def floating(value: Any, *, complex: bool = True) -> bool:
     """Return whether a value is an array of real (or complex) floating-point numbers."""
+    kind = type(value), getattr(value, "dtype", None)
+    if kind not in _KINDS:
+        _KINDS[kind] = _kind_of(value)
+    return _KINDS[kind] == "real" or (complex and _KINDS[kind] == "complex")
+
+
+def _kind_of(value: Any) -> str:
     if not array_api_compat.is_array_api_obj(value):
-        return False
-    kinds = ("real floating", "complex floating") if complex else ("real floating",)
-    return bool(namespace_of(value).isdtype(value.dtype, kinds))
+        return "other"
+    isdtype, dtype = namespace_of(value).isdtype, value.dtype
+    kinds = ("real", "complex")
+    return next((kind for kind in kinds if isdtype(dtype, f"{kind} floating")), "other")
 
 
 def fit(a: Any, b: Any) -> bool:
@@ -48,12 +66,9 @@ def fit(a: Any, b: Any) -> bool:
     return all(m == n or 1 in (m, n) for m, n in pairs)
 
 
-_UNITS: dict[Any, float] = {}
-
-
 def unit_of(value: Any) -> float:
     """Return the unit roundoff of an array: half the distance from 1 to the next number."""
-    kind = type(value), value.dtype  # dtypes of several libraries are not to be compared
+    kind = type(value), value.dtype
     if kind not in _UNITS:
         _UNITS[kind] = float(namespace_of(value).finfo(value.dtype).eps) / 2
     return _UNITS[kind]
@@ -80,7 +95,7 @@ def inner(a: Any, b: Any) -> float:
     xp = namespace_of(a)
     a, most = _scaled(xp, a)
     b, steepest = _scaled(xp, b)
-    if xp.isdtype(a.dtype, "complex floating"):
+    if not floating(a, complex=False):
         return most * steepest * float(xp.sum(xp.real(a * xp.conj(b))))
     return most * steepest * float(xp.sum(a * b))
 
@@ -90,7 +105,7 @@ def _scaled(xp: Any, value: Any) -> tuple[Any, float]:
 
     Products of float32 would leave its range otherwise. What is not finite stays as it is.
     """
-    if xp.finfo(value.dtype).bits < 32:
+    if unit_of(value) > 1e-7:
         value = xp.astype(value, xp.float32)
     most = float(xp.max(xp.abs(value))) if math.prod(value.shape) else 0.0
     return (value / most if most and math.isfinite(most) else value), most

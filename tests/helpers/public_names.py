@@ -24,7 +24,18 @@ MODULES = (
     *(
         f"agnograd_{name}"
         for name in (
-            *("clip", "graph", "memory", "nan", "offload", "pool", "progress", "scale", "timer"),
+            *(
+                "clip",
+                "digits",
+                "graph",
+                "memory",
+                "nan",
+                "offload",
+                "pool",
+                "progress",
+                "scale",
+                "timer",
+            ),
             *("distributed", "scipy"),
         )
     ),
