@@ -192,5 +192,7 @@ def partial_sums(
         of_terms = math.sqrt(levels - 1)
     # Divided by more than both, so that nothing overflows that the total has not.
     factor = 2 * max(of_total, of_terms)
-    size = xp.hypot(of_total / factor * xp.abs(total / scale), of_terms / factor * terms)
+    size = of_total / factor * xp.abs(total / scale)
+    if of_terms:  # 0 times infinity would be NaN
+        size = xp.hypot(size, of_terms / factor * terms)
     return size, factor * scale

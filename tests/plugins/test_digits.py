@@ -322,6 +322,16 @@ def test_nothing_overflows_that_the_program_has_not():
         assert math.isfinite(digits.inputs)
 
 
+@pytest.mark.parametrize("count", [2, 3, 100])
+def test_infinities_warn_of_nothing_that_the_program_does_not(count):
+    x = np.ones(count)
+    x[0] = math.inf
+    for f in (xp.sum, xp.mean, lambda x: xp.vecdot(x, x), lambda x: xp.max(xp.exp(x))):
+        value, digits = estimated(f, x)
+        assert float(value) == digits.value == digits.error == math.inf
+        assert digits.digits == 0.0
+
+
 def test_a_branch_that_was_not_taken_adds_nothing():
     def f(x):
         safe = x > 0
