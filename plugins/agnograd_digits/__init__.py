@@ -32,7 +32,8 @@ class Digits(Uncopied):
     Every op rounds what it computes. To first order, the error of the value is the sum of these
     roundings, each times the derivative of the value with respect to the op's result, which is what
     a backward pass computes. The attributes below are those of the latest pass, of whatever thread.
-    They are about the value that the pass starts from, not about its gradient.
+    They are about the value that the pass starts from, not about its gradient, and None before the
+    first pass.
 
     Examples
     --------
@@ -60,27 +61,29 @@ class Digits(Uncopied):
         """Forget the latest pass."""
         self._report = None
 
+    # Before a pass these are None, and raise nothing: pluggy may read each attribute of a plugin.
+
     @property
     def value(self) -> float | None:
         """The value that the pass started from, or None if it started from several arrays.
 
         Of an array it is the sum of the elements, each times what was given for its gradient.
         """
-        return self._latest().value
+        return None if self._report is None else self._report.value
 
     @property
-    def error(self) -> float:
+    def error(self) -> float | None:
         """The estimated absolute error of the value.
 
         It is the root of the sum of squares of the errors of all ops, which is how independent
         errors add up. The true error is seldom larger.
         """
-        return self._latest().error
+        return None if self._report is None else self._report.error
 
     @property
-    def worst(self) -> float:
+    def worst(self) -> float | None:
         """The sum of the same errors, as if each had the sign that hurts most."""
-        return self._latest().worst
+        return None if self._report is None else self._report.worst
 
     @property
     def digits(self) -> float | None:
@@ -88,20 +91,20 @@ class Digits(Uncopied):
 
         It is ``-log10(error / abs(value))``, but not less than 0.
         """
-        return self._latest().digits
+        return None if self._report is None else self._report.digits
 
     @property
-    def inputs(self) -> float:
+    def inputs(self) -> float | None:
         """How far the value would be off if its inputs had been rounded to their dtypes before.
 
         Data often are. It is not part of ``error``: that is the error for the inputs as they are.
         """
-        return self._latest().inputs
+        return None if self._report is None else self._report.inputs
 
     @property
     def lines(self) -> tuple[Line, ...]:
         """What each op on each line of the program adds, the largest error first."""
-        return self._latest().lines
+        return () if self._report is None else self._report.lines
 
     def need_double(self, digits: float = 6) -> list[str]:
         """Return the lines that must compute in double precision for so many right digits.

@@ -155,6 +155,7 @@ def test_the_summary():
     assert any(each.startswith("if the inputs were rounded, too: ") for each in rest)
     assert repr(digits).startswith("<Digits: error ")
     digits.reset()
+    assert (digits.error, digits.digits, digits.value, digits.lines) == (None, None, None, ())
     assert repr(digits) == "<Digits: no pass yet>"
     with pytest.raises(ArgumentError, match="no backward pass has finished yet"):
         digits.summary()
