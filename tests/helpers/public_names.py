@@ -5,6 +5,7 @@ is public is said in ``docs/versions.md``: exported names, the attributes of cla
 parameters, hooks with their arguments, ops, what is registered, and commands with their options.
 """
 
+import enum
 import importlib
 import inspect
 from collections.abc import Iterator
@@ -124,6 +125,8 @@ def _of_command(path: str, command: click.Command) -> Iterator[str]:
 def _parameters(path: str, value: object) -> Iterator[str]:
     """Yield the parameters by which a caller can name an argument."""
     value = getattr(value, "__func__", value)
+    if isinstance(value, type) and issubclass(value, enum.Enum):  # Python's own, other in each
+        return
     try:
         parameters = inspect.signature(value).parameters.values()  # type: ignore[arg-type]
     except (TypeError, ValueError):  # an attribute, or a class without a signature in Python

@@ -21,7 +21,6 @@ def dist(tmp_path_factory):
         "import sys\nfrom hatchling import build\n"
         "build.build_sdist(sys.argv[1]), build.build_wheel(sys.argv[1])\n"
     )
-    pytest.importorskip("hatchling", reason="builds: pip install hatchling")
     subprocess.run([sys.executable, "-c", code, str(folder)], cwd=ROOT, check=True)
     return folder
 
