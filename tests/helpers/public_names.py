@@ -51,8 +51,6 @@ ONLY = {
         *("domain",),
     },
 }
-# Bases of other libraries: what they bring is not ours to keep.
-BASES = (object, BaseException, tuple)
 
 
 def public_names() -> list[str]:
@@ -85,9 +83,9 @@ def _of_module(module: str) -> Iterator[str]:
 
 
 def _of_class(path: str, cls: type) -> Iterator[str]:
-    foreign = {name for base in BASES for name in dir(base)}
-    names = {*dir(cls), *inspect.get_annotations(cls)} - foreign
-    for name in ONLY.get(path, names):
+    own = [each for each in cls.__mro__ if each.__module__.startswith("agnograd")]
+    names = {name for each in own for name in (*vars(each), *inspect.get_annotations(each))}
+    for name in ONLY.get(path, names):  # what other libraries' bases bring is not ours to keep
         value = inspect.getattr_static(cls, name, None)
         if not name.startswith("_") and not hasattr(value, "agnograd_impl"):  # a plugin's hooks
             yield f"{path}.{name}"
@@ -126,6 +124,8 @@ def _parameters(path: str, value: object) -> Iterator[str]:
     """Yield the parameters by which a caller can name an argument."""
     value = getattr(value, "__func__", value)
     if isinstance(value, type) and issubclass(value, enum.Enum):  # Python's own, other in each
+        return
+    if inspect.isbuiltin(value) or inspect.ismethoddescriptor(value):  # in C, of Python itself
         return
     try:
         parameters = inspect.signature(value).parameters.values()  # type: ignore[arg-type]
