@@ -1,4 +1,4 @@
-"""The packs' tests on ``strict`` repeat those on ``numpy``, whose kernels it runs: they are slow."""
+"""The packs' tests on ``strict`` repeat those on ``numpy``, whose kernels it runs: slow ones."""
 
 import pytest
 
