@@ -171,10 +171,12 @@ def _head(report: Report) -> Iterator[str]:
     errors = f"error about {report.error:.1e}, at worst {report.worst:.1e}"
     if report.value is None:
         yield f"several results, {errors}"
-    elif report.digits == math.inf:
-        yield f"result {report.value:.17g}, without rounding errors"
+        return
+    value = f"{report.value:.9g}" if report.narrow() else f"{report.value:.17g}"
+    if report.digits == math.inf:
+        yield f"result {value}, without rounding errors"
     else:
-        yield f"result {report.value:.17g}, {errors}: {report.digits:.1f} digits are right"
+        yield f"result {value}, {errors}: {report.digits:.1f} digits are right"
 
 
 def _table(report: Report, most: int) -> Iterator[str]:
