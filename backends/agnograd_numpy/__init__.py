@@ -115,10 +115,17 @@ class NumpyBackend(Backend):
         return np.array(array)
 
     def operator(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what is fastest for small matrices, if the function is ``operator.matmul``."""
+        """Return the operator, but what is fastest for small matrices for ``operator.matmul``.
+
+        Powers of scalars are those of the ufunc: NumPy's operator rounds them differently.
+        """
         from agnograd_numpy._kernels import matmul
 
-        return matmul if function is operator.matmul else function
+        known: dict[Any, Callable[..., Any]] = {
+            operator.matmul: matmul,
+            operator.pow: self._np.power,
+        }
+        return known.get(function, function)
 
     def alone(self, x: Any) -> bool:
         """Return whether the array owns its memory: views refer to the array that does."""

@@ -470,3 +470,22 @@ def test_scalars_have_no_matrix_transpose(name, dtype):
     for f in (swapped, ag.compile(swapped)):
         with pytest.raises(ValueError, match=r"2-dimensional|ndim < 2"):
             f(np.asarray(3, dtype))
+
+
+POWERS = {
+    "of a number": lambda x: 1.3**x,
+    "to a number": lambda x: x**1.3,
+    "to a half": lambda x: x**0.5,
+    "to three": lambda x: x**3,
+    "of two": lambda x: x ** (x * 0.7),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("f", POWERS.values(), ids=POWERS)
+def test_powers_of_scalars_round_as_those_of_arrays(f, dtype):
+    one, compiled = np.asarray(1, dtype), ag.compile(f)
+    for value in np.random.default_rng(0).uniform(0.1, 3.0, 200).astype(dtype):
+        x = ag.Variable(np.asarray(value))
+        scalar = f(x * one)  # x * one is a scalar of NumPy
+        assert scalar.data.tobytes() == f(x).data.tobytes() == compiled(value * one).tobytes()
