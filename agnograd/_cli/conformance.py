@@ -45,7 +45,7 @@ def conformance(
         _list()
         return
     for path in filter(None, (given["json"], given["html"])):
-        _check_writable(path)
+        check_writable(path)
     options = [] if processes is None else ["-n", processes]
     for name, value in given.items():
         if value is True:
@@ -59,7 +59,7 @@ def conformance(
     raise SystemExit(status)
 
 
-def _check_writable(path: Path) -> None:
+def check_writable(path: Path) -> None:
     """Raise if a report cannot be written to a path, before the run that it is of."""
     there = path.exists()
     try:

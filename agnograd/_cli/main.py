@@ -10,6 +10,7 @@ from typing import get_args
 
 import click
 
+from agnograd._cli.certify import certify
 from agnograd._cli.conformance import conformance, scoreboard
 from agnograd._cli.scaffold import create
 from agnograd._hooks.activation import process_plugins
@@ -36,6 +37,7 @@ def main() -> None:
     """Differentiate array-API code: what is installed, and a start for what is not."""
 
 
+main.add_command(certify)
 main.add_command(conformance)
 main.add_command(scoreboard)
 

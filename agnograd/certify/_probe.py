@@ -1,0 +1,160 @@
+"""A call on plain NumPy arrays: its values, and its derivatives by central differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from agnograd._plugins.backends import is_array
+from agnograd.certify._calls import Certifiable, plain_numpy
+
+__all__ = ["ATOL", "RTOL", "Probe", "floating", "is_inexact", "tolerance"]
+
+STEP = 1e-3  # of the five-point formula
+RTOL, ATOL = 1e-5, 1e-7
+STENCIL = ((-2, 1), (-1, -8), (1, 8), (2, -1))  # Abramowitz and Stegun, 25.3.6
+
+
+def floating(result: Any) -> list[Any]:
+    """Return the arrays and numbers of a result that are floating-point or complex."""
+    return [leaf for leaf in _leaves(result) if is_inexact(leaf)]
+
+
+def _leaves(result: Any) -> Iterator[Any]:
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, tuple | list):
+        for each in result:
+            yield from _leaves(each)
+    elif isinstance(result, float | complex | plain_numpy().number) or is_array(result):
+        yield result
+
+
+def is_inexact(leaf: Any) -> bool:
+    """Return whether a value is floating-point or complex."""
+    kind = str(getattr(leaf, "dtype", type(leaf).__name__))
+    return "float" in kind or "complex" in kind
+
+
+def tolerance(reference: Any) -> float:
+    """Return the absolute tolerance for elements of an array."""
+    np = plain_numpy()
+    largest = np.max(np.abs(reference), initial=0, where=np.isfinite(reference))
+    return ATOL * max(1.0, float(largest))
+
+
+class Probe:
+    """A call with its arrays in double precision, and weights that its results are contracted with.
+
+    Parameters
+    ----------
+    call : Certifiable
+        The call.
+    """
+
+    def __init__(self, call: Certifiable) -> None:
+        self.subject, self.names = call, call.names
+        self.arrays = [_double(each) for each in call.arrays]
+        self.inexact = [place for place, each in enumerate(self.arrays) if is_inexact(each)]
+
+    def run(self, xp: Any, arrays: Sequence[Any]) -> list[Any]:
+        """Return the floating-point leaves of the call's result."""
+        return floating(self.subject.call(xp, arrays))
+
+    def on_numpy(self, arrays: Sequence[Any]) -> list[Any]:
+        """Return the leaves on plain NumPy; the call may change what it gets."""
+        np = plain_numpy()
+        return [np.asarray(leaf) for leaf in self.run(np, [np.array(each) for each in arrays])]
+
+    @cached_property
+    def values(self) -> list[Any]:
+        """The leaves on plain NumPy."""
+        found = self.on_numpy(self.arrays)
+        if not found:
+            raise TypeError("no output is of floating-point dtype")
+        return found
+
+    @cached_property
+    def weights(self) -> list[Any]:
+        """Fixed weights of the leaves, away from zero."""
+        rng = plain_numpy().random.default_rng(0)
+        shapes = [out.shape for out in self.values]
+        drawn = [rng.uniform(0.5, 1.5, shape) * rng.choice([-1, 1], shape) for shape in shapes]
+        return [
+            weight + 1j * rng.uniform(0.5, 1.5, out.shape) if out.dtype.kind == "c" else weight
+            for weight, out in zip(drawn, self.values, strict=True)
+        ]
+
+    @cached_property
+    def differences(self) -> tuple[list[Any], Any]:
+        """The gradient by differences for each inexact array, and how far each leaf moved."""
+        found = [self._difference(place) for place in self.inexact]
+        moved = [each for _, each in found]
+        return [each for each, _ in found], plain_numpy().max(moved, axis=0)
+
+    def _difference(self, index: int) -> tuple[Any, Any]:
+        np, array = plain_numpy(), self.arrays[index]
+        gradient, moved = np.zeros(array.shape, array.dtype), np.zeros(len(self.weights))
+        for place in np.ndindex(array.shape):
+            for direction in _directions(array):
+                slopes = self._slopes(index, place, direction, STEP)
+                gradient[place] += direction * slopes.sum()
+                moved = np.fmax(moved, abs(slopes))
+        return gradient, moved
+
+    def _slopes(self, index: int, place: Any, direction: complex, step: float) -> Any:
+        """Return the slope of each leaf along an element, contracted with its weights."""
+        total = plain_numpy().zeros(len(self.weights))
+        for multiple, factor in STENCIL:
+            total += factor * self._at(index, place, multiple * step * direction)
+        return total / (12 * step)
+
+    def _at(self, index: int, place: Any, by: complex) -> Any:
+        """Return each leaf, contracted with its weights, where one element has moved."""
+        np, arrays = plain_numpy(), list(self.arrays)
+        arrays[index] = arrays[index].copy()
+        arrays[index][place] += by
+        pairs = zip(self.weights, self.on_numpy(arrays), strict=True)
+        return np.asarray([float(np.sum(np.real(np.conj(w) * leaf))) for w, leaf in pairs])
+
+    def smooth(self, index: int, place: Any, reference: Any) -> bool:
+        """Return whether an element has a derivative, which differences can tell.
+
+        That is so where those of two step widths agree, and where the function bends less for a
+        smaller step: at a kink both sides differ by as much for any step.
+
+        Parameters
+        ----------
+        index : int
+            Which of the arrays.
+        place : tuple of int
+            Which element.
+        reference : scalar
+            The derivative by differences.
+        """
+        np, array = plain_numpy(), self.arrays[index]
+        here = self._at(index, place, 0.0)
+        finer, bends = 0j, []
+        for direction in _directions(array):
+            finer += direction * complex(self._slopes(index, place, direction, STEP / 2).sum())
+            for step in (STEP, STEP / 4):
+                sides = [self._at(index, place, sign * step * direction) for sign in (-1, 1)]
+                bends.append(float(np.max(np.abs(sides[0] - 2 * here + sides[1]))) / step)
+        scale = max(1.0, abs(complex(reference)))
+        if not np.isfinite(finer) or not np.isfinite(complex(reference)):
+            return False
+        if abs(finer - complex(reference)) > 1e-3 * scale:
+            return False
+        pairs = zip(bends[::2], bends[1::2], strict=True)
+        return all(fine <= max(0.6 * coarse, 1e-6 * scale) for coarse, fine in pairs)
+
+
+def _directions(array: Any) -> tuple[complex, ...]:
+    return (1.0, 1j) if array.dtype.kind == "c" else (1.0,)
+
+
+def _double(array: Any) -> Any:
+    """Return an array in double precision, or as it is if it is neither real nor complex."""
+    wide = {"f": "float64", "c": "complex128"}.get(array.dtype.kind)
+    return array if wide is None else plain_numpy().asarray(array, dtype=wide)

@@ -1,0 +1,142 @@
+"""A run of the command: measures a file's calls in a process of its own, and survives its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from agnograd.certify._file import CallsError
+from agnograd.certify._findings import Finding
+from agnograd.certify._report import cell
+
+__all__ = ["Run"]
+
+
+class Run:
+    """What a file's calls come to.
+
+    Parameters
+    ----------
+    calls : Path
+        The file.
+    library : str
+        The module that is certified.
+    backends : sequence of str or None
+        The backends; None for all whose libraries are installed.
+    checks : sequence of str
+        The checks.
+    environment : dict
+        Environment variables of the process.
+    timeout : float
+        The most seconds that a call may take on a backend.
+
+    Attributes
+    ----------
+    cells : list of dict
+        What was found, also if the run was stopped.
+    """
+
+    def __init__(
+        self,
+        calls: Path,
+        library: str,
+        backends: Sequence[str] | None,
+        checks: Sequence[str],
+        environment: dict[str, str],
+        timeout: float,
+    ) -> None:
+        self.cells: list[dict[str, Any]] = []
+        self._told = {
+            "calls": os.fspath(calls),
+            "library": library,
+            "backends": backends,
+            "checks": list(checks),
+        }
+        self._checks, self._timeout = checks, timeout
+        self._environment = os.environ | environment
+        self._done: list[tuple[str, str]] = []
+        self._total = 0
+
+    def __call__(self, note: Callable[[int, int, list[dict[str, Any]]], None]) -> None:
+        """Run everything; ``note`` gets how many pairs of calls and backends are done, of how many.
+
+        Raises
+        ------
+        CallsError
+            If the setup of the file fails, or the process ends before the first call.
+        """
+        while True:
+            begun, ended = self._until_it_ends(note)
+            if ended is None:
+                return
+            if begun is None:
+                raise CallsError(f"the setup of the calls ended the process: {ended.reason}")
+            call, backend = begun
+            found = dict.fromkeys(self._checks, Finding("skipped")) | {"gradient": ended}
+            self._add(call, backend, [cell(call, backend, *each) for each in found.items()])
+            note(len(self._done), self._total, self.cells[-len(self._checks) :])
+
+    def _add(self, call: str, backend: str, cells: list[dict[str, Any]]) -> None:
+        self.cells += cells
+        self._done.append((call, backend))
+
+    def _until_it_ends(self, note: Any) -> tuple[tuple[str, str] | None, Finding | None]:
+        """Run a process to its end; return what it was at and why it ended, if not by itself."""
+        command = [sys.executable, "-m", "agnograd.certify._worker"]
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._environment
+        )
+        assert process.stdin is not None and process.stdout is not None
+        begun: tuple[str, str] | None = None
+        try:
+            json.dump(self._told | {"done": self._done}, process.stdin)
+            process.stdin.close()
+            lines = _lines(process.stdout)
+            while True:
+                try:
+                    line = lines.get(timeout=self._timeout)
+                except queue.Empty:
+                    told = f"it took longer than {self._timeout:g} s; --timeout allows more"
+                    return begun, Finding("hung", told)
+                if line is None:
+                    code = process.wait()
+                    return begun, Finding("crashed", f"the process ended with status {code}")
+                message = json.loads(line)
+                if "finished" in message:
+                    return None, None
+                if "error" in message:
+                    raise CallsError(message["error"])
+                if "calls" in message:
+                    self._total = len(message["calls"]) * len(message["backends"])
+                elif "begun" in message:
+                    begun = tuple(message["begun"])
+                else:
+                    self._add(*message["ended"], message["cells"])
+                    note(len(self._done), self._total, message["cells"])
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+def _lines(stream: IO[str]) -> queue.Queue[str | None]:
+    """Return a queue of a stream's lines, None at its end: a thread reads it."""
+    lines: queue.Queue[str | None] = queue.Queue()
+
+    def read() -> None:
+        try:
+            for line in stream:
+                lines.put(line)
+        except ValueError:  # it was closed
+            pass
+        lines.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    return lines
