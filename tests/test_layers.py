@@ -33,6 +33,7 @@ LAYERS = (
     ("testing",),
     ("extend",),
     ("rules",),
+    ("certify",),
     ("_cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -67,7 +67,7 @@ def certify(
     from agnograd.certify._file import CallsError, read_calls
     from agnograd.certify._findings import CHECKS
     from agnograd.certify._measure import chosen_checks
-    from agnograd.certify._run import Run
+    from agnograd.certify._run import CallsRun
 
     if calls is None:
         raise click.UsageError(_no_calls(module))
@@ -80,7 +80,7 @@ def certify(
         known = _known(gaps, update_gaps)
         found = read_calls(calls, module)
         _check_backends(backends)
-        run = Run(calls, module, backends or None, names, found.environment, timeout)
+        run = CallsRun(calls, module, backends or None, names, found.environment, timeout)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     began, stopped = time.perf_counter(), False
@@ -143,7 +143,9 @@ def _watched(run: Any, module: str) -> None:
 
     columns = TextColumn(module), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[at]}")
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task(module, total=None, at="")
         run(
             lambda done, total, cells: bar.update(

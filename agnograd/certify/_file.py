@@ -14,7 +14,13 @@ from agnograd.certify._calls import TextCall, plain_numpy
 
 __all__ = ["CallsError", "CallsFile", "read_calls"]
 
-KEYS = {"library": str, "setup": str, "calls": (str, list), "inputs": dict, "environment": dict}
+KEYS: dict[str, Any] = {
+    "library": str,
+    "setup": str,
+    "calls": (str, list),
+    "inputs": dict,
+    "environment": dict,
+}
 EXAMPLE = """\
 setup = "from my_library import smooth"
 calls = ["smooth(x, 0.3)"]
@@ -159,17 +165,16 @@ class _Scope:
         tree = ast.parse(self._setup)
         if not tree.body:
             return {}
-        body = ast.unparse(tree).splitlines()
-        inside = ast.parse("def setup():\n    return locals()").body[0]
-        assert isinstance(inside, ast.FunctionDef) and body
-        inside.body[:0] = tree.body
-        text = ast.unparse(ast.fix_missing_locations(inside)) + "\n"
+        # What it defines are variables of a function, so that its functions see each other.
+        function: Any = ast.parse("def setup():\n    return locals()").body[0]
+        function.body[:0] = tree.body
+        text = ast.unparse(ast.fix_missing_locations(function)) + "\n"
         found: dict[str, Any] = function_from(text, {"__name__": "", **own}, keep=False)()
         return found
 
 
 class _Inputs(Mapping[str, Any]):
-    """Arrays by name: numbers and lists as they are, and text as an expression of NumPy's."""
+    """Arrays by name: numbers and lists as they are, and text as an expression."""
 
     scope: Callable[[], Mapping[str, Any]]
 

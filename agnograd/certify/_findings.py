@@ -13,12 +13,21 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from agnograd import errors
 from agnograd._plugins.backends import backend_named, backends
 
-__all__ = ["BAD", "CHECKS", "STATUSES", "Finding", "innermost", "of_error", "place_of", "said", "short"]
+__all__ = [
+    "BAD",
+    "CHECKS",
+    "STATUSES",
+    "Finding",
+    "innermost",
+    "of_error",
+    "place_of",
+    "said",
+    "short",
+]
 
 CHECKS = {
     "gradient": "The gradient is that of central differences on plain NumPy arrays.",
@@ -114,12 +123,11 @@ def short(text: str) -> str:
 
 def _listed(kind: type) -> str:
     """Return the name of the nearest base that a file of gaps can name."""
-    known = ((base, getattr(errors, base.__name__, None)) for base in kind.__mro__)
-    return next(
-        base.__name__
-        for base, ours in known
-        if base is ours or base is getattr(builtins, base.__name__, None)
-    )
+    for base in kind.__mro__:
+        known = (getattr(place, base.__name__, None) for place in (errors, builtins))
+        if base in known:
+            return base.__name__
+    return "BaseException"
 
 
 def innermost(
@@ -173,8 +181,6 @@ def _relative(filename: str) -> str:
     path = Path(filename)
     if not path.is_absolute():
         return filename
-    roots = [Path(each) for each in (*sys.path, ".") if each or each == "."]
-    inside: list[Any] = [
-        path.relative_to(root.absolute()) for root in roots if path.is_relative_to(root.absolute())
-    ]
-    return min(map(str, inside), key=len, default=path.name)
+    roots = [Path(each or ".").absolute() for each in (*sys.path, "")]
+    inside = [str(path.relative_to(root)) for root in roots if path.is_relative_to(root)]
+    return min(inside, key=len, default=path.name)

@@ -39,7 +39,7 @@ def cell_name(cell: dict[str, Any]) -> str:
     return f"{cell['call']}::{cell['check']}[{cell['backend']}]"
 
 
-def against(gaps: Sequence[Gap], cells: Sequence[dict[str, Any]]) -> Compared:
+def against(gaps: Sequence[Gap], cells: Sequence[dict[str, Any]], whole: bool = True) -> Compared:
     """Compare what was found with known gaps; a cell that is known gets the reason.
 
     A gap is stale if it means something that was run, and nothing of that is bad with the exception
@@ -51,6 +51,8 @@ def against(gaps: Sequence[Gap], cells: Sequence[dict[str, Any]]) -> Compared:
         What is known.
     cells : sequence of dict
         What was found. ``cell["gap"]`` becomes the reason of the gap, if there is one.
+    whole : bool
+        Whether all calls were run: then a gap of a call that there is not is stale, too.
     """
     new, used = [], set()
     for cell in cells:
@@ -60,14 +62,21 @@ def against(gaps: Sequence[Gap], cells: Sequence[dict[str, Any]]) -> Compared:
             used.add(gap)
         elif cell["bad"]:
             new.append(cell)
-    ran = {f"::{cell['check']}[{cell['backend']}]" for cell in cells}
-    return Compared(new, [gap for gap in gaps if gap not in used and _is_judged(gap, ran)])
+    ends = {f"::{cell['check']}[{cell['backend']}]" for cell in cells}
+    names = list(map(cell_name, cells))
+
+    def is_judged(gap: Gap) -> bool:
+        if whole:
+            return any(_end(gap).is_of(each) for each in ends)
+        return any(gap.is_of(each) for each in names)
+
+    return Compared(new, [gap for gap in gaps if gap not in used and is_judged(gap)])
 
 
-def _is_judged(gap: Gap, ran: Iterable[str]) -> bool:
-    """Return whether a gap is one of a check and a backend that were run."""
+def _end(gap: Gap) -> Gap:
+    """Return a gap without the call that it names: the check and the backend are left."""
     end = gap.pattern[gap.pattern.rfind("::") :] if "::" in gap.pattern else "*"
-    return any(Gap(gap.error, end, "").is_of(each) for each in ran)
+    return gap._replace(pattern=end)
 
 
 def gap_of(gaps: Iterable[Gap], cell: dict[str, Any]) -> Gap | None:

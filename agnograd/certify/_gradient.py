@@ -9,9 +9,9 @@ from typing import Any
 
 import agnograd as ag
 from agnograd.certify._calls import plain_numpy
-from agnograd.certify._findings import Finding, of_error, place_of, said, short
+from agnograd.certify._findings import Finding, of_error, place_of, short
 from agnograd.certify._locator import Locator
-from agnograd.certify._probe import ATOL, RTOL, Probe, is_inexact, tolerance
+from agnograd.certify._probe import ATOL, RTOL, Probe, tolerance
 from agnograd.errors import LostGradientWarning
 from agnograd.testing._host import on_host
 
@@ -141,7 +141,9 @@ class Gradient:
     def _compared(self) -> Finding:
         np, probe = plain_numpy(), self.probe
         references, moved = probe.differences
-        lost = [out for out, how_far in enumerate(moved) if how_far > ATOL and not self.tracked[out]]
+        lost = [
+            out for out, how_far in enumerate(moved) if how_far > ATOL and not self.tracked[out]
+        ]
         if lost:
             return Finding("lost", f"output {lost[0]} is not connected to the arrays")
         found, rough, judged = None, 0, 0
@@ -166,7 +168,9 @@ class Gradient:
         if plain_numpy().isfinite(found):
             return Finding("wrong", shown)
         where, op = self._located()
-        return Finding("NaN", shown + (f"; the first is made by the rule of {op!r}" * bool(op)), where)
+        return Finding(
+            "NaN", shown + (f"; the first is made by the rule of {op!r}" * bool(op)), where
+        )
 
     def _located(self) -> tuple[str, str]:
         """Return the line, and the op, at which the pass made the first NaN or failed."""

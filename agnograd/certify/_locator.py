@@ -62,7 +62,7 @@ def _bad(op: Any, arrays: Sequence[Any]) -> bool:
     """Return whether an array has an element that is not finite."""
     xp, backend = op.domain.raw, op.backend
     for each in arrays:
-        if each is not None and hasattr(each, "dtype") and op.domain.is_inexact(each.dtype):
-            if not bool(backend.to_host(xp.all(xp.isfinite(each)))):
-                return True
+        inexact = hasattr(each, "dtype") and op.domain.is_inexact(each.dtype)
+        if inexact and not bool(backend.to_host(xp.all(xp.isfinite(each)))):
+            return True
     return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import agnograd as ag
 from agnograd._plugins.backends import backend_named
@@ -135,5 +134,4 @@ class Measured:
             return Finding(gradient.status)
         if gradient.status in BAD:
             return Finding("skipped")
-        found: Any = further.check(name)
-        return found
+        return further.check(name)

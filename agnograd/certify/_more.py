@@ -79,21 +79,26 @@ class Further:
         found = pullback(weights)
         for place, value in enumerate(problem.values):
             along = drawn(value, rng)
-
-            def at(multiple: int, place: int = place, along: Any = along, by: float = STEP) -> Any:
-                moved = list(problem.values)
-                moved[place] = _raw(moved[place], moved[place].data + multiple * by * along.data)
-                return moved
-
             one = inner(all_on_host([found[place]]), all_on_host([along]))
-            other = difference(function, weights, at, STEP)
+            other = difference(function, weights, self._line(place, along, STEP), STEP)
             if not _near(one, other):
-                finer = difference(function, weights, lambda k, at=at: at(k, by=STEP / 2), STEP / 2)
+                line = self._line(place, along, STEP / 2)
+                finer = difference(function, weights, line, STEP / 2)
                 if not _near(finer, other):
                     return Finding("not smooth", "differences of the gradient disagree")
                 name = self._probe.names[self._probe.inexact[place]]
                 return _second(name, one, other)
         return None
+
+    def _line(self, place: int, along: Any, step: float) -> Callable[[int], list[Any]]:
+        """Return the arrays as a function of the steps that one of them has moved."""
+
+        def at(multiple: int) -> list[Any]:
+            moved = list(self._problem.values)
+            moved[place] = _raw(along, moved[place].data + multiple * step * along.data)
+            return moved
+
+        return at
 
     def forward(self) -> Finding | None:
         """Compare a push of tangents with the gradient."""
@@ -131,7 +136,7 @@ class Further:
 
     def compiled(self) -> Finding | None:
         """Compare a compiled call, traced and run again, with the call."""
-        self._weights, self._problem.values  # found before, as the program reads them
+        _ = self._weights  # found before, as the program reads them
         run = ag.compile(self._outcome)
         members = self._problem.values, self._moved(STEP)
         outcomes = [run(*each) for each in members]

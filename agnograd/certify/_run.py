@@ -16,10 +16,10 @@ from agnograd.certify._file import CallsError
 from agnograd.certify._findings import Finding
 from agnograd.certify._report import cell
 
-__all__ = ["Run"]
+__all__ = ["CallsRun"]
 
 
-class Run:
+class CallsRun:
     """What a file's calls come to.
 
     Parameters
@@ -93,7 +93,8 @@ class Run:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._environment
         )
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         begun: tuple[str, str] | None = None
         try:
             json.dump(self._told | {"done": self._done}, process.stdin)
@@ -118,7 +119,8 @@ class Run:
                 elif "begun" in message:
                     begun = tuple(message["begun"])
                 else:
-                    self._add(*message["ended"], message["cells"])
+                    call, backend = message["ended"]
+                    self._add(call, backend, message["cells"])
                     note(len(self._done), self._total, message["cells"])
         finally:
             process.kill()

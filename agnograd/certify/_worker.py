@@ -22,7 +22,7 @@ __all__ = ["main"]
 def main() -> None:
     """Measure what the input says.
 
-    It is an object with ``calls``, the path of a file of calls, ``library``, ``backends`` (or null),
+    It is an object with ``calls``, the path of a file of calls, ``library``, ``backends`` or null,
     ``checks``, and ``done``: pairs of a call's name and a backend that are left out.
     """
     told = json.load(sys.stdin)

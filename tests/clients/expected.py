@@ -3,8 +3,9 @@
 import json
 import re
 
+from agnograd.certify import Finding
+
 from .matrix import FOLDER, RIGHT, Expected, expectations, warnings
-from .measure import Outcome
 
 HEAD = """\
 # What becomes of calls on {backend} that is not a right gradient{beyond}.
@@ -15,13 +16,13 @@ HEAD = """\
 UNSUPPORTED = "the library does not take raw arrays of this backend there either"
 
 
-def fits(outcome: Outcome, expected: Expected) -> bool:
+def fits(outcome: Finding, expected: Expected) -> bool:
     """Return whether an outcome is what was expected."""
     same = outcome.status == expected.status
-    return same and re.search(expected.error, outcome.error) is not None
+    return same and re.search(expected.error, outcome.reason) is not None
 
 
-def warns_as(outcome: Outcome, expected: Expected | None) -> bool:
+def warns_as(outcome: Finding, expected: Expected | None) -> bool:
     """Return whether a call that was not refused warns of what was expected, or of nothing."""
     if outcome.status in ("refused", "unsupported"):
         return True
@@ -30,13 +31,13 @@ def warns_as(outcome: Outcome, expected: Expected | None) -> bool:
     return bool(heard(outcome)) and all(re.search(expected.error, each) for each in heard(outcome))
 
 
-def heard(outcome: Outcome) -> list[str]:
+def heard(outcome: Finding) -> list[str]:
     """Return the warnings of a call, without those that its status says already."""
     told = outcome.status == "warned"
     return [each for each in outcome.warnings if not (told and "LostGradientWarning" in each)]
 
 
-def update(backend: str, outcomes: dict[str, Outcome]) -> None:
+def update(backend: str, outcomes: dict[str, Finding]) -> None:
     """Write what was found: where a call was in a group that fits, it stays there."""
     alone = backend == "numpy"
     usual = {} if alone else expectations("numpy")
@@ -56,8 +57,8 @@ def update(backend: str, outcomes: dict[str, Outcome]) -> None:
     (FOLDER / "expected" / f"{backend}.toml").write_text("\n".join(parts))
 
 
-def _reason(outcome: Outcome) -> tuple[str, str]:
-    return (UNSUPPORTED, "") if outcome.status == "unsupported" else ("", _pattern(outcome.error))
+def _reason(outcome: Finding) -> tuple[str, str]:
+    return (UNSUPPORTED, "") if outcome.status == "unsupported" else ("", _pattern(outcome.reason))
 
 
 def _pattern(message: str) -> str:

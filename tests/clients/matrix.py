@@ -5,7 +5,6 @@ of ``INPUTS`` and what ``scope()`` returns, which imports the libraries. ``xp`` 
 the arrays. ``expected/<backend>.toml`` names the calls that are not right there, with reasons.
 """
 
-import ast
 import importlib
 import re
 import tomllib
@@ -13,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from zlib import crc32
+
+from agnograd.certify._calls import TextCall
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
@@ -54,11 +55,10 @@ class Call:
         called = [name, *re.findall(r"[)\]]\.(\w+)", text)]
         return ".".join(part for part in called if part not in ("data", "magnitude"))
 
-    @property
-    def inputs(self) -> list[str]:
-        """Return the names of the inputs that the text has."""
-        names = {node.id for node in ast.walk(ast.parse(self.text)) if isinstance(node, ast.Name)}
-        return sorted(names & set(self.module.INPUTS))
+    def certifiable(self) -> TextCall:
+        """Return the call as certificates have it."""
+        module = self.module
+        return TextCall(self.text, module.INPUTS, module.scope, module.IMPORTS)
 
 
 def calls() -> list[Call]:

@@ -12,8 +12,8 @@ from collections import Counter
 
 import pytest
 
+from agnograd.certify import Finding
 from tests.clients import expected, matrix
-from tests.clients.measure import Outcome
 
 CALLS = matrix.calls()
 
@@ -26,7 +26,8 @@ def measured(backend, area):
     assert run.returncode == 0, run.stderr
     lines = [json.loads(line) for line in run.stdout.splitlines()]
     return {
-        line["call"]: Outcome(line["status"], line["error"], line["warnings"]) for line in lines
+        line["call"]: Finding(line["status"], line["reason"], warnings=line["warnings"])
+        for line in lines
     }
 
 
