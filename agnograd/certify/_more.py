@@ -84,11 +84,22 @@ class Further:
             if not _near(one, other):
                 line = self._line(place, along, STEP / 2)
                 finer = difference(function, weights, line, STEP / 2)
-                if not _near(finer, other):
+                if not _near(finer, other) or self._bends(function, weights, place, along):
                     return Finding("not smooth", "differences of the gradient disagree")
                 name = self._probe.names[self._probe.inexact[place]]
                 return _second(name, one, other)
         return None
+
+    def _bends(self, function: Any, weights: list[Any], place: int, along: Any) -> bool:
+        """Return whether slopes from both sides differ by as much for a smaller step: a kink."""
+        bends = []
+        for step in (STEP, STEP / 16):
+            line = self._line(place, along, step)
+            with ag.no_grad():
+                at = [inner(all_on_host(weights), all_on_host(function(*line(k)))) for k in (-1, 0, 1)]
+            bends.append(abs(at[0] - 2 * at[1] + at[2]) / step)
+        coarse, fine = bends
+        return not fine <= max(0.5 * coarse, CLOSE * max(1.0, coarse))
 
     def _line(self, place: int, along: Any, step: float) -> Callable[[int], list[Any]]:
         """Return the arrays as a function of the steps that one of them has moved."""

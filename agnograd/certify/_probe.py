@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -98,7 +99,7 @@ class Probe:
         gradient, moved = np.zeros(array.shape, array.dtype), np.zeros(len(self.weights))
         for place in np.ndindex(array.shape):
             for direction in _directions(array):
-                slopes = self._slopes(index, place, direction, STEP)
+                slopes = self._slopes(index, place, direction, _step(array[place]))
                 gradient[place] += direction * slopes.sum()
                 moved = np.fmax(moved, abs(slopes))
         return gradient, moved
@@ -118,11 +119,11 @@ class Probe:
         pairs = zip(self.weights, self.on_numpy(arrays), strict=True)
         return np.asarray([float(np.sum(np.real(np.conj(w) * leaf))) for w, leaf in pairs])
 
-    def smooth(self, index: int, place: Any, reference: Any) -> bool:
-        """Return whether an element has a derivative, which differences can tell.
+    def refined(self, index: int, place: Any) -> tuple[complex, float]:
+        """Return the derivative by finer and finer differences, and how far it may be off.
 
-        That is so where those of two step widths agree, and where the function bends less for a
-        smaller step: at a kink both sides differ by as much for any step.
+        It is infinitely far off where the function is not smooth: where differences do not settle,
+        or where it bends by as much for a smaller step, as it does at a kink.
 
         Parameters
         ----------
@@ -130,24 +131,39 @@ class Probe:
             Which of the arrays.
         place : tuple of int
             Which element.
-        reference : scalar
-            The derivative by differences.
         """
         np, array = plain_numpy(), self.arrays[index]
+        steps = [_step(array[place]) / 4**k for k in range(5)]
+        found = []
+        for step in steps:
+            pairs = ((d, self._slopes(index, place, d, step).sum()) for d in _directions(array))
+            found.append(complex(sum(direction * slope for direction, slope in pairs)))
+        off = [abs(fine - coarse) for coarse, fine in itertools.pairwise(found)]
+        off = [each if np.isfinite(each) else np.inf for each in off]
+        best = int(np.argmin(off))
+        value, scale = found[best + 1], max(1.0, abs(found[best + 1]))
+        if off[best] > 1e-3 * scale or self._bends(index, place, steps[0], scale):
+            return value, np.inf
+        return value, off[best]
+
+    def _bends(self, index: int, place: Any, step: float, scale: float) -> bool:
+        """Return whether slopes from both sides differ by as much for a smaller step."""
+        np, array = plain_numpy(), self.arrays[index]
         here = self._at(index, place, 0.0)
-        finer, bends = 0j, []
         for direction in _directions(array):
-            finer += direction * complex(self._slopes(index, place, direction, STEP / 2).sum())
-            for step in (STEP, STEP / 4):
-                sides = [self._at(index, place, sign * step * direction) for sign in (-1, 1)]
-                bends.append(float(np.max(np.abs(sides[0] - 2 * here + sides[1]))) / step)
-        scale = max(1.0, abs(complex(reference)))
-        if not np.isfinite(finer) or not np.isfinite(complex(reference)):
-            return False
-        if abs(finer - complex(reference)) > 1e-3 * scale:
-            return False
-        pairs = zip(bends[::2], bends[1::2], strict=True)
-        return all(fine <= max(0.6 * coarse, 1e-6 * scale) for coarse, fine in pairs)
+            bends = []
+            for width in (step, step / 16):
+                sides = [self._at(index, place, sign * width * direction) for sign in (-1, 1)]
+                bends.append(float(np.max(np.abs(sides[0] - 2 * here + sides[1]))) / width)
+            coarse, fine = bends
+            if not fine <= max(0.5 * coarse, 1e-5 * scale):
+                return True
+        return False
+
+
+def _step(value: complex) -> float:
+    """Return the width of a step: that of large numbers grows with them, as their rounding does."""
+    return STEP * max(1.0, abs(complex(value)) / 100)
 
 
 def _directions(array: Any) -> tuple[complex, ...]:
