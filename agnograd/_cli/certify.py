@@ -169,8 +169,7 @@ def _conclude(
 
     new, stale = against(known, cells)
     stale = [] if stopped else stale
-    told = _report.report(module, cells, checks, seconds, stale, new)
-    told["stopped"] = stopped
+    told = _report.report(module, cells, checks, seconds, stale, new, stopped)
     writers = {
         "html": lambda path: _report.write(path, _report.page(told)),
         "json": lambda path: _report.write(path, json.dumps(told, indent=1) + "\n"),

@@ -50,6 +50,7 @@ def report(
     seconds: float,
     stale: Sequence[Any] = (),
     new: Sequence[dict[str, Any]] = (),
+    stopped: bool = False,
 ) -> dict[str, Any]:
     """Return a certificate as plain data, which ``json`` can write.
 
@@ -65,6 +66,8 @@ def report(
         How long it took.
     stale, new : sequence
         What a file of known gaps says too much, and what it does not say.
+    stopped : bool
+        Whether the run was stopped before its end.
     """
     backends = list(dict.fromkeys(each["backend"] for each in cells))
     right, total = verdict(cells)
@@ -74,7 +77,8 @@ def report(
         "version": _version(library),
         "right": right,
         "total": total,
-        "certified": not new and not stale and bool(cells),
+        "certified": not (new or stale or stopped) and bool(cells),
+        "stopped": stopped,
         "new": len(new),
         "known": sum("gap" in each for each in cells),
         "stale": [f"{gap.error.__name__} {gap.pattern}" for gap in stale],

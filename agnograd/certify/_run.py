@@ -91,7 +91,12 @@ class CallsRun:
         """Run a process to its end; return what it was at and why it ended, if not by itself."""
         command = [sys.executable, "-m", "agnograd.certify._worker"]
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._environment
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=self._environment,
+            start_new_session=True,  # an interrupt from the keyboard is for this process
         )
         assert process.stdin is not None
         assert process.stdout is not None
