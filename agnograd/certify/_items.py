@@ -35,11 +35,11 @@ class Settings:
         self._config = config
         try:
             self.checks = chosen_checks(self._names("checks") or CHECKS)
+            path = self.path("gaps")
+            self.gaps: list[Gap] = [] if path is None else read_gaps(path)
             self.backends = self._names("backend") or available()
             for name in self.backends:
                 ag.namespace(name)
-            path = self.path("gaps")
-            self.gaps: list[Gap] = [] if path is None else read_gaps(path)
         except (AgnogradError, GapError, OSError) as error:
             raise pytest.UsageError(f"--differentiable: {error}") from error
         self._calls: dict[str, Differentiable] = {}
