@@ -1,5 +1,5 @@
 # The public names and where they come from: agnograd imports each when it is first used.
-from . import autodiff, bridge, errors, extend, testing
+from . import autodiff, bridge, certify, errors, extend, testing
 from ._arrays.domains import Variable, namespace
 from ._batch.vmap import vmap
 from ._compile.compiled import compile
@@ -45,6 +45,7 @@ __all__ = [
     "autodiff",
     "backends",
     "bridge",
+    "certify",
     "check_grad",
     "checkpoint",
     "checkpoint_loop",

@@ -58,7 +58,8 @@ BUDGETS = {
     "_implicit": 1070,
     "_surroundings": 2030,
     "_compile": 2592,
-    "_cli": 434,
+    "certify": 2263,
+    "_cli": 641,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
 

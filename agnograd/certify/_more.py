@@ -96,7 +96,9 @@ class Further:
         for step in (STEP, STEP / 16):
             line = self._line(place, along, step)
             with ag.no_grad():
-                at = [inner(all_on_host(weights), all_on_host(function(*line(k)))) for k in (-1, 0, 1)]
+                at = [
+                    inner(all_on_host(weights), all_on_host(function(*line(k)))) for k in (-1, 0, 1)
+                ]
             bends.append(abs(at[0] - 2 * at[1] + at[2]) / step)
         coarse, fine = bends
         return not fine <= max(0.5 * coarse, CLOSE * max(1.0, coarse))

@@ -49,7 +49,11 @@ def certify(tmp_path, monkeypatch):
 
 def test_everything_right_is_certified(certify, tmp_path):
     files = "--html=out/c.html", "--json=out/c.json", "--badge=out/b.svg"
-    done = certify(calls_of("sound(x)", "sound(x, 3.0)", "rounded(x)"), *files, quick=["--backend=numpy,strict"])
+    done = certify(
+        calls_of("sound(x)", "sound(x, 3.0)", "rounded(x)"),
+        *files,
+        quick=["--backend=numpy,strict"],
+    )
     assert done.exit_code == 0, done.output
     assert "planted_library: 2 of 2 calls are differentiable on numpy, " in done.stdout
     found = json.loads((tmp_path / "out/c.json").read_text())
@@ -132,7 +136,9 @@ def test_gaps_of_what_was_not_run_are_left_alone():
 def test_a_process_that_ends_costs_one_call(certify):
     done = certify(calls_of("sound(x)", "dying(x)", "sound(x, 3.0)"))
     assert done.exit_code == 1
-    assert "crashed  dying(x)  gradient on numpy\n    the process ended with status 3" in done.stdout
+    assert (
+        "crashed  dying(x)  gradient on numpy\n    the process ended with status 3" in done.stdout
+    )
     assert "2 of 3 calls are differentiable" in done.stdout
 
 
@@ -176,7 +182,7 @@ def test_what_a_library_prints_is_not_a_result(certify):
 
 def test_the_environment_is_there_before_imports(certify):
     text = calls_of("sound(x)", more='\n[environment]\nSOUND = "7"\n')
-    text = text.replace("setup = \"", "setup = \"import os; assert os.environ['SOUND'] == '7'; ")
+    text = text.replace('setup = "', "setup = \"import os; assert os.environ['SOUND'] == '7'; ")
     done = certify(text)
     assert done.exit_code == 0, done.output
 

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import numpy as np
-import planted_library as planted
 import pytest
 
+import planted_library as planted
 from agnograd.certify import CHECKS, certify, differentiable
 from agnograd.certify._calls import TextCall
 from agnograd.certify._measure import Measured
@@ -52,7 +52,9 @@ def gradient(text, backend="numpy", **options):
 def test_each_status_is_told(text, status):
     found = gradient(text)
     assert found.status == status, found
-    assert bool(found.reason) is (status not in ("right", "no gradient") or "left out" in found.reason)
+    assert bool(found.reason) is (
+        status not in ("right", "no gradient") or "left out" in found.reason
+    )
     assert found.bad is (status not in ("right", "no gradient", "not smooth"))
 
 
@@ -179,7 +181,9 @@ def test_empty_arrays_and_numbers():
     assert gradient("x[:0]").status == "no gradient"
     call = differentiable(planted.sound, np.empty(0))
     assert certify(call)["gradient"].status == "no gradient"
-    assert certify(differentiable(planted.sound, np.asarray([1e-300, 1e8])))["dtype"].status == "right"
+    assert (
+        certify(differentiable(planted.sound, np.asarray([1e-300, 1e8])))["dtype"].status == "right"
+    )
     nan = differentiable(planted.sound, np.asarray([np.nan, 1.0]))
     assert certify(nan)["gradient"].status == "not smooth"
 

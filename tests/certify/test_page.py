@@ -115,4 +115,7 @@ def test_it_can_be_read_on_a_narrow_and_dark_screen(opened):
     found = report("lib", CELLS, ["gradient", "vmap"], 12.5, new=NEW)
     tab = opened(found, viewport={"width": 360, "height": 640}, color_scheme="dark")
     assert tab.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    assert tab.locator("body").evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(23, 23, 23)"
+    assert (
+        tab.locator("body").evaluate("e => getComputedStyle(e).backgroundColor")
+        == "rgb(23, 23, 23)"
+    )

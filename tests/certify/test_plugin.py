@@ -1,4 +1,4 @@
-"""``pytest --differentiable``: what tests declare is certified; without the option nothing happens."""
+"""``pytest --differentiable`` certifies what tests declare; without it nothing happens."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 HELPERS = Path(__file__).parents[1] / "helpers"
-TESTS = '''
+TESTS = """
 import numpy as np
 import planted_library as planted
 from agnograd.certify import differentiable
@@ -34,7 +34,7 @@ class TestMethods:
     @differentiable(planted.behind_product, x)
     def test_method(self):
         pass
-'''
+"""
 
 
 @pytest.fixture
