@@ -4,6 +4,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from . import more
 from .matrix import (
     AREAS,
     BACKENDS,
@@ -96,7 +97,26 @@ def page() -> str:
     ]
     for area in AREAS:
         parts += _area([call for call in found if call.area == area])
+    parts += _more()
     return "".join(parts)
+
+
+MORE = """
+## Ten more libraries
+
+These libraries take arrays by the array API as well. `tests/clients/more` has their calls and their
+known gaps, which `agnograd certify` measured ([Certify a library](certify.md)), with every check.
+The columns say how many calls have right gradients, of those whose library takes plain arrays of
+the backend. Most of the others use names that the standard does not have, such as `xp.concatenate`,
+or ask which library their arrays are of: they are refused, and the certificate names the line. No
+gradient is wrong or lost. Install them with `pip install 'agnograd[certified]'`: {versions}.
+
+"""
+
+
+def _more() -> Iterator[str]:
+    yield MORE.format(versions=", ".join(f"`{each}`" for each in more.versions()))
+    yield more.table()
 
 
 def _versions() -> list[str]:
