@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
@@ -17,6 +17,7 @@ from agnograd.errors import ArgumentError
 __all__ = ["Certifiable", "Differentiable", "TextCall", "differentiable", "plain_numpy"]
 
 
+@cache
 def plain_numpy() -> Any:
     """Return NumPy itself, on whose arrays the differences are taken: the core imports none."""
     return import_module(backend_named("numpy").modules[0])
