@@ -58,7 +58,7 @@ BUDGETS = {
     "_implicit": 1070,
     "_surroundings": 2030,
     "_compile": 2592,
-    "certify": 2264,
+    "certify": 2265,
     "_cli": 641,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)

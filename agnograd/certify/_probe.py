@@ -141,7 +141,8 @@ class Probe:
         off = [abs(fine - coarse) for coarse, fine in itertools.pairwise(found)]
         off = [each if np.isfinite(each) else np.inf for each in off]
         best = int(np.argmin(off))
-        value, scale = found[best + 1], max(1.0, abs(found[best + 1]))
+        # Where steps are long, of large numbers, slopes are small for any function that is bounded.
+        value, scale = found[best + 1], max(STEP / steps[0], abs(found[best + 1]))
         if off[best] > 1e-3 * scale or self._bends(index, place, steps[0], scale):
             return value, np.inf
         return value, off[best]

@@ -184,6 +184,8 @@ def test_empty_arrays_and_numbers():
     assert (
         certify(differentiable(planted.sound, np.asarray([1e-300, 1e8])))["dtype"].status == "right"
     )
+    huge = certify(differentiable(planted.sound, np.asarray([1e300])))
+    assert huge["gradient"].status == "not smooth"
     nan = differentiable(planted.sound, np.asarray([np.nan, 1.0]))
     assert certify(nan)["gradient"].status == "not smooth"
 
