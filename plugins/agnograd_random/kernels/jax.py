@@ -1,0 +1,138 @@
+"""Draws of JAX's arrays: by NumPy on the host, and inside ``jax.jit`` by a program of XLA's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from agnograd.extend import Backend
+from agnograd_random import standard
+from agnograd_random._draws import DRAWS
+from agnograd_random._exact import Arithmetic
+from agnograd_random.kernels import numpy as host
+
+__all__ = ["exp", "expit", "scaled"]
+
+
+class Apart(Arithmetic):
+    """Arithmetic of which XLA fuses no product with a sum.
+
+    A fused sum would be rounded once. The maximum of a product and the lowest number is that
+    product, but compilers do not know it.
+    """
+
+    def product(self, x1: Any, x2: Any) -> Any:
+        """Return a product that is rounded before anything is added to it."""
+        return jnp.maximum(x1 * x2, float(jnp.finfo(self.dtype).min))
+
+    def parts(self, x: Any) -> tuple[Any, Any]:
+        """Return JAX's ``frexp``."""
+        mantissa, exponent = jnp.frexp(x)
+        return mantissa, exponent.astype(x.dtype)
+
+    def accepted(
+        self, propose: Callable[..., Any], words: Any, start: Any, *given: Any, rounds: int
+    ) -> Any:
+        """Return the first proposals that are accepted, by a loop of XLA's."""
+
+        def unfinished(state: Any) -> Any:
+            count, _, done = state
+            return jnp.logical_and(count < rounds, jnp.logical_not(jnp.all(done)))
+
+        def go_on(state: Any) -> Any:
+            count, found, done = state
+            accept, value = propose(words, count, *given)
+            found = jnp.where(jnp.logical_and(accept, jnp.logical_not(done)), value, found)
+            return count + 1, found, jnp.logical_or(done, accept)
+
+        state = jnp.int32(0), start, jnp.zeros(start.shape, bool)
+        return jax.lax.while_loop(unfinished, go_on, state)[1]
+
+
+def _is_traced(*arrays: Any) -> bool:
+    return any(isinstance(each, jax.core.Tracer) for each in arrays)
+
+
+def _on_host(*arrays: Any, device: Any = None) -> bool:
+    """Return whether arrays have values, and the device is the host."""
+    if _is_traced(*arrays):
+        return False
+    devices = [*arrays] if device is None else [device]
+    found = {
+        each.platform
+        for one in devices
+        for each in (one.devices() if hasattr(one, "devices") else _devices_of(one))
+    }
+    return found <= {"cpu"} if found else jax.default_backend() == "cpu"
+
+
+def _devices_of(device: Any) -> Any:
+    return [device] if hasattr(device, "platform") else getattr(device, "device_set", ())
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    if name not in DRAWS:
+        raise AttributeError(name)
+
+    def kernel(
+        xp: Any, backend: Backend, key: Any, *args: Any, dtype: Any = None, device: Any = None
+    ) -> Any:
+        *given, shape = (*args, ()) if len(args) == DRAWS[name] else args
+        arrays = [each for each in (key, *given) if isinstance(each, jax.Array)]
+        if _on_host(*arrays, device=device):
+            if name != "bits" and not given:
+                bits = standard.precision(name, dtype, given, xp)
+                dtype = np.float64 if bits == 64 else np.float32
+            like = arrays[0].sharding if device is None and arrays else device
+            key = np.asarray(key) if isinstance(key, jax.Array) else key
+            given = [np.asarray(each) for each in given]
+            last = () if given else (shape,)
+            found = host.draw(name, key, *given, *last, dtype=dtype)
+            return jnp.asarray(found) if like is None else jax.device_put(found, like)
+        if _is_traced(*arrays) or not isinstance(key, jax.Array):
+            return standard.draw(name, Apart, xp, backend, key, given, shape, dtype, device)
+        program = _program(name, xp, backend, standard.shape_of(shape), dtype, device)
+        return program(key, *given)
+
+    return kernel
+
+
+@cache
+def _program(name: str, xp: Any, backend: Backend, shape: Any, dtype: Any, device: Any) -> Any:
+    def program(key: Any, *given: Any) -> Any:
+        return standard.draw(name, Apart, xp, backend, key, given, shape, dtype, device)
+
+    return jax.jit(program)
+
+
+def _elementwise(name: str, xp: Any, x: Any) -> Any:
+    if not isinstance(x, jax.Array) or x.dtype not in (jnp.float32, jnp.float64):
+        return NotImplemented
+    if _on_host(x):
+        return jax.device_put(getattr(host, name)(np.asarray(x)), x.sharding)
+    return getattr(Apart(xp, 8 * x.dtype.itemsize), name)(x)
+
+
+def exp(xp: Any, x: Any) -> Any:
+    """Compute ``Arithmetic.exp``."""
+    return _elementwise("exp", xp, x)
+
+
+def expit(xp: Any, x: Any) -> Any:
+    """Compute ``Arithmetic.expit``."""
+    return _elementwise("expit", xp, x)
+
+
+def scaled(x: Any, loc: Any, scale: Any) -> Any:
+    """Return ``loc + scale * x``, whose product is rounded by itself also inside ``jax.jit``."""
+    if not _is_traced(x, loc, scale):
+        return loc + scale * x
+    product = scale * x
+    lowest = float(jnp.finfo(product.dtype).min)
+    # Of an infinite product nothing changes.
+    return loc + jnp.where(product < lowest, product, jnp.maximum(product, lowest))

@@ -1,0 +1,201 @@
+"""Draws of NumPy's arrays, of blocks that stay in the nearest cache.
+
+Words are made in place, and what only a few elements need is computed for these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from agnograd_random._draws import DRAWS, Draws
+from agnograd_random._exact import Arithmetic
+from agnograd_random.standard import precision, shape_of
+from agnograd_random.threefry import PARITY, ROTATIONS, key_words
+
+__all__ = ["Words", "draw", "elements", "exp", "expit", "order"]
+
+_BLOCK = 2**14
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    if name not in DRAWS:
+        raise AttributeError(name)
+    return partial(draw, name)
+
+
+class Words:
+    """The random words of a key for some elements; arrays are uint32."""
+
+    def __init__(self, key: tuple[Any, Any], index: Any) -> None:
+        self.key = key
+        self.index = index
+
+    def at(self, places: Any) -> Words:
+        """Return the words of some of the elements."""
+        key = self.key if self.key[0].shape == (1,) else tuple(word[places] for word in self.key)
+        return Words(key, self.index[places])  # type: ignore[arg-type]
+
+    def __call__(self, lane: int = 0) -> tuple[Any, Any]:
+        """Encipher the counters, as ``threefry`` does, in place."""
+        parity = self.key[0] ^ self.key[1] ^ np.uint32(PARITY)
+        schedule = (*self.key, parity)
+        first = self.index + schedule[0]
+        second = np.empty_like(first)
+        np.add(schedule[1], np.uint32(lane), out=second)
+        high = np.empty_like(first)
+        for group in range(5):
+            for bits in ROTATIONS[group % 2]:
+                first += second
+                np.left_shift(second, np.uint32(bits), out=high)
+                np.right_shift(second, np.uint32(32 - bits), out=second)
+                second |= high
+                second ^= first
+            first += schedule[(group + 1) % 3]
+            second += schedule[(group + 2) % 3] + np.uint32(group + 1)
+        return first.view(np.int32), second.view(np.int32)
+
+
+class InBlocks(Arithmetic):
+    """What has the same bits as ``Arithmetic``, in fewer passes over a block."""
+
+    def polynomial(self, falling: Any, x: Any) -> Any:
+        """Return a polynomial, in place."""
+        first, second, *rest = falling
+        total = x + second if first == 1.0 else x * first
+        if first != 1.0:
+            total += second
+        for each in rest:
+            total *= x
+            total += each
+        return total
+
+    def parts(self, x: Any) -> tuple[Any, Any]:
+        """Return NumPy's ``frexp``."""
+        mantissa, exponent = np.frexp(x)
+        return mantissa, exponent.astype(x.dtype)
+
+    def tail_quantile(self, p: Any) -> Any:
+        """Return the normal quantile; that of tails is computed for these only."""
+        middle, _, _ = self._fractions()
+        q = 0.5 - p
+        r = q * q
+        np.subtract(0.180625, r, out=r)
+        found = self.polynomial(middle[0], r)
+        found /= self.polynomial(middle[1], r)
+        found *= q
+        far = np.flatnonzero(q > 0.425)
+        found[far] = self.far_quantile(p[far])
+        return found
+
+    def far_quantile(self, p: Any) -> Any:
+        """Return the quantile of tails, most of which are not among the farthest ones."""
+        _, far, farther = self._fractions()
+        r = np.sqrt(-self.log(p))
+        found = self.fraction(far, r - 1.6)
+        beyond = np.flatnonzero(~(r <= 5.0))
+        if beyond.size:
+            found[beyond] = self.fraction(farther, r[beyond] - 5.0)
+        return found
+
+    def accepted(
+        self, propose: Callable[..., Any], words: Any, start: Any, *given: Any, rounds: int
+    ) -> Any:
+        """Return the first proposals that are accepted; others are only made where none was."""
+        found = start.copy()
+        left = np.arange(start.size)
+        for count in range(rounds):
+            accept, value = propose(words, count, *given)
+            found[left[accept]] = value[accept]
+            again = np.flatnonzero(~accept)
+            if not again.size:
+                break
+            left, words = left[again], words.at(again)
+            given = tuple(each[again] for each in given)
+        return found
+
+
+_DRAWS = {bits: Draws(InBlocks(np, bits)) for bits in (32, 64)}
+
+
+def _blocks(key: tuple[Any, Any], keys: int, count: int) -> Iterator[tuple[slice, Words]]:
+    """Yield words of so many elements of each key, in blocks; keys have shape (keys,)."""
+    for start in range(0, keys * count, _BLOCK):
+        stop = min(start + _BLOCK, keys * count)
+        places = np.arange(start, stop)
+        if keys == 1:
+            yield slice(start, stop), Words(key, places.astype(np.uint32))
+        else:
+            which = places // count
+            index = (places - which * count).astype(np.uint32)
+            yield slice(start, stop), Words((key[0][which], key[1][which]), index)
+
+
+def draw(name: str, key: Any, *args: Any, dtype: Any = None, device: Any = None) -> Any:
+    """Return what a draw of ``DRAWS`` makes of a key: see ``standard.draw``."""
+    *given, shape = (*args, ()) if len(args) == DRAWS[name] else args
+    words = tuple(word.view(np.uint32)[..., 0] for word in key_words(key, None, np))
+    stack = words[0].shape if getattr(key, "ndim", 1) > 1 else ()
+    shape = given[0].shape if given else (*stack, *shape_of(shape))
+    bits = precision(name, dtype, given, np)
+    draws = _DRAWS[bits]
+    out = np.empty(shape, np.uint32 if name == "bits" else draws.exact.dtype)
+    function = getattr(draws, name)
+    parameters = [np.ravel(each) for each in given]
+    flat = out.reshape(-1)
+    pair = tuple(word.reshape(-1) for word in words)
+    keys = math.prod(stack)
+    with np.errstate(all="ignore"):
+        for block, of_block in _blocks(pair, keys, flat.size // max(keys, 1)):  # type: ignore[arg-type]
+            found = function(of_block, *(each[block] for each in parameters))
+            flat[block] = found.view(np.uint32) if name == "bits" else found
+    return out
+
+
+def elements(name: str, first: Any, second: Any, index: Any, *given: Any, bits: int) -> Any:
+    """Return the draws of some elements, by the words of their keys, as int32, and their places."""
+    arrays = np.broadcast_arrays(first, second, index, *given)
+    shape = arrays[0].shape
+    first, second, index, *given_ = (np.ravel(each) for each in arrays)
+    key = first.astype(np.int32).view(np.uint32), second.astype(np.int32).view(np.uint32)
+    index = index.astype(np.uint32)
+    function = getattr(_DRAWS[bits], name)
+    with np.errstate(all="ignore"):
+        found = function(Words(key, index), *given_)
+    return np.reshape(found.view(np.uint32) if name == "bits" else found, shape)
+
+
+def _elementwise(name: str, *args: Any) -> Any:
+    """Compute a function of ``Arithmetic`` block by block."""
+    x = np.asarray(args[0])
+    if x.dtype not in (np.float32, np.float64):
+        return NotImplemented
+    function = getattr(_DRAWS[8 * x.dtype.itemsize].exact, name)
+    out = np.empty_like(x, order="C")
+    flat, given = out.reshape(-1), x.reshape(-1)
+    with np.errstate(all="ignore"):
+        for start in range(0, flat.size, _BLOCK):
+            flat[start : start + _BLOCK] = function(given[start : start + _BLOCK])
+    return out
+
+
+exp = partial(_elementwise, "exp")
+expit = partial(_elementwise, "expit")
+
+
+def order(key: Any, count: int) -> Any:
+    """Return a random order of numbers: both words of each are one number to sort by."""
+    if np.ndim(key) > 1 or count == 0:
+        return NotImplemented
+    words = tuple(word.view(np.uint32)[..., 0] for word in key_words(key, None, np))
+    numbers = np.empty(count, np.int64)
+    pair = tuple(word.reshape(-1) for word in words)
+    for block, of_block in _blocks(pair, 1, count):  # type: ignore[arg-type]
+        first, second = of_block()
+        # Words are compared as int32.
+        numbers[block] = (first.astype(np.int64) << 32) + (second.astype(np.int64) + 2**31)
+    return np.argsort(numbers, kind="stable")

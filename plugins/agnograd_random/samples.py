@@ -1,0 +1,3 @@
+"""What the ops are checked on."""
+
+samples = []
