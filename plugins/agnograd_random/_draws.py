@@ -23,6 +23,7 @@ DRAWS = {
 }
 # The lanes of words: proposals of gamma have two each, from 0 on.
 ROUNDS, _BOOST = 16, 64
+_STEPS = 5
 _SIGN = signed(2**31)
 
 
@@ -96,22 +97,23 @@ class Draws:
         """Return normal numbers of mean 0 and variance 1."""
         low, distance = self.tails(words, lane)
         found = self.exact.tail_quantile(distance)
-        return self.xp.where(low, -found, found)
+        return found * (1.0 - 2.0 * self.exact.number(low))
 
     def standard_exponential(self, words: Words, lane: Any = 0) -> Any:
         """Return exponential numbers of mean 1: minus the logarithms of uniform ones."""
         return self._minus_log(*self.tails(words, lane))
 
     def _minus_log(self, low: Any, distance: Any) -> Any:
-        xp = self.xp
+        below = self.exact.number(low)
+        above = 1.0 - below
         high = 1.0 - distance
-        x = xp.where(low, distance, high)
-        lost = xp.where(low, xp.zeros_like(x), distance - (1.0 - high))
-        return lost / x - self.exact.log(x)
+        x = below * distance + above * high  # one of them, exactly
+        lost = above * (distance - (1.0 - high))
+        return lost / x - self.exact.log_of_normal(x)
 
     def standard_gumbel(self, words: Words) -> Any:
         """Return numbers of the standard Gumbel distribution."""
-        return -self.exact.log(self.standard_exponential(words))
+        return -self.exact.log_of_normal(self.standard_exponential(words))
 
     def _gamma(self, words: Words, alpha: Any) -> tuple[Any, Any]:
         """Return numbers of shape alpha, or of alpha + 1 where that is less than 1, and a rest.
@@ -125,7 +127,7 @@ class Draws:
         small = xp.logical_and(valid, alpha < 1.0)
         shape = xp.where(valid, xp.where(small, alpha + 1.0, alpha), one)
         d = shape - (1.0 / 3.0)
-        c = 1.0 / xp.sqrt(9.0 * d)
+        c = 1.0 / exact.root(9.0 * d)
         found = exact.accepted(self._propose, words, d, d, c, rounds=ROUNDS)
         rest = self.standard_exponential(words, _BOOST) / xp.where(small, alpha, one)
         rest = xp.where(small, rest, xp.zeros_like(rest))
@@ -145,15 +147,16 @@ class Draws:
         # second one is lost to rounding, as alpha is large.
         left = xp.where(low, 1.0 - distance, distance)  # from the uniform number to 1
         surely = left > exact.product(0.0331 * square, square)
-        bound = exact.product(d, (1.0 - cube) + 3.0 * exact.log(root))
-        maybe = -self._minus_log(low, distance) < 0.5 * square + bound
+        logs = exact.product(3.0 * xp.ones_like(root), exact.log(root))
+        bound = exact.product(d, (1.0 - cube) + logs)
+        maybe = self._minus_log(low, distance) > -(0.5 * square + bound)
         accept = xp.logical_and(positive, xp.logical_or(surely, maybe))
         return accept, exact.product(d, cube)
 
     def standard_gamma(self, words: Words, alpha: Any) -> Any:
         """Return numbers of the gamma distribution with shape alpha and scale 1."""
         found, rest = self._gamma(words, alpha)
-        return self.exact.product(found, self.exact.exp(-rest))
+        return self.exact.normal(self.exact.product(found, self.exact.exp(-rest)))
 
     def loggamma(self, words: Words, alpha: Any) -> Any:
         """Return the logarithms of the numbers of ``standard_gamma``, which may themselves be 0."""
@@ -185,10 +188,20 @@ class Draws:
         return xp.where(lower <= upper, found, math.nan * xp.ones_like(found))
 
     def _far(self, a: Any, b: Any, below: Any) -> Any:
-        """Return numbers from a on whose square is exponential: the tail is, as far as it is 0."""
+        """Return numbers from a to b, where the tails of both are too small for a number.
+
+        The logarithm of a tail is that of its scaled form, m, minus half a square. Its inverse is
+        a fixed point, which each step brings nearer by a factor of the square.
+        """
         xp, exact = self.xp, self.exact
-        ratio = exact.exp(exact.product(0.5 * (a - b), a + b))
-        share = exact.product(below, 1.0 - ratio)
-        square = exact.product(a, a) - 2.0 * exact.log(1.0 - share)
-        found = xp.sqrt(xp.where(square > 0.0, square, xp.zeros_like(square)))
+        a = xp.where(a > 1.0, a, xp.ones_like(a))
+        m_a, m_b = exact.scaled_tail(a), exact.scaled_tail(b)
+        ratio = exact.product(exact.exp(exact.product(0.5 * (a - b), a + b)), m_b / m_a)
+        ratio = xp.where(b < math.inf, ratio, xp.zeros_like(ratio))
+        fall = exact.log(1.0 - exact.product(below, 1.0 - ratio))
+        square = exact.product(a, a) - (fall + fall)
+        found = xp.sqrt(square)
+        for _ in range(_STEPS):
+            more = exact.log(exact.scaled_tail(found) / m_a)
+            found = xp.sqrt(square + (more + more))
         return xp.where(found < math.inf, found, a)

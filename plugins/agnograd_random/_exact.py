@@ -18,7 +18,8 @@ from agnograd_random import _coefficients as coefficients
 __all__ = ["Arithmetic"]
 
 _SMALLEST = {64: -1022, 32: -126}  # exponents of the smallest normal numbers
-_ROOT_HALF = math.sqrt(0.5)
+_ROOT_HALF, _ROOT_2 = math.sqrt(0.5), math.sqrt(2.0)
+_SPARE = 24
 
 Fraction = tuple[Sequence[float], Sequence[float]]
 
@@ -46,11 +47,16 @@ class Arithmetic:
     def __init__(self, xp: Any, bits: int) -> None:
         self.xp = xp
         self.bits = bits
+        self.least_tail = 2.0**-900 if bits == 64 else 2.0**-60
         self.dtype = xp.float64 if bits == 64 else xp.float32
 
     def number(self, x: Any) -> Any:
         """Return an array in this precision."""
         return self.xp.astype(x, self.dtype)
+
+    def root(self, x: Any) -> Any:
+        """Return a square root, which is rounded before anything is divided by it."""
+        return self.xp.sqrt(x)
 
     def product(self, x1: Any, x2: Any) -> Any:
         """Return a product that is rounded before anything is added to it."""
@@ -88,31 +94,39 @@ class Arithmetic:
     def log(self, x: Any) -> Any:
         """Return the logarithm of positive normal numbers; that of 0 is minus infinity."""
         xp = self.xp
-        single = self.bits == 32
-        ln2 = coefficients.LN2_32 if single else coefficients.LN2_64
         positive = xp.logical_and(x > 0.0, x < math.inf)
-        mantissa, exponent = self.parts(xp.where(positive, x, xp.ones_like(x)))
-        low = mantissa < _ROOT_HALF
-        exponent = xp.where(low, exponent - 1.0, exponent)
-        f = xp.where(low, mantissa + mantissa, mantissa) - 1.0
-        s = f / (f + 2.0)
-        half = 0.5 * self.product(f, f)
-        z = self.product(s, s)
-        series = self.product(z, self.polynomial(coefficients.LOG_32 if single else coefficients.LOG_64, z))
-        last = self.product(s, half + series) + self.product(exponent, ln2[1])
-        found = self.product(exponent, ln2[0]) - ((half - last) - f)
+        found = self.log_of_normal(xp.where(positive, x, xp.ones_like(x)))
         # That of 0 is minus infinity, of infinity itself, and of the rest NaN.
         rest = xp.where(x == 0.0, -math.inf + xp.zeros_like(x), xp.where(x > 0.0, x, math.nan * x))
         return xp.where(positive, found, rest)
 
+    def log_of_normal(self, x: Any) -> Any:
+        """Return the logarithm of positive normal numbers.
+
+        Nothing is selected by masks, which are multiplied instead: where they have no pattern,
+        branches on them would take longer than all the rest.
+        """
+        single = self.bits == 32
+        ln2 = coefficients.LN2_32 if single else coefficients.LN2_64
+        mantissa, exponent = self.parts(x)
+        low = self.number(mantissa < _ROOT_HALF)
+        exponent = exponent - low
+        f = (mantissa + mantissa * low) - 1.0
+        s = f / (f + 2.0)
+        half = 0.5 * self.product(f, f)
+        z = self.product(s, s)
+        falling = coefficients.LOG_32 if single else coefficients.LOG_64
+        series = self.product(z, self.polynomial(falling, z))
+        last = self.product(s, half + series) + self.product(exponent, ln2[1])
+        return self.product(exponent, ln2[0]) - ((half - last) - f)
+
     def exp(self, x: Any) -> Any:
-        """Return the exponential; what would be subnormal is 0."""
+        """Return the exponential; it is 0 if less than 2**-998 (2**-102 for float32)."""
         xp = self.xp
         single = self.bits == 32
         ln2 = coefficients.LN2_32 if single else coefficients.LN2_64
         smallest = _SMALLEST[self.bits]
-        least, most = smallest * math.log(2.0), (1 - smallest) * math.log(2.0)
-        least, most = (least * (1 - 2**-20), most * (1 - 2**-20))
+        least, most = (smallest + _SPARE) * math.log(2.0), (1 - smallest - 2**-20) * math.log(2.0)
         inside = xp.logical_and(x > least, x < most)
         safe = xp.where(inside, x, xp.zeros_like(x))
         count = xp.floor(self.product(safe, 1.0 / math.log(2.0)) + 0.5)
@@ -163,20 +177,34 @@ class Arithmetic:
             return coefficients.MIDDLE_32, coefficients.FAR_32, coefficients.FARTHER_32
         return coefficients.MIDDLE_64, coefficients.FAR_64, coefficients.FARTHER_64
 
-    def tail(self, x: Any) -> Any:
-        """Return the probability that a normal number exceeds x, which is not negative."""
+    def normal(self, x: Any) -> Any:
+        """Return x with 0 in place of what is subnormal, and not negative."""
+        return self.xp.where(x < 2.0 ** _SMALLEST[self.bits], self.xp.zeros_like(x), x)
+
+    def scaled_tail(self, x: Any) -> Any:
+        """Return ``tail(x)``, of numbers from 1.5 on, times ``exp(x**2 / 2)``."""
         xp = self.xp
-        x = self.product(xp.where(x < 40.0, x, 40.0 * xp.ones_like(x)), _ROOT_HALF)
-        square = self.product(x, x)
         one = xp.ones_like(x)
-        near = xp.where(x < 1.0, x, one)
-        z = self.product(near, near)
-        inner = 0.5 - 0.5 * self.product(near, self.fraction(coefficients.ERF, z))
-        front = 0.5 * self.exp(-square)
+        x = self.product(xp.where(x < 1e5, x, 1e5 * one), _ROOT_HALF)
         between = self.fraction(coefficients.ERFC, xp.where(x < 8.0, x, one))
-        outer = self.fraction(coefficients.ERFC_FAR, xp.where(x > 8.0, xp.minimum(x, 100.0 * one), 8.0 * one))
-        outer = self.product(front, xp.where(x < 8.0, between, outer))
-        return xp.where(x < 1.0, inner, outer)
+        outer = self.fraction(coefficients.ERFC_FAR, xp.where(x > 8.0, x, 8.0 * one))
+        return 0.5 * xp.where(x < 8.0, between, outer)
+
+    def tail(self, x: Any) -> Any:
+        """Return the probability that a normal number exceeds x, which is not negative.
+
+        It is 0 where it is so small that parts of it might be subnormal.
+        """
+        xp = self.xp
+        x = xp.where(x < 40.0, x, 40.0 * xp.ones_like(x))
+        half = self.product(0.5 * x, x)
+        near = xp.where(x < _ROOT_2, self.product(x, _ROOT_HALF), xp.zeros_like(x))
+        square = self.product(near, near)
+        inner = 0.5 - 0.5 * self.product(near, self.fraction(coefficients.ERF, square))
+        front = self.exp(-half)
+        front = xp.where(front < self.least_tail, xp.zeros_like(x), front)
+        outer = self.product(front, self.scaled_tail(xp.where(x < _ROOT_2, _ROOT_2, x)))
+        return xp.where(x < _ROOT_2, inner, outer)
 
     def accepted(
         self, propose: Callable[..., tuple[Any, Any]], words: Any, start: Any, *given: Any, rounds: int

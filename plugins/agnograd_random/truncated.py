@@ -17,9 +17,7 @@ __all__ = ["standard_truncated_normal"]
 def standard_truncated_normal(xp: Any, backend: Backend, key: Any, lower: Any, upper: Any) -> Any:
     """Return normal numbers of mean 0 and variance 1 between bounds.
 
-    They are quantiles of the distribution. Where the probability of all that is beyond a bound
-    underflows (37 standard deviations from the mean, 13 in float32), the squares of numbers are
-    exponential, which is right to a part of one in the square of the bound.
+    They are quantiles of the distribution, also far from its mean.
 
     Parameters
     ----------

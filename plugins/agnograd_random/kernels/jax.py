@@ -30,6 +30,10 @@ class Apart(Arithmetic):
         """Return a product that is rounded before anything is added to it."""
         return jnp.maximum(x1 * x2, float(jnp.finfo(self.dtype).min))
 
+    def root(self, x: Any) -> Any:
+        """Return a square root: XLA has an inexact one for quotients by roots."""
+        return jnp.maximum(jnp.sqrt(x), float(jnp.finfo(self.dtype).min))
+
     def parts(self, x: Any) -> tuple[Any, Any]:
         """Return JAX's ``frexp``."""
         mantissa, exponent = jnp.frexp(x)
