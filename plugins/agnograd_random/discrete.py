@@ -93,4 +93,6 @@ ops.constant(
     batch=lambda xp, key, count: xp.random.order(key, count),
 )
 ops.composed("random.permutation(key, x, /, *, axis=0)", permutation)
-ops.composed("random.categorical(key, logits, /, shape=None, *, axis=-1)", categorical)
+ops.constant(
+    "random.categorical(key, logits, /, shape=None, *, axis=-1)", forward=categorical, outputs="one"
+)

@@ -13,6 +13,7 @@ from agnograd_random.standard import shape_of
 
 __all__ = [
     "beta",
+    "broadcast",
     "dirichlet",
     "exponential",
     "gamma",
@@ -52,14 +53,15 @@ def _settled(
         given = tuple(
             each if is_python_scalar(each) else xp.astype(each, dtype, copy=False) for each in given
         )
-    common = _broadcast(name, *(each.shape for each in arrays))
+    common = broadcast(name, *(each.shape for each in arrays))
     shape = common if shape is None else shape_of(shape)
-    if _broadcast(name, shape, common) != shape:
+    if broadcast(name, shape, common) != shape:
         raise ValueError(f"random.{name}: parameters of shape {common} do not fit shape {shape}")
     return shape, {"dtype": dtype, "device": device}, list(given)
 
 
-def _broadcast(name: str, *shapes: Sequence[int]) -> tuple[int, ...]:
+def broadcast(name: str, *shapes: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape to which shapes are broadcast."""
     rank = max(map(len, shapes), default=0)
     found = []
     for lengths in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from agnograd.extend import Backend
-from agnograd_random import standard
+from agnograd_random import standard, vectors
 from agnograd_random._draws import DRAWS
 from agnograd_random._exact import Arithmetic
 from agnograd_random.kernels import numpy as host
 
-__all__ = ["exp", "expit", "scaled"]
+__all__ = ["exp", "expit", "factor", "lower_times", "scaled"]
 
 
 class Apart(Arithmetic):
@@ -140,3 +140,13 @@ def scaled(x: Any, loc: Any, scale: Any) -> Any:
     lowest = float(jnp.finfo(product.dtype).min)
     # Of an infinite product nothing changes.
     return loc + jnp.where(product < lowest, product, jnp.maximum(product, lowest))
+
+
+def factor(xp: Any, backend: Backend, x: Any) -> Any:
+    """Compute ``vectors.factor``."""
+    return vectors.factor_by(Apart(xp, 8 * x.dtype.itemsize), x, backend)
+
+
+def lower_times(xp: Any, x1: Any, x2: Any) -> Any:
+    """Compute ``vectors.lower_times``."""
+    return vectors.lower_times_by(Apart(xp, 8 * x1.dtype.itemsize), x1, x2)
