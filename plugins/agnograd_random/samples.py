@@ -42,7 +42,7 @@ samples = [
         sample
         for name in _STANDARD
         for sample in (
-            Sample(f"random.standard_{name}", _KEY),
+            Sample(f"random.standard_{name}", _KEY, **_DOUBLE),
             Sample(f"random.standard_{name}", _KEY, (2, 3), **_SINGLE),
             Sample(f"random.standard_{name}", _KEYS, (2,), **_DOUBLE),
             Sample(f"random.standard_{name}", (3, 4), (0, 2)),
@@ -66,7 +66,7 @@ samples = [
     Sample("random.scaled", array(3), array(2, 1), array(2, 3)),
     Sample("random.scaled", array(3), 0.5, array(3)),
     Sample("random.scaled", array(0), array(), 2.0),
-    Sample("random.uniform", _KEY, (2, 3)),
+    Sample("random.uniform", _KEY, (2, 3), **_SINGLE),
     Sample("random.uniform", _KEY, None, array(3), array(2, 1, low=1.0, high=2.0)),
     Sample("random.uniform", _KEY, (2,), low=array(dtype="float32"), high=3),
     Sample("random.normal", _KEY, (2, 3), **_DOUBLE),

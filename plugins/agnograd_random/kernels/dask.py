@@ -90,18 +90,14 @@ def order(key: Any, count: int) -> Any:
     """Return a random order of numbers."""
     if not isinstance(key, da.Array) or key.ndim != 1 or count == 0:
         return NotImplemented
-    whole = da.core.elemwise(_order, key[0].astype(np.int32), key[1].astype(np.int32), _one(count))
-    return whole
-
-
-def _one(count: int) -> Any:
-    """Return the places of elements in one block."""
-    return da.arange(count, dtype=np.int64, chunks=count)
+    places = da.arange(count, dtype=np.int64, chunks=count)  # in one block
+    return da.core.elemwise(_order, key[0], key[1], places, dtype=np.int64)
 
 
 def _order(first: Any, second: Any, places: Any) -> Any:
-    key = np.asarray([first, second]).reshape(2)
-    return host.order(key, places.size)
+    if not places.size:  # Dask asks for the kind of the result
+        return places
+    return host.order(np.asarray([first, second]).reshape(2), places.size)
 
 
 def exp(x: Any) -> Any:

@@ -10,13 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from agnograd.extend import Backend
-from agnograd_random import standard, vectors
+from agnograd.extend import Backend, domain_named
+from agnograd_random import discrete, keys, standard, vectors
 from agnograd_random._draws import DRAWS
 from agnograd_random._exact import Arithmetic
 from agnograd_random.kernels import numpy as host
 
-__all__ = ["exp", "expit", "factor", "lower_times", "scaled"]
+__all__ = ["exp", "expit", "factor", "fold_in", "lower_times", "order", "scaled", "split"]
 
 
 class Apart(Arithmetic):
@@ -114,6 +114,36 @@ def _program(name: str, xp: Any, backend: Backend, shape: Any, dtype: Any, devic
     return jax.jit(program)
 
 
+def _by_host(function: Callable[..., Any], *args: Any) -> Any:
+    """Compute a function of the standard's by NumPy, at once; NotImplemented inside a trace."""
+    arrays = [each for each in args if isinstance(each, jax.Array)]
+    if not arrays or not _on_host(*arrays):
+        return NotImplemented
+    given = [np.asarray(each) if isinstance(each, jax.Array) else each for each in args]
+    return jax.device_put(function(np, domain_named("numpy").backend, *given), arrays[0].sharding)
+
+
+def split(key: Any, num: Any = 2) -> Any:
+    """Return new keys."""
+    return _by_host(keys.split, key, num)
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """Return new keys for numbers."""
+    return _by_host(keys.fold_in, key, data)
+
+
+def order(key: Any, count: int) -> Any:
+    """Return a random order of numbers."""
+    found = _by_host(_order, key, count)
+    return found if found is NotImplemented else found.astype(jnp.asarray(0).dtype)
+
+
+def _order(xp: Any, backend: Backend, key: Any, count: int) -> Any:
+    found = host.order(key, count)
+    return discrete.order(xp, backend, key, count) if found is NotImplemented else found
+
+
 def _elementwise(name: str, xp: Any, x: Any) -> Any:
     if not isinstance(x, jax.Array) or x.dtype not in (jnp.float32, jnp.float64):
         return NotImplemented
@@ -144,9 +174,15 @@ def scaled(x: Any, loc: Any, scale: Any) -> Any:
 
 def factor(xp: Any, backend: Backend, x: Any) -> Any:
     """Compute ``vectors.factor``."""
+    found = _by_host(vectors.factor, x)
+    if found is not NotImplemented:
+        return found
     return vectors.factor_by(Apart(xp, 8 * x.dtype.itemsize), x, backend)
 
 
 def lower_times(xp: Any, x1: Any, x2: Any) -> Any:
     """Compute ``vectors.lower_times``."""
+    found = _by_host(vectors.lower_times, x1, x2)
+    if found is not NotImplemented:
+        return found
     return vectors.lower_times_by(Apart(xp, 8 * x1.dtype.itemsize), x1, x2)
