@@ -129,7 +129,8 @@ class Draws:
         d = shape - (1.0 / 3.0)
         c = 1.0 / exact.root(9.0 * d)
         found = exact.accepted(self._propose, words, d, d, c, rounds=ROUNDS)
-        rest = self.standard_exponential(words, _BOOST) / xp.where(small, alpha, one)
+        one_each = self.standard_exponential(words, _BOOST)
+        rest = exact.quotient(one_each, xp.where(small, alpha, one))
         rest = xp.where(small, rest, xp.zeros_like(rest))
         return xp.where(valid, found, math.nan * one), rest
 
@@ -156,7 +157,7 @@ class Draws:
     def standard_gamma(self, words: Words, alpha: Any) -> Any:
         """Return numbers of the gamma distribution with shape alpha and scale 1."""
         found, rest = self._gamma(words, alpha)
-        return self.exact.normal(self.exact.product(found, self.exact.exp(-rest)))
+        return self.exact.normal(self.exact.product(found, self.exact.exp(-rest, spare=1)))
 
     def loggamma(self, words: Words, alpha: Any) -> Any:
         """Return the logarithms of the numbers of ``standard_gamma``, which may themselves be 0."""
@@ -196,12 +197,12 @@ class Draws:
         xp, exact = self.xp, self.exact
         a = xp.where(a > 1.0, a, xp.ones_like(a))
         m_a, m_b = exact.scaled_tail(a), exact.scaled_tail(b)
-        ratio = exact.product(exact.exp(exact.product(0.5 * (a - b), a + b)), m_b / m_a)
+        ratio = exact.product(exact.exp(exact.product(0.5 * (a - b), a + b)), exact.quotient(m_b, m_a))
         ratio = xp.where(b < math.inf, ratio, xp.zeros_like(ratio))
         fall = exact.log(1.0 - exact.product(below, 1.0 - ratio))
         square = exact.product(a, a) - (fall + fall)
         found = xp.sqrt(square)
         for _ in range(_STEPS):
-            more = exact.log(exact.scaled_tail(found) / m_a)
+            more = exact.log(exact.quotient(exact.scaled_tail(found), m_a))
             found = xp.sqrt(square + (more + more))
         return xp.where(found < math.inf, found, a)

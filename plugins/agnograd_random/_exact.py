@@ -54,6 +54,10 @@ class Arithmetic:
         """Return an array in this precision."""
         return self.xp.astype(x, self.dtype)
 
+    def quotient(self, x1: Any, x2: Any) -> Any:
+        """Return a quotient, which a compiler could make a product where x2 is one number."""
+        return x1 / x2
+
     def root(self, x: Any) -> Any:
         """Return a square root, which is rounded before anything is divided by it."""
         return self.xp.sqrt(x)
@@ -120,13 +124,16 @@ class Arithmetic:
         last = self.product(s, half + series) + self.product(exponent, ln2[1])
         return self.product(exponent, ln2[0]) - ((half - last) - f)
 
-    def exp(self, x: Any) -> Any:
-        """Return the exponential; it is 0 if less than 2**-998 (2**-102 for float32)."""
+    def exp(self, x: Any, spare: int = _SPARE) -> Any:
+        """Return the exponential; it is 0 if less than 2**-998 (2**-102 for float32).
+
+        So its products with numbers from 2**-spare on are not subnormal.
+        """
         xp = self.xp
         single = self.bits == 32
         ln2 = coefficients.LN2_32 if single else coefficients.LN2_64
         smallest = _SMALLEST[self.bits]
-        least, most = (smallest + _SPARE) * math.log(2.0), (1 - smallest - 2**-20) * math.log(2.0)
+        least, most = (smallest + spare) * math.log(2.0), (1 - smallest - 2**-20) * math.log(2.0)
         inside = xp.logical_and(x > least, x < most)
         safe = xp.where(inside, x, xp.zeros_like(x))
         count = xp.floor(self.product(safe, 1.0 / math.log(2.0)) + 0.5)

@@ -39,6 +39,11 @@ def scaled(xp: Any, backend: Backend, x: Any, loc: Any, scale: Any) -> Any:
     return loc + scale * x
 
 
+def quotient(xp: Any, backend: Backend, x1: Any, x2: Any) -> Any:
+    """Return ``x1 / x2``, with the same bits on every backend."""
+    return x1 / x2
+
+
 def _settled(
     name: str, xp: Any, shape: Any, dtype: Any, device: Any, *given: Any
 ) -> tuple[tuple[int, ...], dict[str, Any], list[Any]]:
@@ -241,7 +246,7 @@ def dirichlet(
     if not math.prod(full):
         return xp.exp(logs)
     parts = xp.random.exp(logs - xp.max(logs, axis=-1, keepdims=True))
-    return parts / total(xp, parts)
+    return xp.random.quotient(parts, total(xp, parts))
 
 
 def total(xp: Any, x: Any) -> Any:
@@ -274,14 +279,18 @@ def truncated_normal(
     )
     lower, upper, loc, scale = given
     bounds = [
-        _array(xp, each if (loc, scale) == (0, 1) else (each - loc) / scale, shape, options)
-        if is_python_scalar(loc) and is_python_scalar(scale)
-        else _array(xp, (each - loc) / scale, shape, options)
-        for each in (lower, upper)
+        _array(xp, _standardised(xp, each, loc, scale), shape, options) for each in (lower, upper)
     ]
     found = _scaled(xp, xp.random.standard_truncated_normal(key, *bounds), loc, scale)
     lower, upper = (_array(xp, each, shape, options) for each in (lower, upper))
     return xp.where(found < lower, lower, xp.where(found > upper, upper, found))
+
+
+def _standardised(xp: Any, bound: Any, loc: Any, scale: Any) -> Any:
+    difference = bound - loc
+    if is_python_scalar(scale) and (scale == 1 or is_python_scalar(difference)):
+        return difference / scale
+    return xp.random.quotient(difference, scale)
 
 
 ops.elementwise("random.exp(x, /)", x=itself("out"), forward=exp)
@@ -292,6 +301,12 @@ ops.elementwise(
     loc=1,
     scale=itself("x"),
     forward=scaled,
+)
+ops.elementwise(
+    "random.quotient(x1, x2, /)",
+    x1=lambda x2: 1.0 / x2,
+    x2=lambda x2, out: -out / x2,
+    forward=quotient,
 )
 _OPTIONS = "*, dtype=None, device=None"
 for _name, _parameters, _function in (

@@ -12,7 +12,7 @@ from agnograd_random._draws import DRAWS, Draws, Words
 from agnograd_random._exact import Arithmetic
 from agnograd_random.threefry import key_words
 
-__all__ = ["draw", "precision", "shape_of", "stacked"]
+__all__ = ["check_count", "draw", "precision", "shape_of", "stacked"]
 
 _MOST = 2**31  # elements of one key, whose places are int32
 
@@ -41,6 +41,14 @@ def precision(name: str, dtype: Any, given: Sequence[Any], xp: Any) -> int:
     if not xp.isdtype(found, "real floating") or xp.finfo(found).bits not in (32, 64):
         raise ValueError(f"random.{name}: dtype must be float32 or float64, not {dtype!r}")
     return int(xp.finfo(found).bits)
+
+
+def check_count(name: str, count: int) -> None:
+    """Raise if one key has not so many numbers."""
+    if count > _MOST:
+        raise ValueError(
+            f"random.{name}: one key has {_MOST} numbers, not {count}; split the key, and draw parts"
+        )
 
 
 def draw(
@@ -81,10 +89,7 @@ def draw(
     if not count or not math.prod(stack):
         dtype = xp.uint32 if name == "bits" else exact.dtype
         return xp.zeros((*stack, *own), dtype=dtype, device=device)
-    if count > _MOST:
-        raise ValueError(
-            f"random.{name}: one key has {_MOST} numbers, not {count}; split the key, and draw parts"
-        )
+    check_count(name, count)
     index = xp.arange(count, dtype=xp.int32, device=device)
     index = xp.broadcast_to(index, (*stack, count))
     parameters = [xp.reshape(each, index.shape) for each in given]

@@ -86,7 +86,7 @@ def factor_by(exact: Arithmetic, x: Any, backend: Backend) -> Any:
         for k in range(x.shape[-1]):
             column = x[..., :, k]
             column = xp.where(place >= k, column, xp.zeros_like(column))
-            column = column / exact.root(column[..., k : k + 1])
+            column = exact.quotient(column, exact.root(column[..., k : k + 1]))
             columns.append(column)
             if k + 1 < x.shape[-1]:
                 x = x - exact.product(column[..., :, None], column[..., None, :])

@@ -45,6 +45,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
         bits = standard.precision(name, dtype, given, xp)
         stack = () if isinstance(key, int | tuple | list) else key.shape[:-1]
         own = given[0].shape[len(stack) :] if given else standard.shape_of(shape)
+        standard.check_count(name, math.prod(own))
         kind = np.uint32 if name == "bits" else (np.float64 if bits == 64 else np.float32)
         if not math.prod((*stack, *own)):
             return da.zeros((*stack, *own), dtype=kind)

@@ -16,7 +16,7 @@ from agnograd_random._draws import DRAWS
 from agnograd_random._exact import Arithmetic
 from agnograd_random.kernels import numpy as host
 
-__all__ = ["exp", "expit", "factor", "fold_in", "lower_times", "order", "scaled", "split"]
+__all__ = ["exp", "expit", "factor", "fold_in", "lower_times", "order", "quotient", "scaled", "split"]
 
 
 class Apart(Arithmetic):
@@ -29,6 +29,10 @@ class Apart(Arithmetic):
     def product(self, x1: Any, x2: Any) -> Any:
         """Return a product that is rounded before anything is added to it."""
         return jnp.maximum(x1 * x2, float(jnp.finfo(self.dtype).min))
+
+    def quotient(self, x1: Any, x2: Any) -> Any:
+        """Return a quotient: XLA would multiply by the inverse of what is broadcast."""
+        return x1 / jnp.where(jnp.isnan(x1), x1, x2)
 
     def root(self, x: Any) -> Any:
         """Return a square root: XLA has an inexact one for quotients by roots."""
@@ -170,6 +174,14 @@ def scaled(x: Any, loc: Any, scale: Any) -> Any:
     lowest = float(jnp.finfo(product.dtype).min)
     # Of an infinite product nothing changes.
     return loc + jnp.where(product < lowest, product, jnp.maximum(product, lowest))
+
+
+@jax.jit
+def quotient(x1: Any, x2: Any) -> Any:
+    """Return ``x1 / x2``: XLA would multiply by the inverse of what is broadcast."""
+    dtype = jnp.result_type(x1, x2)
+    x1, x2 = jnp.asarray(x1, dtype), jnp.asarray(x2, dtype)
+    return x1 / jnp.where(jnp.isnan(x1), x1, x2)
 
 
 def factor(xp: Any, backend: Backend, x: Any) -> Any:

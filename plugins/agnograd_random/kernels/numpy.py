@@ -15,7 +15,7 @@ import numpy as np
 from agnograd_random import _coefficients as coefficients
 from agnograd_random._draws import DRAWS, Draws
 from agnograd_random._exact import Arithmetic
-from agnograd_random.standard import precision, shape_of
+from agnograd_random.standard import check_count, precision, shape_of
 from agnograd_random.threefry import PARITY, ROTATIONS, key_words
 
 __all__ = ["Words", "draw", "elements", "exp", "expit", "order"]
@@ -205,6 +205,7 @@ def draw(name: str, key: Any, *args: Any, dtype: Any = None, device: Any = None)
     words = tuple(word.view(np.uint32)[..., 0] for word in key_words(key, None, np))
     stack = words[0].shape if getattr(key, "ndim", 1) > 1 else ()
     shape = given[0].shape if given else (*stack, *shape_of(shape))
+    check_count(name, math.prod(shape[len(stack) :]))
     bits = precision(name, dtype, given, np)
     draws = _DRAWS[bits]
     out = np.empty(shape, np.uint32 if name == "bits" else draws.exact.dtype)
