@@ -92,7 +92,7 @@ NAMES = {
 
 # Namespaces are modules: the one over NumPy stands for all of them, as the module ``xp``.
 xp = ag.namespace("numpy")
-sys.modules |= {"xp": xp, "xp.nn": xp.nn}
+sys.modules |= {"xp": xp, "xp.nn": xp.nn, "xp.random": xp.random}
 
 # An array's type with what numpydoc has behind it, such as its shape: ``x : array, shape (n,)``.
 ARRAY = re.compile(r"^( *)((?:[\w, ]+ : )?array), (?!optional)(.+?)(, optional)?$")

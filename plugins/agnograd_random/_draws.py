@@ -197,7 +197,9 @@ class Draws:
         xp, exact = self.xp, self.exact
         a = xp.where(a > 1.0, a, xp.ones_like(a))
         m_a, m_b = exact.scaled_tail(a), exact.scaled_tail(b)
-        ratio = exact.product(exact.exp(exact.product(0.5 * (a - b), a + b)), exact.quotient(m_b, m_a))
+        ratio = exact.product(
+            exact.exp(exact.product(0.5 * (a - b), a + b)), exact.quotient(m_b, m_a)
+        )
         ratio = xp.where(b < math.inf, ratio, xp.zeros_like(ratio))
         fall = exact.log(1.0 - exact.product(below, 1.0 - ratio))
         square = exact.product(a, a) - (fall + fall)

@@ -141,7 +141,9 @@ class Arithmetic:
         low = self.product(count, ln2[1])
         r = high - low
         t = self.product(r, r)
-        c = r - self.product(t, self.polynomial(coefficients.EXP_32 if single else coefficients.EXP_64, t))
+        c = r - self.product(
+            t, self.polynomial(coefficients.EXP_32 if single else coefficients.EXP_64, t)
+        )
         found = 1.0 - ((low - self.product(r, c) / (2.0 - c)) - high)
         found = self.product(found, self._power(count))
         zeros = xp.zeros_like(x)
@@ -214,7 +216,12 @@ class Arithmetic:
         return xp.where(x < _ROOT_2, inner, outer)
 
     def accepted(
-        self, propose: Callable[..., tuple[Any, Any]], words: Any, start: Any, *given: Any, rounds: int
+        self,
+        propose: Callable[..., tuple[Any, Any]],
+        words: Any,
+        start: Any,
+        *given: Any,
+        rounds: int,
     ) -> Any:
         """Return the first proposal that is accepted for each element, or ``start`` if none is.
 

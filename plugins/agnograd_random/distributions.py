@@ -69,10 +69,14 @@ def broadcast(name: str, *shapes: Sequence[int]) -> tuple[int, ...]:
     """Return the shape to which shapes are broadcast."""
     rank = max(map(len, shapes), default=0)
     found = []
-    for lengths in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):
+    for lengths in zip(
+        *((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True
+    ):
         longer = {*lengths} - {1}
         if len(longer) > 1:
-            raise ValueError(f"random.{name}: shapes {', '.join(map(str, shapes))} do not broadcast")
+            raise ValueError(
+                f"random.{name}: shapes {', '.join(map(str, shapes))} do not broadcast"
+            )
         found.append(longer.pop() if longer else 1)
     return tuple(found)
 

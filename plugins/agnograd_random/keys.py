@@ -94,8 +94,10 @@ def fold_in(xp: Any, backend: Backend, key: Any, data: Any) -> Any:
     stack = getattr(key, "shape", (2,))[:-1]
     first, second = xp.reshape(first, stack), xp.reshape(second, stack)
     if is_python_scalar(data):
-        if not isinstance(data, Integral) or not 0 <= data < WORD:
-            raise ValueError(f"random.fold_in: data is an integer from 0 to 2**32 - 1, not {data!r}")
+        if not isinstance(data, Integral) or not 0 <= int(data) < WORD:
+            raise ValueError(
+                f"random.fold_in: data is an integer from 0 to 2**32 - 1, not {data!r}"
+            )
         data = xp.full(stack, signed(int(data)), dtype=xp.int32, device=device_of(first))
     elif not xp.isdtype(data.dtype, "integral"):
         raise ValueError(f"random.fold_in: data is an array of integers, not of {data.dtype}")

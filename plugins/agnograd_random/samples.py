@@ -12,6 +12,8 @@ __all__ = ["samples"]
 
 _KEY = array(values=[2**31 + 3, 7], dtype="uint32")
 _KEYS = array(values=[[1, 2], [3, 4], [5, 6]], dtype="uint32")
+_SINGLE: Any
+_DOUBLE: Any
 _SINGLE, _DOUBLE = {"dtype": "dtype:float32"}, {"dtype": "dtype:float64"}
 _SHAPES = array(2, 3, low=0.3, high=3.0)
 

@@ -47,7 +47,7 @@ def check_count(name: str, count: int) -> None:
     """Raise if one key has not so many numbers."""
     if count > _MOST:
         raise ValueError(
-            f"random.{name}: one key has {_MOST} numbers, not {count}; split the key, and draw parts"
+            f"random.{name}: one key has {_MOST} numbers, not {count}; split the key, draw parts"
         )
 
 

@@ -1,6 +1,6 @@
-"""Numbers of every draw, by which backends are compared; the file of them is written by
+"""Numbers of every draw, by which backends are compared.
 
-    python tests/helpers/random_numbers.py
+``python tests/helpers/random_numbers.py`` writes the file of them.
 """
 
 import hashlib

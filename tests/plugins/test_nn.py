@@ -142,6 +142,7 @@ def test_scores_that_are_ignored_may_be_anything(xp, ignored):
 
 # -- dropout --------------------------------------------------------------------------------------
 
+
 def test_a_key_has_one_mask_on_every_backend(xp):
     x = xp.ones((5, 7), dtype=xp.float32)
     expected = ag.namespace("numpy").nn.dropout(np.ones((5, 7), "float32"), 2**32 * 3 + 4, 0.3)

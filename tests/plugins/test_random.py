@@ -154,8 +154,6 @@ def test_first_numbers_do_not_depend_on_how_many_there_are(xp):
 
 def test_a_large_draw_is_that_of_its_blocks():
     one = np_.random.standard_gumbel(KEY, (50_000,), dtype=np_.float64).data
-    other = Arithmetic(np, 64)
-    assert other.bits == 64
     stack = np_.random.standard_gumbel(np.stack([KEY, KEY]), (50_000,), dtype=np_.float64).data
     np.testing.assert_array_equal(stack, np.stack([one, one]))
 
@@ -376,7 +374,9 @@ def test_tiny_gamma_numbers_have_gradients():
     assert (logs < -69.0).all()
     found = ag.grad(lambda x: np_.sum(np_.random.loggamma(key, x)))(alpha)
     np.testing.assert_allclose(found, -logs / alpha, rtol=1e-2)
-    assert (np.asarray(ag.grad(lambda x: np_.sum(np_.random.gamma(key, None, x)))(alpha)) == 0).all()
+    assert (
+        np.asarray(ag.grad(lambda x: np_.sum(np_.random.gamma(key, None, x)))(alpha)) == 0
+    ).all()
 
 
 def test_other_parameters_are_checked_by_differences(xp):

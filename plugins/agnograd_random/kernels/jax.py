@@ -16,7 +16,17 @@ from agnograd_random._draws import DRAWS
 from agnograd_random._exact import Arithmetic
 from agnograd_random.kernels import numpy as host
 
-__all__ = ["exp", "expit", "factor", "fold_in", "lower_times", "order", "quotient", "scaled", "split"]
+__all__ = [
+    "exp",
+    "expit",
+    "factor",
+    "fold_in",
+    "lower_times",
+    "order",
+    "quotient",
+    "scaled",
+    "split",
+]
 
 
 class Apart(Arithmetic):
@@ -176,12 +186,20 @@ def scaled(x: Any, loc: Any, scale: Any) -> Any:
     return loc + jnp.where(product < lowest, product, jnp.maximum(product, lowest))
 
 
-@jax.jit
 def quotient(x1: Any, x2: Any) -> Any:
     """Return ``x1 / x2``: XLA would multiply by the inverse of what is broadcast."""
+    if not _is_traced(x1, x2):
+        return _quotient(x1, x2)
+    return _divided(x1, x2)
+
+
+def _divided(x1: Any, x2: Any) -> Any:
     dtype = jnp.result_type(x1, x2)
     x1, x2 = jnp.asarray(x1, dtype), jnp.asarray(x2, dtype)
     return x1 / jnp.where(jnp.isnan(x1), x1, x2)
+
+
+_quotient = jax.jit(_divided)
 
 
 def factor(xp: Any, backend: Backend, x: Any) -> Any:

@@ -43,7 +43,7 @@ class Words:
     def at(self, places: Any) -> Words:
         """Return the words of some of the elements."""
         key = self.key if self.key[0].shape == (1,) else tuple(word[places] for word in self.key)
-        return Words(key, self.index[places])  # type: ignore[arg-type]
+        return Words(key, self.index[places])
 
     def __call__(self, lane: int = 0) -> tuple[Any, Any]:
         """Encipher the counters, as ``threefry`` does, in place."""
@@ -215,7 +215,7 @@ def draw(name: str, key: Any, *args: Any, dtype: Any = None, device: Any = None)
     pair = tuple(word.reshape(-1) for word in words)
     keys = math.prod(stack)
     with np.errstate(all="ignore"):
-        for block, of_block in _blocks(pair, keys, flat.size // max(keys, 1)):  # type: ignore[arg-type]
+        for block, of_block in _blocks(pair, keys, flat.size // max(keys, 1)):
             found = function(of_block, *(each[block] for each in parameters))
             flat[block] = found.view(np.uint32) if name == "bits" else found
     return out
@@ -259,7 +259,7 @@ def order(key: Any, count: int) -> Any:
     words = tuple(word.view(np.uint32)[..., 0] for word in key_words(key, None, np))
     numbers = np.empty(count, np.int64)
     pair = tuple(word.reshape(-1) for word in words)
-    for block, of_block in _blocks(pair, 1, count):  # type: ignore[arg-type]
+    for block, of_block in _blocks(pair, 1, count):
         first, second = of_block()
         # Words are compared as int32.
         numbers[block] = (first.astype(np.int64) << 32) + (second.astype(np.int64) + 2**31)
