@@ -48,8 +48,8 @@ napoleon_preprocess_types = True
 napoleon_type_aliases = {
     word: f":term:`{word}`"
     for word in (
-        *("array", "callable", "device", "domain", "dtype", "handle", "iterable", "mapping"),
-        *("mark", "namespace", "nested list", "pytree", "scalar", "sequence"),
+        *("array", "callable", "device", "domain", "dtype", "handle", "iterable", "key"),
+        *("mapping", "mark", "namespace", "nested list", "pytree", "scalar", "sequence"),
     )
 }
 

@@ -20,7 +20,8 @@ def order(xp: Any, backend: Backend, key: Any, count: int) -> Any:
 
     Parameters
     ----------
-    key : key, or array, shape (keys..., 2)
+    key : key
+        Or a stack of keys: an array, of shape (keys..., 2).
     count : int
 
     Returns
@@ -45,7 +46,7 @@ def permutation(xp: Any, key: Any, x: Any, *, axis: int = 0) -> Any:
     Parameters
     ----------
     key : key
-    x : int, or array
+    x : int or array
         A number stands for those from 0 to it, without itself.
     axis : int
         What is permuted along it stays together. Gradients go back to where elements came from.

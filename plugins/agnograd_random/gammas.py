@@ -26,7 +26,8 @@ def standard_gamma(xp: Any, backend: Backend, key: Any, alpha: Any) -> Any:
 
     Parameters
     ----------
-    key : key, or array, shape (keys..., 2)
+    key : key
+        Or a stack of keys: an array, of shape (keys..., 2).
     alpha : array, shape (keys..., ...)
         The shape of the distribution of each number, not negative. Its gradient is implicit.
 

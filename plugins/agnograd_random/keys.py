@@ -58,8 +58,9 @@ def split(xp: Any, backend: Backend, key: Any, num: Any = 2) -> Any:
 
     Parameters
     ----------
-    key : key, or array, shape (..., 2)
-    num : int, or tuple of int
+    key : key
+        Or a stack of keys: an array, of shape (..., 2).
+    num : int or tuple of int
         How many, or the shape of an array of keys. The first keys do not depend on their number.
 
     Returns
@@ -82,9 +83,10 @@ def fold_in(xp: Any, backend: Backend, key: Any, data: Any) -> Any:
 
     Parameters
     ----------
-    key : key, or array, shape (..., 2)
-    data : int, or integer array
-        From 0 to 2**32 - 1. Arrays are broadcast with the stack of keys, if it is one.
+    key : key
+        Or a stack of keys: an array, of shape (..., 2).
+    data : int or array
+        Integers from 0 to 2**32 - 1. An array is broadcast with the stack of keys, if it is one.
 
     Returns
     -------

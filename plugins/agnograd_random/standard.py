@@ -69,7 +69,8 @@ def draw(
     name : str
     arithmetic : type
         How the library computes what has the same bits on all.
-    key : key, or array, shape (keys..., 2)
+    key : key
+        Or a stack of keys: an array, of shape (keys..., 2).
         A stack of keys gives a stack of results.
     given : sequence of array
         Parameters, of one shape, which is the result's. Its first axes are those of the keys.

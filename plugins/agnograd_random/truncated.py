@@ -20,7 +20,8 @@ def standard_truncated_normal(xp: Any, backend: Backend, key: Any, lower: Any, u
 
     Parameters
     ----------
-    key : key, or array, shape (keys..., 2)
+    key : key
+        Or a stack of keys: an array, of shape (keys..., 2).
     lower, upper : array, shape (keys..., ...)
         Of one shape. Where ``lower <= upper`` does not hold, the result is NaN.
     """
