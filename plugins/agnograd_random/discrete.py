@@ -53,6 +53,8 @@ def permutation(xp: Any, key: Any, x: Any, *, axis: int = 0) -> Any:
     """
     if is_python_scalar(x):
         return xp.random.order(key, x)
+    if not x.ndim:
+        raise ValueError("random.permutation: an array without axes has no order; pass int(x)")
     return xp.take(x, xp.random.order(key, x.shape[axis]), axis=axis)
 
 
@@ -77,6 +79,8 @@ def categorical(xp: Any, key: Any, logits: Any, shape: Any = None, *, axis: int 
     -------
     array, of the dtype of indices
     """
+    if not xp.isdtype(logits.dtype, "real floating"):
+        logits = xp.astype(logits, xp.empty((0,)).dtype)
     logits = xp.moveaxis(logits, axis, -1)
     own = tuple(logits.shape[:-1])
     shape = own if shape is None else shape_of(shape)

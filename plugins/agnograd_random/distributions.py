@@ -49,6 +49,9 @@ def _settled(
 ) -> tuple[tuple[int, ...], dict[str, Any], list[Any]]:
     """Return the shape of a result, the options of its draw, and the parameters in its dtype."""
     arrays = [each for each in given if not is_python_scalar(each)]
+    numbers = any(isinstance(each, complex) for each in given)
+    if numbers or any(xp.isdtype(each.dtype, "complex floating") for each in arrays):
+        raise ValueError(f"random.{name}: parameters are real numbers, not complex ones")
     if dtype is None and arrays:
         floating = [each.dtype for each in arrays if xp.isdtype(each.dtype, "real floating")]
         dtype = xp.result_type(*floating) if floating else None

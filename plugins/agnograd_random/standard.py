@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from agnograd.extend import Backend, device_of, in_full
@@ -18,8 +19,18 @@ _MOST = 2**31  # elements of one key, whose places are int32
 
 
 def shape_of(shape: Any) -> tuple[int, ...]:
-    """Return a shape, which may be a number of elements."""
-    return (shape,) if isinstance(shape, int) else tuple(shape)
+    """Return a shape, which may be a number of elements.
+
+    Raises
+    ------
+    ValueError
+        If a length is negative.
+    """
+    lengths = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    found = tuple(map(index, lengths))
+    if any(length < 0 for length in found):
+        raise ValueError(f"xp.random: a shape has no negative lengths, but this is {found}")
+    return found
 
 
 def precision(name: str, dtype: Any, given: Sequence[Any], xp: Any) -> int:
@@ -91,11 +102,11 @@ def draw(
         dtype = xp.uint32 if name == "bits" else exact.dtype
         return xp.zeros((*stack, *own), dtype=dtype, device=device)
     check_count(name, count)
-    index = xp.arange(count, dtype=xp.int32, device=device)
-    index = xp.broadcast_to(index, (*stack, count))
-    parameters = [xp.reshape(each, index.shape) for each in given]
+    places = xp.arange(count, dtype=xp.int32, device=device)
+    places = xp.broadcast_to(places, (*stack, count))
+    parameters = [xp.reshape(each, places.shape) for each in given]
     with backend.quiet():
-        found = getattr(Draws(exact), name)(Words(xp, (first, second), index), *parameters)
+        found = getattr(Draws(exact), name)(Words(xp, (first, second), places), *parameters)
     found = xp.astype(found, xp.uint32) if name == "bits" else found
     return xp.reshape(found, (*stack, *own))
 

@@ -98,6 +98,16 @@ def words_of_seed(seed: int) -> tuple[int, int]:
     return key
 
 
+def _is_integral(key: Any, xp: Any) -> bool:
+    try:
+        return bool(xp.isdtype(key.dtype, "integral"))
+    except TypeError as error:
+        raise TypeError(
+            f"a key of type {type(key).__name__} is another library's array; make it by "
+            "xp.random.key of the namespace that draws, or move it there by ag.asarray"
+        ) from error
+
+
 def key_words(key: Any, device: Any, xp: Any) -> tuple[Any, Any]:
     """Return the words of a key, or of a stack of keys, as int32 with a last axis of length 1.
 
@@ -117,7 +127,7 @@ def key_words(key: Any, device: Any, xp: Any) -> tuple[Any, Any]:
         words: Any = divmod(int(key), WORD)
     elif isinstance(key, tuple | list) and len(key) == 2:
         words = key
-    elif getattr(key, "shape", ())[-1:] == (2,) and xp.isdtype(key.dtype, "integral"):
+    elif getattr(key, "shape", ())[-1:] == (2,) and _is_integral(key, xp):
         return xp.astype(key[..., :1], xp.int32), xp.astype(key[..., 1:], xp.int32)
     else:
         raise ValueError(f"a key is an integer, two of them, or an array of two, not {key!r}")

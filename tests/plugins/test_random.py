@@ -192,7 +192,12 @@ def test_the_dtype_follows_the_parameters(xp):
         (lambda xp: xp.random.fold_in(1, -1), ValueError, "from 0 to"),
         (lambda xp: xp.random.fold_in(1, xp.ones(2)), ValueError, "array of integers"),
         (lambda xp: xp.random.categorical(1, xp.ones((2, 3)), (3,)), ValueError, "does not end"),
+        (lambda xp: xp.random.normal(1, None, xp.ones(2) + 0j), ValueError, "are real numbers"),
+        (lambda xp: xp.random.normal(1, None, 1j), ValueError, "are real numbers"),
+        (lambda xp: xp.random.normal(1, (2, -1)), ValueError, "no negative lengths"),
+        (lambda xp: xp.random.permutation(1, xp.asarray(3)), ValueError, "without axes"),
         (lambda xp: xp.random.multivariate_normal(1, xp.ones(2), xp.eye(3)), ValueError, "cov"),
+        (lambda xp: ag.namespace("strict").random.bits(KEY), TypeError, "another library's"),
         (lambda xp: xp.random.bits(1, (2**31 + 1,)), ValueError, "split the key"),
     ],
 )
@@ -307,6 +312,24 @@ def test_categories_and_orders_are_equally_likely():
     rows = np.arange(20).reshape(5, 4)
     mixed = np_.random.permutation(KEY, rows, axis=1).data
     np.testing.assert_array_equal(np.sort(mixed, axis=1), rows)
+
+
+def test_values_at_the_edges_of_parameters(xp):
+    key = xp.random.key(1)
+    alpha = made(xp, [-1.0, 0.0, np.nan, np.inf, 1e300, 1e-300])
+    found = host(xp.random.gamma(key, None, alpha))
+    np.testing.assert_allclose(found, [np.nan, 0.0, np.nan, np.inf, 1e300, 0.0])
+    logs = host(xp.random.loggamma(key, alpha))
+    assert logs[1] == -np.inf
+    assert -np.inf < logs[5] < -1e297
+    lower = made(xp, [0.0, 2.0, np.nan, 1e200, -np.inf, 5.0])
+    upper = made(xp, [0.0, 1.0, 1.0, np.inf, -1e200, 5.0])
+    found = host(xp.random.truncated_normal(key, None, lower, upper))
+    np.testing.assert_array_equal(found, [0.0, np.nan, np.nan, 1e200, -1e200, 5.0])
+    bounds = made(xp, [-np.inf, -50.0, 0.0, 40.0])
+    draw = lambda low: xp.sum(xp.random.truncated_normal(key, None, low))  # noqa: E731
+    assert np.isfinite(host(ag.hessian(draw)(bounds))).all()
+    assert host(xp.random.categorical(key, made(xp, [3, 1], "int64"))).shape == ()
 
 
 # -- derivatives ----------------------------------------------------------------------------------
