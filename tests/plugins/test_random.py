@@ -45,7 +45,7 @@ def test_random_words_are_those_of_threefry(xp, counter, key, expected):
     assert [int(host(each)[0]) % 2**32 for each in found] == list(expected)
 
 
-@pytest.mark.parametrize("backend", ["numpy", "strict", "torch", "jax"], indirect=True)
+@pytest.mark.parametrize("backend", ["numpy", "strict", "torch", "jax", "dask"], indirect=True)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_backend_draws_the_same_bits(xp, dtype):
     found = {name: summary(host(each)) for name, each in draws(xp, dtype).items()}
@@ -449,3 +449,11 @@ def test_compiled_functions_draw_by_the_key_of_each_call(xp):
             np.testing.assert_allclose(host(one), host(other), rtol=1e-14)
         for one, other in zip(numbers(key, a), draw(key, a), strict=True):
             np.testing.assert_array_equal(host(one), host(other))
+
+
+def test_a_program_of_numpy_that_jax_compiles_draws_the_same_bits():
+    pytest.importorskip("jax", reason="compiles NumPy's programs: pip install jax")
+    draw = lambda key, a: np_.random.beta(key, (3,), a, 2.0)  # noqa: E731
+    a = np.asarray(0.8)
+    found = ag.compile(draw, lowering="jax")(KEY, a)
+    np.testing.assert_array_equal(host(found), draw(KEY, a).data)

@@ -112,6 +112,9 @@ def __getattr__(name: str) -> Callable[..., Any]:
             last = () if given else (shape,)
             found = host.draw(name, key, *given, *last, dtype=dtype)
             return jnp.asarray(found) if like is None else jax.device_put(found, like)
+        # Constants of a program of NumPy's arrays that JAX compiles are NumPy's.
+        key = jnp.asarray(key) if isinstance(key, np.ndarray) else key
+        given = [jnp.asarray(each) for each in given]
         if _is_traced(*arrays) or not isinstance(key, jax.Array):
             return standard.draw(name, Apart, xp, backend, key, given, shape, dtype, device)
         program = _program(name, xp, backend, standard.shape_of(shape), dtype, device)
