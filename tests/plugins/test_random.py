@@ -67,8 +67,10 @@ def test_a_program_of_xla_draws_the_same_bits(dtype):
 
         def truncated(random, key, alpha, low):
             bounded = random.truncated_normal(key, None, low, low + 1.0)
+            # XLA knows what is broadcast, and would divide by it in another way.
+            single = random.truncated_normal(key, (700,), alpha[2000:2001], math.inf, 0.1, 0.3)
             parts = random.dirichlet(key, alpha[:1000], (4,))
-            return bounded, parts, random.gamma(key, (3, 700), 0.3), random.split(key, 3)
+            return bounded, single, parts, random.gamma(key, (3, 700), 0.3), random.split(key, 3)
 
         key = xp.random.key(5).data
         for function in (drawn, truncated):

@@ -41,8 +41,8 @@ class Apart(Arithmetic):
         return jnp.maximum(x1 * x2, float(jnp.finfo(self.dtype).min))
 
     def quotient(self, x1: Any, x2: Any) -> Any:
-        """Return a quotient: XLA would multiply by the inverse of what is broadcast."""
-        return x1 / jnp.where(jnp.isnan(x1), x1, x2)
+        """Return a quotient by what XLA does not take for one number."""
+        return _divided(x1, x2)
 
     def root(self, x: Any) -> Any:
         """Return a square root: XLA has an inexact one for quotients by roots."""
@@ -70,6 +70,14 @@ class Apart(Arithmetic):
 
         state = jnp.int32(0), start, jnp.zeros(start.shape, bool)
         return jax.lax.while_loop(unfinished, go_on, state)[1]
+
+
+def _opaque(x: Any) -> Any:
+    """Return x as something of which XLA knows nothing.
+
+    It divides by a number that is broadcast by multiplying with the inverse, which is rounded twice.
+    """
+    return jax.lax.optimization_barrier(x) if _is_traced(x) else x
 
 
 def _is_traced(*arrays: Any) -> bool:
@@ -114,7 +122,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
             return jnp.asarray(found) if like is None else jax.device_put(found, like)
         # Constants of a program of NumPy's arrays that JAX compiles are NumPy's.
         key = jnp.asarray(key) if isinstance(key, np.ndarray) else key
-        given = [jnp.asarray(each) for each in given]
+        given = [_opaque(jnp.asarray(each)) for each in given]
         if _is_traced(*arrays) or not isinstance(key, jax.Array):
             return standard.draw(name, Apart, xp, backend, key, given, shape, dtype, device)
         program = _program(name, xp, backend, standard.shape_of(shape), dtype, device)
@@ -126,6 +134,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
 @cache
 def _program(name: str, xp: Any, backend: Backend, shape: Any, dtype: Any, device: Any) -> Any:
     def program(key: Any, *given: Any) -> Any:
+        given = tuple(map(_opaque, given))
         return standard.draw(name, Apart, xp, backend, key, given, shape, dtype, device)
 
     return jax.jit(program)
@@ -166,7 +175,7 @@ def _elementwise(name: str, xp: Any, x: Any) -> Any:
         return NotImplemented
     if _on_host(x):
         return jax.device_put(getattr(host, name)(np.asarray(x)), x.sharding)
-    return getattr(Apart(xp, 8 * x.dtype.itemsize), name)(x)
+    return getattr(Apart(xp, 8 * x.dtype.itemsize), name)(_opaque(x))
 
 
 def exp(xp: Any, x: Any) -> Any:
@@ -190,7 +199,7 @@ def scaled(x: Any, loc: Any, scale: Any) -> Any:
 
 
 def quotient(x1: Any, x2: Any) -> Any:
-    """Return ``x1 / x2``: XLA would multiply by the inverse of what is broadcast."""
+    """Return ``x1 / x2``, also inside ``jax.jit``."""
     if not _is_traced(x1, x2):
         return _quotient(x1, x2)
     return _divided(x1, x2)
@@ -198,8 +207,8 @@ def quotient(x1: Any, x2: Any) -> Any:
 
 def _divided(x1: Any, x2: Any) -> Any:
     dtype = jnp.result_type(x1, x2)
-    x1, x2 = jnp.asarray(x1, dtype), jnp.asarray(x2, dtype)
-    return x1 / jnp.where(jnp.isnan(x1), x1, x2)
+    x1, x2 = jnp.broadcast_arrays(jnp.asarray(x1, dtype), jnp.asarray(x2, dtype))
+    return _opaque(x1) / _opaque(x2)
 
 
 _quotient = jax.jit(_divided)
