@@ -52,7 +52,7 @@ def test_every_backend_draws_the_same_bits(xp, dtype):
     assert found == GOLDEN[dtype]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"])
 def test_a_program_of_xla_draws_the_same_bits(dtype):
     jax = pytest.importorskip("jax", reason="compares with XLA: pip install jax")
     xp = ag.namespace("jax")

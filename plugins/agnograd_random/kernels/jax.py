@@ -75,7 +75,7 @@ class Apart(Arithmetic):
 def _opaque(x: Any) -> Any:
     """Return x as something of which XLA knows nothing.
 
-    It divides by a number that is broadcast by multiplying with the inverse, which is rounded twice.
+    It divides by a number that is broadcast by multiplying with the inverse: two roundings.
     """
     return jax.lax.optimization_barrier(x) if _is_traced(x) else x
 
