@@ -290,6 +290,25 @@ def lazy(rounds: int, quick: bool, json_path: str | None) -> None:
 
 
 @main.command()
+@click.option("--rounds", default=5, show_default=True, help="How often each is timed, in turn.")
+@click.option("--quick", is_flag=True, help="Few numbers, one round.")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def random(rounds: int, quick: bool, json_path: str | None) -> None:
+    """Time 10⁷ random numbers of a key, and of NumPy's own generator."""
+    from benchmarks.draws import draws
+
+    count = 10**4 if quick else 10**7
+    found = draws(count, 1 if quick else rounds)
+    rows = (
+        [name, *(f"{each[kind]:.3f}" for kind in ("generator", "agnograd")), f"{each['ratio']:.2f}"]
+        for name, each in found.items()
+    )
+    report.print_table([f"{count:,} numbers", "NumPy, s", "agnograd, s", "ratio"], rows)
+    if json_path:
+        report.write_json({"draws": found}, json_path)
+
+
+@main.command()
 @click.option("--rounds", default=101, show_default=True, help="How often each is timed, in turn.")
 @click.option("--quick", is_flag=True, help="A small size, one round.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")

@@ -48,8 +48,8 @@ napoleon_preprocess_types = True
 napoleon_type_aliases = {
     word: f":term:`{word}`"
     for word in (
-        *("array", "callable", "device", "domain", "dtype", "handle", "iterable", "mapping"),
-        *("mark", "namespace", "nested list", "pytree", "scalar", "sequence"),
+        *("array", "callable", "device", "domain", "dtype", "handle", "iterable", "key"),
+        *("mapping", "mark", "namespace", "nested list", "pytree", "scalar", "sequence"),
     )
 }
 
@@ -92,7 +92,7 @@ NAMES = {
 
 # Namespaces are modules: the one over NumPy stands for all of them, as the module ``xp``.
 xp = ag.namespace("numpy")
-sys.modules |= {"xp": xp, "xp.nn": xp.nn}
+sys.modules |= {"xp": xp, "xp.nn": xp.nn, "xp.random": xp.random}
 
 # An array's type with what numpydoc has behind it, such as its shape: ``x : array, shape (n,)``.
 ARRAY = re.compile(r"^( *)((?:[\w, ]+ : )?array), (?!optional)(.+?)(, optional)?$")

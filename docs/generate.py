@@ -145,8 +145,8 @@ Every op that agnograd itself registers, by chapter of the standard. The ops in 
 gradient by nature. All others have a derivative rule, which can itself be differentiated.
 (`asarray` is composed of other ops, so Variables stay connected through it.) The ops marked with a
 dagger are not in the standard, nor are those of `numpy_names`, which [NumPy](numpy.md) describes.
-[Special functions](special.md), the operations of [neural networks](nn.md) and functions of
-[SciPy](scipy.md) have their own pages.
+[Special functions](special.md), the operations of [neural networks](nn.md),
+[random numbers](random.md) and functions of [SciPy](scipy.md) have their own pages.
 `agnograd ops` lists all ops that are installed on your machine, from any distribution.
 `python docs/generate.py` writes this page.
 """

@@ -16,6 +16,7 @@ from benchmarks.backends import PAIRS
 from benchmarks.children import Child
 from benchmarks.cold import PROGRAMS, STAGES
 from benchmarks.distributed import LAUNCHERS, distributed
+from benchmarks.draws import DRAWS
 from benchmarks.growth import SHAPES
 from benchmarks.hooks import PLUGINS
 from benchmarks.imports import STATEMENTS
@@ -259,6 +260,16 @@ def test_lazy(tmp_path):
         assert each["forward"] < each["both"] <= 3 * each["forward"]
         assert each["optimised"] < each["both"]
         assert each["milliseconds"] > 0
+
+
+def test_random(tmp_path):
+    data = tmp_path / "found.json"
+    done = run("random", "--quick", "--json", str(data))
+    assert "10,000 numbers" in done.stdout
+    found = json.loads(data.read_text())["draws"]
+    assert list(found) == [f"{name}, {dtype}" for name in DRAWS for dtype in ("float32", "float64")]
+    for each in found.values():
+        assert each["ratio"] == pytest.approx(each["agnograd"] / each["generator"])
 
 
 def test_least(tmp_path):

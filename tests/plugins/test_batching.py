@@ -12,7 +12,7 @@ from agnograd.extend import Sample, array
 from agnograd.testing._samples import all_samples
 from members import DOMAIN, assert_gradients_stacked, assert_stacked, computed
 
-PACKS = ("agnograd_fft", "agnograd_nn", "agnograd_scipy", "agnograd_special")
+PACKS = ("agnograd_fft", "agnograd_nn", "agnograd_random", "agnograd_scipy", "agnograd_special")
 OPS = {
     name: op
     for extension in ("", *extensions())
@@ -23,7 +23,7 @@ OPS = {
 PROGRAMS = {
     *(f"nn.{name}{rank}d" for name in ("conv", "conv_transpose") for rank in (1, 2, 3)),
     *(f"nn.{name}_pool{rank}d" for name in ("avg", "max") for rank in (1, 2, 3)),
-    *("nn.cross_entropy", "nn.dropout", "nn.linear"),
+    *("nn.cross_entropy", "nn.dropout", "nn.linear", "random.categorical", "random.key"),
 }
 Window = import_module("agnograd_nn.windows").Window
 PLAIN = Window((2,), (1,), ((0, 0),), (1,))

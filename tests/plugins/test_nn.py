@@ -12,7 +12,6 @@ import agnograd as ag
 from agnograd.errors import PluginError
 from agnograd.testing import Convention, record_events
 from agnograd_nn import convolution as standard
-from agnograd_nn.dropout import threefry
 from agnograd_nn.kernels import columns
 from agnograd_nn.windows import Window
 from arrays import host
@@ -142,21 +141,6 @@ def test_scores_that_are_ignored_may_be_anything(xp, ignored):
 
 
 # -- dropout --------------------------------------------------------------------------------------
-
-# From kat_vectors of Random123, whose functions are those of the paper: counter, key, result.
-KNOWN = [
-    ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
-    ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
-    ((0x243F6A88, 0x85A308D3), (0x13198A2E, 0x03707344), (0xC4923A9C, 0x483DF7A0)),
-]
-
-
-@pytest.mark.parametrize(("counter", "key", "expected"), KNOWN)
-def test_random_words_are_those_of_threefry(xp, counter, key, expected):
-    raw = xp.empty(0)._domain.raw
-    words = [made(xp, [np.uint32(each).astype(np.int32)], "int32") for each in (*counter, *key)]
-    found = threefry(words[2:], *words[:2], raw)
-    assert [int(host(each)[0]) % 2**32 for each in found] == list(expected)
 
 
 def test_a_key_has_one_mask_on_every_backend(xp):

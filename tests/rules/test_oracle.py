@@ -19,7 +19,7 @@ by_torch = importlib.import_module("by_torch")
 # those of several ranks have tests of their own.
 ELSEWHERE = (
     *("special.", "signal.", "ndimage.", "spatial.", "interpolate.", "integrate.", "optimize."),
-    *("stats.", "dist."),
+    *("stats.", "dist.", "random."),
 )
 PACK = "agnograd_scipy."  # tests/plugins compares what PyTorch has of its linear algebra
 NUMPYS = "numpy_names"

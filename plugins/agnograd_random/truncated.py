@@ -1,0 +1,68 @@
+"""Normal numbers between bounds, which are differentiated by the bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+from agnograd.extend import Backend, device_of, in_full
+from agnograd_random import ops
+from agnograd_random._exact import Arithmetic
+from agnograd_random.standard import draw, stacked
+
+__all__ = ["standard_truncated_normal"]
+
+
+def standard_truncated_normal(xp: Any, backend: Backend, key: Any, lower: Any, upper: Any) -> Any:
+    """Return normal numbers of mean 0 and variance 1 between bounds.
+
+    They are quantiles of the distribution, also far from its mean.
+
+    Parameters
+    ----------
+    key : key
+        Or a stack of keys: an array, of shape (keys..., 2).
+    lower, upper : array, shape (keys..., ...)
+        Of one shape. Where ``lower <= upper`` does not hold, the result is NaN.
+    """
+    return draw("standard_truncated_normal", Arithmetic, xp, backend, key, (lower, upper))
+
+
+def _part(key: Any, out: Any, xp: Any) -> Any:
+    """Return the uniform numbers of the draw: the part of the probability below."""
+    rank = 0 if isinstance(key, int | tuple | list) else key.ndim - 1
+    options = {"dtype": out.dtype, "device": device_of(out)}
+    return xp.random.standard_uniform(key, tuple(out.shape[rank:]), **options)
+
+
+def _by_bound(bound: Any, out: Any, part: Any, xp: Any) -> Any:
+    """Return the quotient of densities, times a part; 0 where there is no bound."""
+    finite = xp.isfinite(bound)
+    bound, out = (xp.where(finite, each, xp.zeros_like(out)) for each in (bound, out))
+    found = part * xp.exp(0.5 * (out - bound) * (out + bound))
+    return xp.where(finite, found, xp.zeros_like(found))
+
+
+def _lower(g: Any, key: Any, lower: Any, out: Any, xp: Any) -> Any:
+    return g * _by_bound(lower, out, 1.0 - _part(key, out, xp), xp)
+
+
+def _upper(g: Any, key: Any, upper: Any, out: Any, xp: Any) -> Any:
+    return g * _by_bound(upper, out, _part(key, out, xp), xp)
+
+
+def _batch(xp: Any, size: int, mapped: Set[str], key: Any, lower: Any, upper: Any) -> Any:
+    lower = lower if "lower" in mapped else in_full(xp, size, lower)
+    upper = upper if "upper" in mapped else in_full(xp, size, upper)
+    key = key if "key" in mapped else stacked(xp, size, key, device_of(lower))
+    return xp.random.standard_truncated_normal(key, lower, upper)
+
+
+ops.vjp(
+    "random.standard_truncated_normal(key, lower, upper, /)",
+    lower=_lower,
+    upper=_upper,
+    forward=standard_truncated_normal,
+    batch=_batch,
+    pattern=lambda key, lower, upper: lower + upper,
+)
