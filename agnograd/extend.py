@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from agnograd._functions.sensitivity import sensitivity
     from agnograd._graph.calls import Call
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
+    from agnograd._plugins.engines import Calling, Engine, Primitive
     from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.keywords import with_keywords
     from agnograd._plugins.lowerings import Description, Lowering, lowering_for
@@ -70,9 +71,11 @@ __all__ = [
     "Backend",
     "Bridge",
     "Call",
+    "Calling",
     "Capabilities",
     "Deferred",
     "Description",
+    "Engine",
     "Fact",
     "Flat",
     "Interpretation",
@@ -84,6 +87,7 @@ __all__ = [
     "Op",
     "OpSet",
     "PlanError",
+    "Primitive",
     "Program",
     "Protocol",
     "Record",
@@ -176,6 +180,7 @@ _LATER = {
     **dict.fromkeys(("Writer", "named_function", "straight"), "agnograd._program.straight"),
     "replace": "agnograd._arrays.views",
     **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._plugins.bridges"),
+    **dict.fromkeys(("Calling", "Engine", "Primitive"), "agnograd._plugins.engines"),
     **dict.fromkeys(("Sample", "array"), "agnograd.testing._samples"),
     "Lock": "agnograd._util.locks",
     "sensitivity": "agnograd._functions.sensitivity",

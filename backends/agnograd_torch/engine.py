@@ -1,0 +1,173 @@
+"""Ops as functions that PyTorch differentiates, transforms, and compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from agnograd.extend import Calling, Engine, Primitive
+
+__all__ = ["TorchEngine", "engine"]
+
+
+class TorchEngine(Engine):
+    """Ops become ``torch.autograd.Function``s, and custom ops where ``torch.compile`` traces."""
+
+    backend = "torch"
+
+    def function(self, primitive: Primitive) -> Calling:
+        """Return what applies one of the op's functions."""
+        plain, transformed = _functions(primitive)
+        one = primitive.op.outputs == "one"
+        transforms = torch._C._are_functorch_transforms_active
+        compiling = torch.compiler.is_compiling
+
+        def call(arrays: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
+            if compiling():
+                from agnograd_torch import _custom
+
+                return _custom.call(primitive, arrays, options)
+            for x in arrays:
+                if type(x) is not torch.Tensor:
+                    if not any(isinstance(each, torch.Tensor) for each in arrays):
+                        return primitive.rebuilt(primitive.compute(arrays, options))
+                    arrays = primitive.operands(arrays)
+                    break
+            found = (transformed if transforms() else plain).apply(options, *arrays)
+            return found if one else primitive.rebuilt(found)
+
+        return call
+
+    def constant(self, value: Any) -> torch.Tensor:
+        """Return a tensor that shares the memory of NumPy's array if it can."""
+        shared = value.flags.writeable and min(value.strides, default=0) >= 0
+        return torch.asarray(value if shared else value.copy())
+
+
+def _functions(primitive: Primitive) -> tuple[Any, Any]:
+    """Return an op as a function for PyTorch, and as one for its transformations.
+
+    These need a function that does not get its context, of which PyTorch asks the signature at each
+    call: that takes longer than all else.
+    """
+    one, optional = primitive.op.outputs == "one", primitive.op.outputs == "optional"
+
+    def keep(ctx: Any, options: Any, arrays: Any, results: tuple[torch.Tensor, ...]) -> None:
+        saved = list(primitive.save(arrays, options, results))
+        kept = []
+        for place in primitive.arrays_saved:
+            if isinstance(saved[place], torch.Tensor):
+                kept.append(saved[place])
+                saved[place] = _Kept
+        ctx.save_for_backward(*kept)
+        ctx.save_for_forward(*kept)
+        ctx.others = saved
+        # Zeros could not be told from what has no tangent, and so needs no rule.
+        ctx.set_materialize_grads(False)
+        if not one:
+            ctx.mark_non_differentiable(*(each for each in results if not _is_inexact(each)))
+        ctx.likes = [(each.shape, each.dtype, each.device) for each in results]
+
+    def saved_in(ctx: Any) -> list[Any]:
+        kept = iter(ctx.saved_tensors)
+        return [next(kept) if each is _Kept else each for each in ctx.others]
+
+    class Plain(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, options: tuple[Any, ...], *arrays: Any) -> Any:
+            results = primitive.compute(arrays, options)
+            keep(ctx, options, arrays, results)
+            return results[0] if one else results
+
+        @staticmethod
+        def backward(ctx: Any, *cotangents: Any) -> Any:
+            if not optional and any(g is None for g in cotangents):
+                cotangents = _filled(cotangents, ctx.likes)
+            found = primitive.pull(saved_in(ctx), cotangents, ctx.needs_input_grad[1:])
+            return None, *found
+
+        @staticmethod
+        def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
+            # What is saved still has its tangents, which rules must not see.
+            saved = [_primal(each) for each in saved_in(ctx)]
+            found = _pushed(primitive, saved, tangents, ctx.likes)
+            return found[0] if one else found
+
+    class Transformed(Plain):
+        @staticmethod
+        def forward(options: tuple[Any, ...], *arrays: Any) -> Any:
+            results = primitive.compute(arrays, options)
+            return results[0] if one else results
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            options, *arrays = inputs
+            keep(ctx, options, arrays, (output,) if one else output)
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, options: tuple[Any, ...], *arrays: Any) -> Any:
+            dims = in_dims[1:]
+            given = [
+                x if dim is None else x.movedim(dim, 0) for x, dim in zip(arrays, dims, strict=True)
+            ]
+            mapped = [dim is not None for dim in dims]
+            results = primitive.batched(info.batch_size, mapped, given, options)
+            return (results[0], 0) if one else (results, (0,) * len(results))
+
+    for each in (Plain, Transformed):
+        each.__name__ = each.__qualname__ = primitive.op.name
+    return Plain, Transformed
+
+
+class _Kept:
+    """What stands for an array that PyTorch keeps for a context."""
+
+
+def _filled(cotangents: Sequence[Any], likes: Sequence[Any]) -> tuple[Any, ...]:
+    """Return cotangents with zeros for those of results that nothing depends on."""
+    return tuple(
+        torch.zeros(shape, dtype=dtype, device=device) if g is None else g
+        for g, (shape, dtype, device) in zip(cotangents, likes, strict=True)
+    )
+
+
+def _primal(x: Any) -> Any:
+    return forward_ad.unpack_dual(x).primal if isinstance(x, torch.Tensor) else x
+
+
+def _is_inexact(x: torch.Tensor) -> bool:
+    return x.is_floating_point() or x.is_complex()
+
+
+def _pushed(
+    primitive: Primitive, saved: Sequence[Any], tangents: Sequence[Any], likes: Sequence[Any]
+) -> Any:
+    """Return the tangents of all results: by partial derivatives, or the transpose of a pullback."""
+    wanted = [each is not None for each in tangents]
+    dtypes = [each.dtype for each in tangents if each is not None]
+    holomorphic = likes[0][1].is_complex or not any(each.is_complex for each in dtypes)
+    if primitive.pushes and holomorphic:
+        shape, dtype, _ = likes[0]
+        return (primitive.push(saved, tangents, SimpleNamespace(shape=shape, dtype=dtype)),)
+    inexact = [dtype.is_floating_point or dtype.is_complex for _, dtype, _ in likes]
+    zeros = [torch.zeros(shape, dtype=dtype, device=on) for shape, dtype, on in likes]
+
+    def pullback(*given: Any) -> tuple[Any, ...]:
+        left = iter(given)
+        cotangents = [
+            next(left) if kind else zero for kind, zero in zip(inexact, zeros, strict=True)
+        ]
+        found = primitive.pull(saved, cotangents, wanted)
+        return tuple(g for g, each in zip(found, wanted, strict=True) if each)
+
+    starts = [zero for zero, kind in zip(zeros, inexact, strict=True) if kind]
+    _, transpose = torch.func.vjp(pullback, *starts)
+    found = iter(transpose(tuple(each for each in tangents if each is not None)))
+    return tuple(next(found) if kind else None for kind in inexact)
+
+
+engine = TorchEngine()
