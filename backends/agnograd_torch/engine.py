@@ -156,17 +156,20 @@ def _pushed(
     inexact = [dtype.is_floating_point or dtype.is_complex for _, dtype, _ in likes]
     zeros = [torch.zeros(shape, dtype=dtype, device=on) for shape, dtype, on in likes]
 
+    there: list[int] = []  # the inputs that have a gradient: a rule may say that there is none
+
     def pullback(*given: Any) -> tuple[Any, ...]:
         left = iter(given)
         cotangents = [
             next(left) if kind else zero for kind, zero in zip(inexact, zeros, strict=True)
         ]
         found = primitive.pull(saved, cotangents, wanted)
-        return tuple(g for g, each in zip(found, wanted, strict=True) if each)
+        there[:] = [place for place, g in enumerate(found) if g is not None]
+        return tuple(found[place] for place in there) or (torch.zeros(()),)
 
     starts = [zero for zero, kind in zip(zeros, inexact, strict=True) if kind]
     _, transpose = torch.func.vjp(pullback, *starts)
-    found = iter(transpose(tuple(each for each in tangents if each is not None)))
+    found = iter(transpose(tuple(tangents[place] for place in there) or (torch.zeros(()),)))
     return tuple(next(found) if kind else None for kind in inexact)
 
 
