@@ -10,13 +10,15 @@ from typing import Any
 from agnograd._arrays.domains import domain_named, owner_of
 from agnograd._arrays.namespace import within
 from agnograd._arrays.variable import Variable
+from agnograd._functions.bridged import Adopted, Exported
 from agnograd._functions.primitives import EngineNamespace, documented
 from agnograd._ops.op import Op
-from agnograd._plugins.backends import default_name
-from agnograd._plugins.engines import Engine, engine_named, engine_of
+from agnograd._plugins.backends import backend_named, default_name
+from agnograd._plugins.engines import engine_named, engine_of
 from agnograd._plugins.entry_points import OPS, every
 from agnograd._plugins.op_sets import extensions, op_named, op_sets, registered_in
 from agnograd._util.checks import did_you_mean
+from agnograd._util.trees import unflatten
 from agnograd.errors import MixedBackendsError, PluginError
 
 Function = Callable[..., Any]
@@ -160,7 +162,7 @@ def _by_leaves(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], only: str 
     engine = engine_named(name)
     args, kwargs = _mapped((args, kwargs), lambda x: engine.constant(x) if _is_numpy(x) else x)
     if functions and op.composed:
-        return engine.of_functions(_of_variables(op))(*args, **kwargs)
+        return _with_functions(op, engine.backend, args, kwargs)
     return _function(op, name)(*args, **kwargs)
 
 
@@ -175,15 +177,29 @@ def _by_backend(
     return found(*args, **kwargs)
 
 
-def _of_variables(op: Op) -> Function:
-    """Return an op as a function of Variables, in the namespace of those that it gets."""
+def _with_functions(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a program that takes functions: it gets Variables, and the functions are made ops."""
+    bridge = backend_named(name).bridge()
+    if bridge is None:
+        raise PluginError(
+            f"{op.name} takes functions, and there is no bridge for those of this engine: call it "
+            f"in ag.namespace({name!r}), where functions take Variables"
+        )
+
+    def adopted(x: Any) -> Any:
+        if not callable(x) or hasattr(x, "dtype"):
+            return x
+        return Adopted(x, name, bridge)
 
     def program(*args: Any, **kwargs: Any) -> Any:
         home = next(each for each in _leaves((args, kwargs)) if isinstance(each, Variable))
         return within(home.__array_namespace__(), op.name)(*args, **kwargs)
 
-    program.__name__, program.__qualname__ = op.name.rpartition(".")[2], op.name
-    return program
+    program.__name__ = program.__qualname__ = op.name
+    args, kwargs = _mapped((args, kwargs), adopted)
+    exported = Exported(program, args, kwargs, name, name, None)
+    outputs = bridge.export(exported, exported.inputs())
+    return unflatten(exported.structure, outputs)
 
 
 def _leaves(tree: Any) -> Iterator[Any]:

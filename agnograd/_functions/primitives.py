@@ -6,6 +6,7 @@ the engine's functions as ``xp``: so a rule serves the engine, too, in every ord
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from inspect import getdoc
@@ -20,7 +21,7 @@ from agnograd._codegen.functions import call_of
 from agnograd._ops.batching import batching_rule
 from agnograd._ops.fitting import mismatch
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import conjugate_if_complex, device_of, is_python_scalar
+from agnograd._ops.rule_helpers import conjugate_if_complex, device_of, is_python_scalar, told
 from agnograd._ops.saved import Saved, saved_values, works
 from agnograd._plugins.engines import engine_of
 from agnograd._plugins.op_sets import op_named
@@ -64,6 +65,7 @@ class EngineNamespace(ModuleType):
         self._root = root or self
         self.__package__ = domain.raw.__package__
         self._operand = self.operand
+        told.update(dict.fromkeys(engine.types(), engine.device))
 
     def operand(self, value: Any) -> Any:
         """Return an argument in the form that functions of the engine take: see ``extend``."""
@@ -87,6 +89,8 @@ class EngineNamespace(ModuleType):
 
     def _function(self, op: Op | None, raw: Callable[..., Any]) -> Callable[..., Any]:
         engine = self._engine
+        if raw is self._domain.raw.asarray:
+            return engine.asarray(raw)
         if op is None or not op.arrays:
             return raw
         if op.composed:
@@ -95,7 +99,8 @@ class EngineNamespace(ModuleType):
             return engine.constant_function(now(raw))
         backend = self._domain.backend
         own = op.forward is None and not op.kernels.get(backend.name)
-        if engine.differentiates and own and op.name not in backend.kernels():
+        own = (own and op.name not in backend.kernels()) or op.forward is operator.getitem
+        if engine.differentiates and own:
             return raw
         return OpPrimitive(op, self._domain, raw, self._root).function(engine)
 

@@ -90,6 +90,10 @@ class Engine:
     backend: str
     differentiates = True
 
+    def types(self) -> tuple[type, ...]:
+        """Return types that are none of the backend's, but stand for its arrays."""
+        return ()
+
     def function(self, primitive: Primitive) -> Calling:
         """Return what computes an op on the library's arrays, and what the library differentiates.
 
@@ -101,21 +105,17 @@ class Engine:
         """Return a function that has no gradient by nature, for the library's arrays."""
         return function
 
+    def asarray(self, raw: Callable[..., Any]) -> Callable[..., Any]:
+        """Return ``asarray``, given the backend's own, for the library's arrays."""
+        return raw
+
+    def device(self, x: Any) -> Any:
+        """Return the device of an array of one of the ``types``."""
+        raise NotImplementedError(f"{type(self).__name__} must override device()")
+
     def constant(self, value: Any) -> Any:
         """Return a NumPy array as one of the library's, without a gradient."""
         return value
-
-    def of_functions(self, program: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a program that calls functions of users, for the library's arrays.
-
-        ``program`` takes and returns Variables, and so do the functions that it is given. By
-        default it is an error that names the op.
-        """
-        name = getattr(program, "__qualname__", "it")
-        raise PluginError(
-            f"{name} takes functions, which {type(self).__name__} cannot convert; call it through "
-            "agnograd's own namespace, such as ag.namespace('numpy')"
-        )
 
 
 def engines() -> list[str]:

@@ -88,6 +88,7 @@ def _traced(
     function = jax.custom_jvp(compute)
 
     def derivative(given: Any, tangents: Any) -> tuple[Any, Any]:
+        given = [jnp.asarray(x) for x in given]  # JAX may hand over arrays of NumPy
         results = function(*given)
         known = [None if _is_zero(t) else jnp.asarray(t) for t in tangents]
         saved = primitive.save(filled(given), options, results)
@@ -125,45 +126,51 @@ def _pushed(
     if primitive.pushes and holomorphic:
         return [primitive.push(saved, tangents, results[0])]
     inexact = [_is_inexact(out) for out in results]
-    zeros = [jnp.zeros(out.shape, out.dtype) for out in results]
-    residuals, rest = _split(primitive, saved)
-    pullback = _Pullback(primitive, rest, tuple(wanted), tuple(inexact), zeros)
-    starts = [zero for zero, kind in zip(zeros, inexact, strict=True) if kind]
+    starts = [out for out, kind in zip(results, inexact, strict=True) if kind]
     if not starts:
         return [None for _ in results]
+    residuals, rest = _split(saved)
+    shapes = tuple(out.shape for out in results)
+    pullback = _Pullback(primitive, rest, tuple(wanted), tuple(inexact), shapes)
     found = iter(linear(pullback, residuals, [t for t in tangents if t is not None], starts))
     return [next(found) if kind else None for kind in inexact]
 
 
-def _split(primitive: Primitive, saved: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the arrays among what is saved, and the rest with ``_Array`` in their places."""
-    arrays, rest = [], list(saved)
-    for place in primitive.arrays_saved:
-        each = rest[place]
-        if hasattr(each, "dtype"):
-            arrays.append(each)
-            rest[place] = _Array
-    return arrays, rest
+def _split(saved: Sequence[Any]) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]]]:
+    """Return the arrays in what is saved, and what puts arrays into their places."""
+    leaves, structure = jax.tree.flatten(list(saved))
+    places = [place for place, each in enumerate(leaves) if isinstance(each, jax.Array)]
+    arrays = [leaves[place] for place in places]
+    for place in places:  # what a trace has made must not be kept for another one
+        leaves[place] = None
+
+    def joined(given: Sequence[Any]) -> list[Any]:
+        every = [*leaves]
+        for place, each in zip(places, given, strict=True):
+            every[place] = each
+        found: list[Any] = jax.tree.unflatten(structure, every)
+        return found
+
+    return arrays, joined
 
 
 class _Pullback(NamedTuple):
     """The gradients of an op's inputs, as a linear function of the cotangents."""
 
     primitive: Primitive
-    rest: Sequence[Any]
+    joined: Callable[[Sequence[Any]], list[Any]]
     wanted: tuple[bool, ...]
     inexact: tuple[bool, ...]
-    zeros: Sequence[Any]
+    shapes: tuple[tuple[int, ...], ...]
 
     def __call__(
         self, residuals: Sequence[Any], cotangents: Sequence[Any], likes: Sequence[Any]
     ) -> list[Any]:
         """Return the gradients of the inputs that are wanted, ``likes``, as JAX has them."""
-        left, given = iter(residuals), iter(_conjugates(cotangents))
-        saved = [next(left) if each is _Array else each for each in self.rest]
-        pairs = zip(self.inexact, self.zeros, strict=True)
-        every = [next(given) if kind else jnp.zeros(zero.shape) for kind, zero in pairs]
-        found = self.primitive.pull(saved, every, self.wanted)
+        given = iter(_conjugates(cotangents))
+        pairs = zip(self.inexact, self.shapes, strict=True)
+        every = [next(given) if kind else jnp.zeros(shape) for kind, shape in pairs]
+        found = self.primitive.pull(self.joined(residuals), every, self.wanted)
         gradients = [g for g, each in zip(found, self.wanted, strict=True) if each]
         return _conjugates(
             [

@@ -1,0 +1,138 @@
+"""Ops as primitives of HIPS autograd, with derivatives in both modes.
+
+autograd's cotangents of complex arrays are the conjugates of agnograd's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import autograd.numpy as anp
+from autograd.builtins import tuple as boxed_tuple
+from autograd.core import make_vjp
+from autograd.extend import Box, defjvp_argnums, defvjp_argnums, primitive
+from autograd.numpy.numpy_boxes import ArrayBox
+from autograd.tracer import getval, isbox
+
+from agnograd.extend import Calling, Engine, Primitive
+
+__all__ = ["AutogradEngine", "engine"]
+
+
+class AutogradEngine(Engine):
+    """Ops become primitives on NumPy's arrays and autograd's boxes."""
+
+    backend = "numpy"
+    differentiates = False
+
+    def types(self) -> tuple[type, ...]:
+        """Return the type of boxes of arrays."""
+        return (ArrayBox,)
+
+    def device(self, x: Any) -> str:
+        """Return NumPy's only device."""
+        return "cpu"
+
+    def function(self, primitive: Primitive) -> Calling:
+        """Return what calls the primitive, with arrays in place of boxed numbers."""
+        compute = _primitive(primitive)
+        one = primitive.op.outputs == "one"
+
+        def call(arrays: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
+            if not any(map(isbox, arrays)):
+                return primitive.rebuilt(primitive.compute(arrays, options))
+            arrays = primitive.operands(
+                tuple(
+                    anp.array(x) if isbox(x) and not hasattr(x._value, "shape") else x
+                    for x in arrays
+                )
+            )
+            found = compute(options, *arrays)
+            return found if one else primitive.rebuilt([*found])
+
+        return call
+
+    def constant_function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function of what is in boxes."""
+
+        def of_values(*args: Any, **kwargs: Any) -> Any:
+            return function(*map(_unboxed, args), **{n: _unboxed(x) for n, x in kwargs.items()})
+
+        return of_values
+
+    def asarray(self, raw: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what leaves boxes as they are, or casts what is in them."""
+
+        def asarray(x: Any, /, *, dtype: Any = None, copy: Any = None, device: Any = None) -> Any:
+            if isbox(x):
+                return x if dtype is None or x.dtype == dtype else x.astype(dtype)
+            if isinstance(x, list | tuple) and any(map(isbox, x)):
+                return anp.array(x) if dtype is None else anp.array(x).astype(dtype)
+            return raw(x, dtype=dtype, copy=copy, device=device)
+
+        return asarray
+
+
+def _unboxed(x: Any) -> Any:
+    if isinstance(x, list | tuple):
+        return type(x)(map(_unboxed, x)) if not hasattr(x, "_fields") else x
+    while isbox(x):
+        x = getval(x)
+    return x
+
+
+def _primitive(op: Primitive) -> Callable[..., Any]:
+    """Return a primitive of autograd's, with its derivatives in both modes."""
+    one, optional = op.op.outputs == "one", op.op.outputs == "optional"
+
+    def compute(options: tuple[Any, ...], *arrays: Any) -> Any:
+        results = op.compute(arrays, options)
+        return results[0] if one else results
+
+    compute.__name__ = op.op.name
+    made: Callable[..., Any] = primitive(compute)
+
+    def pullback(argnums: Sequence[int], ans: Any, args: Any, _: Any) -> Callable[[Any], Any]:
+        saved = op.save(args[1:], args[0], (ans,) if one else [*ans])
+        wanted = [number in argnums for number in range(1, len(args))]
+
+        def pull(g: Any) -> tuple[Any, ...]:
+            found = op.pull(saved, _conjugates((g,) if one else [*g]), wanted)
+            every = _conjugates(found)
+            return tuple(
+                anp.zeros_like(args[number]) if every[number - 1] is None else every[number - 1]
+                for number in argnums
+            )
+
+        return pull
+
+    def along(argnums: Sequence[int], tangents: Any, ans: Any, args: Any, kwargs: Any) -> Any:
+        holomorphic = anp.iscomplexobj(_unboxed(ans)) or not any(
+            anp.iscomplexobj(_unboxed(t)) for t in tangents
+        )
+        if op.pushes and holomorphic:
+            known: list[Any] = [None] * (len(args) - 1)
+            for number, tangent in zip(argnums, tangents, strict=True):
+                known[number - 1] = tangent
+            return op.push(op.save(args[1:], args[0], (ans,)), known, ans)
+        pull = pullback(argnums, ans, args, kwargs)
+        zeros = anp.zeros_like(_unboxed(ans)) if one else tuple(map(_zeros, _unboxed([*ans])))
+        transpose, _ = make_vjp(lambda g: boxed_tuple(pull(g)), zeros)
+        return transpose(tuple(tangents))
+
+    assert not optional or not one
+    defvjp_argnums(made, pullback)
+    defjvp_argnums(made, along)
+    return made
+
+
+def _zeros(x: Any) -> Any:
+    return anp.zeros(x.shape)
+
+
+def _conjugates(arrays: Sequence[Any]) -> list[Any]:
+    return [anp.conj(x) if anp.iscomplexobj(_unboxed(x)) else x for x in arrays]
+
+
+engine = AutogradEngine()
