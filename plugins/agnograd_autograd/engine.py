@@ -11,7 +11,7 @@ from typing import Any
 import autograd.numpy as anp
 from autograd.builtins import tuple as boxed_tuple
 from autograd.core import make_vjp
-from autograd.extend import Box, defjvp_argnums, defvjp_argnums, primitive
+from autograd.extend import defjvp_argnums, defvjp_argnums, primitive, vspace
 from autograd.numpy.numpy_boxes import ArrayBox
 from autograd.tracer import getval, isbox
 
@@ -48,8 +48,9 @@ class AutogradEngine(Engine):
                     for x in arrays
                 )
             )
-            found = compute(options, *arrays)
-            return found if one else primitive.rebuilt([*found])
+            others: list[Any] = []
+            found = compute((options, others), *arrays)
+            return found if one else primitive.rebuilt(_joined(found, others))
 
         return call
 
@@ -84,22 +85,33 @@ def _unboxed(x: Any) -> Any:
 
 def _primitive(op: Primitive) -> Callable[..., Any]:
     """Return a primitive of autograd's, with its derivatives in both modes."""
-    one, optional = op.op.outputs == "one", op.op.outputs == "optional"
+    one = op.op.outputs == "one"
 
-    def compute(options: tuple[Any, ...], *arrays: Any) -> Any:
+    # autograd has no boxes for integers: they are returned beside the others, in a list.
+    def compute(given: tuple[Any, list[Any]], *arrays: Any) -> Any:
+        options, others = given
         results = op.compute(arrays, options)
-        return results[0] if one else results
+        if one:
+            return results[0]
+        others[:] = [None if _is_inexact(out) else out for out in results]
+        return tuple(filter(_is_inexact, results))
 
     compute.__name__ = op.op.name
     made: Callable[..., Any] = primitive(compute)
 
+    def saved_in(ans: Any, args: Any) -> tuple[Any, ...]:
+        (options, others), *arrays = args
+        return op.save(arrays, options, (ans,) if one else _joined(ans, others))
+
     def pullback(argnums: Sequence[int], ans: Any, args: Any, _: Any) -> Callable[[Any], Any]:
-        saved = op.save(args[1:], args[0], (ans,) if one else [*ans])
+        saved = saved_in(ans, args)
+        others = args[0][1]
         wanted = [number in argnums for number in range(1, len(args))]
 
         def pull(g: Any) -> tuple[Any, ...]:
-            found = op.pull(saved, _conjugates((g,) if one else [*g]), wanted)
-            every = _conjugates(found)
+            zeros = [None if x is None else anp.zeros(x.shape) for x in others]
+            given = (g,) if one else _joined(g, zeros)
+            every = _conjugates(op.pull(saved, _conjugates(given), wanted))
             return tuple(
                 anp.zeros_like(args[number]) if every[number - 1] is None else every[number - 1]
                 for number in argnums
@@ -108,31 +120,37 @@ def _primitive(op: Primitive) -> Callable[..., Any]:
         return pull
 
     def along(argnums: Sequence[int], tangents: Any, ans: Any, args: Any, kwargs: Any) -> Any:
-        holomorphic = anp.iscomplexobj(_unboxed(ans)) or not any(
-            anp.iscomplexobj(_unboxed(t)) for t in tangents
-        )
-        if op.pushes and holomorphic:
+        if op.pushes and (_is_complex(ans) or not any(map(_is_complex, tangents))):
             known: list[Any] = [None] * (len(args) - 1)
             for number, tangent in zip(argnums, tangents, strict=True):
                 known[number - 1] = tangent
-            return op.push(op.save(args[1:], args[0], (ans,)), known, ans)
+            return op.push(saved_in(ans, args), known, ans)
         pull = pullback(argnums, ans, args, kwargs)
-        zeros = anp.zeros_like(_unboxed(ans)) if one else tuple(map(_zeros, _unboxed([*ans])))
+        zeros = vspace(_unboxed(ans)).zeros()
         transpose, _ = make_vjp(lambda g: boxed_tuple(pull(g)), zeros)
         return transpose(tuple(tangents))
 
-    assert not optional or not one
     defvjp_argnums(made, pullback)
     defjvp_argnums(made, along)
     return made
 
 
-def _zeros(x: Any) -> Any:
-    return anp.zeros(x.shape)
+def _joined(inexact: Any, others: Sequence[Any]) -> list[Any]:
+    """Return all results in their order; there is None in the place of each inexact one."""
+    left = iter([*inexact])
+    return [next(left) if x is None else x for x in others]
+
+
+def _is_inexact(x: Any) -> bool:
+    return bool(anp.issubdtype(x.dtype, anp.inexact))
+
+
+def _is_complex(x: Any) -> bool:
+    return bool(anp.iscomplexobj(_unboxed(x)))
 
 
 def _conjugates(arrays: Sequence[Any]) -> list[Any]:
-    return [anp.conj(x) if anp.iscomplexobj(_unboxed(x)) else x for x in arrays]
+    return [x if x is None or not _is_complex(x) else anp.conj(x) for x in arrays]
 
 
 engine = AutogradEngine()
