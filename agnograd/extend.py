@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from agnograd._arrays.interpreted import Interpreted, Run
     from agnograd._arrays.strides import every_element, is_in_rows
     from agnograd._arrays.views import replace
+    from agnograd._functions.library import engine_function
     from agnograd._functions.sensitivity import sensitivity
     from agnograd._graph.calls import Call
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
@@ -110,6 +111,7 @@ __all__ = [
     "device_of",
     "divide_or_zero",
     "domain_named",
+    "engine_function",
     "every_element",
     "freed_after",
     "function_from",
@@ -160,6 +162,7 @@ _LATER = {
     **dict.fromkeys(("Interpreted", "Run"), "agnograd._arrays.interpreted"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
     **dict.fromkeys(("Description", "Lowering", "lowering_for"), "agnograd._plugins.lowerings"),
+    "engine_function": "agnograd._functions.library",
     "Protocol": "agnograd._plugins.protocols",
     **dict.fromkeys(
         (

@@ -14,7 +14,7 @@ from agnograd._functions.bridged import Adopted, Exported
 from agnograd._functions.primitives import EngineNamespace, documented
 from agnograd._ops.op import Op
 from agnograd._plugins.backends import backend_named, default_name
-from agnograd._plugins.engines import engine_named, engine_of
+from agnograd._plugins.engines import TRACERS, engine_named, engine_of, load_what_is_imported
 from agnograd._plugins.entry_points import OPS, every
 from agnograd._plugins.op_sets import extensions, op_named, op_sets, registered_in
 from agnograd._util.checks import did_you_mean
@@ -69,6 +69,7 @@ def _tree(names: Iterable[str]) -> dict[str, Any]:
 
 def library_named(name: str, engine: str | None) -> Library:
     """Return the library of an extension, or of a package that registers ops."""
+    load_what_is_imported()
     if engine is not None:
         engine_named(engine)  # if there is none, this raises
     known = [each for each in extensions() if each]
@@ -108,8 +109,12 @@ def _dispatching(op: Op, only: str | None) -> Function:
     """Return an op as a function for the arrays of any engine, or of one."""
     made: dict[str, Function] = {}
     kinds: dict[type, str | None] = {}
+    name_of_op = op.name
 
     def function(*args: Any, **kwargs: Any) -> Any:
+        for tracing, traced in TRACERS:
+            if tracing():
+                return traced(name_of_op, args, kwargs)
         name = only
         for x in args:
             try:
@@ -125,7 +130,7 @@ def _dispatching(op: Op, only: str | None) -> Function:
             name = name or found
         if kwargs or not name:
             return _by_leaves(op, args, kwargs, only)
-        return (made.get(name) or made.setdefault(name, _function(op, name)))(*args)
+        return (made.get(name) or made.setdefault(name, engine_function(name, op.name)))(*args)
 
     function.__name__, function.__qualname__ = op.name.rpartition(".")[2], op.name
     function.__doc__ = documented(op)
@@ -136,8 +141,9 @@ def _dispatching(op: Op, only: str | None) -> Function:
 _PLAIN = (bool, int, float, complex, str, type(None))
 
 
-def _function(op: Op, engine: str) -> Function:
-    found: Function = within(_namespace_of(engine), op.name)
+def engine_function(engine: str, name: str) -> Function:
+    """Return an op's function for the arrays of an engine, by the names of both."""
+    found: Function = within(_namespace_of(engine), name)
     return found
 
 
@@ -163,7 +169,7 @@ def _by_leaves(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], only: str 
     args, kwargs = _mapped((args, kwargs), lambda x: engine.constant(x) if _is_numpy(x) else x)
     if functions and op.composed:
         return _with_functions(op, engine.backend, args, kwargs)
-    return _function(op, name)(*args, **kwargs)
+    return engine_function(name, op.name)(*args, **kwargs)
 
 
 def _by_backend(

@@ -6,6 +6,7 @@ functions of a library of ops, each by its rule: see ``agnograd.bridge.library``
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -85,10 +86,15 @@ class Engine:
     differentiates : bool
         Whether the library differentiates its own functions of the standard. If not, these become
         functions of the engine by their rules, too.
+    tracing : callable or None
+        Says whether the library follows the program's own Python now, in which case ``traced``
+        calls functions of a library by their ops' names: ``traced(name, args, kwargs)``.
     """
 
     backend: str
     differentiates = True
+    tracing: Callable[[], bool] | None = None
+    traced: Callable[[str, Arrays, dict[str, Any]], Any]
 
     def types(self) -> tuple[type, ...]:
         """Return types that are none of the backend's, but stand for its arrays."""
@@ -126,7 +132,22 @@ def engines() -> list[str]:
 @cache
 def engine_named(name: str) -> Engine:
     """Return the engine for a package's arrays."""
-    return load(chosen("engine", name, ENGINES, PluginError), Engine)
+    engine = load(chosen("engine", name, ENGINES, PluginError), Engine)
+    if engine.tracing is not None:
+        TRACERS.append((engine.tracing, engine.traced))
+    return engine
+
+
+# The engines that are loaded and may follow a program, which must meet as little as possible of
+# what is not its own.
+TRACERS: list[tuple[Callable[[], bool], Callable[..., Any]]] = []
+
+
+def load_what_is_imported() -> None:
+    """Load the engines of packages that are imported."""
+    for name in engines():
+        if name in sys.modules:
+            engine_named(name)
 
 
 # By type. Programs may make classes for ever, but few of arrays.

@@ -10,6 +10,7 @@ import torch
 from torch.autograd import forward_ad
 
 from agnograd.extend import Calling, Engine, Primitive
+from agnograd_torch import _custom
 
 __all__ = ["TorchEngine", "engine"]
 
@@ -24,13 +25,8 @@ class TorchEngine(Engine):
         plain, transformed = _functions(primitive)
         one = primitive.op.outputs == "one"
         transforms = torch._C._are_functorch_transforms_active
-        compiling = torch.compiler.is_compiling
 
         def call(arrays: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
-            if compiling():
-                from agnograd_torch import _custom
-
-                return _custom.call(primitive, arrays, options)
             for x in arrays:
                 if type(x) is not torch.Tensor:
                     if not any(isinstance(each, torch.Tensor) for each in arrays):
@@ -41,6 +37,9 @@ class TorchEngine(Engine):
             return found if one else primitive.rebuilt(found)
 
         return call
+
+    tracing = staticmethod(torch.compiler.is_compiling)
+    traced = staticmethod(_custom.call)
 
     def constant(self, value: Any) -> torch.Tensor:
         """Return a tensor that shares the memory of NumPy's array if it can."""
