@@ -99,11 +99,20 @@ def _register(primitive: Primitive, transpose: Primitive, name: str, outs: str) 
         if not all(isinstance(t, ad.Zero) for t in tangents[n:]):
             given = map(ad.instantiate_zeros, tangents[n:])
             found = primitive.bind(*primals[:n], *given, which=which)
-        if not all(isinstance(t, ad.Zero) for t in tangents[:n]):
+        # A rule may not know a derivative by what is not differentiated.
+        moving = [place for place in range(n) if not isinstance(tangents[place], ad.Zero)]
+        if moving:
+
+            def of_residuals(*given: Any) -> list[Any]:
+                values = list(primals)
+                for place, each in zip(moving, given, strict=True):
+                    values[place] = each
+                return compute(*values, which=which)
+
             _, other = jax.jvp(
-                lambda *residuals: compute(*residuals, *primals[n:], which=which),
-                primals[:n],
-                tuple(map(ad.instantiate_zeros, tangents[:n])),
+                of_residuals,
+                tuple(primals[place] for place in moving),
+                tuple(tangents[place] for place in moving),
             )
             found = other if found is None else [a + b for a, b in zip(found, other, strict=True)]
         return results, found

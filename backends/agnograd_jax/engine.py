@@ -33,11 +33,12 @@ class JaxEngine(Engine):
         made: dict[Any, Callable[..., Any]] = {}
 
         def call(arrays: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
-            if any(hasattr(x, "dtype") for x in arrays):
-                arrays = primitive.operands(arrays)
             if not any(isinstance(x, tracer) for x in arrays):
+                if any(hasattr(x, "dtype") for x in arrays):
+                    arrays = primitive.operands(arrays)
                 return primitive.rebuilt(primitive.compute(arrays, options))
-            numbers = tuple(_Array if hasattr(x, "dtype") else x for x in arrays)
+            # What is not traced has no tangent: so no rule for it is needed.
+            numbers = tuple(_Array if isinstance(x, tracer) else x for x in arrays)
             key = None
             if all(map(_is_plain, (*numbers, *options))):
                 key = repr((numbers, options))  # as a key, 1.0 is True
@@ -46,8 +47,7 @@ class JaxEngine(Engine):
                 function = _traced(primitive, numbers, options)
                 if key is not None and len(made) < _KEPT:
                     made[key] = function
-            found = function(*(jnp.asarray(x) for x in arrays if hasattr(x, "dtype")))
-            return primitive.rebuilt(found)
+            return primitive.rebuilt(function(*(x for x in arrays if isinstance(x, tracer))))
 
         return call
 
@@ -75,12 +75,9 @@ def _traced(
 ) -> Callable[..., Any]:
     """Return an op as a function of its arrays; all else that it is called with is given."""
 
-    def filled(given: Sequence[Any], others: Sequence[Any] = numbers) -> tuple[Any, ...]:
+    def filled(given: Sequence[Any]) -> tuple[Any, ...]:
         left = iter(given)
-        return tuple(
-            next(left) if number is _Array else other
-            for number, other in zip(numbers, others, strict=True)
-        )
+        return primitive.operands(tuple(next(left) if x is _Array else x for x in numbers))
 
     def compute(*given: Any) -> tuple[Any, ...]:
         return tuple(jnp.asarray(out) for out in primitive.compute(filled(given), options))
@@ -92,7 +89,9 @@ def _traced(
         results = function(*given)
         known = [None if _is_zero(t) else jnp.asarray(t) for t in tangents]
         saved = primitive.save(filled(given), options, results)
-        found = _pushed(primitive, saved, filled(known, [None] * len(numbers)), results)
+        left = iter(known)
+        along = [next(left) if x is _Array else None for x in numbers]
+        found = _pushed(primitive, saved, along, results)
         pairs = zip(results, found, strict=True)
         return results, tuple(_tangent(out, t) for out, t in pairs)
 

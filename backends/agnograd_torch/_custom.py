@@ -10,10 +10,12 @@ from __future__ import annotations
 from ast import literal_eval
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
 from typing import Any
 
 import torch
 
+import agnograd as ag
 from agnograd.errors import UnsupportedFunctionError
 from agnograd.extend import engine_function
 
@@ -26,8 +28,8 @@ class _Call:
     """One way to call a function: all but the tensors in its arguments, and what it returns."""
 
     def __init__(self, name: str, given: Any) -> None:
-        self.function, self.given = engine_function("torch", name), given
-        self.container: type | None = None  # of several results
+        self.name, self.given, self.function = name, given, engine_function("torch", name)
+        self.kind = "one"  # or what several results are in: a list, or a tuple
         self.facts: dict[Any, Facts] = {}
 
     def run(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -41,7 +43,7 @@ class _Call:
                 f"{self.function.__qualname__} returns more than tensors, which torch.compile cannot "
                 "have in a graph: call it outside of what is compiled"
             )
-        self.container = type(found)
+        self.kind = "list" if isinstance(found, list) else "tuple"
         return list(found)
 
     def like(self, tensors: Sequence[torch.Tensor]) -> Facts:
@@ -67,10 +69,31 @@ class _Call:
             raise
         return [(tuple(x.shape), x.dtype) for x in found]
 
+    def pulled(
+        self, tensors: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], wanted: list[int]
+    ) -> list[torch.Tensor]:
+        """Return the gradients of the tensors at some places, by agnograd's reverse pass."""
+        values = [x.detach() for x in tensors]
+        function = attrgetter(self.name)(ag.namespace("torch"))
+        inexact = [g.is_floating_point() or g.is_complex() for g in cotangents]
+
+        def of_wanted(*given: Any) -> list[Any]:
+            for place, each in zip(wanted, given, strict=True):
+                values[place] = each
+            args, names, others = _joined(self.given, iter(values))
+            found = function(*args, **dict(zip(names, others, strict=True)))
+            every = [found] if isinstance(found, ag.Variable) else found
+            return [x for x, kind in zip(every, inexact, strict=True) if kind]
+
+        _, pullback = ag.vjp(of_wanted, *(values[place] for place in wanted))
+        given = [g.detach() for g, kind in zip(cotangents, inexact, strict=True) if kind]
+        found = pullback(given)
+        return [found] if isinstance(found, torch.Tensor) else list(found)
+
     def gradients(
         self, tensors: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], wanted: list[int]
     ) -> list[torch.Tensor]:
-        """Return the gradients of the tensors at some places, so that they have derivatives."""
+        """Return the gradients of the tensors at some places, with derivatives of PyTorch's."""
         results = self.run(tensors)
         pairs = [
             (out, g) for out, g in zip(results, cotangents, strict=True) if out.requires_grad
@@ -101,10 +124,10 @@ def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     given = _parted((args, tuple(kwargs), tuple(kwargs.values())), tensors)
     text = _text(name, given)
     found = torch.ops.agnograd.call(tensors, text)
-    container = _container(text)
-    if container is None:
+    kind = _kind(text)
+    if kind == "one":
         return found[0]
-    return container(*found) if hasattr(container, "_fields") else container(found)
+    return list(found) if kind == "list" else tuple(found)
 
 
 def _parted(value: Any, tensors: list[torch.Tensor]) -> Any:
@@ -139,8 +162,9 @@ def _text(name: str, given: Any) -> str:
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _container(text: str) -> type | None:
-    return _calls[text].container
+def _kind(text: str) -> str:
+    """Return whether a call returns one tensor, or several in a list or a tuple."""
+    return _calls[text].kind
 
 
 def _call_of(text: str) -> _Call:
@@ -172,12 +196,8 @@ def _gradients(
     tensors: list[torch.Tensor], cotangents: list[torch.Tensor], wanted: list[int], call: str
 ) -> list[torch.Tensor]:
     """Return the gradients of a call's tensors at some places."""
-    starts = [
-        x.detach().requires_grad_(place in wanted) for place, x in enumerate(tensors)
-    ]
-    with torch.enable_grad():
-        found = _call_of(call).gradients(starts, [g.detach() for g in cotangents], wanted)
-    return [g.detach().clone() for g in found]
+    # PyTorch records nothing inside of an op, and agnograd's own engine does.
+    return [g.clone() for g in _call_of(call).pulled(tensors, cotangents, wanted)]
 
 
 @_gradients.register_fake
@@ -191,7 +211,6 @@ def _keep(ctx: Any, inputs: Any, output: Any) -> None:
     tensors, ctx.call = inputs
     ctx.save_for_backward(*tensors)
     ctx.likes = [(x.shape, x.dtype, x.device) for x in output]
-    ctx.wanted = [n for n, x in enumerate(tensors) if x.is_floating_point() or x.is_complex()]
 
 
 def _backward(ctx: Any, grads: Any) -> Any:
@@ -200,7 +219,7 @@ def _backward(ctx: Any, grads: Any) -> Any:
         for g, (shape, dtype, device) in zip(grads, ctx.likes, strict=True)
     ]
     tensors = list(ctx.saved_tensors)
-    wanted = [place for place in ctx.wanted if tensors[place].requires_grad]
+    wanted = [place for place, needed in enumerate(ctx.needs_input_grad[0]) if needed]
     found = iter(torch.ops.agnograd.gradients(tensors, given, wanted, ctx.call))
     return [next(found) if place in wanted else None for place in range(len(tensors))], None
 
