@@ -25,6 +25,7 @@ class TorchEngine(Engine):
         plain, transformed = _functions(primitive)
         one = primitive.op.outputs == "one"
         transforms = torch._C._are_functorch_transforms_active
+        recording = torch.is_grad_enabled
 
         def call(arrays: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
             for x in arrays:
@@ -33,7 +34,12 @@ class TorchEngine(Engine):
                         return primitive.rebuilt(primitive.compute(arrays, options))
                     arrays = primitive.operands(arrays)
                     break
-            found = (transformed if transforms() else plain).apply(options, *arrays)
+            if transforms():
+                found = transformed.apply(options, *arrays)
+            elif recording() or forward_ad._current_level >= 0:
+                found = plain.apply(options, *arrays)
+            else:  # as in most passes, where rules call functions
+                return primitive.rebuilt(primitive.compute(arrays, options))
             return found if one else primitive.rebuilt(found)
 
         return call
