@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import torch
+from torch._C import _functorch as functorch
 from torch.autograd import forward_ad
 
+from agnograd.errors import UnsupportedFunctionError
 from agnograd.extend import Calling, Engine, Primitive
 from agnograd_torch import _custom
 
@@ -35,6 +38,8 @@ class TorchEngine(Engine):
                     arrays = primitive.operands(arrays)
                     break
             if transforms():
+                if _is_forward_mode(primitive.op.name):
+                    return _dual(transformed, primitive, arrays, options)
                 found = transformed.apply(options, *arrays)
             elif recording() or forward_ad._current_level >= 0:
                 found = plain.apply(options, *arrays)
@@ -46,6 +51,16 @@ class TorchEngine(Engine):
 
     tracing = staticmethod(torch.compiler.is_compiling)
     traced = staticmethod(_custom.call)
+
+    def asarray(self, raw: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what leaves tensors in PyTorch's graph: its own ``asarray`` may not."""
+
+        def asarray(x: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Any:
+            if isinstance(x, torch.Tensor):
+                return x.to(device=device or x.device, dtype=dtype or x.dtype, copy=bool(copy))
+            return raw(x, dtype=dtype, device=device, copy=copy)
+
+        return asarray
 
     def constant(self, value: Any) -> torch.Tensor:
         """Return a tensor that shares the memory of NumPy's array if it can."""
@@ -126,6 +141,54 @@ def _functions(primitive: Primitive) -> tuple[Any, Any]:
     for each in (Plain, Transformed):
         each.__name__ = each.__qualname__ = primitive.op.name
     return Plain, Transformed
+
+
+def _is_forward_mode(name: str) -> bool:
+    """Return whether the innermost transformation is of forward mode.
+
+    PyTorch loses tangents of tangents where a function has a rule for them: that of ``x**3`` gives
+    a second derivative of 0. So the innermost ones must not meet that rule.
+    """
+    kinds = [each.key() for each in functorch.get_interpreter_stack()]
+    innermost, left = bool(kinds[-1] == functorch.TransformType.Jvp), _quiet.levels
+    if kinds.count(functorch.TransformType.Jvp) - left > 1 + (innermost and not left):
+        raise UnsupportedFunctionError(
+            f"{name}: PyTorch loses tangents of tangents here, of functions that have derivatives of "
+            "their own; use reverse mode for one of the derivatives, as torch.func.hessian does"
+        )
+    return innermost
+
+
+class _Quiet(threading.local):
+    """In how many transformations of forward mode no tensor has tangents now."""
+
+    levels = 0
+
+
+_quiet = _Quiet()
+
+
+def _dual(
+    function: Any, primitive: Primitive, arrays: Sequence[Any], options: tuple[Any, ...]
+) -> Any:
+    """Call an op with what tensors are without tangents, and give its results theirs."""
+    duals = [
+        forward_ad.unpack_dual(x) if isinstance(x, torch.Tensor) else (x, None) for x in arrays
+    ]
+    primals, tangents = (tuple(each) for each in zip(*duals, strict=True))
+    out = function.apply(options, *primals)
+    results = (out,) if primitive.op.outputs == "one" else out
+    if any(t is not None for t in tangents):
+        likes = [(each.shape, each.dtype, each.device) for each in results]
+        saved = primitive.save(primals, options, results)
+        _quiet.levels += 1
+        try:
+            found = _pushed(primitive, saved, tangents, likes)
+        finally:
+            _quiet.levels -= 1
+        pairs = zip(results, found, strict=True)
+        results = tuple(x if t is None else forward_ad.make_dual(x, t) for x, t in pairs)
+    return primitive.rebuilt(results)
 
 
 class _Kept:
