@@ -80,12 +80,13 @@ def _traced(
         return primitive.operands(tuple(next(left) if x is _Array else x for x in numbers))
 
     def compute(*given: Any) -> tuple[Any, ...]:
+        given = tuple(map(jnp.asarray, given))  # JAX may hand over arrays of NumPy, or numbers
         return tuple(jnp.asarray(out) for out in primitive.compute(filled(given), options))
 
     function = jax.custom_jvp(compute)
 
     def derivative(given: Any, tangents: Any) -> tuple[Any, Any]:
-        given = [jnp.asarray(x) for x in given]  # JAX may hand over arrays of NumPy
+        given = [*map(jnp.asarray, given)]
         results = function(*given)
         known = [None if _is_zero(t) else jnp.asarray(t) for t in tangents]
         saved = primitive.save(filled(given), options, results)

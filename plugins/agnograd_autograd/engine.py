@@ -43,10 +43,7 @@ class AutogradEngine(Engine):
             if not any(map(isbox, arrays)):
                 return primitive.rebuilt(primitive.compute(arrays, options))
             arrays = primitive.operands(
-                tuple(
-                    anp.array(x) if isbox(x) and not hasattr(x._value, "shape") else x
-                    for x in arrays
-                )
+                tuple(_array(x) if isbox(x) else x for x in arrays)
             )
             others: list[Any] = []
             found = compute((options, others), *arrays)
@@ -73,6 +70,11 @@ class AutogradEngine(Engine):
             return raw(x, dtype=dtype, copy=copy, device=device)
 
         return asarray
+
+
+def _array(x: Any) -> Any:
+    """Return an array in place of a number, also of one in a box."""
+    return x if hasattr(_unboxed(x), "dtype") else anp.array(x)
 
 
 def _unboxed(x: Any) -> Any:
@@ -110,7 +112,7 @@ def _primitive(op: Primitive) -> Callable[..., Any]:
 
         def pull(g: Any) -> tuple[Any, ...]:
             zeros = [None if x is None else anp.zeros(x.shape) for x in others]
-            given = (g,) if one else _joined(g, zeros)
+            given = (_array(g),) if one else _joined(g, zeros)
             every = _conjugates(op.pull(saved, _conjugates(given), wanted))
             return tuple(
                 anp.zeros_like(args[number]) if every[number - 1] is None else every[number - 1]
@@ -123,12 +125,13 @@ def _primitive(op: Primitive) -> Callable[..., Any]:
         if op.pushes and (_is_complex(ans) or not any(map(_is_complex, tangents))):
             known: list[Any] = [None] * (len(args) - 1)
             for number, tangent in zip(argnums, tangents, strict=True):
-                known[number - 1] = tangent
+                known[number - 1] = _array(tangent)
             return op.push(saved_in(ans, args), known, ans)
         pull = pullback(argnums, ans, args, kwargs)
         zeros = vspace(_unboxed(ans)).zeros()
-        transpose, _ = make_vjp(lambda g: boxed_tuple(pull(g)), zeros)
-        return transpose(tuple(tangents))
+        # autograd warns where nothing depends on g.
+        transpose, _ = make_vjp(lambda g: boxed_tuple((*pull(g), g)), zeros)
+        return transpose((*tangents, zeros))
 
     defvjp_argnums(made, pullback)
     defjvp_argnums(made, along)

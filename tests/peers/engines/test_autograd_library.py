@@ -31,6 +31,10 @@ def is_inexact(x):
     return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
 
 
+# Some derivatives are zero everywhere.
+pytestmark = pytest.mark.filterwarnings("ignore:Output seems independent of input")
+
+
 class _Boxes:
     """The functions for boxes that samples need to prepare arguments and look at results."""
 
@@ -78,7 +82,7 @@ def test_a_wrong_rule_is_found(special, monkeypatch):
     x = np.asarray([0.5, 1.5])
     check_grads(special.erfcx, modes=["rev"], order=1)(x)
     monkeypatch.setattr(OpPrimitive, "pull", lambda *args: [1.01 * g for g in right(*args)])
-    with pytest.raises(AssertionError, match="not equal to numerical"):
+    with pytest.raises(AssertionError, match="analytic"):
         check_grads(special.erfcx, modes=["rev"], order=1)(x)
 
 
