@@ -158,8 +158,8 @@ def _by_leaves(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], only: str 
         found = dict.fromkeys([only, *found])
     if len(found) > 1:
         raise MixedBackendsError(
-            f"{op.name} got arrays of several engines, {' and '.join(found)}: convert them to those "
-            "of one; a gradient would be lost between them"
+            f"{op.name} got arrays of several engines, {' and '.join(found)}: convert them to "
+            "those of one; a gradient would be lost between them"
         )
     functions = any(callable(each) and not hasattr(each, "dtype") for each in leaves)
     if not found:
@@ -172,9 +172,7 @@ def _by_leaves(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], only: str 
     return engine_function(name, op.name)(*args, **kwargs)
 
 
-def _by_backend(
-    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]
-) -> Any:
+def _by_backend(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
     """Compute an op on raw arrays of a library without derivatives."""
     domain = next(filter(None, map(owner_of, leaves)), None) or domain_named(default_name())
     found = within(domain.raw, op.name)

@@ -29,7 +29,7 @@ from agnograd._util.deferred import function_from, now
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
-    from agnograd._plugins.engines import Calling, Engine
+    from agnograd._plugins.engines import Engine
 
 _FUNCTION = """
 def {name}{signature}:
@@ -254,9 +254,9 @@ class OpPrimitive:
         op, xp = self.op, self.xp
         rule = None if op.sequence else batching_rule(op)
         if rule is None:
-            function = within(xp, op.name)
+            pairs = list(zip(arrays, mapped, strict=True))
             members = [
-                self._called(function, [x[i] if m else x for x, m in zip(arrays, mapped)], options)
+                self._called([x[i] if each else x for x, each in pairs], options)
                 for i in range(size)
             ]
             return tuple(xp.stack(each) for each in zip(*members, strict=True))
@@ -277,12 +277,10 @@ class OpPrimitive:
         known |= given
         return {name: known[name] for name in self.op.parameters}
 
-    def _called(
-        self, function: Callable[..., Any], arrays: Sequence[Any], options: Sequence[Any]
-    ) -> tuple[Any, ...]:
+    def _called(self, arrays: Sequence[Any], options: Sequence[Any]) -> tuple[Any, ...]:
         bound = self.op.signature.bind_partial()
         bound.arguments = self.arguments(arrays, options)
-        out = function(*bound.args, **bound.kwargs)
+        out = within(self.xp, self.op.name)(*bound.args, **bound.kwargs)
         return (out,) if self.op.outputs == "one" else tuple(out)
 
 

@@ -124,9 +124,7 @@ def _register(primitive: Primitive, transpose: Primitive, name: str, outs: str) 
 
     def batched(args: Any, dims: Any, *, which: _Map) -> tuple[Any, Any]:
         n = which.residuals
-        size = next(
-            x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None
-        )
+        size = next(x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None)
         fronts = [
             x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(args, dims, strict=True)
         ]

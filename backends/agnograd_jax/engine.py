@@ -10,7 +10,8 @@ JAX's cotangents of complex arrays are the conjugates of agnograd's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -83,7 +84,7 @@ def _traced(
         given = tuple(map(jnp.asarray, given))  # JAX may hand over arrays of NumPy, or numbers
         return tuple(jnp.asarray(out) for out in primitive.compute(filled(given), options))
 
-    function = jax.custom_jvp(compute)
+    function: Callable[..., Any] = jax.custom_jvp(compute)
 
     def derivative(given: Any, tangents: Any) -> tuple[Any, Any]:
         given = [*map(jnp.asarray, given)]
@@ -96,7 +97,7 @@ def _traced(
         pairs = zip(results, found, strict=True)
         return results, tuple(_tangent(out, t) for out, t in pairs)
 
-    function.defjvp(derivative, symbolic_zeros=True)
+    function.defjvp(derivative, symbolic_zeros=True)  # type: ignore[attr-defined]
     return function
 
 
@@ -154,7 +155,8 @@ def _split(saved: Sequence[Any]) -> tuple[list[Any], Callable[[Sequence[Any]], l
     return arrays, joined
 
 
-class _Pullback(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Pullback:
     """The gradients of an op's inputs, as a linear function of the cotangents."""
 
     primitive: Primitive

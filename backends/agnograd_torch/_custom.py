@@ -40,8 +40,8 @@ class _Call:
             return [found]
         if not all(isinstance(each, torch.Tensor) for each in found):
             raise UnsupportedFunctionError(
-                f"{self.function.__qualname__} returns more than tensors, which torch.compile cannot "
-                "have in a graph: call it outside of what is compiled"
+                f"{self.name} returns more than tensors, which torch.compile cannot have in a "
+                "graph: call it outside of what is compiled"
             )
         self.kind = "list" if isinstance(found, list) else "tuple"
         return list(found)
@@ -95,9 +95,7 @@ class _Call:
     ) -> list[torch.Tensor]:
         """Return the gradients of the tensors at some places, with derivatives of PyTorch's."""
         results = self.run(tensors)
-        pairs = [
-            (out, g) for out, g in zip(results, cotangents, strict=True) if out.requires_grad
-        ]
+        pairs = [(out, g) for out, g in zip(results, cotangents, strict=True) if out.requires_grad]
         starts = [tensors[place] for place in wanted]
         if not pairs:
             return [torch.zeros_like(x) for x in starts]
@@ -173,7 +171,7 @@ def _call_of(text: str) -> _Call:
     return _calls[text]
 
 
-@torch.library.custom_op("agnograd::call", mutates_args=())
+@torch.library.custom_op("agnograd::call", mutates_args=())  # type: ignore[untyped-decorator]
 def _forward(tensors: list[torch.Tensor], call: str) -> list[torch.Tensor]:
     """Run a call; results must not share memory with its tensors."""
     storages = {x.untyped_storage().data_ptr() for x in tensors}
@@ -182,7 +180,7 @@ def _forward(tensors: list[torch.Tensor], call: str) -> list[torch.Tensor]:
     return [x.clone() if x.untyped_storage().data_ptr() in storages else x for x in found]
 
 
-@_forward.register_fake
+@_forward.register_fake  # type: ignore[untyped-decorator]
 def _(tensors: list[torch.Tensor], call: str) -> list[torch.Tensor]:
     device = tensors[0].device
     return [
@@ -191,7 +189,7 @@ def _(tensors: list[torch.Tensor], call: str) -> list[torch.Tensor]:
     ]
 
 
-@torch.library.custom_op("agnograd::gradients", mutates_args=())
+@torch.library.custom_op("agnograd::gradients", mutates_args=())  # type: ignore[untyped-decorator]
 def _gradients(
     tensors: list[torch.Tensor], cotangents: list[torch.Tensor], wanted: list[int], call: str
 ) -> list[torch.Tensor]:
@@ -200,7 +198,7 @@ def _gradients(
     return [g.clone() for g in _call_of(call).pulled(tensors, cotangents, wanted)]
 
 
-@_gradients.register_fake
+@_gradients.register_fake  # type: ignore[untyped-decorator]
 def _(
     tensors: list[torch.Tensor], cotangents: list[torch.Tensor], wanted: list[int], call: str
 ) -> list[torch.Tensor]:
@@ -236,7 +234,9 @@ def _backward_of_gradients(ctx: Any, grads: Any) -> Any:
         tensors, cotangents = values[: ctx.count], values[ctx.count :]
         found = _call_of(ctx.call).gradients(tensors, cotangents, ctx.wanted)
         pairs = [
-            (out, g) for out, g in zip(found, grads, strict=True) if g is not None and out.requires_grad
+            (out, g)
+            for out, g in zip(found, grads, strict=True)
+            if g is not None and out.requires_grad
         ]
         starts = [place for place, x in enumerate(values) if x.requires_grad]
         gradients = torch.autograd.grad(

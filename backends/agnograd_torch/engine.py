@@ -119,7 +119,7 @@ def _functions(primitive: Primitive) -> tuple[Any, Any]:
 
     class Transformed(Plain):
         @staticmethod
-        def forward(options: tuple[Any, ...], *arrays: Any) -> Any:
+        def forward(options: tuple[Any, ...], *arrays: Any) -> Any:  # type: ignore[override]
             results = primitive.compute(arrays, options)
             return results[0] if one else results
 
@@ -153,8 +153,8 @@ def _is_forward_mode(name: str) -> bool:
     innermost, left = bool(kinds[-1] == functorch.TransformType.Jvp), _quiet.levels
     if kinds.count(functorch.TransformType.Jvp) - left > 1 + (innermost and not left):
         raise UnsupportedFunctionError(
-            f"{name}: PyTorch loses tangents of tangents here, of functions that have derivatives of "
-            "their own; use reverse mode for one of the derivatives, as torch.func.hessian does"
+            f"{name}: PyTorch loses tangents of tangents here, of functions that have derivatives "
+            "of their own; use reverse mode for one of the derivatives, as torch.func.hessian does"
         )
     return innermost
 
@@ -208,13 +208,13 @@ def _primal(x: Any) -> Any:
 
 
 def _is_inexact(x: torch.Tensor) -> bool:
-    return x.is_floating_point() or x.is_complex()
+    return bool(x.is_floating_point() or x.is_complex())
 
 
 def _pushed(
     primitive: Primitive, saved: Sequence[Any], tangents: Sequence[Any], likes: Sequence[Any]
 ) -> Any:
-    """Return the tangents of all results: by partial derivatives, or the transpose of a pullback."""
+    """Return the tangents of all results, by partial derivatives or the transpose of `pull`."""
     wanted = [each is not None for each in tangents]
     dtypes = [each.dtype for each in tangents if each is not None]
     holomorphic = likes[0][1].is_complex or not any(each.is_complex for each in dtypes)

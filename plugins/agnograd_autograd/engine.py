@@ -42,9 +42,7 @@ class AutogradEngine(Engine):
         def call(arrays: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
             if not any(map(isbox, arrays)):
                 return primitive.rebuilt(primitive.compute(arrays, options))
-            arrays = primitive.operands(
-                tuple(_array(x) if isbox(x) else x for x in arrays)
-            )
+            arrays = primitive.operands(tuple(_array(x) if isbox(x) else x for x in arrays))
             others: list[Any] = []
             found = compute((options, others), *arrays)
             return found if one else primitive.rebuilt(_joined(found, others))

@@ -61,7 +61,9 @@ def test_check_grads_passes_in_both_modes(call):
 
 
 def test_one_op_of_each_kind(scipy, special):
-    check_grads(lambda x: special.kve(1.5, x), modes=["fwd", "rev"], order=2)(np.asarray([0.5, 1.5]))
+    check_grads(lambda x: special.kve(1.5, x), modes=["fwd", "rev"], order=2)(
+        np.asarray([0.5, 1.5])
+    )
     check_grads(scipy.signal.lfilter, modes=["fwd", "rev"], order=2)(A[::-1], A, X)
     check_grads(lambda m: scipy.linalg.lu_parts(m)[2], modes=["fwd", "rev"], order=2)(X[:, :2])
     check_grads(lambda z: anp.real(special.wofz(z)), modes=["rev"], order=2)(X + 0.5j)

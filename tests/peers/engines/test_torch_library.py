@@ -63,7 +63,10 @@ def test_one_op_of_each_kind(scipy, special):
     for function, arrays in (
         (special.kve, (tensor(1.5), start([0.5, 1.5]))),  # element-wise
         (scipy.signal.all_pole, (start(X), start(A))),  # by pullbacks
-        (scipy.linalg.sylvester, (start([[2.0, 0.5], [0.1, 1.5]]), start([[1.0]]), start([[1], [2]]))),
+        (
+            scipy.linalg.sylvester,
+            (start([[2.0, 0.5], [0.1, 1.5]]), start([[1.0]]), start([[1], [2]])),
+        ),
         (scipy.signal.lfilter, (start(B), start(A), start(X))),  # a program
     ):
         assert gradcheck(function, arrays, check_forward_ad=True)
@@ -239,7 +242,9 @@ def _compiler():
 def test_a_compiled_function_has_no_breaks(engine, scipy, special):
     def f(x, a):
         y = scipy.signal.lfilter([0.5, 0.2], a, x, axis=-1)
-        return (y**2).sum() + special.kve(2.5, a**2).sum() + scipy.stats.norm.cdf(x, scale=2.0).sum()
+        return (
+            (y**2).sum() + special.kve(2.5, a**2).sum() + scipy.stats.norm.cdf(x, scale=2.0).sum()
+        )
 
     compiled = torch.compile(f, backend=engine, fullgraph=True)
     x, a = start(X), start(A)
