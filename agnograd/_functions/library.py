@@ -28,7 +28,7 @@ class Library(ModuleType):
     """Ops as functions for the arrays of any engine; see ``agnograd.bridge.library``."""
 
     def __init__(self, path: str, names: Iterable[str], engine: str | None) -> None:
-        super().__init__(path, "Ops as functions of PyTorch's, JAX's and other engines' arrays.")
+        super().__init__(path, "Ops as functions for the arrays of PyTorch, JAX and other engines.")
         self._engine = engine
         self._names: dict[str, dict[str, Any] | str] = _tree(names)
 
@@ -73,9 +73,9 @@ def library_named(name: str, engine: str | None) -> Library:
     if engine is not None:
         engine_named(engine)  # if there is none, this raises
     known = [each for each in extensions() if each]
-    if name in known:
-        inner = [each for each in known if each == name or each.startswith(f"{name}.")]
-        names = [op for each in inner for op in registered_in(each)]
+    inner = [each for each in known if f"{name}.".startswith(f"{each}.") or _is_in(each, name)]
+    names = [op for each in inner for op in registered_in(each) if _is_in(op, name)]
+    if names:
         return Library(name, [f"{op.removeprefix(f'{name}.')}={op}" for op in names], engine)
     packages = _packages()
     if name not in packages:
@@ -84,6 +84,10 @@ def library_named(name: str, engine: str | None) -> Library:
         raise PluginError(f"no op set is named {name!r}; installed: {listed}{hint}")
     found = [op for op_set in packages[name] for op in op_set.ops]
     return Library(name, [f"{op}={op}" for op in found if not op.startswith("_")], engine)
+
+
+def _is_in(name: str, extension: str) -> bool:
+    return name.startswith(f"{extension}.")
 
 
 def _packages() -> dict[str, list[Any]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -79,78 +80,78 @@ def _structs(shaped: Shaped) -> list[jax.ShapeDtypeStruct]:
 _push, _pull = Primitive("agnograd_push"), Primitive("agnograd_pull")
 
 
+def _compute(name: str, *args: Any, which: _Map) -> list[Any]:
+    n = which.residuals
+    args = tuple(map(jnp.asarray, args))  # JAX may hand over arrays of NumPy
+    found: list[Any] = getattr(which, name)(args[:n], args[n:])
+    return found
+
+
+def _shapes(outs: str, *_: Any, which: _Map) -> list[Any]:
+    return [jax.core.ShapedArray(shape, dtype) for shape, dtype in getattr(which, outs)]
+
+
+def _derivative(
+    primitive: Primitive, compute: Any, primals: Any, tangents: Any, *, which: _Map
+) -> tuple[Any, Any]:
+    n = which.residuals
+    results, found = primitive.bind(*primals, which=which), None
+    if not all(isinstance(t, ad.Zero) for t in tangents[n:]):
+        given = map(ad.instantiate_zeros, tangents[n:])
+        found = primitive.bind(*primals[:n], *given, which=which)
+    # A rule may not know a derivative by what is not differentiated.
+    moving = [place for place in range(n) if not isinstance(tangents[place], ad.Zero)]
+    if moving:
+
+        def of_residuals(*given: Any) -> list[Any]:
+            values = list(primals)
+            for place, each in zip(moving, given, strict=True):
+                values[place] = each
+            found: list[Any] = compute(*values, which=which)
+            return found
+
+        starts, along = ([each[place] for place in moving] for each in (primals, tangents))
+        _, other = jax.jvp(of_residuals, starts, along)
+        found = other if found is None else [a + b for a, b in zip(found, other, strict=True)]
+    return results, found
+
+
+def _transposed(transpose: Primitive, cotangents: Any, *args: Any, which: _Map) -> list[Any]:
+    given = map(ad.instantiate_zeros, cotangents)
+    found = transpose.bind(*args[: which.residuals], *given, which=which)
+    return [*[None] * which.residuals, *found]
+
+
+def _batched(primitive: Primitive, args: Any, dims: Any, *, which: _Map) -> tuple[Any, Any]:
+    n, pairs = which.residuals, list(zip(args, dims, strict=True))
+    size = next(x.shape[dim] for x, dim in pairs if dim is not None)
+    fronts = [x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in pairs]
+    # A transpose would have to sum over the members for what is the same for all.
+    given = [
+        jnp.broadcast_to(x, (size, *x.shape)) if dim is None else x
+        for x, dim in zip(fronts[n:], dims[n:], strict=True)
+    ]
+    axes = [None if dim is None else 0 for dim in dims[:n]]
+
+    def pullback(residuals: Any, cotangents: Any, likes: Any) -> Any:
+        return jax.vmap(which.pull, (axes, 0))(list(residuals), list(cotangents))
+
+    ins, outs = (
+        tuple(((size, *shape), dtype) for shape, dtype in each) for each in (which.ins, which.outs)
+    )
+    found = primitive.bind(*fronts[:n], *given, which=_Map(pullback, n, ins, outs))
+    return found, [0] * len(found)
+
+
 def _register(primitive: Primitive, transpose: Primitive, name: str, outs: str) -> None:
     """Tell JAX all that it has to know of one of the two primitives."""
+    compute = partial(_compute, name)
     primitive.multiple_results = True
-
-    def compute(*args: Any, which: _Map) -> list[Any]:
-        n = which.residuals
-        args = tuple(map(jnp.asarray, args))  # JAX may hand over arrays of NumPy
-        found: list[Any] = getattr(which, name)(args[:n], args[n:])
-        return found
-
-    def shapes(*_: Any, which: _Map) -> list[Any]:
-        return [jax.core.ShapedArray(shape, dtype) for shape, dtype in getattr(which, outs)]
-
-    def derivative(primals: Any, tangents: Any, *, which: _Map) -> tuple[Any, Any]:
-        n = which.residuals
-        results = primitive.bind(*primals, which=which)
-        found = None
-        if not all(isinstance(t, ad.Zero) for t in tangents[n:]):
-            given = map(ad.instantiate_zeros, tangents[n:])
-            found = primitive.bind(*primals[:n], *given, which=which)
-        # A rule may not know a derivative by what is not differentiated.
-        moving = [place for place in range(n) if not isinstance(tangents[place], ad.Zero)]
-        if moving:
-
-            def of_residuals(*given: Any) -> list[Any]:
-                values = list(primals)
-                for place, each in zip(moving, given, strict=True):
-                    values[place] = each
-                return compute(*values, which=which)
-
-            _, other = jax.jvp(
-                of_residuals,
-                tuple(primals[place] for place in moving),
-                tuple(tangents[place] for place in moving),
-            )
-            found = other if found is None else [a + b for a, b in zip(found, other, strict=True)]
-        return results, found
-
-    def transposed(cotangents: Any, *args: Any, which: _Map) -> list[Any]:
-        given = map(ad.instantiate_zeros, cotangents)
-        found = transpose.bind(*args[: which.residuals], *given, which=which)
-        return [*[None] * which.residuals, *found]
-
-    def batched(args: Any, dims: Any, *, which: _Map) -> tuple[Any, Any]:
-        n = which.residuals
-        size = next(x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None)
-        fronts = [
-            x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(args, dims, strict=True)
-        ]
-        # A transpose would have to sum over the members for what is the same for all.
-        given = [
-            jnp.broadcast_to(x, (size, *x.shape)) if dim is None else x
-            for x, dim in zip(fronts[n:], dims[n:], strict=True)
-        ]
-        axes = [None if dim is None else 0 for dim in dims[:n]]
-
-        def pullback(residuals: Any, cotangents: Any, likes: Any) -> Any:
-            return jax.vmap(which.pull, (axes, 0))(list(residuals), list(cotangents))
-
-        ins, results = (
-            tuple(((size, *shape), dtype) for shape, dtype in each)
-            for each in (which.ins, which.outs)
-        )
-        many = _Map(pullback, n, ins, results)
-        found = primitive.bind(*fronts[:n], *given, which=many)
-        return found, [0] * len(found)
-
     primitive.def_impl(compute)
-    primitive.def_abstract_eval(shapes)
-    ad.primitive_jvps[primitive] = derivative
-    ad.primitive_transposes[primitive] = transposed
-    batching.primitive_batchers[primitive] = batched
+    primitive.def_abstract_eval(partial(_shapes, outs))
+    ad.primitive_jvps[primitive] = partial(_derivative, primitive, compute)
+    ad.primitive_transposes[primitive] = partial(_transposed, transpose)
+    batching.primitive_batchers[primitive] = partial(_batched, primitive)
     mlir.register_lowering(primitive, mlir.lower_fun(compute, multiple_results=True))
 
 

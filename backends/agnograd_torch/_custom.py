@@ -93,7 +93,7 @@ class _Call:
     def gradients(
         self, tensors: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], wanted: list[int]
     ) -> list[torch.Tensor]:
-        """Return the gradients of the tensors at some places, with derivatives of PyTorch's."""
+        """Return the gradients of the tensors at some places, which PyTorch differentiates."""
         results = self.run(tensors)
         pairs = [(out, g) for out, g in zip(results, cotangents, strict=True) if out.requires_grad]
         starts = [tensors[place] for place in wanted]
@@ -194,7 +194,7 @@ def _gradients(
     tensors: list[torch.Tensor], cotangents: list[torch.Tensor], wanted: list[int], call: str
 ) -> list[torch.Tensor]:
     """Return the gradients of a call's tensors at some places."""
-    # PyTorch records nothing inside of an op, and agnograd's own engine does.
+    # PyTorch records nothing inside an op, and agnograd's own engine does.
     return [g.clone() for g in _call_of(call).pulled(tensors, cotangents, wanted)]
 
 

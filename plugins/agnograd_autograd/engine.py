@@ -83,56 +83,71 @@ def _unboxed(x: Any) -> Any:
     return x
 
 
-def _primitive(op: Primitive) -> Callable[..., Any]:
-    """Return a primitive of autograd's, with its derivatives in both modes."""
-    one = op.op.outputs == "one"
+class _Derivatives:
+    """An op as autograd computes it, and its derivatives in both modes.
 
-    # autograd has no boxes for integers: they are returned beside the others, in a list.
-    def compute(given: tuple[Any, list[Any]], *arrays: Any) -> Any:
+    autograd has no boxes for integers: such results are returned beside the others, in a list.
+    """
+
+    def __init__(self, op: Primitive) -> None:
+        self.op, self.one = op, op.op.outputs == "one"
+
+    def compute(self, given: tuple[Any, list[Any]], *arrays: Any) -> Any:
+        """Compute the op on arrays; ``given`` has its options, and the list."""
         options, others = given
-        results = op.compute(arrays, options)
-        if one:
+        results = self.op.compute(arrays, options)
+        if self.one:
             return results[0]
         others[:] = [None if _is_inexact(out) else out for out in results]
         return tuple(filter(_is_inexact, results))
 
-    compute.__name__ = op.op.name
-    made: Callable[..., Any] = primitive(compute)
-
-    def saved_in(ans: Any, args: Any) -> tuple[Any, ...]:
-        (options, others), *arrays = args
-        return op.save(arrays, options, (ans,) if one else _joined(ans, others))
-
-    def pullback(argnums: Sequence[int], ans: Any, args: Any, _: Any) -> Callable[[Any], Any]:
-        saved = saved_in(ans, args)
-        others = args[0][1]
+    def pullback(
+        self, argnums: Sequence[int], ans: Any, args: Any, _: Any
+    ) -> Callable[[Any], tuple[Any, ...]]:
+        """Return the function from a cotangent to the gradients of some arguments."""
+        saved, others = self._saved(ans, args), args[0][1]
         wanted = [number in argnums for number in range(1, len(args))]
 
         def pull(g: Any) -> tuple[Any, ...]:
             zeros = [None if x is None else anp.zeros(x.shape) for x in others]
-            given = (_array(g),) if one else _joined(g, zeros)
-            every = _conjugates(op.pull(saved, _conjugates(given), wanted))
+            given = [_array(g)] if self.one else _joined(g, zeros)
+            found = [None, *_conjugates(self.op.pull(saved, _conjugates(given), wanted))]
             return tuple(
-                anp.zeros_like(args[number]) if every[number - 1] is None else every[number - 1]
+                anp.zeros_like(args[number]) if found[number] is None else found[number]
                 for number in argnums
             )
 
         return pull
 
-    def along(argnums: Sequence[int], tangents: Any, ans: Any, args: Any, kwargs: Any) -> Any:
-        if op.pushes and (_is_complex(ans) or not any(map(_is_complex, tangents))):
+    def along(self, argnums: Sequence[int], tangents: Any, ans: Any, args: Any, kwargs: Any) -> Any:
+        """Return the tangent of the result: by partial derivatives, or a pullback's transpose."""
+        if self.op.pushes and (_is_complex(ans) or not any(map(_is_complex, tangents))):
             known: list[Any] = [None] * (len(args) - 1)
             for number, tangent in zip(argnums, tangents, strict=True):
                 known[number - 1] = _array(tangent)
-            return op.push(saved_in(ans, args), known, ans)
-        pull = pullback(argnums, ans, args, kwargs)
+            return self.op.push(self._saved(ans, args), known, ans)
+        pull = self.pullback(argnums, ans, args, kwargs)
         zeros = vspace(_unboxed(ans)).zeros()
         # autograd warns where nothing depends on g.
         transpose, _ = make_vjp(lambda g: boxed_tuple((*pull(g), g)), zeros)
         return transpose((*tangents, zeros))
 
-    defvjp_argnums(made, pullback)
-    defjvp_argnums(made, along)
+    def _saved(self, ans: Any, args: Any) -> tuple[Any, ...]:
+        (options, others), *arrays = args
+        return self.op.save(arrays, options, (ans,) if self.one else _joined(ans, others))
+
+
+def _primitive(op: Primitive) -> Callable[..., Any]:
+    """Return an op as autograd has its functions."""
+    derivatives = _Derivatives(op)
+
+    def compute(*args: Any) -> Any:
+        return derivatives.compute(*args)
+
+    compute.__name__ = op.op.name
+    made: Callable[..., Any] = primitive(compute)
+    defvjp_argnums(made, derivatives.pullback)
+    defjvp_argnums(made, derivatives.along)
     return made
 
 
