@@ -15,8 +15,13 @@ from agnograd._functions.primitives import EngineNamespace, documented
 from agnograd._ops.op import Op
 from agnograd._plugins.backends import backend_named, default_name
 from agnograd._plugins.engines import TRACERS, engine_named, engine_of, load_what_is_imported
-from agnograd._plugins.entry_points import OPS, every
-from agnograd._plugins.op_sets import extensions, op_named, op_sets, registered_in
+from agnograd._plugins.op_sets import (
+    extensions,
+    op_named,
+    ops_of_package,
+    packages,
+    registered_in,
+)
 from agnograd._util.checks import did_you_mean
 from agnograd._util.trees import unflatten
 from agnograd.errors import MixedBackendsError, PluginError
@@ -77,30 +82,16 @@ def library_named(name: str, engine: str | None) -> Library:
     names = [op for each in inner for op in registered_in(each) if _is_in(op, name)]
     if names:
         return Library(name, [f"{op.removeprefix(f'{name}.')}={op}" for op in names], engine)
-    packages = _packages()
-    if name not in packages:
-        listed = ", ".join(sorted({*known, *packages}))
-        hint = did_you_mean(name, [*known, *packages])
-        raise PluginError(f"no op set is named {name!r}; installed: {listed}{hint}")
-    found = [op for op_set in packages[name] for op in op_set.ops]
-    return Library(name, [f"{op}={op}" for op in found if not op.startswith("_")], engine)
+    names = ops_of_package(name)
+    if not names:
+        installed = sorted({*known, *packages()})
+        hint = did_you_mean(name, installed)
+        raise PluginError(f"no op set is named {name!r}; installed: {', '.join(installed)}{hint}")
+    return Library(name, [f"{op}={op}" for op in names if not op.startswith("_")], engine)
 
 
 def _is_in(name: str, extension: str) -> bool:
     return name.startswith(f"{extension}.")
-
-
-def _packages() -> dict[str, list[Any]]:
-    """Return the op sets of each package, ``scipy`` for ``agnograd_scipy``."""
-    by_id = {id(op_set): None for _, op_set in op_sets()}
-    found: dict[str, list[Any]] = {}
-    for entry in every(OPS):
-        root = entry.module.partition(".")[0]
-        if root != "agnograd":
-            op_set = entry.load()
-            if id(op_set) in by_id:
-                found.setdefault(root.removeprefix("agnograd_"), []).append(op_set)
-    return found
 
 
 @cache
@@ -112,29 +103,16 @@ def _namespace_of(name: str) -> EngineNamespace:
 def _dispatching(op: Op, only: str | None) -> Function:
     """Return an op as a function for the arrays of any engine, or of one."""
     made: dict[str, Function] = {}
-    kinds: dict[type, str | None] = {}
-    name_of_op = op.name
+    op_name = op.name
 
     def function(*args: Any, **kwargs: Any) -> Any:
         for tracing, traced in TRACERS:
             if tracing():
-                return traced(name_of_op, args, kwargs)
-        name = only
-        for x in args:
-            try:
-                found = kinds[type(x)]
-            except KeyError:
-                found = "" if type(x) in _PLAIN else engine_of(type(x)) or ""
-                if type(x) not in _PLAIN and not found:
-                    found = None  # it may hold arrays
-                if len(kinds) < 100:
-                    kinds[type(x)] = found
-            if found is None or (found and name and found != name):
-                return _by_leaves(op, args, kwargs, only)
-            name = name or found
-        if kwargs or not name:
+                return traced(op_name, args, kwargs)
+        name = None if kwargs else _engine_of(args, only)
+        if name is None:
             return _by_leaves(op, args, kwargs, only)
-        return (made.get(name) or made.setdefault(name, engine_function(name, op.name)))(*args)
+        return (made.get(name) or made.setdefault(name, engine_function(name, op_name)))(*args)
 
     function.__name__, function.__qualname__ = op.name.rpartition(".")[2], op.name
     function.__doc__ = documented(op)
@@ -142,7 +120,29 @@ def _dispatching(op: Op, only: str | None) -> Function:
     return function
 
 
-_PLAIN = (bool, int, float, complex, str, type(None))
+class _Kinds(dict[type, str | None]):
+    """By type, the engine of its arrays: none of numbers, and None of what has to be looked at."""
+
+    def __missing__(self, kind: type) -> str | None:
+        plain = kind in (bool, int, float, complex, str, type(None))
+        found = "" if plain else engine_of(kind)
+        if plain or found:  # programs may make classes for ever
+            self[kind] = found
+        return found
+
+
+_kinds = _Kinds()
+
+
+def _engine_of(args: tuple[Any, ...], only: str | None) -> str | None:
+    """Return the engine of arguments that are its arrays and numbers; None for all others."""
+    name = only
+    for x in args:
+        found = _kinds[type(x)]
+        if found is None or (found and name and found != name):
+            return None
+        name = name or found
+    return name or None
 
 
 def engine_function(engine: str, name: str) -> Function:
