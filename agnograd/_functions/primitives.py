@@ -141,6 +141,9 @@ class OpPrimitive:
         )
         self.match = next((n for n, each in enumerate(saved) if each.name == "match"), None)
         self.pushes = works(op) is not None
+        # What an op tells only after a look at its rules, or its parameters.
+        self._broadcasts, self._several = op.broadcasts, op.sequence is not None
+        self._one = op.outputs == "one"
         self._container: type = tuple
         names = "".join(f"{name}, " for name in op.arrays)
         self._places = {
@@ -174,7 +177,7 @@ class OpPrimitive:
 
         Element-wise ops take numbers as they are, and their rules do, too.
         """
-        if self.op.broadcasts or not any(map(is_python_scalar, arrays)):
+        if self._broadcasts or not any(map(is_python_scalar, arrays)):
             return arrays
         xp, first = self.xp, next(each for each in arrays if hasattr(each, "dtype"))
         dtype = xp.result_type(*(each for each in arrays if each is not None))
@@ -188,7 +191,7 @@ class OpPrimitive:
     def compute(self, arrays: Sequence[Any], options: Sequence[Any]) -> tuple[Any, ...]:
         """Compute the op on raw arrays; return all results."""
         out = self._compute(arrays, options)
-        if self.op.outputs == "one":
+        if self._one:
             return (out,)
         self._container = type(out)
         return tuple(out)
@@ -204,12 +207,11 @@ class OpPrimitive:
         self, saved: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[Any]
     ) -> list[Any]:
         """Return the gradient by each array that is wanted, and None for the others."""
-        op = self.op
-        places = range(len(wanted)) if op.sequence else self.differentiable
+        places = range(len(wanted)) if self._several else self.differentiable
         edges = [True if wanted[place] else None for place in places]
         if not any(edges):
             return [None] * len(wanted)
-        g = cotangents[0] if op.outputs == "one" else [*cotangents]
+        g = cotangents[0] if self._one else [*cotangents]
         pairs = self.call.compiled.backward(g, [0, None, self.call, *saved, *edges], self.xp)
         found: list[Any] = [None] * len(wanted)
         for place, (_, gradient) in zip(places, pairs, strict=True):
@@ -242,7 +244,7 @@ class OpPrimitive:
 
     def rebuilt(self, results: Sequence[Any]) -> Any:
         """Return one array, or several in a container of the kind that the op has returned."""
-        if self.op.outputs == "one":
+        if self._one:
             return results[0]
         kind = self._container
         return kind(*results) if hasattr(kind, "_fields") else kind(results)

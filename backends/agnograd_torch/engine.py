@@ -26,14 +26,17 @@ class TorchEngine(Engine):
         plain, transformed = functions(primitive)
         one = primitive.op.outputs == "one"
         transforms = torch._C._are_functorch_transforms_active
-        recording = torch.is_grad_enabled
+        recording, tensor = torch.is_grad_enabled, torch.Tensor
 
         def call(arrays: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
             for x in arrays:
-                if type(x) is not torch.Tensor:
-                    if not any(isinstance(each, torch.Tensor) for each in arrays):
+                if type(x) is not tensor:
+                    for each in arrays:
+                        if isinstance(each, tensor):
+                            arrays = primitive.operands(arrays)
+                            break
+                    else:
                         return primitive.rebuilt(primitive.compute(arrays, options))
-                    arrays = primitive.operands(arrays)
                     break
             if transforms():
                 if is_forward_mode(primitive.op.name):
