@@ -14,7 +14,7 @@ check_grads = pytest.importorskip("autograd.test_util").check_grads
 
 X, A = np.asarray([[0.1, -0.7, 0.4], [0.3, 0.2, -0.5]]), np.asarray([1.5, -0.4, 0.2])
 
-EVERY = 3
+EVERY = 4
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ jax = pytest.importorskip("jax", reason="JAX: pip install 'agnograd[jax]'")
 jnp = pytest.importorskip("jax.numpy")
 check_grads = pytest.importorskip("jax.test_util").check_grads
 
-EVERY = 14  # JAX compiles each function for each shape
+EVERY = 40  # JAX compiles each function for each shape
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +56,8 @@ def test_second_derivatives_of_each_kind(scipy, special):
     near = {"order": 2, "rtol": 1e-3, "atol": 1e-3}
     check_grads(lambda x: special.kve(1.5, x), (jnp.abs(x) + 0.2,), **near)
     check_grads(lambda z: special.wofz(z).real, (x[0] + 0.5j,), modes=["rev"], **near)
-    check_grads(lambda x, a: scipy.signal.all_pole(x, a), (x, a), **near)
-    check_grads(lambda m: scipy.linalg.lu_parts(m)[2], (x[:, :2],), **near)
+    check_grads(lambda a: scipy.signal.all_pole(x, a), (a,), **near)
+    check_grads(lambda m: scipy.linalg.lu_parts(m)[2], (x[:, :2],), modes=["rev"], **near)
 
 
 def test_a_wrong_rule_is_found(special, monkeypatch):

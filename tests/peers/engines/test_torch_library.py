@@ -15,7 +15,7 @@ gradcheck, gradgradcheck = torch.autograd.gradcheck, torch.autograd.gradgradchec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 
-EVERY = 3
+EVERY = 4
 
 
 @pytest.fixture(scope="module")
