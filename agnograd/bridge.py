@@ -146,7 +146,7 @@ def library(name: str, *, engine: str | None = None) -> Library:
 
     Returns
     -------
-    module
+    namespace
         It has the functions under the names that they have in a namespace, with the same
         signatures.
 
