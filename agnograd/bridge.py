@@ -1,4 +1,4 @@
-"""Bridges: your functions of Variables for PyTorch and JAX, and their functions as ops here.
+"""Bridges: functions of Variables and ops for PyTorch and JAX, and their functions as ops here.
 
 Arguments and results are arrays or pytrees of arrays. Pytrees are those of optree: dicts, tuples,
 lists, named tuples, and types registered with it. Any other argument is passed on unchanged.
@@ -19,9 +19,10 @@ from agnograd._util.trees import unflatten
 from agnograd.errors import PluginError
 
 if TYPE_CHECKING:
+    from agnograd._functions.library import Library
     from agnograd._plugins.bridges import Bridge
 
-__all__ = ["adopt", "export", "from_jax", "from_torch", "jax", "torch"]
+__all__ = ["adopt", "export", "from_jax", "from_torch", "jax", "library", "torch"]
 
 Function = Callable[..., Any]
 
@@ -123,6 +124,55 @@ def export(
         return unflatten(program.structure, outputs)
 
     return exported
+
+
+def library(name: str, *, engine: str | None = None) -> Library:
+    """Return the functions of an op set as functions of PyTorch, JAX, or another engine.
+
+    Each function takes that engine's arrays, and returns such arrays, which the engine
+    differentiates by the rules of agnograd. Which engine it is, is decided by the arrays of each
+    call: those of PyTorch, of JAX, or boxes of autograd. Constants may be NumPy arrays. Variables
+    and arrays of other libraries are computed as in their own namespaces.
+
+    Parameters
+    ----------
+    name : str
+        An extension of a namespace, such as ``special`` or ``stats.norm``; or a package that
+        registers ops, with or without ``agnograd_`` before its name: ``scipy`` has ``signal``,
+        ``linalg`` and more.
+    engine : str, optional
+        The only engine whose arrays the functions take: ``torch``, ``jax`` or ``autograd``. Then
+        NumPy arrays are constants of it, too, where there is no other array.
+
+    Returns
+    -------
+    namespace
+        It has the functions under the names that they have in a namespace, with the same
+        signatures.
+
+    Raises
+    ------
+    PluginError
+        If there is no such op set, or no such engine. When a function is called, if it takes
+        functions, and the engine cannot convert those.
+    MixedBackendsError
+        When a function is called with arrays of several engines.
+    MissingRuleError
+        When it is differentiated, if there is no rule for an argument that needs a gradient.
+
+    Examples
+    --------
+    >>> import agnograd as ag
+    >>> special = ag.bridge.library("special")
+    >>> float(special.xlogy(2.0, 1.0))
+    0.0
+    """
+    from agnograd._functions.library import library_named  # few programs need it
+
+    name_in("bridge.library", name, "'scipy'")
+    if engine is not None:
+        name_in("bridge.library: engine", engine, "engine='torch'")
+    return library_named(name, engine)
 
 
 def from_torch(f: Function) -> Function:

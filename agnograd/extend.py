@@ -42,9 +42,11 @@ if TYPE_CHECKING:
     from agnograd._arrays.interpreted import Interpreted, Run
     from agnograd._arrays.strides import every_element, is_in_rows
     from agnograd._arrays.views import replace
+    from agnograd._functions.library import engine_function
     from agnograd._functions.sensitivity import sensitivity
     from agnograd._graph.calls import Call
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
+    from agnograd._plugins.engines import Calling, Engine, Primitive
     from agnograd._plugins.hook_plugins import Uncopied
     from agnograd._plugins.keywords import with_keywords
     from agnograd._plugins.lowerings import Description, Lowering, lowering_for
@@ -70,9 +72,11 @@ __all__ = [
     "Backend",
     "Bridge",
     "Call",
+    "Calling",
     "Capabilities",
     "Deferred",
     "Description",
+    "Engine",
     "Fact",
     "Flat",
     "Interpretation",
@@ -84,6 +88,7 @@ __all__ = [
     "Op",
     "OpSet",
     "PlanError",
+    "Primitive",
     "Program",
     "Protocol",
     "Record",
@@ -106,6 +111,7 @@ __all__ = [
     "device_of",
     "divide_or_zero",
     "domain_named",
+    "engine_function",
     "every_element",
     "freed_after",
     "function_from",
@@ -156,6 +162,7 @@ _LATER = {
     **dict.fromkeys(("Interpreted", "Run"), "agnograd._arrays.interpreted"),
     **dict.fromkeys(("every_element", "is_in_rows"), "agnograd._arrays.strides"),
     **dict.fromkeys(("Description", "Lowering", "lowering_for"), "agnograd._plugins.lowerings"),
+    "engine_function": "agnograd._functions.library",
     "Protocol": "agnograd._plugins.protocols",
     **dict.fromkeys(
         (
@@ -176,6 +183,7 @@ _LATER = {
     **dict.fromkeys(("Writer", "named_function", "straight"), "agnograd._program.straight"),
     "replace": "agnograd._arrays.views",
     **dict.fromkeys(("Bridge", "Flat", "Program", "Record"), "agnograd._plugins.bridges"),
+    **dict.fromkeys(("Calling", "Engine", "Primitive"), "agnograd._plugins.engines"),
     **dict.fromkeys(("Sample", "array"), "agnograd.testing._samples"),
     "Lock": "agnograd._util.locks",
     "sensitivity": "agnograd._functions.sensitivity",

@@ -228,6 +228,21 @@ def overhead(quick: bool, json_path: str | None) -> None:
 @main.command()
 @click.option("--quick", is_flag=True, help="Few calls.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
+def engines(quick: bool, json_path: str | None) -> None:
+    """Measure what calls of ops cost in PyTorch, in microseconds."""
+    from benchmarks.engines import engines
+
+    found = engines(rounds=3, count=20) if quick else engines(rounds=21, count=1000)
+    kinds = list(next(iter(found.values())))
+    rows = ([op, *(f"{each[kind]:.2f}" for kind in kinds)] for op, each in found.items())
+    report.print_table(["op, 8 float64, µs", *kinds], rows)
+    if json_path:
+        report.write_json({"microseconds": found}, json_path)
+
+
+@main.command()
+@click.option("--quick", is_flag=True, help="Few calls.")
+@click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
 def hooks(quick: bool, json_path: str | None) -> None:
     """Measure what active plugins add to an op, in microseconds."""
     from benchmarks.hooks import hooks

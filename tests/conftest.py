@@ -137,6 +137,11 @@ def pytest_addoption(parser):
         help="how many random programs to check (default: 100, and 1000 with --slow)",
     )
     parser.addoption(
+        "--all-ops",
+        action="store_true",
+        help="check every op as a function of other engines, and not only some of them",
+    )
+    parser.addoption(
         "--python",
         action="append",
         default=[],

@@ -154,6 +154,9 @@ def operand(xp: Any, value: Any) -> Any:
     MixedBackendsError
         If it is another backend's Variable, or an array that the backend does not accept.
     """
+    of_engine = vars(xp).get("_operand")  # of a namespace for another library's derivatives
+    if of_engine is not None:
+        return of_engine(value)
     domain = domain_named(xp.__package__.removeprefix("agnograd."))
     found = as_operand(domain, value)
     return found.data if xp is domain.raw and isinstance(found, Variable) else found

@@ -171,7 +171,7 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
             return rule
     if op.forward is operator.getitem:
         return domain.backend.operator(op.forward)
-    forward = op.forward and _bound(op.forward, xp=domain.raw, backend=domain.backend)
+    forward = op.forward and bound_to(op.forward, xp=domain.raw, backend=domain.backend)
     module = op.kernels.get(domain.backend.name)
     if module is not None and not op.composed:
         return Deferred(partial(_from_module, op.name, module, forward, domain))
@@ -195,7 +195,7 @@ def _from_module(
 ) -> Callable[..., Any]:
     """Return a kernel of a module, which leaves what it does not compute to ``forward``."""
     own = getattr(import_module(module), name.rpartition(".")[2], None)
-    found = own and _bound(own, xp=domain.raw, backend=domain.backend)
+    found = own and bound_to(own, xp=domain.raw, backend=domain.backend)
 
     def kernel(*args: Any, **kwargs: Any) -> Any:
         out = NotImplemented if found is None else found(*args, **kwargs)
@@ -211,7 +211,7 @@ def _from_module(
 def _composed(op: Op, domain: Domain, _: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that users call of an op that is made of others."""
     assert op.forward is not None
-    program = _bound(op.forward, xp=domain.namespace)
+    program = bound_to(op.forward, xp=domain.namespace)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         mode = current_mode()
@@ -228,7 +228,7 @@ def _composed(op: Op, domain: Domain, _: Callable[..., Any]) -> Callable[..., An
     return function
 
 
-def _bound(function: Callable[..., Any], **available: Any) -> Callable[..., Any]:
+def bound_to(function: Callable[..., Any], **available: Any) -> Callable[..., Any]:
     """Bind the leading parameters that a function has among those that are available."""
     try:
         names = parameters_of(function)

@@ -113,7 +113,7 @@ def forward_source(
     ``compute`` gives ``_out`` of the raw arrays; what it finds in its module where it is written
     out is added to ``names``. ``numbers`` says whether there is a form for numbers.
     """
-    one, given, recorded = op.outputs == "one", _arguments(op), bool(op.differentiable)
+    one, given, recorded = op.outputs == "one", arguments(op), bool(op.differentiable)
     options = "{" + ", ".join(f"{name!r}: {name}" for name in op.options) + "}"
     inputs = _tuple(f"*{name}" if name == op.sequence else name for name in op.arrays)
     # What takes only the inputs needs no function that binds options.
@@ -171,7 +171,7 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
         if name == op.sequence:
             yield f"{name}, _edges = _unwrap_each(_call, {name!r}, {name})"
             yield "if _edges is None:  # an array is of a level above"
-            yield f"    return _above(_domain, {op.name!r}, {name})({_arguments(op)})"
+            yield f"    return _above(_domain, {op.name!r}, {name})({arguments(op)})"
         elif name in own:
             yield from [f"_{name}_node = {name}._node"] * tracked
             yield f"{name} = {name}._raw"
@@ -211,7 +211,7 @@ def _made_above(op: Op) -> Iterator[str]:
     """Leave the call to the level that is entered: what is made there belongs to it."""
     yield "if (_state := _mode()) is not None and _state.level is not None:"
     yield f"    if (_at := _entered_above(_domain, {op.name!r})) is not None:"
-    yield f"        return _at({_arguments(op)})"
+    yield f"        return _at({arguments(op)})"
 
 
 def _left_above(op: Op, name: str) -> Iterator[str]:
@@ -229,10 +229,10 @@ def _taken_over(op: Op, unwrapped: tuple[str, ...] | None = None) -> Iterator[st
         elif each in op.differentiable:
             yield f"if _{each}_node is not None:"
             yield f"    {each} = _Variable._make({each}, _{each}_node)"
-    yield f"return _at({_arguments(op)})"
+    yield f"return _at({arguments(op)})"
 
 
-def _arguments(op: Op) -> str:
+def arguments(op: Op) -> str:
     """Write the arguments of a kernel's call."""
     parts, optional = [], []
     for name, parameter in op.signature.parameters.items():

@@ -72,6 +72,24 @@ _SHARED = {
 
 def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> FunctionType:
     """Return the op's function, as ``agnograd._codegen.deferring.compile_op`` does."""
+    scope = _scope(op, domain, kernel)
+    numbers = domain.number_type is not None and len(op.arrays) == 2 and op.broadcasts
+    if numbers:
+        scope["_of_numbers"] = _call(op._replace(of_numbers=True), domain, dict(scope))
+    call = _call(op, domain, scope)
+    if op.reads:
+        scope["_reading"] = call.variant("reading", reads=True, turn=False)
+        scope["_reading_leaf"] = call.reading_leaf()
+    return function_from(text_of("forward_source", scope, op, form, kernel, numbers), scope)
+
+
+def call_of(op: Op, domain: Domain) -> Call:
+    """Return what computes the gradients of an op's calls on one backend."""
+    return _call(op, domain, _scope(op, domain, None))
+
+
+def _scope(op: Op, domain: Domain, kernel: Any) -> dict[str, Any]:
+    """Return all that the functions of an op may name."""
     scope = (
         _SHARED
         | dict(domain.scope)
@@ -98,15 +116,7 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
             "_wrap_outputs": domain.wrap_outputs,
         }
     )
-    scope |= {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
-    numbers = domain.number_type is not None and len(op.arrays) == 2 and op.broadcasts
-    if numbers:
-        scope["_of_numbers"] = _call(op._replace(of_numbers=True), domain, dict(scope))
-    call = _call(op, domain, scope)
-    if op.reads:
-        scope["_reading"] = call.variant("reading", reads=True, turn=False)
-        scope["_reading_leaf"] = call.reading_leaf()
-    return function_from(text_of("forward_source", scope, op, form, kernel, numbers), scope)
+    return scope | {f"_rule_{name}": rule.function for name, rule in op.rules.items()}
 
 
 def _call(op: Op, domain: Domain, scope: dict[str, Any]) -> Call:

@@ -22,7 +22,8 @@ OPS = "agnograd.ops"
 PLUGINS = "agnograd.plugins"
 PROTOCOLS = "agnograd.protocols"
 LOWERINGS = "agnograd.lowerings"
-_GROUPS = (BACKENDS, OPS, PLUGINS, PROTOCOLS, LOWERINGS)
+ENGINES = "agnograd.engines"
+_GROUPS = (BACKENDS, OPS, PLUGINS, PROTOCOLS, LOWERINGS, ENGINES)
 OURS = "agnograd"
 T = TypeVar("T")
 

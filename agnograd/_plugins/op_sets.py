@@ -5,21 +5,43 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from agnograd._plugins.entry_points import OPS, load_every, origin, warn
+from agnograd._plugins.entry_points import OPS, OURS, load_every, origin, warn
 from agnograd._util.signatures import NO_OPS
 
 if TYPE_CHECKING:
     from agnograd._ops.batching import Batching
     from agnograd._ops.op import Op, Status
     from agnograd._ops.op_set import OpSet
+    from agnograd._plugins.entry_points import EntryPoint
 
 
 @cache
 def op_sets() -> tuple[tuple[str, OpSet], ...]:
     """Return every op set that loads, with the distribution that it came from."""
+    return tuple((origin(entry), op_set) for entry, op_set in _loaded())
+
+
+@cache
+def _loaded() -> tuple[tuple[EntryPoint, OpSet], ...]:
     from agnograd._ops.op_set import OpSet
 
-    return tuple((origin(entry), op_set) for entry, op_set in load_every(OPS, OpSet))
+    return tuple(load_every(OPS, OpSet))
+
+
+def packages() -> dict[str, list[tuple[str, OpSet]]]:
+    """Return the op sets of other packages, as ``op_sets`` does: ``scipy`` is `agnograd_scipy`."""
+    found: dict[str, list[tuple[str, OpSet]]] = {}
+    for entry, op_set in _loaded():
+        root = entry.module.partition(".")[0]
+        if root != OURS:
+            found.setdefault(root.removeprefix(f"{OURS}_"), []).append((origin(entry), op_set))
+    return found
+
+
+def ops_of_package(name: str) -> list[str]:
+    """Return the names of the ops that a package registers; none if there is no such package."""
+    sets = packages().get(name.removeprefix(f"{OURS}_"), [])
+    return [op for source, op_set in sets for op in _ops_of(op_set, source)]
 
 
 def extensions() -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from agnograd._arrays.domain import Domain
 from agnograd._arrays.interpretation import Interpretation
 from agnograd._arrays.interpreted import Interpreted, Run, _replaced
 from agnograd._arrays.levels import root_of
-from agnograd._arrays.namespace import _bound
+from agnograd._arrays.namespace import bound_to
 from agnograd._arrays.variable import built
 from agnograd._batch.binding import Bound, Names
 from agnograd._ops.batching import batching, batching_rule
@@ -251,7 +251,7 @@ class Dependences(Interpretation):
         names = Names.of(op)
 
         def function(*args: Any, **kwargs: Any) -> Any:
-            program = _bound(op.forward, xp=built[self.name].raw, backend=self)  # type: ignore[arg-type]
+            program = bound_to(op.forward, xp=built[self.name].raw, backend=self)  # type: ignore[arg-type]
             try:
                 out = program(*args, **kwargs)
             except Exception:

@@ -240,6 +240,16 @@ def test_overhead(tmp_path):
         assert all(isinstance(time, float) for time in each.values())
 
 
+def test_engines(tmp_path):
+    pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
+    data = tmp_path / "found.json"
+    run("engines", "--quick", "--json", str(data))
+    found = json.loads(data.read_text())["microseconds"]
+    assert list(found) == ["empty", "signal.all_pole", "special.kve"]
+    for each in found.values():
+        assert 0 < each["kernel"] < each["both"]
+
+
 def test_growth(tmp_path):
     data = tmp_path / "found.json"
     run("growth", "--quick", "--json", str(data))

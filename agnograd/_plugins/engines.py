@@ -1,0 +1,168 @@
+"""Engines: libraries with derivatives of their own, whose functions ops can become.
+
+A bridge (``agnograd._plugins.bridges``) carries one function of a user's over. An engine makes
+functions of a library of ops, each by its rule: see ``agnograd.bridge.library``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agnograd._plugins.entry_points import ENGINES, chosen, installed, load
+from agnograd.errors import PluginError
+
+if TYPE_CHECKING:
+    from agnograd._ops.op import Op
+
+Arrays = tuple[Any, ...]
+# What computes an op: from the values of its array parameters, in their order (those of a sequence
+# one by one), and from the values of all others.
+Calling = Callable[[Arrays, Arrays], Any]
+
+
+class Primitive(Protocol):
+    """An op with a rule, as an engine sees it.
+
+    Gradients and cotangents of complex arrays follow agnograd's convention, dL/da + i dL/db.
+    """
+
+    op: Op
+    arrays_saved: tuple[int, ...]  # which of the saved values are arrays
+    pushes: bool  # whether ``push`` gives the derivative along tangents
+
+    def operands(self, arrays: Arrays) -> Arrays:
+        """Return arrays and numbers in the form that the op takes, if one at least is an array."""
+
+    def compute(self, arrays: Sequence[Any], options: Sequence[Any]) -> tuple[Any, ...]:
+        """Compute the op on the raw arrays of the engine's backend; return all results."""
+
+    def save(
+        self, arrays: Sequence[Any], options: Sequence[Any], results: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Return what ``pull`` needs of a call: arrays, facts of arrays, and options."""
+
+    def pull(
+        self, saved: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[Any]
+    ) -> list[Any]:
+        """Return the gradient by each of the arrays that are wanted, and None for all others.
+
+        They are computed by functions of the engine, so that it can differentiate them. ``wanted``
+        has a truth value for each array. A cotangent of None stands for zeros.
+        """
+
+    def push(self, saved: Sequence[Any], tangents: Sequence[Any], like: Any) -> Any:
+        """Return the tangent of the only result, which is ``like``, if the primitive ``pushes``.
+
+        A tangent of None stands for zeros.
+        """
+
+    def rebuilt(self, results: Sequence[Any]) -> Any:
+        """Return results as the op returns them: one array, or several in a container."""
+
+    def batched(
+        self, size: int, mapped: Sequence[bool], arrays: Sequence[Any], options: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Return all results for many members at once, by functions of the engine.
+
+        The arrays that are mapped have one more axis, the first one, for the members; so have all
+        results.
+        """
+
+
+class Engine:
+    """What a library with its own derivatives offers for ops (``agnograd.bridge.library``).
+
+    An entry point in the group ``agnograd.engines`` names an instance of a subclass. Its own name
+    is that of the package which the types of the library's arrays come from, so that nothing is
+    imported before such an array is met.
+
+    Attributes
+    ----------
+    backend : str
+        The name of the backend whose raw arrays ops are computed on.
+    differentiates : bool
+        Whether the library differentiates its own functions of the standard. If not, these become
+        functions of the engine by their rules, too.
+    tracing : callable or None
+        Says whether the library follows the program's own Python now, in which case ``traced``
+        calls functions of a library by their ops' names: ``traced(name, args, kwargs)``.
+    """
+
+    backend: str
+    differentiates = True
+    tracing: Callable[[], bool] | None = None
+    traced: Callable[[str, Arrays, dict[str, Any]], Any]
+
+    def types(self) -> tuple[type, ...]:
+        """Return types that are none of the backend's, but stand for its arrays."""
+        return ()
+
+    def function(self, primitive: Primitive) -> Calling:
+        """Return what computes an op on the library's arrays, and what the library differentiates.
+
+        It gets arrays of any of the library's types, numbers, None and NumPy arrays.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must override function()")
+
+    def constant_function(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that has no gradient by nature, for the library's arrays."""
+        return function
+
+    def asarray(self, raw: Callable[..., Any]) -> Callable[..., Any]:
+        """Return ``asarray``, given the backend's own, for the library's arrays."""
+        return raw
+
+    def device(self, x: Any) -> Any:
+        """Return the device of an array of one of the ``types``."""
+        raise NotImplementedError(f"{type(self).__name__} must override device()")
+
+    def constant(self, value: Any) -> Any:
+        """Return a NumPy array as one of the library's, without a gradient."""
+        return value
+
+
+def engines() -> list[str]:
+    """Return the names of the packages that an engine is installed for."""
+    return list(installed(ENGINES))
+
+
+@cache
+def engine_named(name: str) -> Engine:
+    """Return the engine for a package's arrays."""
+    engine = load(chosen("engine", name, ENGINES, PluginError), Engine)
+    if engine.tracing is not None:
+        TRACERS.append((engine.tracing, engine.traced))
+    return engine
+
+
+# The engines that are loaded and may follow a program, which must meet as little as possible of
+# what is not its own.
+TRACERS: list[tuple[Callable[[], bool], Callable[..., Any]]] = []
+
+
+def load_what_is_imported() -> None:
+    """Load the engines of packages that are imported."""
+    for name in engines():
+        if name in sys.modules:
+            engine_named(name)
+
+
+# By type. Programs may make classes for ever, but few of arrays.
+_known: dict[type, str | None] = {}
+
+
+def engine_of(kind: type) -> str | None:
+    """Return the name of the engine for arrays of a type, or None; this imports nothing."""
+    if kind not in _known:
+        found = None
+        if kind.__module__ != "builtins" and hasattr(kind, "__add__"):
+            known = engines()
+            roots = (base.__module__.partition(".")[0] for base in kind.__mro__[:-1])
+            found = next((root for root in roots if root in known), None)
+        if len(_known) > 10_000:
+            return found
+        _known[kind] = found
+    return _known[kind]
