@@ -236,10 +236,15 @@ CALLS = {
     "bridge.from_jax": (ag.bridge.from_jax, NO_FUNCTION),
     "bridge.export": (lambda bad: ag.bridge.export(f, bad), NO_FUNCTION),
     "bridge.adopt": (lambda bad: ag.bridge.adopt(f, bad), NO_FUNCTION),
+    "bridge.library": (ag.bridge.library, NO_FUNCTION),
+    "bridge.library, engine": (
+        lambda bad: ag.bridge.library("scipy", engine=bad),
+        NO_FUNCTION[1:],
+    ),
 }
 # What takes no arguments, anything at all, or only those of its superclass.
 OTHERS = {
-    *("autodiff", "bridge", "errors", "extend", "testing", "LostGradientWarning"),
+    *("autodiff", "bridge", "certify", "errors", "extend", "testing", "LostGradientWarning"),
     *("backends", "is_grad_enabled", "ops", "plugins", "stop_gradient"),
 }
 

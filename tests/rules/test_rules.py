@@ -157,9 +157,11 @@ def test_writes_through_views_reach_the_base_as_in_numpy(sample):
 
 
 def test_every_rule_has_samples_and_every_sample_an_op():
-    ruled = {name for name, info in ag.ops().items() if info.status == "rule"}
+    status = {name: info.status for name, info in ag.ops().items()}
     sampled = {sample.op for sample in SAMPLES}
-    assert ruled == sampled
+    assert {name for name in status if status[name] == "rule"} <= sampled
+    # Ops without a gradient may have samples, too: their values are checked.
+    assert {status[name] for name in sampled} <= {"rule", "no gradient"}
 
 
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
