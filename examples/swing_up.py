@@ -78,19 +78,20 @@ class SwingUp:
         rests = Derivatives(self.rests, self.guess, sparse=True)
         free = effort.x0 * 0.0 + np.inf
         free[-len(self.times) :] = self.limit  # leaves lie in the order of their names
-        found = minimize(
-            effort.value,
-            effort.x0,
-            jac=effort.jac,
-            hess=effort.hess,
-            method="trust-constr",
-            bounds=Bounds(-free, free),
-            constraints=[
-                defects.constraint(0.0, 0.0),
-                rests.constraint([0.0, np.pi, 0.0, 0.0], [0.0, np.pi, 0.0, 0.0]),
-            ],
-            options={"gtol": 1e-6, "xtol": 1e-9, "maxiter": 300},
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # where there is no movement
+            found = minimize(
+                effort.value,
+                effort.x0,
+                jac=effort.jac,
+                hess=effort.hess,
+                method="trust-constr",
+                bounds=Bounds(-free, free),
+                constraints=[
+                    defects.constraint(0.0, 0.0),
+                    rests.constraint([0.0, np.pi, 0.0, 0.0], [0.0, np.pi, 0.0, 0.0]),
+                ],
+                options={"gtol": 1e-6, "xtol": 1e-9, "maxiter": 300},
+            )
         if found.constr_violation > 1e-6:
             sys.exit(f"no movement was found: {found.message} Give a larger --limit")
         print(f"effort {found.fun:.4f} after {found.nit} iterations")

@@ -27,7 +27,9 @@ OPS = {
     value.partition(":")[0]
     for value in PYPROJECT["project"]["entry-points"]["agnograd.ops"].values()
 }
-LIBRARIES = {"numpy", "cupy", "cupyx", "torch", "jax", "dask", "scipy", "array_api_strict"}
+LIBRARIES = {
+    *("numpy", "autograd", "cupy", "cupyx", "torch", "jax", "dask", "scipy", "array_api_strict"),
+}
 
 
 def modules():
@@ -99,8 +101,9 @@ def test_modules_are_short_and_documented(path):
 
 def test_the_core_imports_no_array_library_and_no_plugin():
     for path in SOURCES:
-        # The kernels of an op pack are imported with their library.
-        if path.is_relative_to(ROOT / "backends") or path.parent.name == "kernels":
+        # The kernels of an op pack, and an engine, are imported with their library.
+        its_own = path.parent.name == "kernels" or path.name == "engine.py"
+        if path.is_relative_to(ROOT / "backends") or its_own:
             continue
         for node in imports(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

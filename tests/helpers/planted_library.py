@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -131,6 +132,8 @@ def dying(x):
 
 
 def sleeping(x):
+    """Sleep for a minute, and say so to whoever waits: by a file in the current folder."""
     if isinstance(x, ag.Variable):
+        Path("asleep").touch()
         time.sleep(60)
     return x
