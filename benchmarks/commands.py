@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -210,6 +211,18 @@ def vmap(json_path: str | None, quick: bool, **options: Any) -> None:
     compared(options, quick, json_path, LOOP)
 
 
+def print_costs(
+    title: str, measure: Callable[..., dict[str, dict[str, float]]], quick: bool, path: str | None
+) -> None:
+    """Measure what calls of ops cost, in microseconds, by op and kind; print and write it."""
+    found = measure(rounds=3, count=20) if quick else measure(rounds=21, count=1000)
+    kinds = list(next(iter(found.values())))
+    rows = ([op, *(f"{each[kind]:.2f}" for kind in kinds)] for op, each in found.items())
+    report.print_table([title, *kinds], rows)
+    if path:
+        report.write_json({"microseconds": found}, path)
+
+
 @main.command()
 @click.option("--quick", is_flag=True, help="Few calls.")
 @click.option("--json", "json_path", metavar="FILE", help="Write what was measured.")
@@ -217,12 +230,7 @@ def overhead(quick: bool, json_path: str | None) -> None:
     """Measure what one op costs on a small array, in microseconds."""
     from benchmarks.overhead import overhead
 
-    found = overhead(rounds=3, count=20) if quick else overhead(rounds=21, count=1000)
-    kinds = list(next(iter(found.values())))
-    rows = ([op, *(f"{each[kind]:.2f}" for kind in kinds)] for op, each in found.items())
-    report.print_table(["op, 3x3 float64, µs", *kinds], rows)
-    if json_path:
-        report.write_json({"microseconds": found}, json_path)
+    print_costs("op, 3x3 float64, µs", overhead, quick, json_path)
 
 
 @main.command()
@@ -232,12 +240,7 @@ def engines(quick: bool, json_path: str | None) -> None:
     """Measure what calls of ops cost in PyTorch, in microseconds."""
     from benchmarks.engines import engines
 
-    found = engines(rounds=3, count=20) if quick else engines(rounds=21, count=1000)
-    kinds = list(next(iter(found.values())))
-    rows = ([op, *(f"{each[kind]:.2f}" for kind in kinds)] for op, each in found.items())
-    report.print_table(["op, 8 float64, µs", *kinds], rows)
-    if json_path:
-        report.write_json({"microseconds": found}, json_path)
+    print_costs("op, 8 float64, µs", engines, quick, json_path)
 
 
 @main.command()

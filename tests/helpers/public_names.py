@@ -19,27 +19,12 @@ from agnograd._cli.main import main
 from agnograd.hookspecs import BackendSpecs, HookSpecs
 
 FOLDER = Path(__file__).parents[1] / "public_names"
+PUBLIC = ("autodiff", "bridge", "certify", "errors", "extend", "testing")
+PLUGINS = entry_points(group="agnograd.plugins")
+BUILT_IN = [each.module for each in PLUGINS if each.dist and each.dist.name == "agnograd"]
 MODULES = (
-    "agnograd",
-    *(f"agnograd.{name}" for name in ("autodiff", "bridge", "errors", "extend", "testing")),
-    *(
-        f"agnograd_{name}"
-        for name in (
-            *(
-                "clip",
-                "digits",
-                "graph",
-                "memory",
-                "nan",
-                "offload",
-                "pool",
-                "progress",
-                "scale",
-                "timer",
-            ),
-            *("distributed", "scipy"),
-        )
-    ),
+    *("agnograd", *(f"agnograd.{name}" for name in PUBLIC)),
+    *sorted({*BUILT_IN, "agnograd_distributed", "agnograd_scipy"}),
 )
 # Of these classes only some attributes are public, as in docs/reference/extend.md.
 ONLY = {
