@@ -66,7 +66,7 @@ class CompiledFunction:
         self._entries: dict[Key, Entry] = {}
         self._lowerings: dict[str, Lowering] = {}
         self._has_static = bool(self._static)
-        self._lock = Lock()
+        self.lock = Lock()
         self._surroundings = Surroundings(f, values)
         self._variants: dict[Key, CompiledFunction] = {}  # by the static arguments
         self._of_members: dict[Key, CompiledFunction] = {}  # by which arguments have members
@@ -130,7 +130,7 @@ class CompiledFunction:
 
     def _first(self, key: Key, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]) -> Any:
         """Call the function for a key that is new."""
-        with self._lock:  # what another thread makes meanwhile is made once
+        with self.lock:  # what another thread makes meanwhile is made once
             entry = self._entries.get(key)
             if entry is not None:
                 return entry(leaves, outside)
@@ -151,7 +151,7 @@ class CompiledFunction:
         key = content_key(values)
         variant = self._variants.get(key)
         if variant is None:
-            with self._lock:
+            with self.lock:
                 if len(self._variants) >= MOST:
                     return self._plainly(*flatten((args, kwargs)), "static arguments differ")
                 f = WithStatics(self.function, values)
@@ -167,7 +167,7 @@ class CompiledFunction:
             return self.function(*args, **kwargs)
         key = (given.own, given.tree)
         if key not in self._of_members:
-            with self._lock:
+            with self.lock:
                 if len(self._of_members) >= MOST:
                     return self.function(*args, **kwargs)
                 f = OfMembers(self.function, given.tree, given.own)
@@ -213,7 +213,7 @@ class CompiledFunction:
         There is no function to call instead of a derivative: those are traced whenever they have
         to be.
         """
-        with self._lock:
+        with self.lock:
             if order == 0 and self._programs >= MOST:
                 raise TooManyPrograms
             before = watch(self._surroundings)
@@ -248,7 +248,7 @@ class CompiledFunction:
             method = types.MethodType(self.function, instance)
             # By name: its positions begin after the object.
             found = CompiledFunction(method, self._lowering, tuple(self._static.names))
-            with self._lock:
+            with self.lock:
                 found = self._bound.setdefault(id(instance), found)
                 if len(self._bound) > OBJECTS:
                     del self._bound[next(iter(self._bound))]

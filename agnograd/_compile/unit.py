@@ -14,6 +14,7 @@ from agnograd._compile.ways import Guarded, Ways
 from agnograd._hooks.state import current_mode
 from agnograd._passes.passes import run as improved
 from agnograd._program.program import Missed, Runnable, TracedProgram
+from agnograd._util.locks import Lock
 
 if TYPE_CHECKING:
     from agnograd._plugins.lowerings import Lowering
@@ -29,6 +30,7 @@ class Owner(Protocol):
     """What a unit asks of the compiled function that it belongs to."""
 
     name: str
+    lock: Lock  # held while a program is made
 
     def lowering(self, domain: Domain) -> Lowering:
         """Return what makes programs of a backend's arrays run."""
@@ -54,7 +56,7 @@ class Unit:
 
     def __init__(self, owner: Owner, callee: Traceable, domain: Domain, order: int = 0) -> None:
         self.owner, self.callee, self.domain, self.order = owner, callee, domain, order
-        self.ways = Ways(self._way)
+        self.ways = Ways(self._way, owner.lock)
 
     def _way(self, arrays: Sequence[Any]) -> Guarded:
         traced = self.owner.traced(

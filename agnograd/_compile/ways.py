@@ -46,13 +46,14 @@ class Ways:
     """The programs of a function of arrays.
 
     ``make`` traces it for the arrays that it is given, and raises ``TooManyPrograms`` if it was
-    traced too often.
+    traced too often. It is called with ``lock``, which is that of the compiled function: of two
+    locks, two threads could each hold one and wait for the other.
     """
 
-    def __init__(self, make: Callable[[Sequence[Any]], Guarded]) -> None:
+    def __init__(self, make: Callable[[Sequence[Any]], Guarded], lock: Lock) -> None:
         self._make = make
         self.known: tuple[Guarded, ...] = ()
-        self._lock = Lock()
+        self._lock = lock
         self._latest: Guarded | None = None
 
     def run(self, arrays: Sequence[Any]) -> tuple[Guarded, list[Any]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from agnograd.extend import (
+    Lock,
     Lowering,
     Missed,
     Ref,
@@ -163,7 +163,7 @@ class Compiled:
     def __init__(self, program: TracedProgram) -> None:
         self._direct = direct.lower(program)
         self._guards = [step.kwargs for step in program.guards()]
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._is_compiled = False
         function = GuardsLast(program).runnable()
         self._run = torch.compile(function, fullgraph=True, dynamic=False)

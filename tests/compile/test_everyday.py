@@ -3,6 +3,8 @@
 import dataclasses
 import functools
 import gc
+import sys
+import threading
 import types
 import warnings
 import weakref
@@ -371,6 +373,40 @@ def test_threads_with_shapes_and_branches_of_their_own():
 
     in_threads(run, range(4))
     assert not wrong
+
+
+@pytest.fixture
+def hasty_threads():
+    """Let Python change threads every few microseconds, so that they meet where they can."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(usual)
+
+
+def test_threads_do_not_wait_for_each_other(hasty_threads):
+    # One makes the program of another shape, while another makes that of another branch.
+    def f(x):
+        y = xp.exp(x)
+        if xp.sum(y) > 10.0:
+            return y * 2.0
+        return y * 3.0 if xp.sum(y) > 6.0 else y - 1.0
+
+    def run(compiled, seed):
+        rng = np.random.default_rng(seed)
+        for number in range(4):
+            compiled(rng.standard_normal(number % 2 + 4))
+
+    for _ in range(100):
+        compiled = ag.compile(f, lowering="plain")
+        threads = [
+            threading.Thread(target=run, args=(compiled, seed), daemon=True) for seed in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=60.0)
+            assert not thread.is_alive()
 
 
 # -- text, caches, warnings ------------------------------------------------------------------------
