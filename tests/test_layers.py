@@ -57,7 +57,7 @@ BUDGETS = {
     "_sparse": 2400,
     "_implicit": 1070,
     "_surroundings": 2030,
-    "_compile": 2592,
+    "_compile": 2595,
     "certify": 2265,
     "_cli": 641,
 }
