@@ -15,10 +15,10 @@ import linecache
 import operator
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
-from agnograd._util.deferred import compiled_facts, facts_of
+from agnograd._util.deferred import compiled_facts, defined_code, facts_of
 
 # What may be in a function that is written out: nothing that has names, or a frame, of its own.
 _STATEMENTS = (ast.Assign, ast.AugAssign, ast.Expr, ast.If, ast.Return)
@@ -117,8 +117,8 @@ def _is_source(definition: ast.FunctionDef, function: FunctionType) -> bool:
     modules = [n for n in names if isinstance(function.__globals__.get(n), ModuleType)]
     imports = ast.parse("".join(f"import {name}\n" for name in modules)).body
     module = ast.Module([*imports, definition], [])
-    constants = compile(module, "", "exec", dont_inherit=True).co_consts
-    code = next(each for each in constants if isinstance(each, CodeType))
+    made = compile(module, "", "exec", dont_inherit=True)
+    code = defined_code(made, definition.name)
     return bool(compiled_facts(code) == compiled_facts(function.__code__))
 
 

@@ -97,20 +97,20 @@ _ANY_NAME = "_any_name"
 def _code(source: str) -> tuple[CodeType, CodeType, int]:
     """Compile a text; all functions whose text is the same but for their name share the code."""
     module = kept(source, lambda: compile(source, "<agnograd>", "exec"))
-    return module, _defined(module, _ANY_NAME), _code.cache_info().currsize
+    return module, defined_code(module, _ANY_NAME), _code.cache_info().currsize
 
 
 def _once(head: str, rest: str) -> tuple[CodeType, CodeType, int]:
     """Compile a text of which there will hardly be another one."""
     module = compile(f"{head}({rest}\n", "<agnograd>", "exec")
-    return module, _defined(module, head.removeprefix("def ")), -next(_numbers)
+    return module, defined_code(module, head.removeprefix("def ")), -next(_numbers)
 
 
 _numbers = count(1)
 
 
-def _defined(module: CodeType, name: str) -> CodeType:
-    """Return the code of a function, and not that of a default."""
+def defined_code(module: CodeType, name: str) -> CodeType:
+    """Return the code of a function of a module, and not that of its defaults or annotations."""
     codes = (each for each in module.co_consts if isinstance(each, CodeType))
     return next(each for each in codes if each.co_name == name)
 

@@ -325,7 +325,8 @@ def loaded():
     return len(set(sys.modules) - known)
 
 def counted(*args, real=builtins.compile, **kwargs):
-    if sys._getframe(1).f_globals["__name__"] != "typing":  # an annotation
+    annotations = ("typing", "annotationlib")
+    if sys._getframe(1).f_globals["__name__"] not in annotations:
         compiled.append(args[1] == "<agnograd>" and "return" in args[0])
     return real(*args, **kwargs)
 
