@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._codegen.forward import OPERANDS, STRUCTURE, Form
 from agnograd._codegen.functions import missing
-from agnograd._codegen.products import guarded
+from agnograd._codegen.products import guarded, guarded_stack, takes_stacks
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
 from agnograd._hooks.state import current_mode
@@ -158,6 +158,8 @@ def _call(op: Op, domain: Domain) -> Call:
         call.saves(Plan(tuple(s.name for s in saved), tuple(s.source for s in saved), masks))
         compiled.backward = partial(_gradients, op, False)
         compiled.guarded = partial(_gradients, op, True)
+        if takes_stacks(op):
+            compiled.guarded = guarded_stack(compiled.backward)
     call.share()
     return call
 
