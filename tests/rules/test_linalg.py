@@ -176,7 +176,8 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_a_matrix_whose_results_are_left_out_has_a_gradient_of_zero(xp, name):
+def test_a_matrix_whose_results_are_left_out_has_a_gradient_of_zero(name):
+    xp = ag.namespace("numpy")  # the table of conventions has two of these on every backend
     results, without = LEFT_OUT[name]
     other = np.asarray([[2.0, 0.5], [0.5, 1.0]])
 
@@ -191,8 +192,8 @@ def test_a_matrix_whose_results_are_left_out_has_a_gradient_of_zero(xp, name):
     expected = np.stack([2 * without, gradient(xp, lambda x: xp.sum(used(x)), other)])
     pair = made(xp, np.stack([without, other]))
     np.testing.assert_array_equal(gradient(xp, f, without), expected[0])
-    for found in (ag.grad(f)(pair), ag.vmap(ag.grad(f))(pair)):
-        np.testing.assert_allclose(host(found), expected, rtol=1e-12, atol=1e-12)
+    for way in (ag.grad(f), ag.vmap(ag.grad(f))):
+        np.testing.assert_allclose(host(way(pair)), expected, rtol=1e-12, atol=1e-12)
 
 
 # -- triangles -------------------------------------------------------------------------------------
