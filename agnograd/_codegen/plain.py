@@ -20,7 +20,7 @@ from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import fit, fit_each, mismatch
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import conjugate, device_of
-from agnograd._ops.saved import Saved, saved_values
+from agnograd._ops.saved import Saved, multiplies, saved_values
 from agnograd._util.deferred import now
 from agnograd._util.signatures import parameters_of
 
@@ -157,7 +157,7 @@ def _call(op: Op, domain: Domain) -> Call:
         masks = partial(_masks, op) if op.masks else None
         call.saves(Plan(tuple(s.name for s in saved), tuple(s.source for s in saved), masks))
         compiled.backward = partial(_gradients, op, False)
-        compiled.guarded = partial(_gradients, op, True)
+        compiled.guarded, compiled.guards = partial(_gradients, op, True), multiplies(op)
         if takes_stacks(op):
             compiled.guarded = guarded_stack(compiled.backward)
     call.share()

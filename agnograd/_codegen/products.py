@@ -103,7 +103,7 @@ def guarded(domain: Domain, g: Any, partial: Any, xp: Any) -> Any:
 
 
 def takes_stacks(op: Op) -> bool:
-    """Return whether an op is a function of each matrix of a stack, by a rule for whole matrices."""
+    """Return whether an op is a function of each matrix of a stack, with one rule for it."""
     rules = op.rules.values()
     return op.batch == "last" and len(op.arrays) == 1 and {rule.kind for rule in rules} == {"vjp"}
 
