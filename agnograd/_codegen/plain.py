@@ -43,6 +43,8 @@ def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Cal
             at = domain.scope["_entered_above"](domain, op.name)
         if at is not None:
             return at(*args, **kwargs)
+        for name in kwargs.keys() - op.signature.parameters:  # `bind` names one that is missing
+            raise TypeError(f"{op.name}() got an unexpected keyword argument {name!r}")
         bound = op.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return _apply(op, call, partial(_computed, op, now(kernel), bound), form, bound.arguments)
