@@ -3,7 +3,8 @@
 Each process computes gradients of the same network on a batch of its own, and takes a step of
 gradient descent: by agnograd with ``AllReduce`` and the communicator ``local``, and by PyTorch with
 ``DistributedDataParallel`` over gloo. Both programs are in this file, which the launcher of each
-library starts: ``distributed.py NAME WIDTH LAYERS BATCH TURNS``.
+library starts: ``distributed.py FOLDER NAME WIDTH LAYERS BATCH TURNS``. Each process writes what it
+measured into a file of its own: lines that several print at once may be mixed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -79,15 +82,16 @@ def distributed(
 def run(name: str, *sizes: int) -> list[dict[str, Any]]:
     """Return what each of two processes has measured."""
     paths = filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))
-    done = subprocess.run(
-        [sys.executable, "-m", *LAUNCHERS[name], __file__, name, *map(str, sizes)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(paths)},
-    )
-    if done.returncode:
-        raise RuntimeError(f"{name}: {done.stderr.strip()}")
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    with TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-m", *LAUNCHERS[name], __file__, folder, name, *map(str, sizes)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(paths)},
+        )
+        if done.returncode:
+            raise RuntimeError(f"{name}: {done.stderr.strip()}")
+        return [json.loads(path.read_text()) for path in Path(folder).glob("*.json")]
 
 
 def summed_up(told: Sequence[dict[str, Any]]) -> dict[str, float]:
@@ -218,5 +222,7 @@ def check_same(everyone: Sequence[Any]) -> None:
 
 
 if __name__ == "__main__":
-    program = {"agnograd": by_agnograd, "torch": by_torch}[sys.argv[1]]
-    print(json.dumps(program(*map(int, sys.argv[2:]))), flush=True)
+    folder, name, *sizes = sys.argv[1:]
+    program = {"agnograd": by_agnograd, "torch": by_torch}[name]
+    measured = program(*map(int, sizes))
+    Path(folder, f"{os.getpid()}.json").write_text(json.dumps(measured))

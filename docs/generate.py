@@ -56,9 +56,11 @@ mask or an index array. So do `take`, `tril`, `triu`, `linalg.diagonal` and `lin
 `unstack` and `split` if you do not use all of their parts. The gradient of an element that is left
 out is exactly 0. The pass does not multiply that 0 by an infinite or undefined derivative of the op
 that computed the element, in any order of derivatives. This holds for element-wise functions and
-for norms. Elements that you do use keep their derivatives: the gradient of `sqrt(x)` at 0 is
-infinite. Programs without such ops pay nothing for this. In others, the pass looks for zeros among
-the cotangents, and where there are none it goes on as usual.
+for norms. It also holds, for first derivatives, for functions of one stack of matrices such as
+`svd`, `eigh` and `inv`, where no result for a matrix is used. Elements that you do use keep their
+derivatives: the gradient of `sqrt(x)` at 0 is infinite. Programs without such ops pay nothing for
+this. In others, the pass looks for zeros among the cotangents, and where there are none it goes on
+as usual.
 
 In forward mode, elements whose tangent you give as 0 are left out in the same way: their tangents
 stay 0, even where a derivative is infinite. `ag.jvp` looks for them as it goes. `ag.linearize` and
@@ -66,12 +68,13 @@ Jacobians look for them only if a result has NaN, or under `jax.jit` and in lazy
 agnograd cannot know.
 
 It does not hold for ops that sum products: `matmul`, `tensordot`, `vecdot`, `outer`, `einsum`,
-convolutions, Fourier transforms, and linear algebra. Such an op multiplies a cotangent of 0 by the
-other factor, and 0 times infinity is NaN. Checking for that would take several times as long as
-most products themselves. Take `xp.where(mask[:, None], x @ w, 0.0)`, and let `x` have an infinite
-element in a row that the mask leaves out. The gradient with respect to `w` is then NaN; the one
-with respect to `x` is 0 in that row if `w` is finite. Mask what goes into the product instead,
-which is right everywhere: `xp.where(mask[:, None], x, 0.0) @ w`.
+convolutions, Fourier transforms, and linear algebra of two arrays such as `solve`. Such an op
+multiplies a cotangent of 0 by the other factor, and 0 times infinity is NaN. Checking for that
+would take several times as long as most products themselves. Take
+`xp.where(mask[:, None], x @ w, 0.0)`, and let `x` have an infinite element in a row that the mask
+leaves out. The gradient with respect to `w` is then NaN; the one with respect to `x` is 0 in that
+row if `w` is finite. Mask what goes into the product instead, which is right everywhere:
+`xp.where(mask[:, None], x, 0.0) @ w`.
 
 ## Powers, sums and segments where something is infinite
 

@@ -10,6 +10,7 @@ import pytest
 os.environ.setdefault("AGNOGRAD_VERIFY", "1")  # of all programs of all tests
 
 import agnograd as ag
+from agnograd._hooks.state import REFERENCE
 from agnograd._plugins.backends import backend_named
 from agnograd.errors import PluginError
 from gaps import gaps
@@ -83,9 +84,12 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave slow tests out, unless they were asked for; expect the known gaps of libraries."""
+    """Leave out slow tests that were not asked for, and skip those of what is switched off."""
     selected = config.getoption("keyword") or any("::" in arg for arg in config.args)
     expect_gaps(items, selected)
+    if REFERENCE:  # a pass without accelerations
+        for item in filter(lambda item: item.get_closest_marker("accelerated"), items):
+            item.add_marker(pytest.mark.skip(reason="of what AGNOGRAD_REFERENCE=1 leaves out"))
     if not (selected or config.getoption("slow")):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)

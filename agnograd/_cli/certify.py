@@ -90,14 +90,11 @@ def certify(
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         stopped = True
+    if update_gaps and gaps is not None and not stopped:
+        known = _written(gaps, run.cells, known)
     told = _conclude(module, run.cells, names, time.perf_counter() - began, known, stopped, reports)
     if stopped:
         raise SystemExit(130)
-    if update_gaps and gaps is not None:
-        from agnograd.certify._gaps import write_gaps
-
-        click.echo(f"{gaps}: {write_gaps(gaps, run.cells, known)} known gaps")
-        return
     raise SystemExit(0 if told["certified"] else 1)
 
 
@@ -134,6 +131,15 @@ def _known(gaps: Path | None, update: bool) -> list[Any]:
         raise click.ClickException(
             f"{gaps} cannot be read: {error.strerror}; --update-gaps writes it"
         ) from error
+
+
+def _written(gaps: Path, cells: list[dict[str, Any]], known: Sequence[Any]) -> list[Any]:
+    """Write the known gaps, say what is new among them, and return them."""
+    from agnograd.certify._gaps import against, write_gaps
+
+    _print(against(known, cells).new)
+    click.echo(f"{gaps}: {write_gaps(gaps, cells, known)} known gaps")
+    return _known(gaps, update=True)
 
 
 def _watched(run: Any, module: str) -> None:
@@ -175,10 +181,7 @@ def _conclude(
         "json": lambda path: _report.write(path, json.dumps(told, indent=1) + "\n"),
         "badge": lambda path: _report.write_badge(path, told),
     }
-    for (status, call, reason, where), found in _grouped(new).items():
-        click.echo(f"{status}  {call}  {found}\n    {reason}")
-        if where:
-            click.echo(f"    at {where}")
+    _print(new)
     for gap in stale:
         click.echo(f"stale  {gap.error.__name__} {gap.pattern}")
     click.echo(
@@ -191,6 +194,14 @@ def _conclude(
             writers[name](path)
             click.echo(f"{path} is written")
     return told
+
+
+def _print(cells: Sequence[dict[str, Any]]) -> None:
+    """Print what is bad."""
+    for (status, call, reason, where), found in _grouped(cells).items():
+        click.echo(f"{status}  {call}  {found}\n    {reason}")
+        if where:
+            click.echo(f"    at {where}")
 
 
 def _grouped(cells: Sequence[dict[str, Any]]) -> dict[tuple[str, ...], str]:

@@ -19,7 +19,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from agnograd._codegen.products import guarded, lean
+from agnograd._codegen.products import guarded, guarded_stack, lean, takes_stacks
 from agnograd._codegen.texts import text_of
 from agnograd._codegen.uniform import of_uniform
 from agnograd._engine.pending import Products, Shared
@@ -169,6 +169,8 @@ def _compile_when_called(call: Call, op: Op, scope: dict[str, Any]) -> None:
     own = _pullbacks(op, call, scope)
     put("backward", lambda: backward("plain", own))
     put("guarded", lambda: backward("guarded" if multiplies(op) else "plain", {}))
+    if takes_stacks(op):
+        call.compiled.guarded = guarded_stack(lambda *given: call.compiled.backward(*given))
     if call.compiled.works is not None:
         put("of_ones", lambda: backward("ones", own))
     if op.outputs == "one" and not (op.accumulate or op.overwrite or op.masks):

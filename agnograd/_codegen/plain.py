@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._codegen.forward import OPERANDS, STRUCTURE, Form
 from agnograd._codegen.functions import missing
-from agnograd._codegen.products import guarded
+from agnograd._codegen.products import guarded, guarded_stack, takes_stacks
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, next_rank
 from agnograd._hooks.state import current_mode
 from agnograd._ops.fitting import fit, fit_each, mismatch
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import conjugate, device_of
-from agnograd._ops.saved import Saved, saved_values
+from agnograd._ops.saved import Saved, multiplies, saved_values
 from agnograd._util.deferred import now
 from agnograd._util.signatures import parameters_of
 
@@ -43,6 +43,8 @@ def plain(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) -> Cal
             at = domain.scope["_entered_above"](domain, op.name)
         if at is not None:
             return at(*args, **kwargs)
+        for name in kwargs.keys() - op.signature.parameters:  # `bind` names one that is missing
+            raise TypeError(f"{op.name}() got an unexpected keyword argument {name!r}")
         bound = op.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return _apply(op, call, partial(_computed, op, now(kernel), bound), form, bound.arguments)
@@ -157,7 +159,9 @@ def _call(op: Op, domain: Domain) -> Call:
         masks = partial(_masks, op) if op.masks else None
         call.saves(Plan(tuple(s.name for s in saved), tuple(s.source for s in saved), masks))
         compiled.backward = partial(_gradients, op, False)
-        compiled.guarded = partial(_gradients, op, True)
+        compiled.guarded, compiled.guards = partial(_gradients, op, True), multiplies(op)
+        if takes_stacks(op):
+            compiled.guarded = guarded_stack(compiled.backward)
     call.share()
     return call
 

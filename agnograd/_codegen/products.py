@@ -1,12 +1,13 @@
-"""Products that need care in generated code: what nodes keep of them, and guarded factors."""
+"""Care in generated code: what nodes keep of products, and cotangents that ask for nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import FIRST, OP, Edge, Leaf, Node, domain_at, next_rank
+from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import is_python_scalar
 
 if TYPE_CHECKING:
@@ -99,3 +100,31 @@ def guarded(domain: Domain, g: Any, partial: Any, xp: Any) -> Any:
         plan = node[OP].plan._replace(masks=lambda _: True)
         node[OP] = node[OP].variant("masking", plan=plan, step=None)
     return product
+
+
+def takes_stacks(op: Op) -> bool:
+    """Return whether an op is a function of each matrix of a stack, with one rule for it."""
+    rules = op.rules.values()
+    return op.batch == "last" and len(op.arrays) == 1 and {rule.kind for rule in rules} == {"vjp"}
+
+
+def guarded_stack(backward: Callable[..., Pairs]) -> Callable[..., Pairs]:
+    """Return a function of stacks of matrices for cotangents some of which ask for nothing.
+
+    A matrix none of whose results is asked for has a gradient of 0, if its rule gives one that is
+    not finite: that is replaced, and others are not, which stay linear in the cotangents.
+    """
+
+    def of_stack(g: Any, node: Node, *given: Any) -> Pairs:
+        ((edge, part),) = backward(g, node, *given)
+        if part is None:
+            return ((edge, part),)
+        xp = given[0] if given else domain_at(node).raw
+        idle = xp.logical_not(xp.all(xp.isfinite(part), axis=(-2, -1)))
+        for each in g if isinstance(g, list | tuple) else [g]:
+            if each is not None:
+                core = tuple(range(part.ndim - 2, each.ndim))
+                idle = xp.logical_and(idle, xp.all(each == 0, axis=core))
+        return ((edge, xp.where(idle[..., None, None], 0.0, part)),)
+
+    return of_stack

@@ -7,7 +7,7 @@ rule; if it is right, look at what makes the usual pass fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from heapq import heappop, heappush
@@ -15,40 +15,48 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._engine.arrivals import completed, leaves_out
 from agnograd._graph.calls import Pairs, note
-from agnograd._graph.nodes import FIRST, OP, RANK, Node, Parts, on_device
+from agnograd._graph.nodes import FIRST, OP, RANK, Node, Parts, edges_of, on_device
 
 if TYPE_CHECKING:
     from agnograd._engine.run import Pass
 
 
 def carry(
-    seeds: Iterable[tuple[Node, Any]], onward: Callable[[Node, Any], Iterable[tuple[Node, Any]]]
+    seeds: Iterable[tuple[Node, Any]],
+    onward: Callable[[Node, Any], Pairs],
+    last_uses: Mapping[int, int],
 ) -> None:
     """Carry cotangents from the nodes of outputs to all that these were computed from.
 
     ``onward`` sees the gradient of each node when it is whole. It returns, for each input of the
-    node, the node that made it and its gradient, both of which may be None.
+    node, the node that made it and its gradient, both of which may be None. If someone waits for
+    leaves, ``last_uses`` has the oldest node that uses each: both by their ranks.
     """
     gradients: dict[int, Any] = {}
     queue: list[Node] = []
 
-    def arrive(node: Node, g: Any) -> None:
-        if node[RANK] in gradients:  # it was used more than once: gradients add up
-            gradients[node[RANK]] = gradients[node[RANK]] + g
-        else:
-            gradients[node[RANK]] = g
-            heappush(queue, node)
+    def arrive(pairs: Iterable[tuple[Any, Any]]) -> None:
+        for node, g in pairs:
+            if node is None or g is None:
+                continue
+            if node[RANK] in gradients:  # it was used more than once: gradients add up
+                gradients[node[RANK]] = gradients[node[RANK]] + g
+            else:
+                gradients[node[RANK]] = g
+                heappush(queue, node)
 
-    for node, g in seeds:
-        arrive(node, g)
+    arrive(seeds)
     while queue:
         # Newer nodes rank lower. All that used this node's value is newer, and has run before it:
         # its gradient is whole.
         node = heappop(queue)
+        if node[RANK] not in gradients:  # a leaf that was waited for
+            continue
         try:
-            for edge, part in onward(node, gradients.pop(node[RANK])):
-                if edge is not None and part is not None:
-                    arrive(edge, part)
+            arrive(onward(node, gradients.pop(node[RANK])))
+            for edge in filter(None, edges_of(node)):
+                if last_uses.get(edge[RANK]) == node[RANK] and edge[RANK] in gradients:
+                    onward(edge, gradients.pop(edge[RANK]))
         except BaseException as error:
             note(error, node[OP])
             raise
@@ -56,21 +64,25 @@ def carry(
 
 def run(this: Pass) -> None:
     """Do what ``Pass.run`` does."""
-    seeds = [(node, this.arrivals.gradients[node[RANK]]) for node in this.arrivals.queue]
+    arrived = this.arrivals.gradients
+    seeds = ((node, arrived.pop(node[RANK])) for node in this.arrivals.queue)
     this.differentiate = partial(_by_rules, this)  # type: ignore[method-assign]
 
     def onward(node: Node, g: Any) -> Pairs:
         with on_device(node, g):
             return this.pairs(node, g)
 
-    carry(seeds, onward)
+    try:
+        carry(seeds, onward, this.awaited or {})
+    finally:
+        del this.differentiate  # it refers to what it belongs to
 
 
 def _by_rules(this: Pass, node: Node, taken: Node, g: Any) -> Pairs:
     """Call the rules of a node's op, between the hooks of plugins."""
     op = node[OP]
     node = [*node[:FIRST], *op.unpack(node[FIRST : op.first]), *node[op.first :]]
-    masked = node[RANK] in this.arrivals.masked  # a gradient reached it through an op like `where`
+    masked = this.arrivals.zeros(node, g) is not False  # a gradient came through an op like `where`
     if masked or leaves_out(node, g):
         this.arrivals.mask(node)
     if isinstance(g, Parts):

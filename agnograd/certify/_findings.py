@@ -113,6 +113,10 @@ def said(error: BaseException) -> str:
     """Return an exception's name and message, in one line."""
     # Where an expression is called by agnograd has no name that says anything.
     message = re.sub(r" \(<agnograd[^>]*>:\d+\)", "", str(error))
+    # A certificate does not say where on this machine a library is installed.
+    message = re.sub(
+        r"(?<![^\s'\"(])(/|[A-Za-z]:\\)[^\s:]+\.py\b", lambda found: _relative(found[0]), message
+    )
     return short(f"{type(error).__name__}: {message}")
 
 
@@ -182,5 +186,5 @@ def _relative(filename: str) -> str:
     if not path.is_absolute():
         return filename
     roots = [Path(each or ".").absolute() for each in (*sys.path, "")]
-    inside = [str(path.relative_to(root)) for root in roots if path.is_relative_to(root)]
+    inside = [path.relative_to(root).as_posix() for root in roots if path.is_relative_to(root)]
     return min(inside, key=len, default=path.name)

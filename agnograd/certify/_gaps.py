@@ -62,15 +62,17 @@ def against(gaps: Sequence[Gap], cells: Sequence[dict[str, Any]], whole: bool = 
             used.add(gap)
         elif cell["bad"]:
             new.append(cell)
+    judged = _judged(gaps, cells, whole)
+    return Compared(new, [gap for gap in judged if gap not in used])
+
+
+def _judged(gaps: Iterable[Gap], cells: Sequence[dict[str, Any]], whole: bool) -> list[Gap]:
+    """Return the gaps that mean something that was run."""
     ends = {f"::{cell['check']}[{cell['backend']}]" for cell in cells}
     names = list(map(cell_name, cells))
-
-    def is_judged(gap: Gap) -> bool:
-        if whole:
-            return any(_end(gap).is_of(each) for each in ends)
-        return any(gap.is_of(each) for each in names)
-
-    return Compared(new, [gap for gap in gaps if gap not in used and is_judged(gap)])
+    if whole:
+        return [gap for gap in gaps if any(_end(gap).is_of(each) for each in ends)]
+    return [gap for gap in gaps if any(gap.is_of(each) for each in names)]
 
 
 def _end(gap: Gap) -> Gap:
@@ -90,32 +92,39 @@ def _kind(name: str) -> type[BaseException]:
     return found if isinstance(found, type) and issubclass(found, BaseException) else Exception
 
 
-def write_gaps(path: Path, cells: Iterable[dict[str, Any]], known: Sequence[Gap]) -> int:
+def write_gaps(path: Path, cells: Sequence[dict[str, Any]], known: Sequence[Gap]) -> int:
     """Write a file of gaps for all that is bad, and return how many lines it has.
 
     Parameters
     ----------
     path : Path
         The file, which is written whole or not at all.
-    cells : iterable of dict
+    cells : sequence of dict
         What was found.
     known : sequence of Gap
-        The gaps that were known: those that still are keep their lines and reasons.
+        The gaps that were known: those that still are keep their lines and reasons, as do those
+        of backends and checks that were not run.
     """
-    lines: dict[str, list[str]] = {}
+    lines: dict[str, dict[str, None]] = {}
     for cell in cells:
         if not cell["bad"]:
             continue
         gap = gap_of(known, cell)
-        reason = f"{cell['status']}: {cell['reason']}" if gap is None else gap.reason
-        line = f"{cell['error']} {cell_name(cell)}"
         if gap is not None:
-            line = f"{gap.error.__name__} {gap.pattern}"
-        elif cell["where"]:
-            reason += f" ({cell['where']})"
-        listed = lines.setdefault(reason, [])
-        if line not in listed:
-            listed.append(line)
+            reason, line = gap.reason, _line(gap)
+        else:
+            reason = f"{cell['status']}: {cell['reason']}"
+            reason += f" ({cell['where']})" if cell["where"] else ""
+            line = f"{cell['error']} {cell_name(cell)}"
+        lines.setdefault(reason, {})[line] = None
+    judged = _judged(known, cells, whole=True)
+    for gap in known:
+        if gap not in judged:
+            lines.setdefault(gap.reason, {})[_line(gap)] = None
     groups = [f"# {reason}\n" + "\n".join(listed) + "\n" for reason, listed in lines.items()]
     write(path, "\n".join([HEAD, *groups]))
     return sum(map(len, lines.values()))
+
+
+def _line(gap: Gap) -> str:
+    return f"{gap.error.__name__} {gap.pattern}"

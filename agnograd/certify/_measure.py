@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import agnograd as ag
 from agnograd._plugins.backends import backend_named
+from agnograd._util.locks import Lock
 from agnograd.certify._calls import Certifiable, Differentiable
 from agnograd.certify._findings import BAD, CHECKS, Finding, of_error
 from agnograd.certify._gradient import Gradient, listening, texts, unsupported
@@ -14,6 +15,8 @@ from agnograd.certify._probe import Probe
 from agnograd.errors import ArgumentError
 
 __all__ = ["Measured", "available", "certify", "chosen_checks"]
+
+_one_at_a_time = Lock()  # warnings are collected, and dtypes set, for all threads
 
 
 def certify(
@@ -51,7 +54,8 @@ def certify(
     'right'
     """
     ag.namespace(backend)
-    return Measured(call).on(backend, chosen_checks(checks))
+    with _one_at_a_time:
+        return Measured(call).on(backend, chosen_checks(checks))
 
 
 def chosen_checks(names: Iterable[str]) -> list[str]:

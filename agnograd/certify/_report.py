@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -117,9 +118,12 @@ def page(found: dict[str, Any]) -> str:
 def write(path: Path, text: str) -> None:
     """Write a file whole, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(text, encoding="utf-8", errors="backslashreplace")
-    beside.replace(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8", errors="backslashreplace")
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def badge(found: dict[str, Any]) -> tuple[str, str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -102,8 +104,9 @@ class CallsRun:
         assert process.stdout is not None
         begun: tuple[str, str] | None = None
         try:
-            json.dump(self._told | {"done": self._done}, process.stdin)
-            process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):  # it ended before it read that
+                process.stdin.write(json.dumps(self._told | {"done": self._done}))
+                process.stdin.close()
             lines = _lines(process.stdout)
             while True:
                 try:
@@ -128,9 +131,18 @@ class CallsRun:
                     self._add(call, backend, message["cells"])
                     note(len(self._done), self._total, message["cells"])
         finally:
-            process.kill()
-            process.wait()
+            _end(process)
             process.stdout.close()
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a process, and those that it started, which may hold its output open."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    else:  # on Windows
+        process.kill()
+    process.wait()
 
 
 def _lines(stream: IO[str]) -> queue.Queue[str | None]:

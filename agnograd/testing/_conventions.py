@@ -153,6 +153,15 @@ CONVENTIONS: list[Convention] = [
             *({"x": ZEROS}, ZEROS, ZEROS),
         ),
         (
+            "w, v = xp.linalg.eigh(x)\nreturn xp.where(w[0] < 0, v, x * x)",
+            *({"x": EYE}, [[2.0, 0.0], [0.0, 2.0]]),
+        ),
+        (
+            "u, s, v = xp.linalg.svd(x)\nreturn xp.where(s[:, :1, None] > 1, u @ v, x)",
+            {"x": [EYE, [[2.0, 0.0], [0.0, 1.0]]]},
+            [[[1.0, 1.0], [1.0, 1.0]], ZEROS],
+        ),
+        (
             "xp.where(x > 0, xp.exp(-1 / x), 0.0)",
             *({"x": [0.0, 0.5]}, [0.0, 0.5413411329464508], [0.0, 0.0]),
         ),

@@ -189,7 +189,8 @@ def test_sparse_jacobians_are_those_by_hand(name):
         np.testing.assert_allclose(found @ along, product(u, along, 4), rtol=1e-12)
 
 
-def test_two_processes_train_the_same_network():
+def test_two_processes_train_the_same_network(monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")  # then what both print is mixed
     found, left_out = distributed(["agnograd"], width=20, layers=2, batch=3, rounds=2, turns=1)
     assert left_out == []
     assert list(found) == ["agnograd"]

@@ -14,7 +14,9 @@ import pytest
 from click.testing import CliRunner
 
 from agnograd._cli.main import main
+from agnograd.certify import _calls
 from agnograd.certify._file import CallsError, read_calls
+from agnograd.certify._findings import said as told
 from agnograd.certify._gaps import against
 from agnograd.testing.conformance._gaps import Gap
 
@@ -86,7 +88,13 @@ def test_each_defect_is_found_and_said(certify, tmp_path):
 def test_known_gaps_are_written_kept_and_strict(certify, tmp_path):
     text, gaps = calls_of("sound(x)", "doubled(x)", "by_asarray(x)"), tmp_path / "gaps.txt"
     assert certify(text, "--gaps=gaps.txt").exit_code == 1  # there is none yet
-    assert certify(text, "--gaps=gaps.txt", "--update-gaps").exit_code == 0
+    done = certify(text, "--gaps=gaps.txt", "--update-gaps", "--json=report.json")
+    assert done.exit_code == 0
+    assert "wrong  doubled(x)  gradient on numpy" in done.stdout  # what is added is said
+    assert "0 new findings, 2 known gaps, 0 stale" in done.stdout
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["certified"], report["new"], report["known"]) == (True, 0, 2)
+    assert {path.name for path in tmp_path.iterdir() if "gaps" in path.name} == {"gaps.txt"}
     written = gaps.read_text()
     assert "\nAssertionError doubled(x)::gradient[numpy]\n" in written
     assert "\nLostGradientError by_asarray(x)::gradient[numpy]\n" in written
@@ -102,6 +110,22 @@ def test_known_gaps_are_written_kept_and_strict(certify, tmp_path):
     assert certify(mended, "--gaps=gaps.txt", "--update-gaps").exit_code == 0
     assert "# Our own reason.\nAssertionError doubled(x)" in gaps.read_text()
     assert "by_asarray" not in gaps.read_text()
+
+
+def test_gaps_of_backends_that_are_not_run_stay_in_the_file(certify, tmp_path):
+    gaps = tmp_path / "gaps.txt"
+    gaps.write_text("# It refuses.\nTypeError other(x)::gradient[torch]\n")
+    certify(calls_of("doubled(x)"), "--gaps=gaps.txt", "--update-gaps")
+    assert "AssertionError doubled(x)::gradient[numpy]\n" in gaps.read_text()
+    assert gaps.read_text().endswith("# It refuses.\nTypeError other(x)::gradient[torch]\n")
+
+
+def test_a_reason_does_not_say_where_a_library_is_installed():
+    error = ValueError(f"ag.compile at {_calls.__file__}:3 in page: not {__file__}")
+    assert told(error) == (
+        "ValueError: ag.compile at agnograd/certify/_calls.py:3 in page: "
+        "not tests/certify/test_command.py"
+    )
 
 
 def test_a_gap_is_of_one_exception_and_of_what_was_run(certify, tmp_path):

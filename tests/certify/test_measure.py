@@ -1,6 +1,7 @@
 """Certificates tell right gradients from wrong, lost, NaN and refused ones, and say where."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -219,3 +220,15 @@ def test_names_do_not_change_between_processes():
     assert call.name == "sound(float64[2], object)"
     assert call.named("a  name\n of mine").name == "a name of mine"
     assert repr(call) == "<differentiable a name of mine>"
+
+
+def test_threads_each_hear_what_their_call_warns_of():
+    def lost(x):
+        return x * float(x[0])
+
+    call = differentiable(lost, np.asarray([0.5, 1.5]))
+    with ThreadPoolExecutor(4) as threads:
+        found = list(
+            threads.map(lambda _: certify(call, checks=["gradient"])["gradient"], range(8))
+        )
+    assert [each.status for each in found] == ["warned"] * 8

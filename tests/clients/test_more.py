@@ -30,9 +30,7 @@ def test_each_gap_is_of_a_call_on_a_backend(library):
 
 def test_no_gradient_is_wrong_or_lost_silently():
     statuses = {gap.reason.partition(":")[0] for each in LIBRARIES for gap in each.gaps}
-    assert statuses <= {"refused", "widened", "warned", "NaN"}
-    nan = [gap.pattern for each in LIBRARIES for gap in each.gaps if gap.reason.startswith("NaN")]
-    assert nan == ["known(state2attitude, xp)(pos, quat, vel, rates, state)::vmap[jax]"]
+    assert statuses <= {"refused", "widened", "warned"}
 
 
 @pytest.mark.slow

@@ -158,6 +158,7 @@ class Quiet:
         pass
 
 
+@pytest.mark.accelerated
 @pytest.mark.parametrize("forward", [False, True])
 @pytest.mark.parametrize("backward", [False, True])
 def test_hooks_may_be_active_in_one_part_only(forward, backward):

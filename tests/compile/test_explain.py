@@ -78,6 +78,7 @@ def lines_of(part, place):
     return [(op, int(line) - first) for op, line, _ in found]
 
 
+@pytest.mark.accelerated
 @pytest.mark.parametrize("order", [1, 2])
 def test_derivatives_are_of_the_lines_of_the_ops_that_they_are_of(order):
     f = of_two_lines

@@ -57,6 +57,7 @@ def per_step(work, made):
     return (counts[1] - counts[0]) / (len(long.steps) - len(short.steps))
 
 
+@pytest.mark.accelerated
 @EACH
 def test_python_calls_of_a_trace(name):
     function, x, most, *_ = PROGRAMS[name]
@@ -66,6 +67,7 @@ def test_python_calls_of_a_trace(name):
     assert (counts[1] - counts[0]) / steps <= most
 
 
+@pytest.mark.accelerated
 @EACH
 def test_python_calls_of_passes(name):
     function, x, _, most, _ = PROGRAMS[name]
@@ -81,6 +83,7 @@ def test_python_calls_of_a_lowering(name, lowering):
     assert made <= most[lowering]
 
 
+@pytest.mark.accelerated
 def test_python_calls_of_a_short_function():
     x = np.linspace(0.1, 0.9, 10)
     ag.compile(on_arrays(10), lowering="numpy")(x)

@@ -36,6 +36,7 @@ def test_gradients_are_those_of_a_pass_bit_for_bit(name):
         assert (found.dtype, found.strides) == (wanted.dtype, wanted.strides)
 
 
+@pytest.mark.accelerated
 def test_each_is_a_step_that_says_of_what_it_is():
     program = traced("numpy", ag.grad(CASES["network"][0]), X)
     found = [step.kwargs for step in program.steps if step.op == "@pullback"]

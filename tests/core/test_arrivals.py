@@ -1,6 +1,7 @@
 """How gradients that arrive at one value are added up."""
 
 import numpy as np
+import pytest
 
 import agnograd as ag
 from tests.helpers.large import drawn
@@ -9,6 +10,7 @@ from tests.helpers.memory import peak_of
 xp = ag.namespace("numpy")
 
 
+@pytest.mark.accelerated
 def test_a_loop_of_products_needs_one_array_for_their_gradient():
     x, many = ag.Variable(drawn(0)), [drawn(i) for i in range(1, 3)] * 10
     loss = sum(xp.sum(x * c) for c in many)
@@ -59,6 +61,7 @@ def test_two_values_that_share_a_gradient():
     np.testing.assert_allclose(y.grad.data, drawn(2) + drawn(5), rtol=1e-12)
 
 
+@pytest.mark.accelerated
 def test_only_what_leaves_zeros_is_looked_through_for_nan(monkeypatch):
     backend, looked = xp.empty(0)._domain.backend, []
     monkeypatch.setattr(backend, "has_nan", lambda x: bool(looked.append(1)))

@@ -23,6 +23,8 @@ from tests.helpers.large import (
 )
 from tests.helpers.memory import peak_of
 
+pytestmark = pytest.mark.accelerated
+
 xp = ag.namespace("numpy")
 DOMAIN = xp.asarray(0.0)._domain
 

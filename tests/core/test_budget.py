@@ -15,6 +15,8 @@ from agnograd._graph.nodes import OP
 from agnograd.extend import hookimpl
 from calls import calls
 
+pytestmark = pytest.mark.accelerated
+
 xp = ag.namespace("numpy")
 
 ARRAY = np.linspace(0.1, 0.9, 10)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._hooks.state import REFERENCE
 from agnograd._transforms.duals import Dual, Duals
 from agnograd._transforms.pushforward import Pushforward
 from agnograd._transforms.trace import Trace, outputs_of
@@ -21,7 +20,7 @@ from agnograd.testing._samples import all_samples
 from arrays import Square, host, leaf
 from memory import peak_of
 
-pytestmark = pytest.mark.skipif(REFERENCE, reason="the simple way of computing keeps the graph")
+pytestmark = pytest.mark.accelerated  # the simple way of computing keeps the graph
 MODULES = sorted({module for module, _, _ in all_samples()})
 
 

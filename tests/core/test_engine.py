@@ -335,6 +335,7 @@ def written(x):
 
 
 @pytest.mark.parametrize("loop", LOOPS.values(), ids=LOOPS.keys())
+@pytest.mark.accelerated
 def test_loops_over_parts_make_no_full_size_arrays_over_and_over(loop, monkeypatch):
     raw = np.arange(2.0 * N).reshape(N, 2)
     x = ag.Variable(raw)

@@ -127,6 +127,7 @@ def test_saved_values_are_freed_and_hold_no_cycle(xp):
         gc.enable()
 
 
+@pytest.mark.accelerated
 def test_gradients_are_accumulated_into_what_is_there(xp):
     seen = []
 

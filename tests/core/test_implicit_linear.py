@@ -151,6 +151,7 @@ def test_a_function_of_scipys_solves_by_products(rng):
     assert set(shapes) == {((3, 3), (3,), "float64")}
 
 
+@pytest.mark.accelerated
 def test_how_many_systems_a_derivative_takes(rng, monkeypatch):
     solved, dense = [], System.dense
     monkeypatch.setattr(System, "dense", lambda *given: solved.append(1) or dense(*given))

@@ -246,6 +246,7 @@ def test_source_that_has_changed_or_is_missing_is_not_used(tmp_path):
     assert run(kernel, "x, y", x=3, y=2) == (["_out = _kernel(x, y)"], 5)
 
 
+@pytest.mark.accelerated
 def test_operators_are_written_as_such():
     xp = ag.namespace("numpy")
     x = ag.Variable([1.0, 2.0])

@@ -62,6 +62,7 @@ def test_names_are_real_entries_and_absent_ones_raise(xp):
     assert hasattr(xp.fft, "fft")
 
 
+@pytest.mark.accelerated
 def test_functions_are_plain_functions_whose_source_can_be_read(xp):
     assert inspect.isfunction(xp.sum)
     assert str(inspect.signature(xp.sum)) == "(x, /, *, axis=None, dtype=None, keepdims=False)"

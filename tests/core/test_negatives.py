@@ -33,6 +33,7 @@ def gradients(f, raw):
 
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("size", [LARGE - 1, LARGE])
+@pytest.mark.accelerated
 def test_the_negative_is_not_kept_and_comes_back(raw, turned, size):
     raw = raw[:size].copy()
     x = ag.Variable(raw)
@@ -77,6 +78,7 @@ def test_a_write_between_them_is_seen(raw, recorded):
     np.testing.assert_allclose(x.grad.data, expected)
 
 
+@pytest.mark.accelerated
 def test_what_is_not_kept_may_be_freed(raw):
     x = ag.Variable(raw)
     y = xp.exp(x)
@@ -133,6 +135,7 @@ def test_gradients_that_have_arrived_take_the_products(raw):
 
 
 @pytest.mark.parametrize("negation", [False, True])
+@pytest.mark.accelerated
 def test_only_what_is_declared_a_negation_is_taken_for_one(raw, negation):
     # Both have the derivative -1.
     ops = OpSet("mine")

@@ -9,6 +9,8 @@ from agnograd.extend import hookimpl
 from calls import profiled
 from tests.helpers.memory import peak_of
 
+pytestmark = pytest.mark.accelerated
+
 xp = ag.namespace("numpy")
 
 

@@ -102,6 +102,14 @@ with ag.hooks(Seen()):
     xp.sum(ag.checkpoint(lambda v: v * v * v)(w)).backward()
 events.append(w.grad.data.tolist())
 
+layers = [ag.Variable(xp.asarray([v, v]).data) for v in (1.0, 2.0, 3.0)]
+h = xp.asarray([0.5, 1.5])
+for layer in layers:
+    h = xp.tanh(h * layer + layers[0])
+ready = ag.when_ready(layers[1:], lambda grads: events.append(("ready", len(grads))))
+with ag.hooks(Seen(), ready):
+    xp.sum(h).backward()
+
 class Square(ag.Function):
     def forward(self, xp, x):
         self.save(x)
@@ -159,3 +167,20 @@ def test_hooks_see_the_same():
 def test_many_cotangents_at_once_are_pulled_to_the_same():
     usual, reference = printed(LEVELS)
     assert usual == reference
+
+
+@pytest.mark.slow
+def test_passes_that_are_watched_keep_their_promises():
+    """Leaves are final as early, and as little is kept, without generated code."""
+    files = [
+        Path(__file__).with_name(f"test_{each}.py") for each in ("ready", "loops", "hook_leaves")
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"AGNOGRAD_REFERENCE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout

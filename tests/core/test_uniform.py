@@ -25,6 +25,8 @@ from tests.helpers.large import (
 from tests.helpers.memory import peak_of
 from tests.helpers.packing import Packing
 
+pytestmark = pytest.mark.accelerated
+
 xp = ag.namespace("numpy")
 DOMAIN = xp.asarray(0.0)._domain
 NUMBERS = [1.0 + i / 50 for i in range(50)]

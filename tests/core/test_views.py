@@ -334,6 +334,7 @@ def test_a_failing_write_in_place_changes_nothing():
     ag.namespace("numpy").sum(y).backward()
 
 
+@pytest.mark.accelerated
 def test_many_writes_to_a_large_array_take_the_memory_of_a_few():
     numpy = ag.namespace("numpy")
     x = ag.Variable(np.ones(100))

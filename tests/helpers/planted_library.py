@@ -132,8 +132,10 @@ def dying(x):
 
 
 def sleeping(x):
-    """Sleep for a minute, and say so to whoever waits: by a file in the current folder."""
+    """Sleep for a minute, as does a child that holds what was open; a file says that they do."""
     if isinstance(x, ag.Variable):
+        if hasattr(os, "fork"):
+            os.fork()
         Path("asleep").touch()
         time.sleep(60)
     return x

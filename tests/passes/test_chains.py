@@ -25,6 +25,7 @@ def total(terms):
     return s
 
 
+@pytest.mark.accelerated
 @pytest.mark.parametrize("backend", ["numpy", "strict", "torch"], indirect=True)
 def test_a_loop_over_elements_and_its_gradient(backend, xp):
     x = raw(backend, X)
@@ -147,6 +148,7 @@ def test_scatters(terms):
     assert ops(made).count("@scatter_add") <= 6 or terms(X)[0] == X[0] * X[0]
 
 
+@pytest.mark.accelerated
 def test_scatters_into_matrices():
     m = R.normal(size=(6, 7))
     terms = lambda m: [m[i, j] * m[5 - i, j] for i in range(6) for j in range(7)]  # noqa: E731
@@ -213,6 +215,7 @@ def test_a_chain_that_ends_in_two_places_stays_correct():
     assert CHAIN in ops(after(f, X, others=OTHERS[:2]))
 
 
+@pytest.mark.accelerated
 def test_long_chains_do_not_recurse():
     x = np.linspace(-1.0, 1.0, 3000)
 

@@ -17,6 +17,7 @@ def scattered(program):
     return ops(program).count("@scatter_add")
 
 
+@pytest.mark.accelerated
 @pytest.mark.parametrize("backend", ["numpy", "strict", "torch"], indirect=True)
 def test_the_gradient_of_slices_that_are_read_several_times(backend, xp):
     x = raw(backend, X)
@@ -45,6 +46,7 @@ def rows(xp, x):
     return [xp.cos(y[1, 1:]), xp.sin(y[1, 1:])]
 
 
+@pytest.mark.accelerated
 @pytest.mark.parametrize("f", [elements, every_second, rows])
 def test_other_keys(f):
     xp = ag.namespace("numpy")
@@ -96,6 +98,7 @@ def test_an_addition_to_all_of_some_zeros_is_a_sum(backend, xp):
     assert not made.constants
 
 
+@pytest.mark.accelerated
 @pytest.mark.parametrize("key", [slice(None, None, -1), slice(1, None), slice(0, 12, 2), 3])
 def test_an_addition_to_others_stays_one(key):
     xp = ag.namespace("numpy")

@@ -160,6 +160,42 @@ def test_an_adjoint_that_rounding_makes_singular_leaves_the_others_their_gradien
     assert not (np.isfinite(found[1:]) & (abs(found[1:]) < 1e10)).all(axis=(-2, -1)).any()
 
 
+# -- results that are left out ---------------------------------------------------------------------
+
+# Functions, with a matrix at which the absolute values of their results have no derivative.
+LEFT_OUT = {
+    "eigh": (lambda xp, x: xp.linalg.eigh(x)[1], np.eye(2)),
+    "svd": (lambda xp, x: xp.linalg.svd(x)[0], np.eye(2)),
+    "qr": (lambda xp, x: xp.linalg.qr(x)[1], np.asarray([[1.0, 2.0], [2.0, 4.0]])),
+    "eig": (lambda xp, x: xp.linalg.eig(x)[1], np.asarray([[1.0, 1.0], [0.0, 1.0]])),
+    "eigvals": (
+        lambda xp, x: xp.linalg.eigvals(x)[..., None],
+        np.asarray([[1.0, 1.0], [0.0, 1.0]]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_a_matrix_whose_results_are_left_out_has_a_gradient_of_zero(name):
+    xp = ag.namespace("numpy")  # the table of conventions has two of these on every backend
+    results, without = LEFT_OUT[name]
+    other = np.asarray([[2.0, 0.5], [0.5, 1.0]])
+
+    def used(x):
+        return xp.abs(results(xp, x)) ** 3 + 0 * x
+
+    def f(x):  # of the matrix without a derivative, only the matrix itself is used
+        regular = xp.any(x != made(xp, without), axis=(-2, -1), keepdims=True)
+        return xp.sum(xp.where(regular, used(x), x * x))
+
+    assert np.isnan(gradient(xp, lambda x: xp.sum(used(x)), without)).any()
+    expected = np.stack([2 * without, gradient(xp, lambda x: xp.sum(used(x)), other)])
+    pair = made(xp, np.stack([without, other]))
+    np.testing.assert_array_equal(gradient(xp, f, without), expected[0])
+    for way in (ag.grad(f), ag.vmap(ag.grad(f))):
+        np.testing.assert_allclose(host(way(pair)), expected, rtol=1e-12, atol=1e-12)
+
+
 # -- triangles -------------------------------------------------------------------------------------
 
 

@@ -516,6 +516,7 @@ def test_what_passes_on_numpy_is_the_backends_to_mend(young):
     assert "indexing.py" not in out
 
 
+@pytest.mark.accelerated
 def test_a_pullback_of_a_backend_is_held_against_its_rule(young):
     body = "def pullbacks(self):\n        return {'exp': {'x': lambda g, out: g * (1.0 + out)}}"
     out = young("--quick", "--ops=exp", "--checks=first_derivative", body=body, code=1)
@@ -524,6 +525,7 @@ def test_a_pullback_of_a_backend_is_held_against_its_rule(young):
     assert " 0 failed" in out
 
 
+@pytest.mark.accelerated
 def test_a_pullback_for_one_of_two_arrays_leaves_the_other_and_what_it_does_not_know(young):
     right = "g @ x2.mT if x2.ndim == g.ndim == 2 and x2.dtype.kind == 'f' else NotImplemented"
     body = f"def pullbacks(self):\n        return {{'matmul': {{'x1': lambda g, x2: {right}}}}}"
@@ -534,6 +536,7 @@ def test_a_pullback_for_one_of_two_arrays_leaves_the_other_and_what_it_does_not_
     assert " 0 failed" in young("--quick", "--ops=multiply", "--checks=*derivative", body=halves)
 
 
+@pytest.mark.accelerated
 @pytest.mark.parametrize(
     ("pullbacks", "message"),
     [
