@@ -28,7 +28,7 @@ class Sample(NamedTuple):
     array: Any
     key: tuple[slice, ...] | None
     data: bytes | None
-    to_host: Callable[[Any], Any]
+    to_host: Callable[[Any], Any] | None
 
 
 class WatchedArrays:
@@ -48,7 +48,8 @@ class WatchedArrays:
         self.names: frozenset[Name] = frozenset()
         self._used: frozenset[Name] = frozenset()
         self._seen: frozenset[Name] = frozenset()
-        self._known: dict[Name, tuple[bytes, Any]] = {}
+        # What an array was, all its elements or an array that nobody can write to; their digest.
+        self._known: dict[Name, tuple[bytes | Same, bytes]] = {}
         self._samples: dict[int, tuple[Same, Any]] = {}
         self._places: tuple[Any, Any, Any, list[tuple[int, Name, bool]]] = (None, None, None, [])
 
@@ -86,9 +87,13 @@ class WatchedArrays:
         more to compare, or not every array is an ordinary one.
         """
         found: dict[int, Sample] = {}
-        for (place, _, is_used), known in zip(self._placed(names), elements, strict=True):
+        for (place, name, is_used), known in zip(self._placed(names), elements, strict=True):
             if is_used:
-                return None
+                of, digest = self._known.get(name, (None, None))
+                if type(of) is not Same or digest != known:
+                    return None
+                found[place] = Sample(of.value, None, None, None)
+                continue
             raw, data = known[0].value, known[1]
             to_host = host_of(raw)
             if to_host is None or type(data) not in (bytes, type(None)):
@@ -115,8 +120,8 @@ class WatchedArrays:
         known = self._samples.get(place)
         if known is not None and known[1] is None and known[0].value is raw:
             return known
-        owner = owner_of(raw)
-        if owner is not None and owner.backend.capabilities.immutable and host_of(raw):
+        data: Any
+        if _is_immutable(raw):
             data = None  # all that can change is which array it is
         else:
             key = _places(tuple(raw.shape))
@@ -127,16 +132,27 @@ class WatchedArrays:
 
     def _whole(self, name: Name, array: Any) -> Any:
         """Return all elements, as a digest that is computed again only if they have changed."""
-        data = elements_of(array)
+        known = self._known.get(name)
+        raw = array._raw if isinstance(array, Variable) else array
+        if known is not None and type(known[0]) is Same and known[0].value is raw:
+            return known[1]
+        data = elements_of(raw)
         if type(data) is not bytes:
             return data
-        known = self._known.get(name)
         if known is not None and known[0] == data:
             return known[1]
         digest = hashlib.blake2b(data, digest_size=16).digest()
-        if len(data) <= _KEPT:
+        if _is_immutable(raw):
+            self._known[name] = Same(raw), digest
+        elif len(data) <= _KEPT:
             self._known[name] = data, digest
         return digest
+
+
+def _is_immutable(raw: Any) -> bool:
+    """Return whether the elements of a raw array can be read, and never change."""
+    owner = owner_of(raw)
+    return owner is not None and owner.backend.capabilities.immutable and host_of(raw) is not None
 
 
 @lru_cache(1024)

@@ -87,9 +87,7 @@ def test_what_fits_has_the_key_on_other_libraries(values):
         assert fits([one], [])
         equal = {other for other, each in values.items() if fits([each], [])}
         keys = {
-            other
-            for other, each in values.items()
-            if key_of([each], None) == key_of([one], None)
+            other for other, each in values.items() if key_of([each], None) == key_of([one], None)
         }
         assert equal <= keys, name
     assert fitting([values["other elements"]], [])([next(iter(values.values()))], [])
