@@ -8,17 +8,21 @@ from benchmarks.measuring import Comparison, Run
 
 __all__ = ["PAIRS", "rows"]
 
-# A library, and agnograd on its arrays: names of implementations.
-PAIRS = {"torch": "agnograd_torch", "jax": "agnograd_jax"}
+# A library, and agnograd on its arrays: names of implementations. On JAX the first is under
+# ``jax.jit``, the second by ``ag.compile`` alone.
+PAIRS = {
+    "torch": ("agnograd_torch", "agnograd_torch_compiled"),
+    "jax": ("agnograd_jax", "agnograd_jax_compiled"),
+}
 
 
 def rows(comparison: Comparison) -> Iterator[list[str]]:
-    """Yield, for each workload, the time of each library, and the ratio to it."""
+    """Yield, for each workload, the time of each library, and agnograd's ratios to it."""
     for workload, runs in comparison.runs.items():
         row = [workload]
         for library, ours in PAIRS.items():
             own = runs.get(library, Run())
-            ratio = runs.get(ours, Run()).over(own)
             row.append(f"{own.seconds * 1e3:.3g}" if own.seconds else "-")
-            row.append(f"{ratio:.2f}" if ratio else "-")
+            ratios = [runs.get(each, Run()).over(own) for each in ours]
+            row += [f"{ratio:.2f}" if ratio else "-" for ratio in ratios]
         yield row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import shutil
 from typing import Any
 
@@ -44,9 +45,10 @@ def chosen(context: click.Context, parameter: click.Parameter, value: str) -> tu
     found = names(context, parameter, value)
     tables = {"convnets": CONVNETS, "held-out": HELD_OUT, "vmap": BATCHES}
     table = tables.get(context.info_name or "", WORKLOADS)
+    known = WORKLOADS | HELD_OUT if context.info_name == "backends" else table
     for name in found:
-        if name not in table:
-            raise click.BadParameter(f"no workload is named {name!r}; there are {', '.join(table)}")
+        if name not in known:
+            raise click.BadParameter(f"no workload is named {name!r}; there are {', '.join(known)}")
     return found or tuple(table)
 
 
@@ -173,8 +175,13 @@ def backends(json_path: str | None, quick: bool, **options: Any) -> None:
         raise click.UsageError("backends has its peers: " + ", ".join(PAIRS))
     if quick:
         options |= QUICK
-    comparison: Comparison = watched(compare, Plan(against=(*PAIRS, *PAIRS.values()), **options))
-    header = [column for name in PAIRS for column in (f"{name}, ms", f"agnograd on {name}")]
+    ours = itertools.chain.from_iterable(PAIRS.values())
+    comparison: Comparison = watched(compare, Plan(against=(*PAIRS, *ours), **options))
+    header = [
+        column
+        for name in PAIRS
+        for column in (f"{name}, ms", f"agnograd on {name}", f"compiled on {name}")
+    ]
     report.print_table(["workload", *header], rows(comparison))
     for line in (*comparison.left_out, *comparison.failures):
         click.echo(line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._surroundings.inventory import Name
-from agnograd._surroundings.keys import Key, Same, elements_of, has_layout
+from agnograd._surroundings.keys import Key, Same, elements_of, host_of
 
 # Elements of an array that no op of a program uses: all of a short one, and some of a longer one.
 # Each of these is far from the others, and takes as long to read as hundreds in a row.
@@ -20,11 +20,15 @@ _KEPT = 2**22  # bytes: the elements of shorter arrays are kept to compare with,
 
 
 class Sample(NamedTuple):
-    """What an array that is seen has to be: itself, with these elements at a key, or all."""
+    """What an array that is seen has to be: itself, with these elements at a key, or all.
+
+    ``data`` is None if nobody can write to it. ``to_host`` gives an array as one of NumPy's.
+    """
 
     array: Any
     key: tuple[slice, ...] | None
-    data: bytes
+    data: bytes | None
+    to_host: Callable[[Any], Any] | None
 
 
 class WatchedArrays:
@@ -44,7 +48,8 @@ class WatchedArrays:
         self.names: frozenset[Name] = frozenset()
         self._used: frozenset[Name] = frozenset()
         self._seen: frozenset[Name] = frozenset()
-        self._known: dict[Name, tuple[bytes, Any]] = {}
+        # What an array was, all its elements or an array that nobody can write to; their digest.
+        self._known: dict[Name, tuple[bytes | Same, bytes]] = {}
         self._samples: dict[int, tuple[Same, Any]] = {}
         self._places: tuple[Any, Any, Any, list[tuple[int, Name, bool]]] = (None, None, None, [])
 
@@ -79,18 +84,21 @@ class WatchedArrays:
         """Return what has to be true for arrays to have elements that ``key`` returned.
 
         It is the sample that an array has to have, by its place among all arrays; None if there is
-        more to compare, or not every array is an ordinary one of NumPy's kind.
+        more to compare, or not every array is an ordinary one.
         """
         found: dict[int, Sample] = {}
-        for (place, _, is_used), known in zip(self._placed(names), elements, strict=True):
+        for (place, name, is_used), known in zip(self._placed(names), elements, strict=True):
             if is_used:
-                return None
+                of, digest = self._known.get(name, (None, None))
+                if type(of) is not Same or digest != known:
+                    return None
+                found[place] = Sample(of.value, None, None, None)
+                continue
             raw, data = known[0].value, known[1]
-            owner = owner_of(raw)
-            plain = owner is not None and type(raw) in owner.plain_types and has_layout(raw)
-            if not plain or type(data) is not bytes:
+            to_host = host_of(raw)
+            if to_host is None or type(data) not in (bytes, type(None)):
                 return None
-            found[place] = Sample(raw, _places(tuple(raw.shape)), data)
+            found[place] = Sample(raw, _places(tuple(raw.shape)), data, to_host)
         return found
 
     def _placed(self, names: tuple[Name, ...]) -> list[tuple[int, Name, bool]]:
@@ -109,25 +117,42 @@ class WatchedArrays:
     def _sample(self, place: int, array: Any) -> Key:
         """Return an array by itself, and some of its elements; the same key while they are."""
         raw = array._raw if isinstance(array, Variable) else array
-        key = _places(tuple(raw.shape))
-        data = elements_of(raw if key is None else raw[key])
         known = self._samples.get(place)
+        if known is not None and known[1] is None and known[0].value is raw:
+            return known
+        data: Any
+        if _is_immutable(raw):
+            data = None  # all that can change is which array it is
+        else:
+            key = _places(tuple(raw.shape))
+            data = elements_of(raw if key is None else raw[key])
         if known is None or known[0].value is not raw or known[1] != data:
             known = self._samples[place] = Same(raw), data
         return known
 
     def _whole(self, name: Name, array: Any) -> Any:
         """Return all elements, as a digest that is computed again only if they have changed."""
-        data = elements_of(array)
+        known = self._known.get(name)
+        raw = array._raw if isinstance(array, Variable) else array
+        if known is not None and type(known[0]) is Same and known[0].value is raw:
+            return known[1]
+        data = elements_of(raw)
         if type(data) is not bytes:
             return data
-        known = self._known.get(name)
         if known is not None and known[0] == data:
             return known[1]
         digest = hashlib.blake2b(data, digest_size=16).digest()
-        if len(data) <= _KEPT:
+        if _is_immutable(raw):
+            self._known[name] = Same(raw), digest
+        elif len(data) <= _KEPT:
             self._known[name] = data, digest
         return digest
+
+
+def _is_immutable(raw: Any) -> bool:
+    """Return whether the elements of a raw array can be read, and never change."""
+    owner = owner_of(raw)
+    return owner is not None and owner.backend.capabilities.immutable and host_of(raw) is not None
 
 
 @lru_cache(1024)

@@ -13,7 +13,7 @@ from typing import Any
 
 from agnograd._arrays.variable import Variable
 from agnograd._surroundings.elements import Sample
-from agnograd._surroundings.keys import has_layout, key_of
+from agnograd._surroundings.keys import attributes_of, has_layout, key_of
 from agnograd._util.deferred import function_from
 
 Fits = Callable[[Sequence[Any], Sequence[Any]], bool]
@@ -36,9 +36,13 @@ def fitting(
             conditions += _conditions(f"{letter}{place}", value, held)
     for place, sample in samples.items():
         name = f"y{place}._raw" if isinstance(outside[place], Variable) else f"y{place}"
-        key = "" if sample.key is None else f"[k{len(held) + 2}]"
-        conditions.append(f"{name} is k{len(held)} and {name}{key}.tobytes() == k{len(held) + 1}")
-        held += [sample.array, sample.data, sample.key]
+        at = len(held)
+        conditions.append(f"{name} is k{at}")
+        if sample.data is not None:
+            part = name if sample.key is None else f"{name}[k{at + 2}]"
+            part = part if has_layout(sample.array) else f"k{at + 3}({part})"
+            conditions.append(f"{part}.tobytes() == k{at + 1}")
+        held += [sample.array, sample.data, sample.key, sample.to_host]
     xs, ys = (
         "".join(f"{letter}{place}, " for place in range(len(values))) + f"= {name}"
         for letter, values, name in (("x", leaves, "leaves"), ("y", outside, "outside"))
@@ -63,14 +67,13 @@ def _conditions(name: str, value: Any, held: list[Any]) -> list[str]:
     if isinstance(value, Variable):
         node = "is" if value._node is None else "is not"
         return [kind, f"{name}._node {node} None", *_conditions(f"{name}._raw", value._raw, held)]
-    if not has_layout(value):
+    attributes = attributes_of(value)
+    if not attributes:
         key = key_of([value], None)
         return [kind, f"{hold(key_of)}([{name}], None) == {hold(key)}"]
     dtype = hold(value.dtype)  # most often the same object
-    return [
-        f"{kind} and {name}.shape == {hold(value.shape)} and {name}.strides == "
-        f"{hold(value.strides)} and ({name}.dtype is {dtype} or {name}.dtype == {dtype})"
-    ]
+    equal = (f"{name}.{text} == {hold(each)}" for text, each in attributes.items())
+    return [kind, *equal, f"({name}.dtype is {dtype} or {name}.dtype == {dtype})"]
 
 
 @lru_cache(256)

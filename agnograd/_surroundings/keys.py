@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from types import BuiltinFunctionType, MethodType, ModuleType
 from typing import Any
 
+from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._plugins.backends import is_array
@@ -26,6 +27,7 @@ Key = tuple[Any, ...]
 # What the key of an array has, in this order; those of arrays without the last ones end earlier.
 FIELDS = ("type", "shape", "dtype", "strides", "device", "weak type", "need for a gradient")
 TRACKED = "tracked"  # marks the key of a Variable
+_OPTIONAL = ("weak_type", "requires_grad")  # attributes that not all arrays have
 _SHORT = 1024  # the most bytes of an array that stand in a key as they are
 # By type: those of libraries, and Python's own. Programs may make other classes for ever.
 _BY_ID: Any = object.__hash__
@@ -98,6 +100,29 @@ def has_layout(array: Any) -> bool:
     return is_array(array) and _array_keyer(array) is _layout_of
 
 
+def attributes_of(array: Any) -> dict[str, Any]:
+    """Return what of an array, besides its type and dtype, decides about its key.
+
+    By the text that gives them after a dot, these are the values of attributes, and of methods
+    without arguments. Arrays for which they are equal have one key. There are none for what is not
+    an ordinary array with values.
+    """
+    if has_layout(array):
+        return {"shape": array.shape, "strides": array.strides}
+    owner = owner_of(array) if is_array(array) else None
+    if owner is None or not _is_ordinary(array, owner):
+        return {}
+    found = {"shape": array.shape}
+    if isinstance(getattr(array, "strides", None), tuple):
+        found["strides"] = array.strides
+    elif callable(getattr(array, "stride", None)):
+        found["stride()"] = array.stride()
+    # JAX makes a device of the sharding: to compare that takes a fifth of the time.
+    place = "sharding" if hasattr(array, "sharding") else "device"
+    names = [name for name in (place, *_OPTIONAL) if hasattr(array, name)]
+    return found | {name: getattr(array, name) for name in names}
+
+
 def _keyer_of(value: Any) -> Callable[[Any], Key]:
     """Return the function that gives the keys of values of a type; raise if there is none."""
     kind = type(value)
@@ -149,7 +174,7 @@ def _array_keyer(value: Any) -> Callable[[Any], Key]:
     kind, owner = type(value), owner_of(value)
     devices: Sequence[str] = () if owner is None else owner.backend.capabilities.devices
     device = len(devices) > 1 and hasattr(value, "device")
-    rest = [name for name in ("weak_type", "requires_grad") if hasattr(value, name)]
+    rest = [name for name in _OPTIONAL if hasattr(value, name)]
     if isinstance(getattr(value, "strides", None), tuple) and not device and not rest:
         return _layout_of
     if callable(getattr(value, "stride", None)) and device and rest == ["requires_grad"]:
@@ -269,16 +294,13 @@ def _elements(array: Any) -> Any:
 def elements_of(array: Any) -> Any:
     """Return the elements of an array; if they cannot be read, what it is known by instead."""
     raw = array._raw if isinstance(array, Variable) else array
-    to_host = _hosts.get(type(raw))
+    to_host = host_of(raw)
     if to_host is None:
         owner = owner_of(raw)
         if owner is None or owner.backend.level:
             return Same(raw)
-        backend = owner.backend
-        if backend.capabilities.lazy:
-            return backend.fingerprint(raw) or Same(raw)
-        if type(raw) in owner.plain_types:
-            to_host = _hosts[type(raw)] = backend.to_host
+        if owner.backend.capabilities.lazy:
+            return owner.backend.fingerprint(raw) or Same(raw)
     try:
         if to_host is None:  # it may have a mask, or attributes
             return pickle.dumps(raw)
@@ -286,6 +308,22 @@ def elements_of(array: Any) -> Any:
     except Exception:  # whatever a library raises where there are no values
         return Same(raw)
     return data
+
+
+def host_of(raw: Any) -> Callable[[Any], Any] | None:
+    """Return what gives a raw array as one of NumPy's, if it is an ordinary one with values."""
+    found = _hosts.get(type(raw))
+    if found is None:
+        owner = owner_of(raw)
+        if owner is not None and _is_ordinary(raw, owner):
+            found = _hosts[type(raw)] = owner.backend.to_host
+    return found
+
+
+def _is_ordinary(raw: Any, owner: Domain) -> bool:
+    """Return whether a raw array of a domain has values, and nothing that others do not have."""
+    backend = owner.backend
+    return type(raw) in owner.plain_types and not (backend.level or backend.capabilities.lazy)
 
 
 _keyers.update(

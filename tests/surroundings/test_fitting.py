@@ -47,6 +47,52 @@ def test_what_fits_has_the_key(name):
         assert not fits([other], []) or key_of([other], None) == key_of([VALUES[name]], None)
 
 
+def of_torch():
+    torch = pytest.importorskip("torch", reason="pip install 'agnograd[torch]'")
+    y = torch.arange(6.0).reshape(2, 3)
+    return {
+        "tensor": y,
+        "other elements": y + 1.0,
+        "other shape": y[:1],
+        "other strides": y.T.contiguous().T,
+        "other dtype": y.double(),
+        "needs a gradient": y.clone().requires_grad_(),
+        "parameter": torch.nn.Parameter(y),
+        "without elements": torch.empty(0, 3),
+        "elsewhere": torch.empty(2, 3, device="meta"),
+    }
+
+
+def of_jax():
+    jax = pytest.importorskip("jax", reason="pip install 'agnograd[jax]'")
+    y = jax.numpy.arange(6.0, dtype="float32").reshape(2, 3)
+    return {
+        "array": y,
+        "other elements": y + 1.0,
+        "result": jax.jit(lambda y: y + 1.0)(y),
+        "other shape": y[:1],
+        "other dtype": y.astype("int32"),
+        "weak type": jax.numpy.asarray(1.0),
+        "strong type": jax.numpy.asarray(1.0, dtype=jax.numpy.asarray(1.0).dtype),
+        "placed": jax.device_put(y, jax.devices()[0]),
+        "sharded": jax.device_put(y, jax.NamedSharding(jax.make_mesh((1,), "x"), jax.P("x"))),
+    }
+
+
+@pytest.mark.parametrize("values", [of_torch, of_jax])
+def test_what_fits_has_the_key_on_other_libraries(values):
+    values = values()
+    for name, one in values.items():
+        fits = fitting([one], [])
+        assert fits([one], [])
+        equal = {other for other, each in values.items() if fits([each], [])}
+        keys = {
+            other for other, each in values.items() if key_of([each], None) == key_of([one], None)
+        }
+        assert equal <= keys, name
+    assert fitting([values["other elements"]], [])([next(iter(values.values()))], [])
+
+
 def test_another_array_of_the_kind_fits():
     fits = fitting([x, 2, tracked], [x, tracked])
     assert fits([x + 1.0, 2, ag.Variable(x + 1.0)], [x * 2.0, ag.Variable(x)])
@@ -79,6 +125,38 @@ def test_samples_have_to_be_as_they_were():
         assert not fits([], arrays)
         array[0] = before
         assert fits([], arrays)
+
+
+def test_samples_of_tensors_have_to_be_as_they_were():
+    torch = pytest.importorskip("torch", reason="pip install 'agnograd[torch]'")
+    short, long = torch.arange(6.0), torch.arange(1000.0)
+    other = long + 1.0
+    watched, names = WatchedArrays(), (Name("", "short", ""), Name("", "long", ""))
+    watched.see(names)
+    fits = fitting([], [short, long], watched.samples(watched.key([short, long], names), names))
+    assert fits([], [short, long])
+    assert not fits([], [short.clone(), long])
+    for array in (short, long):
+        array[0] += 7.0
+        assert not fits([], [short, long])
+        array[0] -= 7.0
+        assert fits([], [short, long])
+    long.data = other  # other memory in the same tensor
+    assert not fits([], [short, long])
+
+
+def test_what_nobody_can_write_to_has_to_be_the_same():
+    jax = pytest.importorskip("jax", reason="pip install 'agnograd[jax]'")
+    y, watched, names = jax.numpy.arange(1000.0), WatchedArrays(), (Name("", "y", ""),)
+    watched.see(names)
+    key = watched.key([y], names)
+    assert watched.key([y], names) == key
+    assert watched.key([y + 0.0], names) != key
+    samples = watched.samples(key, names)
+    assert samples[0].data is None
+    fits = fitting([], [y], samples)
+    assert fits([], [y])
+    assert not fits([], [y + 0.0])
 
 
 def test_there_are_no_samples_where_all_elements_count():
