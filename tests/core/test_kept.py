@@ -34,7 +34,8 @@ import agnograd as ag
 xp, x = ag.namespace("numpy"), np.linspace(0.1, 0.9, 10)
 texts = []
 def counted(source, *args, real=builtins.compile, **kwargs):
-    if sys._getframe(1).f_globals["__name__"] != "typing":  # an annotation
+    annotations = ("typing", "annotationlib")
+    if sys._getframe(1).f_globals["__name__"] not in annotations:
         texts.append(source)
     return real(source, *args, **kwargs)
 builtins.compile = counted

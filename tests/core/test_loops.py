@@ -126,8 +126,9 @@ def test_no_more_states_are_kept_than_the_budget_has_room_for():
 
     peak(8)
     few, many = peak(8), peak(20)
-    assert 6 < few < 8 + 3  # and what one step, its gradient and its rules need
-    assert 17 < many < 20 + 3
+    # One step, its gradient and its rules need two or three arrays more, by the version of Python.
+    assert 6 < few < 8 + 4
+    assert 17 < many < 20 + 4
 
 
 def test_a_budget_that_is_too_small_is_an_error(xp):
