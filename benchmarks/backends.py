@@ -9,7 +9,7 @@ from benchmarks.measuring import Comparison, Run
 __all__ = ["PAIRS", "rows"]
 
 # A library, and agnograd on its arrays: names of implementations. On JAX the first is under
-# ``jax.jit``, the second by ``ag.compile`` alone.
+# ``jax.jit``, the second only by ``ag.compile``.
 PAIRS = {
     "torch": ("agnograd_torch", "agnograd_torch_compiled"),
     "jax": ("agnograd_jax", "agnograd_jax_compiled"),
