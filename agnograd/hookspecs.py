@@ -151,7 +151,10 @@ class HookSpecs:
 
     @hookspec
     def backward_finish(self, outputs: Sequence[Any], error: BaseException | None) -> None:
-        """Run after a backward pass has finished, or failed with ``error``."""
+        """Run after a backward pass has finished, or failed with ``error``.
+
+        Each plugin's runs, also if that of another one raises.
+        """
 
     @hookspec
     def gradient_ready(self, variable: "Variable", grad: Any) -> None:

@@ -265,7 +265,8 @@ class ActiveHooks:
             calls = [f"_{name}_{i}({each})" for i, each in enumerate(arguments)]
         if caller.spec and caller.spec.opts["firstresult"]:
             calls = [_ANSWER.format(call=call) for call in calls]
-        body = indent("\n".join(calls), " " * 8).lstrip()
+        together = _each_in_any_case if name == "backward_finish" else "\n".join
+        body = indent(together(calls), " " * 8).lstrip()
         op = "op" if "op" in names else "None"
         return indent(_CALL.format(body=body, name=name, op=op).strip("\n"), " " * margin)
 
@@ -284,6 +285,14 @@ class ActiveHooks:
         place = f" for op {op.name!r}" if op is not None else ""
         source = _distribution(self.plugins.get(name)) if name is not None else ""
         error.add_note(f"agnograd: raised by hook {hook!r} of plugin {name!r}{source}{place}")
+
+
+def _each_in_any_case(calls: Sequence[str]) -> str:
+    """Write calls all of which are made, also where one before them raises."""
+    first, *others = calls
+    if not others:
+        return first
+    return f"try:\n    {first}\nfinally:\n{indent(_each_in_any_case(others), ' ' * 4)}"
 
 
 def _arguments(caller: pluggy.HookCaller) -> tuple[str, ...]:

@@ -58,8 +58,9 @@ class Digits(Uncopied):
         return "<Digits: no pass yet>" if self._report is None else f"<Digits: {self._report}>"
 
     def reset(self) -> None:
-        """Forget the latest pass."""
+        """Forget the latest pass, and a pass of this thread that Ctrl-C ended in a hook."""
         self._report = None
+        self._running.passes.clear()
 
     # Before a pass these are None, and raise nothing: pluggy may read each attribute of a plugin.
 
@@ -154,7 +155,8 @@ class Digits(Uncopied):
     def forward_postprocess(self, op: Call, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Note what an op rounds."""
         _ = op.location  # reading it keeps it for the backward pass
-        self._roundings[op] = rounding_of(op, inputs, outputs)
+        with op.backend.quiet():  # what overflows here need not overflow in the program
+            self._roundings[op] = rounding_of(op, inputs, outputs)
 
     @hookimpl
     def backward_start(self, outputs: Sequence[Any]) -> None:
@@ -173,7 +175,8 @@ class Digits(Uncopied):
             report, outputs = passes[0]
             passes[0] = report, None
             assert report is not None
-            report.starts(outputs, grad_outputs)
+            with op.backend.quiet():
+                report.starts(outputs, grad_outputs)
 
     @hookimpl
     def backward_postprocess(
@@ -188,14 +191,12 @@ class Digits(Uncopied):
         report = passes[-1][0] if passes else None
         if report is None or error is not None:
             return
-        if (
-            op not in self._roundings
-        ):  # what a function of the user computes is in a pass of its own
+        if op not in self._roundings:
+            # What a function of the user computes is in a pass of its own.
             report.unseen += op.chapter != "function"
-            return
-        rounding = self._roundings[op]
-        if rounding is not None:
-            found = in_gradients(rounding, grad_outputs, grad_inputs)
+        elif (rounding := self._roundings[op]) is not None:
+            with op.backend.quiet():
+                found = in_gradients(rounding, grad_outputs, grad_inputs)
             report.add((op.location, op.name, rounding.dtype), rounding.unit, *found)
 
     @hookimpl

@@ -81,27 +81,28 @@ def magnitude(gradient: Any, size: Any) -> tuple[float, float]:
     a branch that was not taken does nothing.
     """
     xp = namespace_of(size)
+    size = xp.abs(size)
     size, most = _scaled(xp, xp.where(gradient == 0, xp.zeros_like(size), size))
-    gradient, steepest = _scaled(xp, gradient)
+    gradient, steepest = _scaled(xp, xp.abs(gradient))
     scale = most * steepest
     if scale == 0.0 or not math.isfinite(scale):
         return scale, scale
-    product = xp.abs(size) * xp.abs(gradient)
+    product = size * gradient
     return scale * math.sqrt(float(xp.sum(product * product))), scale * float(xp.sum(product))
 
 
 def inner(a: Any, b: Any) -> float:
     """Return the sum of products of real numbers, or of the parts of complex ones."""
     xp = namespace_of(a)
+    if not floating(a, complex=False):
+        return inner(xp.real(a), xp.real(b)) + inner(xp.imag(a), xp.imag(b))
     a, most = _scaled(xp, a)
     b, steepest = _scaled(xp, b)
-    if not floating(a, complex=False):
-        return most * steepest * float(xp.sum(xp.real(a * xp.conj(b))))
     return most * steepest * float(xp.sum(a * b))
 
 
 def _scaled(xp: Any, value: Any) -> tuple[Any, float]:
-    """Return an array divided by its largest absolute value, and that; no narrow floats.
+    """Return real numbers divided by the largest absolute value, and that; no narrow floats.
 
     Products of float32 would leave its range otherwise. What is not finite stays as it is.
     """
@@ -133,8 +134,7 @@ def sums(value: Any, axes: tuple[int, ...], keepdims: bool) -> tuple[Any, int, f
     xp = namespace_of(value)
     if not floating(value):
         value = xp.astype(value, xp.float32)
-    scaled, most = _scaled(xp, value)
-    scaled = xp.abs(scaled)
+    scaled, most = _scaled(xp, xp.abs(value))
     root = xp.sqrt(xp.sum(scaled * scaled, axis=axes, keepdims=keepdims))
     count = math.prod(value.shape) // max(math.prod(root.shape), 1)
     return root, count, most if most and math.isfinite(most) else 1.0
@@ -143,14 +143,12 @@ def sums(value: Any, axes: tuple[int, ...], keepdims: bool) -> tuple[Any, int, f
 def products(a: Any, b: Any, options: Mapping[str, Any]) -> tuple[Any, int, float]:
     """Return the same for the products in inner products: of matrices, along an axis, or axes."""
     xp = namespace_of(a)
-    (a, most), (b, largest) = _scaled(xp, a), _scaled(xp, b)
-    a, b = xp.abs(a), xp.abs(b)
+    (a, most), (b, largest) = _scaled(xp, xp.abs(a)), _scaled(xp, xp.abs(b))
     a, b = a * a, b * b
     if "axes" in options:
         axes = options["axes"]
-        own = (
-            [a.shape[k] for k in axes[0]] if not isinstance(axes, int) else a.shape[a.ndim - axes :]
-        )
+        last = range(a.ndim - axes, a.ndim) if isinstance(axes, int) else axes[0]
+        own = [a.shape[k] for k in last]
         squares, count = xp.tensordot(a, b, axes=axes), math.prod(own)
     elif "axis" in options:
         squares, count = xp.vecdot(a, b, axis=options["axis"]), a.shape[options["axis"]]
@@ -184,6 +182,9 @@ def partial_sums(
         Whether they are added one by one.
     """
     xp = namespace_of(total)
+    least = float(xp.finfo(total.dtype).smallest_normal)
+    if scale < least:  # which the dtype may not hold
+        terms, scale = terms * (scale / least), least
     if in_order:
         of_total, of_terms = math.sqrt(count / 3), math.sqrt(count / 2)
     else:
@@ -192,7 +193,7 @@ def partial_sums(
         of_terms = math.sqrt(levels - 1)
     # Divided by more than both, so that nothing overflows that the total has not.
     factor = 2 * max(of_total, of_terms)
-    size = of_total / factor * xp.abs(total / scale)
+    size = of_total / factor * (xp.abs(total) / scale)
     if of_terms:  # 0 times infinity would be NaN
         size = xp.hypot(size, of_terms / factor * terms)
     return size, factor * scale

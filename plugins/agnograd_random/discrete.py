@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from agnograd.extend import Backend, is_python_scalar
@@ -52,7 +53,9 @@ def permutation(xp: Any, key: Any, x: Any, *, axis: int = 0) -> Any:
         What is permuted along it stays together. Gradients go back to where elements came from.
     """
     if is_python_scalar(x):
-        return xp.random.order(key, x)
+        if not isinstance(x, Integral) or x < 0:
+            raise ValueError(f"random.permutation: {x!r} is not a number of elements")
+        return xp.random.order(key, int(x))
     if not x.ndim:
         raise ValueError("random.permutation: an array without axes has no order; pass int(x)")
     return xp.take(x, xp.random.order(key, x.shape[axis]), axis=axis)

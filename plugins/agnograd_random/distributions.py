@@ -14,6 +14,7 @@ from agnograd_random.standard import shape_of
 __all__ = [
     "beta",
     "broadcast",
+    "check_array",
     "dirichlet",
     "exponential",
     "gamma",
@@ -48,7 +49,7 @@ def _settled(
     name: str, xp: Any, shape: Any, dtype: Any, device: Any, *given: Any
 ) -> tuple[tuple[int, ...], dict[str, Any], list[Any]]:
     """Return the shape of a result, the options of its draw, and the parameters in its dtype."""
-    arrays = [each for each in given if not is_python_scalar(each)]
+    arrays = [check_array(name, each) for each in given if not is_python_scalar(each)]
     numbers = any(isinstance(each, complex) for each in given)
     if numbers or any(xp.isdtype(each.dtype, "complex floating") for each in arrays):
         raise ValueError(f"random.{name}: parameters are real numbers, not complex ones")
@@ -66,6 +67,16 @@ def _settled(
     if broadcast(name, shape, common) != shape:
         raise ValueError(f"random.{name}: parameters of shape {common} do not fit shape {shape}")
     return shape, {"dtype": dtype, "device": device}, list(given)
+
+
+def check_array(name: str, x: Any, axes: int = 0) -> Any:
+    """Return an array; raise for anything else, and for one of fewer axes."""
+    if not hasattr(x, "dtype"):
+        kind = type(x).__name__
+        raise TypeError(f"random.{name}: a parameter is an array, not a {kind}: pass xp.asarray(x)")
+    if len(x.shape) < axes:
+        raise ValueError(f"random.{name}: an array of {len(x.shape)} axes must have {axes} or more")
+    return x
 
 
 def broadcast(name: str, *shapes: Sequence[int]) -> tuple[int, ...]:
@@ -247,6 +258,7 @@ def dirichlet(
     array, shape (*shape, n)
         The sums along the last axis are 1, but for rounding.
     """
+    check_array("dirichlet", alpha, axes=1)
     full = None if shape is None else (*shape_of(shape), alpha.shape[-1])
     full, options, (alpha,) = _settled("dirichlet", xp, full, dtype, device, alpha)
     logs = xp.random.loggamma(key, _array(xp, alpha, full, options))
@@ -296,7 +308,7 @@ def truncated_normal(
 def _standardised(xp: Any, bound: Any, loc: Any, scale: Any) -> Any:
     difference = bound - loc
     if is_python_scalar(scale) and (scale == 1 or is_python_scalar(difference)):
-        return difference / scale
+        return difference / scale if scale else difference * math.inf  # as arrays are divided
     return xp.random.quotient(difference, scale)
 
 

@@ -14,6 +14,7 @@ from agnograd_random.threefry import (
     FOLD,
     SPLIT,
     WORD,
+    is_of_numbers,
     key_words,
     signed,
     threefry,
@@ -45,7 +46,7 @@ def key(xp: Any, backend: Backend, seed: int, /, *, device: Any = None) -> Any:
 
 
 def _device(key: Any, xp: Any) -> Any:
-    return None if isinstance(key, Integral | tuple | list) else device_of(key)
+    return None if is_of_numbers(key) else device_of(key)
 
 
 def _joined(words: tuple[Any, Any], xp: Any) -> Any:

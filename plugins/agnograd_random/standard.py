@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from operator import index
 from typing import Any
 
@@ -11,7 +12,7 @@ from agnograd.extend import Backend, device_of, in_full
 from agnograd_random import ops
 from agnograd_random._draws import DRAWS, Draws, Words
 from agnograd_random._exact import Arithmetic
-from agnograd_random.threefry import key_words
+from agnograd_random.threefry import is_of_numbers, key_words
 
 __all__ = ["check_count", "draw", "precision", "shape_of", "stacked"]
 
@@ -23,11 +24,17 @@ def shape_of(shape: Any) -> tuple[int, ...]:
 
     Raises
     ------
+    TypeError
+        If it is neither integers nor one.
     ValueError
         If a length is negative.
     """
-    lengths = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-    found = tuple(map(index, lengths))
+    try:
+        found = (index(shape),) if hasattr(shape, "__index__") else tuple(map(index, shape))
+    except TypeError:
+        raise TypeError(
+            f"xp.random: a shape is a tuple of integers, or one, not {shape!r}"
+        ) from None
     if any(length < 0 for length in found):
         raise ValueError(f"xp.random: a shape has no negative lengths, but this is {found}")
     return found
@@ -89,11 +96,9 @@ def draw(
         The shape of the result, if there are no parameters.
     """
     bits = precision(name, dtype, given, xp)
-    if given:
-        device = device_of(given[0])
-    elif device is None and not isinstance(key, int | tuple | list):
-        device = device_of(key)
+    device = device_of(given[0]) if given else device
     first, second = key_words(key, device, xp)
+    device = device_of(first) if device is None else device
     stack = first.shape[:-1]
     own = given[0].shape[len(stack) :] if given else shape_of(shape)
     count = math.prod(own)
@@ -113,9 +118,9 @@ def draw(
 
 def stacked(xp: Any, size: int, key: Any, device: Any) -> Any:
     """Return a key, which is the same for all members of a batch, once for each."""
-    if isinstance(key, int):
+    if isinstance(key, Integral):
         key = xp.random.key(key, device=device)
-    elif isinstance(key, tuple | list):
+    elif is_of_numbers(key):
         key = xp.asarray(key, dtype=xp.uint32, device=device)
     return in_full(xp, size, key)
 

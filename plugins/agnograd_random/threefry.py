@@ -18,6 +18,7 @@ __all__ = [
     "ROTATIONS",
     "SPLIT",
     "WORD",
+    "is_of_numbers",
     "key_words",
     "signed",
     "threefry",
@@ -96,6 +97,11 @@ def words_of_seed(seed: int) -> tuple[int, int]:
         rest, part = divmod(rest, WORD**2)
         key = _enciphered(key, divmod(part, WORD))
     return key
+
+
+def is_of_numbers(key: Any) -> bool:
+    """Return whether a key is one or two integers, and no array."""
+    return isinstance(key, Integral | tuple | list)
 
 
 def _is_integral(key: Any, xp: Any) -> bool:

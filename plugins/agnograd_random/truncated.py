@@ -9,6 +9,7 @@ from agnograd.extend import Backend, device_of, in_full
 from agnograd_random import ops
 from agnograd_random._exact import Arithmetic
 from agnograd_random.standard import draw, stacked
+from agnograd_random.threefry import is_of_numbers
 
 __all__ = ["standard_truncated_normal"]
 
@@ -30,7 +31,7 @@ def standard_truncated_normal(xp: Any, backend: Backend, key: Any, lower: Any, u
 
 def _part(key: Any, out: Any, xp: Any) -> Any:
     """Return the uniform numbers of the draw: the part of the probability below."""
-    rank = 0 if isinstance(key, int | tuple | list) else key.ndim - 1
+    rank = 0 if is_of_numbers(key) else key.ndim - 1
     options = {"dtype": out.dtype, "device": device_of(out)}
     return xp.random.standard_uniform(key, tuple(out.shape[rank:]), **options)
 

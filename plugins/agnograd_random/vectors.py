@@ -8,7 +8,7 @@ from typing import Any
 from agnograd.extend import Backend, device_of, in_stacks
 from agnograd_random import ops
 from agnograd_random._exact import Arithmetic
-from agnograd_random.distributions import broadcast
+from agnograd_random.distributions import broadcast, check_array
 from agnograd_random.standard import shape_of
 
 __all__ = ["factor", "factor_by", "lower_times", "lower_times_by", "multivariate_normal"]
@@ -48,7 +48,8 @@ def multivariate_normal(
         Of up to 64 dimensions its bits are the same on every backend. Of more, the library's own
         factorisation and product are used, which are faster, and rounded in other orders.
     """
-    size = mean.shape[-1]
+    check_array("multivariate_normal", cov, axes=2)
+    size = check_array("multivariate_normal", mean, axes=1).shape[-1]
     if cov.shape[-2:] != (size, size):
         raise ValueError(
             f"random.multivariate_normal: cov must end with {(size, size)}, not {cov.shape}"

@@ -237,6 +237,23 @@ def test_a_failed_op_and_a_failed_rule_reach_the_hooks_that_run_after(xp, create
     assert errors == [("exp", (), caught.value), ("pass", (), caught.value)]
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_every_plugin_hears_that_a_pass_has_finished(xp, place):
+    class Heard:
+        @hookimpl
+        def backward_finish(self, error):
+            heard.append(error)
+
+    heard, plugins = [], [Heard(), Heard()]
+    plugins.insert(place, failing("backward_finish"))
+    x = variable(xp)
+    with ag.hooks(*plugins), pytest.raises(ValueError, match="planted") as caught:
+        xp.sin(x).backward()
+    assert heard == [None, None]
+    assert x.grad is None
+    assert any("raised by hook 'backward_finish'" in note for note in caught.value.__notes__)
+
+
 def test_a_kind_is_all_calls_of_an_op(xp, backend):
     class Kinds:
         def __init__(self):

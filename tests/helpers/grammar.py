@@ -122,6 +122,12 @@ linalg.svd: xp.square(xp.linalg.svd({positive}, full_matrices=False)[{ends}])
 linalg.trace: xp.linalg.trace({m}, offset={offset})
 linalg.vector_norm: xp.linalg.vector_norm({n}, axis={axes}, keepdims={flag}, ord={ord})
 
+random.scaled: xp.random.normal(7, None, {double}, {large}) | xp.random.uniform(7, None, {double})
+random.scaled: xp.random.gumbel(7, None, {scalar}, xp.astype({large}, xp.float64))
+multiply: xp.random.exponential(7, None, xp.astype({large}, xp.float64))
+random.quotient: xp.random.truncated_normal(7, None, -2.0, 2.5, {double}, {large})
+random.standard_truncated_normal: xp.random.truncated_normal(7, None, {double} - 2.0, 2.5)
+
 fft.ihfft fft.rfft: xp.real(xp.OP({r}, axis={axis}, norm={norm}))
 fft.fft fft.ifft: xp.imag(xp.OP({complex_values}, axis={axis}, norm={norm}))
 fft.fft fft.ifft: xp.real(xp.OP({complex_values}, axis={axis}, norm={norm}))

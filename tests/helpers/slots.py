@@ -53,6 +53,10 @@ class Slots:
     def v(self):
         return self.operand(lambda x: x.size <= 64)
 
+    def double(self):
+        """Return what random numbers may have for a parameter, in double precision."""
+        return f"xp.astype(xp.tanh({self.v() if self.first is None else self.a()}), xp.float64)"
+
     def n(self):
         return self.operand(lambda x: 0 < x.size <= 64)
 

@@ -440,6 +440,7 @@ def steered(state):
 
 
 class TestShortArrays:
+    @pytest.mark.accelerated
     @pytest.mark.parametrize("dtype", ["float64", "float32"])
     @pytest.mark.parametrize(
         ("f", "x"),
@@ -506,6 +507,7 @@ def layers(dtype="float64"):
 
 
 class TestSlopes:
+    @pytest.mark.accelerated
     @pytest.mark.parametrize("dtype", ["float64", "float32"])
     def test_they_are_computed_with_tanh(self, every, dtype):
         program = improved(
@@ -532,6 +534,7 @@ class TestSlopes:
         for one, other in pairs:
             np.testing.assert_array_equal(one, other)
 
+    @pytest.mark.accelerated
     def test_each_tanh_takes_one_exponential_and_no_more_memory(self, every):
         program = improved(
             traced("numpy", ag.value_and_grad(network, argnums=(0, 1, 2)), *layers())
@@ -541,6 +544,7 @@ class TestSlopes:
         assert found["source"].count(" = exp_f64(") == 2
         assert sum(found["buffers"]) <= sum(before["buffers"])
 
+    @pytest.mark.accelerated
     def test_in_one_group_the_exponential_is_computed_once(self, every):
         x = np.linspace(-3, 3, 50)
         program = improved(traced("numpy", ag.value_and_grad(lambda x: xp.sum(xp.tanh(x))), x))

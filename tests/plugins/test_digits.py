@@ -10,6 +10,7 @@ import pytest
 
 import agnograd as ag
 from agnograd.errors import ArgumentError
+from agnograd.extend import hookimpl
 from classics import CLASSICS, exactly
 
 xp = ag.namespace("numpy")
@@ -251,6 +252,20 @@ def test_a_pass_that_fails_changes_nothing():
     assert digits.error != before
 
 
+def test_another_plugin_that_fails_leaves_the_next_pass_alone():
+    class Broken:
+        @hookimpl
+        def backward_finish(self):
+            raise ZeroDivisionError
+
+    x = ag.Variable(np.asarray(1.0))
+    with ag.hooks("digits") as (digits,):
+        with ag.hooks(Broken()), pytest.raises(ZeroDivisionError):
+            xp.exp(x).backward()
+        xp.exp(x * 2.0).backward()
+    assert {line.op for line in digits.lines} == {"exp", "multiply"}
+
+
 def test_each_thread_has_its_own_pass():
     found = {}
     with ag.hooks("digits"):  # nothing of this scope is in others
@@ -321,6 +336,17 @@ def test_nothing_overflows_that_the_program_has_not():
         _, digits = estimated(f, huge)
         assert 0.0 < digits.error < 1e33
         assert math.isfinite(digits.inputs)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "float64", "complex128"])
+def test_sizes_are_taken_at_both_ends_of_the_range(dtype):
+    limits = np.finfo(dtype)
+    for size in (limits.smallest_subnormal, limits.max / 64):
+        x = np.full(3, size, dtype=dtype)
+        for f in (xp.sum, xp.mean, lambda x: xp.sum(xp.stack([x, -x]) * 2.0 + x)):
+            _, digits = estimated(lambda x, f=f: xp.real(f(x)), x)
+            assert float(size) / 2 < digits.value < 10 * float(size)
+            assert 0.0 <= digits.error < digits.value * 10 * float(limits.eps) + 1e-300
 
 
 @pytest.mark.parametrize("count", [2, 3, 100])

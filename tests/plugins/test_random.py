@@ -201,11 +201,33 @@ def test_the_dtype_follows_the_parameters(xp):
         (lambda xp: xp.random.multivariate_normal(1, xp.ones(2), xp.eye(3)), ValueError, "cov"),
         (lambda xp: ag.namespace("strict").random.bits(KEY), TypeError, "another library's"),
         (lambda xp: xp.random.bits(1, (2**31 + 1,)), ValueError, "split the key"),
+        (lambda xp: xp.random.normal(1, 1.5), TypeError, "a shape is a tuple of integers, or one"),
+        (lambda xp: xp.random.normal(1, None, [1.0]), TypeError, "an array, not a list"),
+        (lambda xp: xp.random.dirichlet(1, [1.0]), TypeError, "an array, not a list"),
+        (lambda xp: xp.random.dirichlet(1, xp.asarray(1.0)), ValueError, "0 axes must have 1"),
+        (lambda xp: xp.random.multivariate_normal(1, [0.0], xp.eye(1)), TypeError, "not a list"),
+        (lambda xp: xp.random.permutation(1, -1), ValueError, "not a number of elements"),
+        (lambda xp: xp.random.permutation(1, 2.5), ValueError, "not a number of elements"),
     ],
 )
 def test_errors_say_what_is_wrong(call, error, message):
     with pytest.raises(error, match=message):
         call(np_)
+
+
+def test_any_integer_is_a_key(xp):
+    bounds = xp.asarray([0.5, 1.5]).data
+    for draw in (
+        lambda key: xp.random.normal(key, (3,)),
+        lambda key: ag.vmap(lambda low: xp.random.truncated_normal(key, None, low))(bounds),
+    ):
+        for seed in (np.int64(5), np.uint32(5)):
+            assert np.array_equal(host(draw(seed)), host(draw(5)))
+
+
+def test_a_deviation_of_0_leaves_the_mean(xp):
+    found = xp.random.truncated_normal(1, (2,), -1.0, 1.0, 0.25, 0.0)
+    assert host(found).tolist() == [0.25] * 2
 
 
 def test_threads_draw_the_same_numbers():
