@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import array_api_compat.torch as xp
 import torch
 
-__all__ = ["KERNELS"]
+__all__ = ["KERNELS", "factors", "solved", "solved_by_adjoints"]
 
 
 def eigh_upper(x: Any, /) -> Any:
@@ -23,11 +23,36 @@ def solve_adjoint(x1: Any, x2: Any, /) -> Any:
     have their gradients.
     """
     dtype = torch.promote_types(x1.dtype, x2.dtype)
-    # PyTorch would take matrices with fewer axes than ``x1`` for vectors.
-    batch = torch.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-    x2 = x2.to(dtype).expand(*batch, *x2.shape[-2:])
-    found, info = torch.linalg.solve_ex(x1.mH.to(dtype), x2)
-    return torch.where((info != 0)[..., None, None], torch.nan, found)
+    return solved_by_adjoints(factors(x1.to(dtype)), x2.to(dtype))
+
+
+class Factors(NamedTuple):
+    """The factors of square matrices, and which of these are singular."""
+
+    compact: Any
+    pivots: Any
+    singular: Any
+
+
+def factors(x: Any) -> Factors:
+    """Return the LU factors of matrices, as ``torch.linalg.solve`` computes them on a CPU."""
+    compact, pivots, info = torch.linalg.lu_factor_ex(x)
+    return Factors(compact, pivots, info != 0)
+
+
+def solved(x1: Any, of: Factors, x2: Any) -> Any:
+    """Solve by matrices whose factors are known; by a singular one, raise as PyTorch does."""
+    if bool(of.singular.any()):
+        return torch.linalg.solve(x1, x2)
+    if x2.ndim == 1:
+        return torch.linalg.lu_solve(of.compact, of.pivots, x2[:, None])[:, 0]
+    return torch.linalg.lu_solve(of.compact, of.pivots, x2)
+
+
+def solved_by_adjoints(of: Factors, x2: Any) -> Any:
+    """Solve by the adjoints of matrices whose factors are known."""
+    found = torch.linalg.lu_solve(of.compact, of.pivots, x2, adjoint=True)
+    return torch.where(of.singular[..., None, None], torch.nan, found)
 
 
 def solve_triangle(x1: Any, x2: Any, /, *, lower: bool = True) -> Any:

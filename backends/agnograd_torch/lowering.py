@@ -21,6 +21,7 @@ from agnograd.extend import (
     straight,
 )
 from agnograd_torch._calls import IN_PLACE, UPDATES, direct_call
+from agnograd_torch._linalg import factors, solved, solved_by_adjoints
 
 if TYPE_CHECKING:
     from agnograd.extend import Description, Runnable, TracedProgram
@@ -68,6 +69,7 @@ class DirectWriter(Writer):
         backend = program.domain.backend
         self._updates = {op: getattr(backend, op[1:]) for op in UPDATES}
         self._freed = freed_after(program)
+        self._solves = shared_factors(program)
         self._roots = roots_of(program)
         self._fresh = {
             step.outs[0]
@@ -81,6 +83,9 @@ class DirectWriter(Writer):
         """Write a step by a direct call if there is one."""
         if step.op in UPDATES:
             self._update(number, step)
+            return
+        if number in self._solves:
+            self._solve(number, step)
             return
         found = direct_call(step, self.program.facts)
         if found is None:
@@ -102,6 +107,21 @@ class DirectWriter(Writer):
             into = f"{into}.clone()"
         self.lines.append(f"{self.results(step)} = {function}({', '.join([into, *given])})")
 
+    def _solve(self, number: int, step: Step) -> None:
+        """Write what solves by a matrix that other steps solve by, too: it is factorised once."""
+        matrix, right = map(self.text, step.args)
+        steps = self._solves[number]
+        known = f"f{steps[0]}"
+        if number == steps[0]:
+            self.lines.append(f"{known} = {self.held(factors, 'factors')}({matrix})")
+        if step.op == "linalg.solve":
+            call = f"{self.held(solved, 'solved')}({matrix}, {known}, {right})"
+        else:
+            call = f"{self.held(solved_by_adjoints, 'solved_by_adjoints')}({known}, {right})"
+        self.lines.append(f"{self.results(step)} = {call}")
+        if number == steps[-1]:
+            self.lines.append(f"del {known}")
+
     def _memory(self, number: int, step: Step) -> Ref | None:
         """Return an argument in whose place the result can be written."""
         if step.op not in IN_PLACE:
@@ -120,6 +140,26 @@ class DirectWriter(Writer):
         others = [each for each in step.uses() if each != ref]
         shared = any(ref in self._roots[each] for each in others)
         return not shared and nbytes(self.program.facts[ref]) is not None
+
+
+def shared_factors(program: TracedProgram) -> dict[int, list[int]]:
+    """Return the steps that solve by one matrix that others solve by, too, and all of these.
+
+    Where PyTorch solves by other factors than those of the matrix itself, as on a device, results
+    would not be the same bit for bit.
+    """
+    by: dict[Ref, list[int]] = {}
+    facts = program.facts
+    for number, step in enumerate(program.steps):
+        if step.op not in ("linalg.solve", "linalg.solve_adjoint") or step.kwargs:
+            continue
+        if not all(type(each) is Ref for each in step.args):
+            continue
+        one, two = (facts[each] for each in step.args)
+        alike = one.dtype == two.dtype and torch.device(one.device).type == "cpu"
+        if alike and len(one.shape) == 2 and 1 <= len(two.shape) <= 2:
+            by.setdefault(step.args[0], []).append(number)
+    return {number: steps for steps in by.values() if steps[1:] for number in steps}
 
 
 class GuardsLast(Writer):
