@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from inspect import BoundArguments
+from numbers import Number
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from agnograd._arrays.conversions import is_plain_numpy
 from agnograd._arrays.domains import domain_named, owner_of
 from agnograd._arrays.namespace import within
 from agnograd._arrays.variable import Variable
 from agnograd._functions.bridged import Adopted, Exported
 from agnograd._functions.primitives import EngineNamespace, documented
 from agnograd._ops.op import Op
-from agnograd._plugins.backends import backend_named, default_name
+from agnograd._plugins.backends import backend_named, default_name, is_array
 from agnograd._plugins.engines import TRACERS, engine_named, engine_of, load_what_is_imported
 from agnograd._plugins.op_sets import (
     extensions,
@@ -22,9 +25,12 @@ from agnograd._plugins.op_sets import (
     packages,
     registered_in,
 )
-from agnograd._util.checks import did_you_mean
+from agnograd._util.checks import did_you_mean, python_number
 from agnograd._util.trees import unflatten
 from agnograd.errors import MixedBackendsError, PluginError
+
+if TYPE_CHECKING:
+    from agnograd._plugins.engines import Engine
 
 Function = Callable[..., Any]
 
@@ -32,10 +38,10 @@ Function = Callable[..., Any]
 class Library(ModuleType):
     """Ops as functions for the arrays of any engine; see ``agnograd.bridge.library``."""
 
-    def __init__(self, path: str, names: Iterable[str], engine: str | None) -> None:
+    def __init__(self, path: str, names: dict[str, Any], engine: str | None) -> None:
         super().__init__(path, "Ops as functions for the arrays of PyTorch, JAX and other engines.")
-        self._engine = engine
-        self._names: dict[str, dict[str, Any] | str] = _tree(names)
+        self._engine, self._names = engine, names
+        self._opened: tuple[Any, ...] = library_named, (path, engine)
 
     def __repr__(self) -> str:
         return f"<library {self.__name__!r}>"
@@ -43,32 +49,32 @@ class Library(ModuleType):
     def __dir__(self) -> list[str]:
         return sorted(self._names)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._opened
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._names:
             hint = "" if name.startswith("_") else did_you_mean(name, self._names)
             raise AttributeError(f"library {self.__name__!r} has no {name!r}{hint}")
         found = self._names[name]
         if isinstance(found, dict):
-            made: Any = Library(f"{self.__name__}.{name}", (), self._engine)
-            made._names = found
+            made: Any = Library(f"{self.__name__}.{name}", found, self._engine)
+            made._opened = getattr, (self, name)
         else:
-            op = op_named(found)
-            assert op is not None  # it is registered
-            made = _dispatching(op, self._engine)
+            made = _dispatching(found, self._engine)
         setattr(self, name, made)
         return made
 
 
-def _tree(names: Iterable[str]) -> dict[str, Any]:
-    """Return names with dots as dicts in dicts; what has no more dots stands for its full name."""
+def _tree(ops: Mapping[str, str]) -> dict[str, Any]:
+    """Return names of ops, by names with dots in a library, as dicts in dicts."""
     tree: dict[str, Any] = {}
-    for name in names:
-        short, _, full = name.partition("=")
-        *outer, last = short.split(".")
+    for path, op in ops.items():
+        *outer, last = path.split(".")
         inner = tree
         for part in outer:
             inner = inner.setdefault(part, {})
-        inner[last] = full
+        inner[last] = op
     return tree
 
 
@@ -81,13 +87,13 @@ def library_named(name: str, engine: str | None) -> Library:
     inner = [each for each in known if f"{name}.".startswith(f"{each}.") or _is_in(each, name)]
     names = [op for each in inner for op in registered_in(each) if _is_in(op, name)]
     if names:
-        return Library(name, [f"{op.removeprefix(f'{name}.')}={op}" for op in names], engine)
+        return Library(name, _tree({op.removeprefix(f"{name}."): op for op in names}), engine)
     names = ops_of_package(name)
     if not names:
         installed = sorted({*known, *packages()})
         hint = did_you_mean(name, installed)
         raise PluginError(f"no op set is named {name!r}; installed: {', '.join(installed)}{hint}")
-    return Library(name, [f"{op}={op}" for op in names if not op.startswith("_")], engine)
+    return Library(name, _tree({op: op for op in names if not op.startswith("_")}), engine)
 
 
 def _is_in(name: str, extension: str) -> bool:
@@ -100,10 +106,12 @@ def _namespace_of(name: str) -> EngineNamespace:
     return EngineNamespace(engine, domain_named(engine.backend))
 
 
-def _dispatching(op: Op, only: str | None) -> Function:
+@cache
+def _dispatching(op_name: str, only: str | None) -> Function:
     """Return an op as a function for the arrays of any engine, or of one."""
+    op = op_named(op_name)
+    assert op is not None  # it is registered
     made: dict[str, Function] = {}
-    op_name = op.name
 
     def function(*args: Any, **kwargs: Any) -> Any:
         for tracing, traced in TRACERS:
@@ -114,10 +122,19 @@ def _dispatching(op: Op, only: str | None) -> Function:
             return _by_leaves(op, args, kwargs, only)
         return (made.get(name) or made.setdefault(name, engine_function(name, op_name)))(*args)
 
-    function.__name__, function.__qualname__ = op.name.rpartition(".")[2], op.name
+    # Functions are pickled by this name in their module.
+    function.__qualname__ = f"{only}:{op_name}" if only else op_name
+    function.__name__ = op_name.rpartition(".")[2]
     function.__doc__ = documented(op)
     function.__signature__ = op.signature  # type: ignore[attr-defined]
     return function
+
+
+def __getattr__(name: str) -> Library:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    engine, _, extension = name.rpartition(":")
+    return library_named(extension, engine or None)
 
 
 class _Kinds(dict[type, str | None]):
@@ -165,15 +182,58 @@ def _by_leaves(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], only: str 
             f"{op.name} got arrays of several engines, {' and '.join(found)}: convert them to "
             "those of one; a gradient would be lost between them"
         )
-    functions = any(callable(each) and not hasattr(each, "dtype") for each in leaves)
     if not found:
         return _by_backend(op, args, kwargs, leaves)
     (name,) = found
     engine = engine_named(name)
-    args, kwargs = _mapped((args, kwargs), lambda x: engine.constant(x) if _is_numpy(x) else x)
-    if functions and op.composed:
+    args, kwargs = _mapped((args, kwargs), partial(_constant, op, engine))
+    if op.composed and any(callable(each) and not hasattr(each, "dtype") for each in leaves):
         return _with_functions(op, engine.backend, args, kwargs)
+    if not op.composed:  # programs prepare their arguments themselves
+        args, kwargs = _of_arrays(op, _namespace_of(name), args, kwargs)
     return engine_function(name, op.name)(*args, **kwargs)
+
+
+def _constant(op: Op, engine: Engine, x: Any) -> Any:
+    """Return a value among arguments as an engine takes it: NumPy's arrays become constants."""
+    kind = type(x)
+    if _kinds[kind] is not None:
+        return x
+    if isinstance(x, Number) or (kind.__module__ == "numpy" and not hasattr(kind, "__setitem__")):
+        return python_number(x)
+    if is_plain_numpy(x):
+        return engine.constant(x)
+    if is_array(x):
+        raise MixedBackendsError(
+            f"{op.name} got an array of type {kind.__module__}.{kind.__qualname__} beside those of "
+            f"{engine.backend!r}: convert it to one of theirs, or to a NumPy array if it is a "
+            "constant"
+        )
+    return x
+
+
+def _of_arrays(
+    op: Op, xp: EngineNamespace, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of an op with arrays in place of lists."""
+    bound = _bound(op, args, kwargs)
+    for name in op.arrays:
+        if name == op.sequence:
+            bound.arguments[name] = tuple(_array(xp, each) for each in bound.arguments[name])
+        elif name in bound.arguments:
+            bound.arguments[name] = _array(xp, bound.arguments[name])
+    return bound.args, bound.kwargs
+
+
+def _bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BoundArguments:
+    try:
+        return op.signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{op.name}(): {error}") from None
+
+
+def _array(xp: EngineNamespace, value: Any) -> Any:
+    return xp.operand(value) if isinstance(value, list | tuple) else value
 
 
 def _by_backend(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
@@ -182,6 +242,7 @@ def _by_backend(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: l
     found = within(domain.raw, op.name)
     if found is None:
         raise PluginError(f"backend {domain.backend.name!r} cannot compute {op.name}")
+    _bound(op, args, kwargs)
     return found(*args, **kwargs)
 
 
@@ -229,7 +290,3 @@ def _mapped(tree: Any, change: Function) -> Any:
         values = [_mapped(each, change) for each in tree]
         return type(tree)(*values) if hasattr(tree, "_fields") else type(tree)(values)
     return change(tree)
-
-
-def _is_numpy(x: Any) -> bool:
-    return type(x).__module__ == "numpy" and hasattr(x, "dtype") and not isinstance(x, type)

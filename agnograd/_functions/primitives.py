@@ -13,7 +13,12 @@ from inspect import getdoc
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.conversions import as_operand, is_plain_numpy
+from agnograd._arrays.conversions import (
+    as_operand,
+    holds_variable,
+    is_plain_numpy,
+    stacked,
+)
 from agnograd._arrays.namespace import bound_to, within
 from agnograd._arrays.variable import Variable
 from agnograd._codegen.forward import arguments
@@ -65,12 +70,15 @@ class EngineNamespace(ModuleType):
         self._root = root or self
         self.__package__ = domain.raw.__package__
         self._operand = self.operand
+        self._kinds = (*domain.array_types, *engine.types())
         told.update(dict.fromkeys(engine.types(), engine.device))
 
     def operand(self, value: Any) -> Any:
         """Return an argument in the form that functions of the engine take: see ``extend``."""
         if engine_of(type(value)) is not None:
             return value
+        if isinstance(value, list | tuple) and holds_variable(value, self._kinds):
+            return stacked(value, self._root)
         found = as_operand(self._domain, value)
         raw = found.data if isinstance(found, Variable) else found
         return self._engine.constant(raw) if is_plain_numpy(raw) else raw
@@ -90,11 +98,11 @@ class EngineNamespace(ModuleType):
     def _function(self, op: Op | None, raw: Callable[..., Any]) -> Callable[..., Any]:
         engine = self._engine
         if raw is self._domain.raw.asarray:
-            return engine.asarray(raw)
+            return self._asarray(engine.asarray(raw))
         if op is None or not op.arrays:
             return raw
         if op.composed:
-            return _program(op, self._root)
+            return engine.program(_program(op, self._root))
         if op.status == "no gradient":
             return engine.constant_function(now(raw))
         backend = self._domain.backend
@@ -103,6 +111,16 @@ class EngineNamespace(ModuleType):
         if engine.differentiates and own:
             return raw
         return OpPrimitive(op, self._domain, raw, self._root).function(engine)
+
+    def _asarray(self, of_array: Callable[..., Any]) -> Callable[..., Any]:
+        """Return ``asarray`` that joins arrays in lists by functions that are differentiated."""
+
+        def asarray(x: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = None) -> Any:
+            if isinstance(x, list | tuple) and holds_variable(x, self._kinds):
+                x, copy = stacked(x, self._root), None
+            return of_array(x, dtype=dtype, device=device, copy=copy)
+
+        return asarray
 
 
 def _program(op: Op, xp: Any) -> Callable[..., Any]:

@@ -111,6 +111,10 @@ class Engine:
         """Return a function that has no gradient by nature, for the library's arrays."""
         return function
 
+    def program(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that is made of the engine's functions, as users call it."""
+        return function
+
     def asarray(self, raw: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``asarray``, given the backend's own, for the library's arrays."""
         return raw

@@ -18,6 +18,7 @@ import torch
 import agnograd as ag
 from agnograd.errors import UnsupportedFunctionError
 from agnograd.extend import engine_function
+from agnograd_torch._autocast import in_full, widened
 
 __all__ = ["call"]
 
@@ -121,7 +122,7 @@ def call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensors: list[torch.Tensor] = []
     given = _parted((args, tuple(kwargs), tuple(kwargs.values())), tensors)
     text = _text(name, given)
-    found = torch.ops.agnograd.call(tensors, text)
+    found = torch.ops.agnograd.call([widened(x) for x in tensors], text)
     kind = _kind(text)
     if kind == "one":
         return found[0]
@@ -195,7 +196,8 @@ def _gradients(
 ) -> list[torch.Tensor]:
     """Return the gradients of a call's tensors at some places."""
     # PyTorch records nothing inside an op, and agnograd's own engine does.
-    return [g.clone() for g in _call_of(call).pulled(tensors, cotangents, wanted)]
+    pulled = in_full(_call_of(call).pulled)
+    return [g.clone() for g in pulled(tensors, cotangents, wanted)]
 
 
 @_gradients.register_fake  # type: ignore[untyped-decorator]

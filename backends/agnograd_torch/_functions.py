@@ -9,6 +9,7 @@ import torch
 from torch.autograd import forward_ad
 
 from agnograd.extend import Primitive
+from agnograd_torch._autocast import in_full
 from agnograd_torch._tangents import pushed
 
 __all__ = ["functions"]
@@ -33,10 +34,12 @@ def functions(primitive: Primitive) -> tuple[Any, Any]:
             return results[0] if one else results
 
         @staticmethod
+        @in_full
         def backward(ctx: Any, *cotangents: Any) -> Any:
             return None, *kept.pulled(ctx, cotangents)
 
         @staticmethod
+        @in_full
         def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
             # What is saved still has its tangents, which rules must not see.
             saved = [_primal(each) for each in kept.saved_in(ctx)]
@@ -59,8 +62,10 @@ def functions(primitive: Primitive) -> tuple[Any, Any]:
             results = _batched(primitive, info.batch_size, in_dims[1:], arrays, options)
             return (results[0], 0) if one else (results, (0,) * len(results))
 
-    for each in (Plain, Transformed):
+    for each in (Plain, Transformed):  # PyTorch's errors name these
         each.__name__ = each.__qualname__ = primitive.op.name
+        behind = each._backward_cls
+        behind.__name__ = behind.__qualname__ = f"{primitive.op.name}Backward"
     return Plain, Transformed
 
 

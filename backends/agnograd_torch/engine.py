@@ -10,6 +10,7 @@ from torch.autograd import forward_ad
 
 from agnograd.extend import Calling, Engine, Primitive
 from agnograd_torch import _custom
+from agnograd_torch._autocast import in_full
 from agnograd_torch._functions import functions
 from agnograd_torch._tangents import dual, is_forward_mode
 
@@ -48,7 +49,11 @@ class TorchEngine(Engine):
                 return primitive.rebuilt(primitive.compute(arrays, options))
             return found if one else primitive.rebuilt(found)
 
-        return call
+        return in_full(call)
+
+    def program(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the program, without autocast."""
+        return in_full(function)
 
     tracing = staticmethod(torch.compiler.is_compiling)
     traced = staticmethod(_custom.call)

@@ -25,9 +25,10 @@ __all__ = [
 def inexact(xp: Any, *values: Any) -> list[Any]:
     """Return arrays, numbers and nested lists as arrays of one floating-point or complex dtype.
 
-    Only arrays decide on the precision; without one of floating-point dtype it is the default.
+    Only arrays decide on the precision, those in lists too; without one of floating-point dtype it
+    is the default.
     """
-    found = [operand(xp, each) if hasattr(each, "dtype") else each for each in values]
+    found = [operand(xp, each) if _has_arrays(each) else each for each in values]
     arrays = [each for each in found if hasattr(each, "dtype")]
     device = device_of(arrays[0]) if arrays else None
     kinds = ("real floating", "complex floating")
@@ -41,6 +42,12 @@ def inexact(xp: Any, *values: Any) -> list[Any]:
     if any(is_complex(each.dtype, xp) for each in found):
         dtype = xp.result_type(dtype, xp.complex64)
     return [xp.astype(each, dtype, copy=False) for each in found]
+
+
+def _has_arrays(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return any(map(_has_arrays, x))
+    return hasattr(x, "dtype")
 
 
 def real_like(xp: Any, x: Any, *values: Any) -> list[Any]:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
-from agnograd.extend import conjugate_if_complex, in_full, is_complex
+from agnograd.extend import conjugate_if_complex, in_full, is_complex, operand
 from agnograd_scipy import signal
 from agnograd_scipy._arrays import inexact, padded, sliced
 
@@ -201,6 +201,7 @@ def correlate(xp: Any, in1: Any, in2: Any, mode: str = "full", method: str = "au
 
     It is the convolution of ``in1`` with ``in2`` reversed and conjugated, whose options it has.
     """
+    in1, in2 = (operand(xp, each) for each in (in1, in2))
     return xp.signal.convolve(in1, _reversed(in2, xp), mode=mode, method=method)
 
 

@@ -102,9 +102,12 @@ def beta_density(a: Any, b: Any, x: Any, y: Any, xp: Any) -> Any:
     a, b = xp.where(big, a, _BIG), xp.where(big, b, _BIG)
     total = a + b
     off = b * x - a * y
-    log = a * _deviance(off / a, x * (total / a), xp) + b * _deviance(-off / b, y * (total / b), xp)
-    for shape, sign in ((a, -1.0), (b, -1.0), (total, 1.0)):
-        log = log + sign * _in_squares(shape, _STIRLING) / shape
+    # What is computed of several arrays is computed of all at once.
+    parts = xp.stack([off / a, -off / b]), xp.stack([x * (total / a), y * (total / b)])
+    of_a, of_b = xp.unstack(_deviance(*parts, xp))
+    shapes = xp.stack([a, b, total])
+    rest_a, rest_b, rest = xp.unstack(_in_squares(shapes, _STIRLING) / shapes)
+    log = a * of_a + b * of_b - rest_a - rest_b + rest
     end = xp.logical_or(x == 0.0, y == 0.0)
     far = xp.exp(log) * xp.sqrt(a / total * b / (2.0 * math.pi)) / xp.where(end, 1.0, x * y)
     return xp.where(big, far, xp.exp(near))

@@ -35,14 +35,17 @@ def _polygamma_rise(xp: Any, x: Any, h: Any, order: int = 0) -> Any:
     for j in range(_SHIFT):
         total = total + sign * size * _rise_of_power(low + j, step, order + 1, xp)
     low = low + _SHIFT
+    log = xp.log1p(step / low)
     if order:
         total = total + sign * size / order * _rise_of_power(low, step, order, xp)
     else:
-        total = total + xp.log1p(step / low)
+        total = total + log
     total = total + sign * 0.5 * size * _rise_of_power(low, step, order + 1, xp)
+    square, scale = 1.0 / (low * low), sign / low**order if order else sign
     for k, number in enumerate(_BERNOULLI, 1):
-        factor = sign * number * math.factorial(2 * k + order - 1) / math.factorial(2 * k)
-        total = total + factor * _rise_of_power(low, step, 2 * k + order, xp)
+        factor = number * math.factorial(2 * k + order - 1) / math.factorial(2 * k)
+        scale = scale * square
+        total = total + factor * scale * xp.expm1(-float(2 * k + order) * log)
     from_, to = xp.where(positive, 1.0, x), xp.where(positive, 1.0, x + h)
     polygamma = xp.special.polygamma
     return xp.where(positive, total, polygamma(order, to) - polygamma(order, from_))

@@ -13,6 +13,7 @@ from agnograd.extend import (
     is_complex,
     is_tracked,
     keep_axes,
+    operand,
     reduced_axes,
     with_rank,
 )
@@ -226,6 +227,7 @@ def _logsumexp(
         Whether to return the logarithm of the sum's absolute value, and its sign; otherwise the
         result is NaN where the sum is negative.
     """
+    a, b = (each if each is None else operand(xp, each) for each in (a, b))
     if b is None and not return_sign:
         return xp.special.log_sum_exp(a, axis=axis, keepdims=keepdims)
     log, sign = xp.special.log_abs_sum_exp(a, b, axis=axis, keepdims=keepdims)

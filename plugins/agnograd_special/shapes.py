@@ -139,18 +139,14 @@ needed(
 
 
 def _weight(
-    log_a: Any, log_b: Any, a: Any, b: Any, total: Any, orders: tuple[int, int], xp: Any
+    logs: tuple[Any, Any], shapes: tuple[Any, Any], total: Any, orders: tuple[int, int], xp: Any
 ) -> Any:
     """Return what the integrand's derivatives by a and b are times it."""
-    if orders == (1, 0):
-        return log_a
-    if orders == (0, 1):
-        return log_b
     curve = xp.special.polygamma
     if orders == (1, 1):
-        return log_a * log_b + curve(1, total)
-    log, shape = (log_a, a) if orders == (2, 0) else (log_b, b)
-    return log * log + (curve(1, total) - curve(1, shape))
+        return logs[0] * logs[1] + curve(1, total)
+    (log, _), (shape, _) = (each if orders[0] else each[::-1] for each in (logs, shapes))
+    return log if sum(orders) == 1 else log * log + (curve(1, total) - curve(1, shape))
 
 
 def _betainc_by_shapes(xp: Any, a: Any, b: Any, x: Any, by_a: int = 1, by_b: int = 0) -> Any:
@@ -160,45 +156,51 @@ def _betainc_by_shapes(xp: Any, a: Any, b: Any, x: Any, by_a: int = 1, by_b: int
     valid = xp.logical_and(shapes, xp.logical_and(x > 0.0, x < 1.0))
     a, b, safe = (xp.where(valid, each, other) for each, other in ((a, 1.0), (b, 1.0), (x, 0.5)))
     lower = safe * (a + b) <= a
-    left = _where(lower, (a, b, safe, 1.0 - safe), xp)
-    right = _where(xp.logical_not(lower), (b, a, 1.0 - safe, safe), xp)
-    out = xp.where(
-        lower,
-        _beta_lower(*left, orders=(by_a, by_b), xp=xp),
-        -_beta_lower(*right, orders=(by_b, by_a), xp=xp),
-    )
+    out = _beta_integral(lower, (a, b), (safe, 1.0 - safe), (by_a, by_b), xp)
+    out = xp.where(lower, out, -out)
     ends = xp.logical_and(shapes, xp.logical_or(x == 0.0, x == 1.0))
     return xp.where(valid, out, xp.where(ends, xp.zeros_like(out), math.nan))
 
 
-def _where(chosen: Any, arrays: tuple[Any, ...], xp: Any) -> tuple[Any, Any, Any, Any]:
-    a, b, x, y = arrays
-    shapes = xp.where(chosen, a, 1.0), xp.where(chosen, b, 1.0)
-    return *shapes, xp.where(chosen, x, 0.5), xp.where(chosen, y, 0.5)
+def _either(chosen: Any, pair: tuple[Any, Any], xp: Any) -> tuple[Any, Any]:
+    """Return a pair, exchanged where it is not chosen."""
+    return xp.where(chosen, *pair), xp.where(chosen, *pair[::-1])
 
 
-def _beta_lower(a: Any, b: Any, x: Any, y: Any, orders: tuple[int, int], xp: Any) -> Any:
-    """Return the derivative of ``betainc(a, b, x)`` where x is at most the mean, and y is 1 - x.
+def _beta_integral(
+    lower: Any, shapes: tuple[Any, Any], sides: tuple[Any, Any], orders: tuple[int, int], xp: Any
+) -> Any:
+    """Return the derivative of ``betainc(a, b, x)``, where x or, if not ``lower``, 1 - x is low.
 
-    It is ``betainc(a + 1, b, x)`` and one term (DLMF 8.17.20), so that a may be small.
+    That is at most the mean. It is ``betainc(a + 1, b, x)`` and one term (DLMF 8.17.20), so that a
+    may be small. All is computed once, for a and b, x and 1 - x in the order of each element.
     """
+    (a, b), (x, y) = (_either(lower, pair, xp) for pair in (shapes, sides))
     more, total = a + 1.0, a + b
     odds = x / y
     bend = xp.where(b > 1.0, b - 1.0, 0.0) * odds
     s, weights = _nodes(1.0 / (more - bend + xp.sqrt(bend * (1.0 + odds))), xp)
-    last = [each[..., None] for each in (a, b, x, y, odds, more, total)]
-    _, b_, x_, y_, odds_, more_, total_ = last
     excess = _excess(s, xp)
+    odds_, more_, less_ = odds[..., None], more[..., None], b[..., None] - 1.0
     rise = odds_ * (s - excess)
-    fall = (more_ - (b_ - 1.0) * odds_) * s + (b_ - 1.0) * (odds_ * excess + _deviance(rise, xp))
-    log_a = xp.log(x_) + psi_rise(more, b, xp)[..., None] - s
-    log_b = xp.log(y_) + psi_rise(b, more, xp)[..., None] + xp.log1p(rise)
-    factor = _weight(log_a, log_b, more_, b_, total_ + 1.0, orders, xp)
-    integral = xp.sum(weights * xp.exp(-fall) * factor, axis=-1)
+    fall = (more_ - less_ * odds_) * s + less_ * (odds_ * excess + _deviance(rise, xp))
+    starts, steps = xp.stack([more, b, more, b]), xp.stack([b, more, b - 1.0, a])
+    psi = psi_rise(starts, steps, xp)
+    log_x, log_y = xp.log(x), xp.log(y)
     # The term has gamma(a + b) where its density has gamma(a + b + 1).
-    log_a = xp.log(x) + psi_rise(more, b - 1.0, xp)
-    log_b = xp.log(y) + psi_rise(b, a, xp)
-    term = _weight(log_a, log_b, more, b, total, orders, xp)
+    inner = log_x + psi[0, ...], log_y + psi[1, ...]
+    outer = log_x + psi[2, ...], log_y + psi[3, ...]
+    logs = inner[0][..., None] - s, inner[1][..., None] + xp.log1p(rise)
+    chosen = lower[..., None]
+    factor = _weight(
+        _either(chosen, logs, xp),
+        _either(chosen, (more_, b[..., None]), xp),
+        total[..., None] + 1.0,
+        orders,
+        xp,
+    )
+    integral = xp.sum(weights * xp.exp(-fall) * factor, axis=-1)
+    term = _weight(_either(lower, outer, xp), _either(lower, (more, b), xp), total, orders, xp)
     return beta_density(more, b, x, y, xp) * (x * integral + y / total * term)
 
 
@@ -217,7 +219,7 @@ def _beta_by_shapes_b(a: Any, b: Any, x: Any, by_a: int, by_b: int, xp: Any) -> 
 def _beta_by_shapes_x(a: Any, b: Any, x: Any, by_a: int, by_b: int, xp: Any) -> Any:
     a, b, x = floats(xp, a, b, x)
     log_a, log_b = xp.log(x) + psi_rise(a, b, xp), xp.log1p(-x) + psi_rise(b, a, xp)
-    factor = _weight(log_a, log_b, a, b, a + b, (by_a, by_b), xp)
+    factor = _weight((log_a, log_b), (a, b), a + b, (by_a, by_b), xp)
     return times(xp.special.beta_density(a, b, x), factor, xp)
 
 

@@ -58,4 +58,7 @@ def _called_back(function: Callable[..., Any], shape: tuple[int, ...], *args: An
     if not any(isinstance(arg, jax.core.Tracer) for arg in args):
         return jnp.asarray(on_host(*args))
     like = jax.ShapeDtypeStruct(shape, dtype)
+    rank = max(arg.ndim for arg in args)
+    # An axis of vmap comes before all others, and must be the same one in all arrays.
+    args = tuple(jnp.reshape(arg, (*[1] * (rank - arg.ndim), *arg.shape)) for arg in args)
     return jax.pure_callback(on_host, like, *args, vmap_method="broadcast_all")

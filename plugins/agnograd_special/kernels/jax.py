@@ -58,12 +58,21 @@ def _called_back(name: str, *args: Any, **options: Any) -> Any:
         lambda out: jax.ShapeDtypeStruct(shape, jax.dtypes.canonicalize_dtype(out.dtype)),
         _on_host(name, options, *one),
     )
+    # An axis of vmap comes before all others, and must be the same one in all arrays. It would be
+    # given to numbers, too.
+    arrays = [
+        jnp.reshape(arg, (*[1] * (len(shape) - arg.ndim), *arg.shape))
+        for arg in args
+        if hasattr(arg, "dtype")
+    ]
 
-    def function(*args: Any) -> Any:
-        out = _on_host(name, options, *args)
+    def function(*given: Any) -> Any:
+        left = iter(given)
+        filled = [next(left) if hasattr(arg, "dtype") else arg for arg in one]
+        out = _on_host(name, options, *filled)
         return jax.tree.map(lambda out, like: np.asarray(out, like.dtype), out, like)
 
-    return jax.pure_callback(function, like, *args, vmap_method="broadcast_all")
+    return jax.pure_callback(function, like, *arrays, vmap_method="broadcast_all")
 
 
 def _on_host(name: str, options: dict[str, Any], *args: Any) -> Any:
