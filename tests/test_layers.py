@@ -47,9 +47,9 @@ BUDGETS = {
     "_plugins": 2055,
     "_passes": 1645,
     "_graph": 680,
-    "_hooks": 1190,
-    "_engine": 1330,
-    "_codegen": 1822,
+    "_hooks": 1199,
+    "_engine": 1332,
+    "_codegen": 1857,
     "_arrays": 3482,
     "_batch": 860,
     "_functions": 2358,
@@ -58,8 +58,8 @@ BUDGETS = {
     "_implicit": 1070,
     "_surroundings": 2030,
     "_compile": 2595,
-    "certify": 2265,
-    "_cli": 641,
+    "certify": 2296,
+    "_cli": 652,
 }
 MODULES = sorted(path for path in CORE.rglob("*.py") if "templates" not in path.parts)
 

@@ -7,56 +7,48 @@ rule; if it is right, look at what makes the usual pass fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
+from weakref import proxy
 
 from agnograd._engine.arrivals import completed, leaves_out
 from agnograd._graph.calls import Pairs, note
-from agnograd._graph.nodes import FIRST, OP, RANK, Node, Parts, edges_of, on_device
+from agnograd._graph.nodes import FIRST, OP, RANK, Node, Parts, on_device
 
 if TYPE_CHECKING:
     from agnograd._engine.run import Pass
 
 
-def carry(
-    seeds: Iterable[tuple[Node, Any]],
-    onward: Callable[[Node, Any], Pairs],
-    last_uses: Mapping[int, int],
-) -> None:
+def carry(seeds: Iterable[Any], onward: Callable[..., Pairs], last_uses: dict[int, int]) -> None:
     """Carry cotangents from the nodes of outputs to all that these were computed from.
 
     ``onward`` sees the gradient of each node when it is whole. It returns, for each input of the
-    node, the node that made it and its gradient, both of which may be None. If someone waits for
-    leaves, ``last_uses`` has the oldest node that uses each: both by their ranks.
+    node, the node that made it and its gradient, both of which may be None. ``last_uses`` has the
+    ranks of leaves that someone waits for, and of the oldest node that uses each.
     """
-    gradients: dict[int, Any] = {}
-    queue: list[Node] = []
+    gradients, queue = dict[int, Any](), list[Any]()
 
-    def arrive(pairs: Iterable[tuple[Any, Any]]) -> None:
+    def arrive(pairs: Iterable[Any]) -> None:
         for node, g in pairs:
             if node is None or g is None:
                 continue
-            if node[RANK] in gradients:  # it was used more than once: gradients add up
-                gradients[node[RANK]] = gradients[node[RANK]] + g
+            rank = node[RANK]
+            if rank in gradients:  # it was used more than once: gradients add up
+                gradients[rank] = gradients[rank] + g
             else:
-                gradients[node[RANK]] = g
-                heappush(queue, node)
+                gradients[rank] = g
+                heappush(queue, (last_uses.get(rank, rank), rank in last_uses, -rank, node))
 
     arrive(seeds)
     while queue:
         # Newer nodes rank lower. All that used this node's value is newer, and has run before it:
-        # its gradient is whole.
-        node = heappop(queue)
-        if node[RANK] not in gradients:  # a leaf that was waited for
-            continue
+        # its gradient is whole. That of a leaf is whole right after the last node that used it.
+        *_, node = heappop(queue)
         try:
             arrive(onward(node, gradients.pop(node[RANK])))
-            for edge in filter(None, edges_of(node)):
-                if last_uses.get(edge[RANK]) == node[RANK] and edge[RANK] in gradients:
-                    onward(edge, gradients.pop(edge[RANK]))
         except BaseException as error:
             note(error, node[OP])
             raise
@@ -64,18 +56,14 @@ def carry(
 
 def run(this: Pass) -> None:
     """Do what ``Pass.run`` does."""
-    arrived = this.arrivals.gradients
-    seeds = ((node, arrived.pop(node[RANK])) for node in this.arrivals.queue)
-    this.differentiate = partial(_by_rules, this)  # type: ignore[method-assign]
+    seeds = ((node, this.arrivals.gradients.pop(node[RANK])) for node in this.arrivals.queue)
+    this.differentiate = partial(_by_rules, proxy(this))  # type: ignore[method-assign]
 
     def onward(node: Node, g: Any) -> Pairs:
         with on_device(node, g):
             return this.pairs(node, g)
 
-    try:
-        carry(seeds, onward, this.awaited or {})
-    finally:
-        del this.differentiate  # it refers to what it belongs to
+    carry(seeds, onward, this.awaited or {})
 
 
 def _by_rules(this: Pass, node: Node, taken: Node, g: Any) -> Pairs:

@@ -183,8 +183,8 @@ def search(count, holds, strategy=None):
     """Run a check on different random programs; a failure is raised with the smallest script."""
     passed = set()
 
-    # Hypothesis may draw a program twice: it counts once.
-    @SETTINGS(max_examples=2 * count)
+    # Hypothesis may draw a program twice: it counts once. Those that a strategy leaves out count.
+    @SETTINGS(max_examples=(2 if strategy is None else 4) * count)
     @given(programs() if strategy is None else strategy)
     def every(program):
         if program.source in passed or len(passed) == count:

@@ -30,7 +30,8 @@ def test_random_programs_have_the_same_gradients_by_every_policy(request):
             found = ag.grad(checkpointed, places)(*program.inputs)
             assert close(flat(found), flat(expected), 1e-12), name
             node = checkpointed(*map(ag.Variable, program.inputs)).node
-            kept.append((name, len(node.saved) - len(places)))
+            if node is not None:  # a program of comparisons has none
+                kept.append((name, len(node.saved) - len(places)))
 
     assert search(count, holds) == count
     assert all(results == 0 for name, results in kept if name == "nothing")
