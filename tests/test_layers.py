@@ -48,7 +48,7 @@ BUDGETS = {
     "_passes": 1645,
     "_graph": 680,
     "_hooks": 1199,
-    "_engine": 1332,
+    "_engine": 1330,
     "_codegen": 1857,
     "_arrays": 3482,
     "_batch": 860,
