@@ -12,7 +12,6 @@ from agnograd.extend import (
     TracedProgram,
     Way,
     Writer,
-    named_function,
     planned,
     verify,
 )
@@ -79,7 +78,7 @@ class ElementwiseWriter(Writer):
 
     def elementwise(self, step: Step, into: str | None) -> str:
         """Write a call of a ufunc, or an operator between scalars."""
-        ufunc = named_function(self.program, step.op, step.kwargs)
+        ufunc = _steps.ufunc_of(self.program, step)
         texts = [
             self.beside(step, each) or self.cell(each) or self.text(each) for each in step.args
         ]

@@ -33,7 +33,7 @@ __all__ = [
 CALL = "@call"
 BLOCKS = "@blocks"  # element-wise steps that are computed block by block
 SCATTERS = ("@scatter_add", "@scatter_add_axis")
-_MATMUL = KERNELS["matmul"]
+_MATMUL, _MULTIPLY = KERNELS["matmul"], KERNELS["multiply"]
 
 # Those that give the same bits for a number as for an array that is full of it. NumPy's power is
 # not among them: it squares where the exponent is one number, 2.
@@ -53,6 +53,8 @@ def ufunc_of(program: TracedProgram, step: Step) -> Any:
     if step.op[0] == "@" or step.kwargs or step.several:
         return None
     function = named_function(program, step.op, step.kwargs)
+    if function is _MULTIPLY:  # the ufunc for arrays, and another function for scalars
+        return np.multiply if is_array(program.facts[step.outs[0]]) else None
     if type(function) is not np.ufunc or function.signature is not None:
         return None
     return function if len(step.args) == function.nin and function.nout == 1 else None

@@ -30,6 +30,7 @@ __all__ = ["NumpyLowering", "NumpyWriter", "lowering"]
 
 _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 _REAL = frozenset((np.float32, np.float64))
+_COMPLEX = frozenset((np.complex64, np.complex128))
 
 # From how many bytes on it pays to let a value's own memory go before the function ends.
 _FREED = 2**12
@@ -144,7 +145,8 @@ class NumpyWriter(ElementwiseWriter):
     def scalar(self, step: Step) -> str | None:
         """Write an operator between scalars, which takes a tenth of the time of a ufunc."""
         out = self.program.facts[step.outs[0]]
-        if out.kind not in _REAL or not all(self._is_real(each, out) for each in step.args):
+        known = self._is_real if out.kind in _REAL else self._is_complex
+        if not all(known(each, out) for each in step.args):
             return None
         texts = [*map(self.operand, step.args)]
         if step.op == "negative":
@@ -157,6 +159,15 @@ class NumpyWriter(ElementwiseWriter):
             return type(value) is float or (type(value) is int and abs(value) < 2**31)
         fact = self.program.facts[value]
         return fact.kind is out.kind or (value in self._given and self._is_number(fact, out))
+
+    def _is_complex(self, value: Any, out: Fact) -> bool:
+        """Return whether an operand is a complex scalar of the result's type, or a number.
+
+        An array without axes stays one: NumPy rounds its products otherwise.
+        """
+        if type(value) is not Ref:
+            return type(value) in (complex, float) or self._is_real(value, out)
+        return out.kind in _COMPLEX and self.program.facts[value].kind is out.kind
 
     def _is_number(self, fact: Fact, out: Fact) -> bool:
         """Return whether a value is an array without axes of a scalar's dtype."""
