@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         roots_of,
         seen_by,
     )
+    from agnograd._program.rooms import lent
     from agnograd._program.straight import Writer, named_function, straight
     from agnograd._program.verify import PlanError, verify
     from agnograd._util.locks import Lock
@@ -130,6 +131,7 @@ __all__ = [
     "is_tracked",
     "itself",
     "keep_axes",
+    "lent",
     "lowering_for",
     "named_function",
     "nbytes",
@@ -179,6 +181,7 @@ _LATER = {
         "agnograd._program.program",
     ),
     **dict.fromkeys(("MemoryPlan", "Way", "nbytes", "planned"), "agnograd._program.plan"),
+    "lent": "agnograd._program.rooms",
     **dict.fromkeys(("PlanError", "verify"), "agnograd._program.verify"),
     **dict.fromkeys(("Writer", "named_function", "straight"), "agnograd._program.straight"),
     "replace": "agnograd._arrays.views",

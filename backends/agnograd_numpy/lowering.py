@@ -65,7 +65,7 @@ lowering = NumpyLowering()
 class NumpyWriter(ElementwiseWriter):
     """Writes NumPy's ufuncs, methods and operators."""
 
-    goes_over = True
+    goes_over = lends = True
 
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
@@ -96,11 +96,13 @@ class NumpyWriter(ElementwiseWriter):
         lines = ["def run(arrays):"]
         lines += [f"    {given}= arrays"] * bool(given)
         numbers = [f"{number} = {self.name(ref)}[()]" for ref, number in self._numbers.items()]
-        body = [*numbers, *self.lines, f"return {self.outputs()}"]
-        variables = [*forms.values(), *self._cells.values()]
+        outputs = self.outputs()
+        body = [*numbers, *self._rooms(), *self.lines, f"return {outputs}"]
+        kept = [form for form in forms if form[0] < len(self.plan.sizes)]
+        variables = [*map(forms.__getitem__, kept), *self._cells.values()]
         if variables:
             dtypes = [program.facts[ref].dtype for ref in self._cells]
-            buffers = Buffers(self.plan, [*forms], dtypes)
+            buffers = Buffers(self.plan, kept, dtypes)
             self.scope |= {"_take": buffers.take, "_give_back": buffers.free.append}
             lines.append("    _buffers = _take()")
             lines.append("    try:")
@@ -110,6 +112,23 @@ class NumpyWriter(ElementwiseWriter):
         else:
             lines += [f"    {line}" for line in body]
         return "\n".join([*lines, ""])
+
+    def _rooms(self) -> list[str]:
+        """Write what makes the results whose memory is lent, and the arrays that it is lent to."""
+        lines = []
+        for ref, name in self.owners.items():
+            lines.append(f"{name} = {self._array(self.program.facts[ref])}")
+        for (buffer, fact), name in self.forms.items():
+            if buffer >= len(self.plan.sizes):
+                room = self.plan.rooms[buffer - len(self.plan.sizes)]
+                memory = self.owners[room.owner], room.offset
+                lines.append(f"{name} = {self._array(fact, *memory)}")
+        return lines
+
+    def _array(self, fact: Fact, memory: str = "None", offset: int = 0) -> str:
+        """Write a call that makes an array, of new memory or in another array's."""
+        made = f"{fact.shape}, {self.text(fact.dtype)}, {memory}, {offset}, {fact.strides}"
+        return f"{self.held(np.ndarray, 'ndarray')}({made})"
 
     def is_named(self, ref: Ref) -> bool:
         """Return whether a value is worth a ``del``: one of its own memory, if that is large."""
@@ -248,6 +267,8 @@ class NumpyWriter(ElementwiseWriter):
                 self.places[ref] = into
             elif buffer is not None:
                 self.places[ref] = self.form(buffer, self.program.facts[ref])
+            elif ref in self.owners:
+                self.places[ref] = self.owners[ref]
             else:
                 new.append(self.name(ref))
             given.append(self.places.get(ref, "None"))
@@ -273,8 +294,10 @@ class NumpyWriter(ElementwiseWriter):
             if buffer is not None:
                 self.places[ref] = self.form(buffer, fact)
                 continue
-            made = f"{fact.shape}, {self.text(fact.dtype)}, None, 0, {fact.strides}"
-            self.lines.append(f"{self.name(ref)} = {self.held(np.ndarray, 'ndarray')}({made})")
+            if ref in self.owners:
+                self.places[ref] = self.owners[ref]
+                continue
+            self.lines.append(f"{self.name(ref)} = {self._array(fact)}")
         function = self.held(step.kwargs["blocks"].run, "blocks")
         outs = "".join(f"{self.name(ref)}, " for ref in step.outs)
         self.lines.append(f"{function}({self.text(step.args)}, ({outs}))")
