@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from agnograd._plugins.keywords import with_keywords
     from agnograd._plugins.lowerings import Description, Lowering, lowering_for
     from agnograd._plugins.protocols import Protocol
-    from agnograd._program.plan import MemoryPlan, Way, nbytes, planned
+    from agnograd._program.plan import MemoryPlan, Room, Way, nbytes, planned
     from agnograd._program.program import (
         Fact,
         Missed,
@@ -94,6 +94,7 @@ __all__ = [
     "Protocol",
     "Record",
     "Ref",
+    "Room",
     "Rule",
     "Run",
     "Runnable",
@@ -180,7 +181,7 @@ _LATER = {
         ),
         "agnograd._program.program",
     ),
-    **dict.fromkeys(("MemoryPlan", "Way", "nbytes", "planned"), "agnograd._program.plan"),
+    **dict.fromkeys(("MemoryPlan", "Room", "Way", "nbytes", "planned"), "agnograd._program.plan"),
     "lent": "agnograd._program.rooms",
     **dict.fromkeys(("PlanError", "verify"), "agnograd._program.verify"),
     **dict.fromkeys(("Writer", "named_function", "straight"), "agnograd._program.straight"),

@@ -217,6 +217,9 @@ class NumpyWriter(ElementwiseWriter):
         if is_product(self.program, step):
             one, other = map(self.text, step.args)
             return f"{one}.dot({other}{f', {into}' if into else ''})"
+        if into and _steps.is_stack_of_products(self.program, step):
+            one, other = map(self.text, step.args)
+            return f"{self.held(np.matmul, 'matmul')}({one}, {other}, {into})"
         write, known = _SHORT.get(step.op), KERNELS.get(step.op)
         if write is None or not step.args or type(step.args[0]) is not Ref:
             return None
