@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from agnograd._plugins.keywords import with_keywords
     from agnograd._plugins.lowerings import Description, Lowering, lowering_for
     from agnograd._plugins.protocols import Protocol
-    from agnograd._program.plan import MemoryPlan, Way, nbytes, planned
+    from agnograd._program.plan import MemoryPlan, Room, Way, nbytes, planned
     from agnograd._program.program import (
         Fact,
         Missed,
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         roots_of,
         seen_by,
     )
+    from agnograd._program.rooms import lent
     from agnograd._program.straight import Writer, named_function, straight
     from agnograd._program.verify import PlanError, verify
     from agnograd._util.locks import Lock
@@ -93,6 +94,7 @@ __all__ = [
     "Protocol",
     "Record",
     "Ref",
+    "Room",
     "Rule",
     "Run",
     "Runnable",
@@ -130,6 +132,7 @@ __all__ = [
     "is_tracked",
     "itself",
     "keep_axes",
+    "lent",
     "lowering_for",
     "named_function",
     "nbytes",
@@ -178,7 +181,8 @@ _LATER = {
         ),
         "agnograd._program.program",
     ),
-    **dict.fromkeys(("MemoryPlan", "Way", "nbytes", "planned"), "agnograd._program.plan"),
+    **dict.fromkeys(("MemoryPlan", "Room", "Way", "nbytes", "planned"), "agnograd._program.plan"),
+    "lent": "agnograd._program.rooms",
     **dict.fromkeys(("PlanError", "verify"), "agnograd._program.verify"),
     **dict.fromkeys(("Writer", "named_function", "straight"), "agnograd._program.straight"),
     "replace": "agnograd._arrays.views",

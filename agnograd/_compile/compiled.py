@@ -25,7 +25,7 @@ from agnograd._plugins.lowerings import Lowering, lowering_for
 from agnograd._surroundings.differences import difference
 from agnograd._surroundings.effects import check_unchanged, watch
 from agnograd._surroundings.elements import WatchedArrays
-from agnograd._surroundings.inventory import Facts
+from agnograd._surroundings.fitting import Look
 from agnograd._surroundings.keys import Key, content_key, key_of, key_of_array
 from agnograd._surroundings.surroundings import Surroundings
 from agnograd._util.checks import callable_in
@@ -74,7 +74,7 @@ class CompiledFunction:
         self._warned = False
         self._elements = WatchedArrays()
         self._bound: dict[int, CompiledFunction] = {}  # by the identity of the object
-        self._latest: Latest | None = None
+        self._quick: tuple[Look, Latest] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; it is traced if it was not yet for arguments of this kind."""
@@ -83,34 +83,32 @@ class CompiledFunction:
             return self._in_level(mode.level, args, kwargs)
         if self._has_static:
             return self._with_statics(args, kwargs)
-        outside, facts = self._surroundings.read()
-        latest = self._latest
-        leaves = None
-        if latest is not None and mode is None:
-            leaves = latest.leaves(args, kwargs, outside, facts, self._elements)
-        if leaves is None or latest is None:
-            return self._by_key(args, kwargs, outside, facts, mode)
-        try:
-            return latest.entry(leaves, outside)
-        except TooManyPrograms:
-            why = None if self._warned else self._difference(latest.key)
-        return self._plainly(leaves, latest.tree, why)
+        quick = self._quick
+        if quick is not None and mode is None:
+            look, latest = quick
+            given = look(args, kwargs)
+            if given is not None:
+                try:
+                    return latest.entry.run(given)
+                except TooManyPrograms:
+                    why = None if self._warned else self._difference(latest.key)
+                return self._plainly(*self._apart(args, kwargs), why)
+        return self._by_key(args, kwargs, mode)
 
-    def _by_key(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        outside: Sequence[Any],
-        facts: Facts,
-        mode: Mode | None,
-    ) -> Any:
+    @staticmethod
+    def _apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Sequence[Any], Any]:
+        """Return the leaves of arguments, and their structure, None if they are the leaves."""
+        if kwargs or not all(type(x) in _LEAVES or owner_of(x) is not None for x in args):
+            return flatten((args, kwargs))
+        return args, None
+
+    def _by_key(self, args: tuple[Any, ...], kwargs: dict[str, Any], mode: Mode | None) -> Any:
         """Call the function by the entry that the key of the call has, or a new one."""
         if args and isinstance(args[0], type):  # by classmethod, from Python 3.13 on
             return self.__get__(args[0])(*args[1:], **kwargs)
-        leaves: Sequence[Any] = args
-        tree = None
-        if kwargs or not all(type(x) in _LEAVES or owner_of(x) is not None for x in args):
-            leaves, tree = flatten((args, kwargs))
+        outside, facts = self._surroundings.read()
+        reader = self._surroundings.reader
+        leaves, tree = self._apart(args, kwargs)
         state = _USUAL if mode is None else (mode.recording, mode.inside)
         key: Key = (key_of(leaves, tree), facts, tuple(map(key_of_array, outside)), state)
         if self._elements:
@@ -122,7 +120,9 @@ class CompiledFunction:
             if mode is None:  # as it is for the latest
                 if entry.latest is None:
                     entry.latest = Latest(key, entry, leaves, tree, outside, self._elements)
-                self._latest = entry.latest
+                look = entry.latest.look(reader)
+                if look is not None:
+                    self._quick = look, entry.latest
             return entry(leaves, outside)
         except TooManyPrograms:
             why = None if self._warned else self._difference(key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agnograd._arrays.domain import Domain
@@ -16,10 +16,11 @@ from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import default_name
 from agnograd._surroundings.elements import WatchedArrays
-from agnograd._surroundings.fitting import fitting
-from agnograd._surroundings.inventory import Facts
+from agnograd._surroundings.fitting import Look, Looking
+from agnograd._surroundings.inventory import Reader
 from agnograd._surroundings.keys import Key
-from agnograd._util.trees import flatten, map_leaves
+from agnograd._surroundings.surroundings import READERS
+from agnograd._util.trees import map_leaves
 from agnograd.errors import UnsupportedArrayError
 
 
@@ -47,38 +48,33 @@ class Latest:
         outside: Sequence[Any],
         watched: WatchedArrays,
     ) -> None:
-        self.key, self.entry, self.tree = key, entry, tree
-        self._facts, self._elements, self._count = key[1], key[4:], len(leaves)
-        self._watched = watched.names
-        samples = watched.samples(key[4], key[1].arrays) if watched else {}
-        self._compares = samples is None  # elements, besides samples of them
-        self._fits = fitting(leaves, outside, samples or {})
+        self.key, self.entry = key, entry
+        elements = key[4] if watched else ()
+        self._looking = Looking(
+            key[1],
+            leaves,
+            tree,
+            outside,
+            watched,
+            elements,
+            entry.inputs,
+            raw=not entry.is_recorded,
+        )
+        self._looks: list[tuple[Reader, Look | None]] = []
 
-    def leaves(
-        self,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        outside: Sequence[Any],
-        facts: Facts,
-        watched: WatchedArrays,
-    ) -> Sequence[Any] | None:
-        """Return the leaves of a call's arguments, if it has the key; else None."""
-        if facts is not self._facts and facts != self._facts:
+    def look(self, reader: Reader | None) -> Look | None:
+        """Return what looks at calls whose surroundings are read in the same way, if there is one.
+
+        It returns the arrays that the entry runs on, or None.
+        """
+        if reader is None:
             return None
-        if watched.names is not self._watched:  # of other calls since
-            return None
-        leaves = args
-        if self.tree is not None:
-            leaves, tree = flatten((args, kwargs))
-            if tree != self.tree:
-                return None
-        elif kwargs or len(args) != self._count:
-            return None
-        if not self._fits(leaves, outside):
-            return None
-        if self._compares and (watched.key(outside, facts.arrays),) != self._elements:
-            return None
-        return leaves
+        for known, found in self._looks:
+            if known is reader:
+                return found
+        look = self._looking.function(reader)
+        self._looks = [(reader, look), *self._looks[: READERS - 1]]
+        return look
 
 
 class Entry:
@@ -100,6 +96,8 @@ class Entry:
     foreign : list of bool
         Which of these are not inputs: those of other libraries than the arguments, and those that
         the library does not compute with as they are, such as arrays with a mask.
+    inputs : list of int
+        The places of the program's inputs, among all leaves and then what is outside.
     latest : Latest or None
         What knows another call of the kind, once there was one.
     is_abstract : bool
@@ -124,6 +122,7 @@ class Entry:
         self.foreign = [not _is_as_it_is(each, self._domain) for each in outside]
         self._native = [place for place, other in enumerate(self.foreign) if not other]
         given = inner + [outside[place] for place in self._native]
+        self.inputs = self._places + [len(leaves) + place for place in self._native]
         self.latest: Latest | None = None
         self.is_abstract = any(map(self._domain.backend.is_abstract, map(raw_of, given)))
         others = [ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]
@@ -146,21 +145,37 @@ class Entry:
         given = list(leaves) if len(places) == len(leaves) else [leaves[i] for i in places]
         if native:
             given += outside if len(native) == len(outside) else [outside[i] for i in native]
+        return self._as_the_library_has_them(given)
+
+    def _as_the_library_has_them(self, given: list[Any]) -> list[Any]:
         for place in self._converted:
             given[place] = self._domain.backend.array(given[place])
         return given
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether results are in a graph: inputs of the program are Variables, too."""
+        return isinstance(self._unit, GraphUnit)
+
     def __call__(self, leaves: Sequence[Any], outside: Sequence[Any]) -> Any:
         """Run the program for the arrays among leaves, and those that the function finds."""
-        given, unit = self.arrays(leaves, outside), self._unit
+        given = self.arrays(leaves, outside)
+        if not self.is_recorded:
+            for place in self._variables:
+                given[place] = given[place]._raw
+        return self.run(given)
+
+    def run(self, given: list[Any]) -> Any:
+        """Run the program for its inputs: raw arrays, unless it is recorded."""
+        unit = self._unit
+        if self._converted:
+            given = self._as_the_library_has_them(given)
         if isinstance(unit, GraphUnit):
             first = len(self._places)
             own = {place: raw_of(x) for place, x in enumerate(given[first:], first)}
             way, outputs = unit.recorded(given, own)
             return way.filled(outputs)
-        for place in self._variables:
-            given[place] = given[place]._raw
-        way, found = unit(given)
+        way, found = unit.ways.run(given)
         if self._as_variables:
             make = self._domain.Variable._make
             found = [make(each, None) for each in found]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
+from typing import NamedTuple
 
 from agnograd._program.program import Fact, Ref, Step, TracedProgram, freed_after, roots_of
 
@@ -31,6 +32,14 @@ class Way(Enum):
 _OWN = (Way.INTO, Way.ELEMENTWISE)
 
 
+class Room(NamedTuple):
+    """A part of a result's memory that holds other values before: its first byte, and its bytes."""
+
+    owner: Ref
+    offset: int
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
     """Where the results of a program's steps are written to.
@@ -48,12 +57,15 @@ class MemoryPlan:
     over : mapping of int to Ref
         The steps whose only result is written over one of their arguments, which is in memory of
         its own, and which argument that is.
+    rooms : tuple of Room
+        Parts of results. They have numbers, too, which follow those of the buffers.
     """
 
     sizes: tuple[int, ...]
     writes: tuple[tuple[int | None, ...], ...]
     updates: frozenset[int]
     over: Mapping[int, Ref] = field(default_factory=dict)
+    rooms: tuple[Room, ...] = ()
 
 
 def planned(program: TracedProgram, way: Callable[[Step], Way], over: bool = False) -> MemoryPlan:

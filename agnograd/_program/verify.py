@@ -53,6 +53,17 @@ class _Verifier:
         self.whole: set[Ref] = set()  # values that are all of their memory, and no view of it
         self.given: set[str] = set()  # memory that belongs to the caller
         self.own: set[str] = set()  # memory of results, which no function called can have kept
+        self.beside: dict[str, list[str]] = {}  # for each piece of memory, what is in a part of it
+        self.owners = {room.owner for room in plan.rooms}
+        parts = [(f"buffer {len(plan.sizes) + k}", *room) for k, room in enumerate(plan.rooms)]
+        for name, owner, first, size in parts:
+            self.beside.setdefault(f"memory of {owner}", []).append(name)
+            self.beside[name] = [f"memory of {owner}"]
+            self.beside[name] += [
+                other
+                for other, of, at, length in parts
+                if of is owner and other != name and at < first + size and first < at + length
+            ]
         for ref in (*program.inputs, *program.constants):
             self.given.add(self._appear(ref, f"given {ref}"))
 
@@ -90,9 +101,19 @@ class _Verifier:
             elif above:
                 self.contents[ref] = above
             else:
-                memory = self._appear(ref, f"memory of {ref}")
-                if self.way(step) in (Way.INTO, Way.ELEMENTWISE):
-                    self.own.add(memory)
+                self._appear_alone(title, step, ref)
+
+    def _appear_alone(self, title: str, step: Step, ref: Ref) -> None:
+        """Let a result appear in memory of its own, which may have been lent to other values."""
+        memory, is_own = f"memory of {ref}", self.way(step) in (Way.INTO, Way.ELEMENTWISE)
+        for used in step.uses():
+            if not self._memories(used).isdisjoint(self.beside.get(memory, ())):
+                raise PlanError(f"{title} writes {ref} to memory that its argument {used} is in")
+        if ref in self.owners and not is_own:
+            raise PlanError(f"{title} cannot write {ref} to memory that was lent")
+        self._appear(ref, memory)
+        if is_own:
+            self.own.add(memory)
 
     def _write(self, title: str, step: Step, ref: Ref, buffer: int) -> None:
         """Write a result to a buffer: no argument may be there, but one that is read in step."""
@@ -101,18 +122,28 @@ class _Verifier:
             raise PlanError(f"{title} cannot write {ref} to {memory}")
         if step.views:
             raise PlanError(f"{title} writes {ref} to {memory}, but it is a view of {step.views}")
-        if not 0 <= buffer < len(self.plan.sizes):
+        sizes = [*self.plan.sizes, *(room.size for room in self.plan.rooms)]
+        if not 0 <= buffer < len(sizes):
             raise PlanError(f"{title} writes {ref} to {memory}, which does not exist")
-        self._fits(title, ref, self.plan.sizes[buffer])
+        if buffer >= len(self.plan.sizes):
+            room = self.plan.rooms[buffer - len(self.plan.sizes)]
+            fact = self.program.facts[room.owner]
+            if not 0 <= room.offset <= fact.size * fact.dtype.itemsize - room.size:
+                raise PlanError(f"{title} writes {ref} to {memory}, outside of {room.owner}")
+        self._fits(title, ref, sizes[buffer])
         self._go_over(title, step, ref, memory)
 
     def _go_over(self, title: str, step: Step, ref: Ref, memory: str) -> None:
         """Write a result where arguments may be: those that are read element by element."""
         for used in step.uses():
-            if memory not in self._memories(used):
+            if self._memories(used).isdisjoint((memory, *self.beside.get(memory, ()))):
                 continue
             alike = self.program.facts[used] == self.program.facts[ref] and used in self.whole
-            if self.way(step) is not Way.ELEMENTWISE or not alike:
+            if (
+                self.way(step) is not Way.ELEMENTWISE
+                or not alike
+                or {memory} != self._memories(used)
+            ):
                 raise PlanError(f"{title} writes {ref} to {memory}, where its argument {used} is")
         self._appear(ref, memory)
 
@@ -163,6 +194,8 @@ class _Verifier:
     def _appear(self, ref: Ref, memory: str) -> str:
         """Let a value appear in memory, over what was there."""
         self.written[memory] = count = self.written.get(memory, 0) + 1
+        for part in self.beside.get(memory, ()):
+            self.written[part] = self.written.get(part, 0) + 1
         self.contents[ref] = frozenset(((memory, count),))
         self.whole.add(ref)
         return memory

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import zip_longest
 from math import prod
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from agnograd._surroundings.keys import Key, Same, elements_of, host_of
 # Each of these is far from the others, and takes as long to read as hundreds in a row.
 _SHORT, _SAMPLE = 128, 32
 _KEPT = 2**22  # bytes: the elements of shorter arrays are kept to compare with, not hashed again
+_PIECE = 2**16  # bytes that are copied at a time, to be compared
 
 
 class Sample(NamedTuple):
@@ -49,7 +51,7 @@ class WatchedArrays:
         self._used: frozenset[Name] = frozenset()
         self._seen: frozenset[Name] = frozenset()
         # What an array was, all its elements or an array that nobody can write to; their digest.
-        self._known: dict[Name, tuple[bytes | Same, bytes]] = {}
+        self._known: dict[Name, tuple[list[bytes] | Same, bytes]] = {}
         self._samples: dict[int, tuple[Same, Any]] = {}
         self._places: tuple[Any, Any, Any, list[tuple[int, Name, bool]]] = (None, None, None, [])
 
@@ -136,17 +138,42 @@ class WatchedArrays:
         raw = array._raw if isinstance(array, Variable) else array
         if known is not None and type(known[0]) is Same and known[0].value is raw:
             return known[1]
-        data = elements_of(raw)
-        if type(data) is not bytes:
-            return data
-        if known is not None and known[0] == data:
+        pieces = _pieces_of(raw)
+        if pieces is None:
+            return elements_of(raw)
+        if known is not None and type(known[0]) is list and _are_equal(pieces(), known[0]):
             return known[1]
-        digest = hashlib.blake2b(data, digest_size=16).digest()
+        hashed, size = hashlib.blake2b(digest_size=16), 0
+        for piece in pieces():
+            hashed.update(piece)
+            size += len(piece)
+        digest = hashed.digest()
         if _is_immutable(raw):
             self._known[name] = Same(raw), digest
-        elif len(data) <= _KEPT:
-            self._known[name] = data, digest
+        elif size <= _KEPT:
+            self._known[name] = [*pieces()], digest
         return digest
+
+
+def _pieces_of(raw: Any) -> Callable[[], Iterator[bytes]] | None:
+    """Return what yields the elements of an array, some at a time; None if they are unknown."""
+    to_host = host_of(raw)
+    if to_host is None:
+        data = elements_of(raw)
+        return (lambda: iter([data])) if type(data) is bytes else None
+    try:
+        host = to_host(raw)
+    except Exception:  # whatever a library raises where there are no values
+        return None
+    count = max(_PIECE // max(host.itemsize, 1), 1)
+    if host.size <= count or not host.flags.c_contiguous:
+        return lambda: iter([host.tobytes()])
+    flat = host.reshape(-1)
+    return lambda: (flat[at : at + count].tobytes() for at in range(0, host.size, count))
+
+
+def _are_equal(pieces: Iterable[bytes], others: Iterable[bytes]) -> bool:
+    return all(one == other for one, other in zip_longest(pieces, others))
 
 
 def _is_immutable(raw: Any) -> bool:

@@ -1,79 +1,165 @@
 """Whether a call is of the same kind as an earlier one, without a key of it.
 
-What is compared is what keys have. It is written as one function, since keys of many small arrays
-take as long to make, hash and compare as a small program takes to run.
+What is compared is what keys have. All of it is one function: what the function reads from outside,
+the structure of the arguments, and what is known of each array. Keys of many small arrays take as
+long to make, hash and compare as a small program takes to run, and so do calls of many functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 from agnograd._arrays.variable import Variable
-from agnograd._surroundings.elements import Sample
-from agnograd._surroundings.keys import attributes_of, has_layout, key_of
+from agnograd._surroundings.elements import Sample, WatchedArrays
+from agnograd._surroundings.inventory import Facts, Reader
+from agnograd._surroundings.keys import Key, attributes_of, has_layout, key_of
 from agnograd._util.deferred import function_from
+from agnograd._util.trees import flatten
 
-Fits = Callable[[Sequence[Any], Sequence[Any]], bool]
+Look = Callable[[Sequence[Any], Mapping[str, Any]], "list[Any] | None"]
 
 
-def fitting(
-    leaves: Sequence[Any],
-    outside: Sequence[Any],
-    samples: Mapping[int, Sample] = MappingProxyType({}),
-) -> Fits:
-    """Return what decides whether as many leaves, and arrays from outside, have the keys of these.
+class Looking:
+    """Writes the functions that look at calls.
 
-    Those at the places of ``samples`` have to be the same arrays, with the same elements there.
-    It may say no where the keys are the same, but not the other way round.
+    Parameters
+    ----------
+    facts : Facts
+        The key of what an earlier call found outside, but for the arrays.
+    leaves, tree, outside
+        What that call was given, and the arrays that it found.
+    watched : WatchedArrays
+        Which of these arrays are in its key by their elements.
+    elements : tuple
+        What this key has of them.
+    wanted : sequence of int
+        What the functions return: some of the leaves and then the arrays outside, by their places.
+    raw : bool
+        Whether they return Variables as raw arrays.
     """
-    held: list[Any] = []
-    conditions: list[str] = []
-    for letter, values in (("x", leaves), ("y", outside)):
-        for place, value in enumerate(values):
-            conditions += _conditions(f"{letter}{place}", value, held)
-    for place, sample in samples.items():
-        name = f"y{place}._raw" if isinstance(outside[place], Variable) else f"y{place}"
-        at = len(held)
-        conditions.append(f"{name} is k{at}")
-        if sample.data is not None:
-            part = name if sample.key is None else f"{name}[k{at + 2}]"
-            part = part if has_layout(sample.array) else f"k{at + 3}({part})"
-            conditions.append(f"{part}.tobytes() == k{at + 1}")
-        held += [sample.array, sample.data, sample.key, sample.to_host]
-    xs, ys = (
-        "".join(f"{letter}{place}, " for place in range(len(values))) + f"= {name}"
-        for letter, values, name in (("x", leaves, "leaves"), ("y", outside, "outside"))
-    )
-    lines = [xs] * bool(leaves) + [ys] * bool(outside)
-    lines += [f"if not ({each}): return False" for each in conditions] + ["return True"]
-    parameters = ", ".join(f"k{place}" for place in range(len(held)))
-    head = [f"def make({parameters}):", " def fits(leaves, outside):"]
-    text = "\n".join([*head, *(f"  {line}" for line in lines), " return fits"])
-    fits: Fits = _maker(text)(*held)
-    return fits
 
+    def __init__(
+        self,
+        facts: Facts,
+        leaves: Sequence[Any],
+        tree: Any,
+        outside: Sequence[Any],
+        watched: WatchedArrays,
+        elements: Key,
+        wanted: Sequence[int],
+        raw: bool,
+    ) -> None:
+        self._wanted, self._returns_raw = wanted, raw
+        self._facts, self._has_tree = facts, tree is not None
+        self._held: dict[str, Any] = {
+            "facts": facts,
+            "flatten": flatten,
+            "key_of": key_of,
+            "tree": tree,
+            "watched": watched,
+            "names": watched.names,
+            "elements": elements,
+        }
+        self._leaves = [f"x{place}" for place in range(len(leaves))]
+        self._inner = [
+            each
+            for name, leaf in zip(self._leaves, leaves, strict=True)
+            for each in self._conditions(name, leaf)
+        ]
+        # The variables of arrays from outside are known only with what reads them.
+        self._outer = [self._conditions("{0}", each) for each in outside]
+        self._raw = ["._raw" * isinstance(each, Variable) for each in (*leaves, *outside)]
+        samples = watched.samples(elements, facts.arrays) if watched else {}
+        self._compares = samples is None  # elements, besides samples of them
+        for place, sample in (samples or {}).items():
+            self._outer[place] += self._sample("{0}" + self._raw[len(leaves) + place], sample)
 
-def _conditions(name: str, value: Any, held: list[Any]) -> list[str]:
-    """Return what has to be true for a variable of the text to have a value's key."""
+    def function(self, reader: Reader) -> Look | None:
+        """Return the function of positional arguments, and those by name.
 
-    def hold(thing: Any) -> str:
-        held.append(thing)
-        return f"k{len(held) - 1}"
+        It returns what is wanted, or None if the call is of another kind. It may say so where it
+        is not, but not the other way round. There is none if ``reader`` reads what is made up
+        otherwise.
+        """
+        if reader.facts.structure != self._facts.structure:
+            return None
+        scope = {**reader.constants, **self._held}
+        names = [*self._leaves, *reader.arrays]
+        outer = [
+            each.format(name)
+            for name, conditions in zip(reader.arrays, self._outer, strict=True)
+            for each in conditions
+        ]
+        differ = ["watched.names is not names"]
+        if reader.same:
+            known = f"not ({reader.same}) and " * (reader.facts == self._facts)
+            differ.append(f"{known}{reader.again} != facts")
+        if self._compares:
+            outer.append(f"watched.key([{', '.join(reader.arrays)}], facts.arrays) == elements")
+        found = ", ".join(
+            names[place] + self._raw[place] * self._returns_raw for place in self._wanted
+        )
+        body = [
+            "try:",
+            *(f" {line}" for line in reader.lines or ("pass",)),
+            "except Exception:",
+            " return None",
+            *(f"if {each}: return None" for each in differ),
+            *self._structure(),
+            *(f"if not ({each}): return None" for each in (*self._inner, *outer)),
+            f"return [{found}]",
+        ]
+        head = [f"def make({', '.join(scope)}):", " def look(args, kwargs):"]
+        text = "\n".join([*head, *(f"  {line}" for line in body), " return look"])
+        look: Look = _maker(text)(*scope.values())
+        return look
 
-    kind = f"type({name}) is {hold(type(value))}"
-    if isinstance(value, Variable):
-        node = "is" if value._node is None else "is not"
-        return [kind, f"{name}._node {node} None", *_conditions(f"{name}._raw", value._raw, held)]
-    attributes = attributes_of(value)
-    if not attributes:
-        key = key_of([value], None)
-        return [kind, f"{hold(key_of)}([{name}], None) == {hold(key)}"]
-    dtype = hold(value.dtype)  # most often the same object
-    equal = (f"{name}.{text} == {hold(each)}" for text, each in attributes.items())
-    return [kind, *equal, f"({name}.dtype is {dtype} or {name}.dtype == {dtype})"]
+    def _structure(self) -> list[str]:
+        """Return the lines that take the arguments apart."""
+        given = "".join(f"{name}, " for name in self._leaves)
+        unpacked = f"{given}= {'leaves' if self._has_tree else 'args'}"
+        lines = [f"if kwargs or len(args) != {len(self._leaves)}: return None"]
+        if self._has_tree:
+            lines = ["leaves, found = flatten((args, kwargs))", "if found != tree: return None"]
+        return lines + [unpacked] * bool(given)
+
+    def _hold(self, thing: Any) -> str:
+        name = f"h{len(self._held)}"
+        self._held[name] = thing
+        return name
+
+    def _conditions(self, name: str, value: Any) -> list[str]:
+        """Return what has to be true for a variable of the text to have a value's key."""
+        kind = f"type({name}) is {self._hold(type(value))}"
+        if isinstance(value, Variable):
+            node = "is" if value._node is None else "is not"
+            raw = self._conditions(f"{name}._raw", value._raw)
+            return [kind, f"{name}._node {node} None", *raw]
+        attributes = attributes_of(value)
+        if not attributes:
+            key = key_of([value], None)
+            return [kind, f"key_of([{name}], None) == {self._hold(key)}"]
+        dtype = self._hold(value.dtype)  # most often the same object
+        equal = (f"{name}.{text} == {self._hold(each)}" for text, each in attributes.items())
+        return [kind, *equal, f"({name}.dtype is {dtype} or {name}.dtype == {dtype})"]
+
+    def _sample(self, name: str, sample: Sample) -> list[str]:
+        """Return what has to be true for an array to be one that was seen, with its elements.
+
+        NumPy reads them by a view that is made but once: the array has the layout that it had.
+        """
+        conditions = [f"{name} is {self._hold(sample.array)}"]
+        if sample.data is None:
+            return conditions
+        if has_layout(sample.array):
+            part = sample.array if sample.key is None else sample.array[sample.key]
+            read = f"{self._hold(part.tobytes)}()"
+        else:
+            key = "" if sample.key is None else f"[{self._hold(sample.key)}]"
+            read = f"{self._hold(sample.to_host)}({name}{key}).tobytes()"
+        return [*conditions, f"{read} == {self._hold(sample.data)}"]
 
 
 @lru_cache(256)

@@ -88,6 +88,37 @@ class Facts:
 Reading = tuple[list[Any], Facts]
 
 
+class Reader(NamedTuple):
+    """A function that reads again what was found, and what it is written of.
+
+    Attributes
+    ----------
+    read : callable
+        Returns what was found, or None if it is made up otherwise.
+    lines : tuple of str
+        What it looks at, in statements that return None where something is not as it was. They may
+        raise exceptions, which mean the same.
+    constants : dict of str to object
+        What these name.
+    facts : Facts
+        The facts, as long as the values are these objects.
+    same : str
+        The condition that they are, empty if there are none.
+    again : str
+        An expression of the facts where they are not.
+    arrays : tuple of str
+        The variables of the arrays.
+    """
+
+    read: Callable[[], Reading | None]
+    lines: tuple[str, ...]
+    constants: dict[str, Any]
+    facts: Facts
+    same: str
+    again: str
+    arrays: tuple[str, ...]
+
+
 class Inventory:
     """How to read again what was found.
 
@@ -152,25 +183,27 @@ class Inventory:
         self.facts = facts_of(tuple(found.value for found in self.values))
         return self
 
-    def reader(self) -> Callable[[], Reading | None]:
-        """Return the function that reads it all again, or None if it is made up otherwise."""
+    def reader(self) -> Reader:
+        """Return the function that reads it all again."""
         facts, again = self.constant(self.facts), self.constant(self._facts_of)
         same = " and ".join(
             f"{found.variable} is {self.constant(found.value)}" for found in self.values
         )
-        arrays = ", ".join(found.variable for found in self.arrays)
+        variables = tuple(found.variable for found in self.arrays)
+        arrays = ", ".join(variables)
         values = "".join(f"{found.variable}, " for found in self.values)
         lines = [f"  {line}" for line in self._lines or ["pass"]]
+        other = f"{again}(({values}))"
         ends = [f" return [{arrays}], {facts}"]
         if same:
-            ends = [f" if {same}:", f" {ends[0]}", f" return [{arrays}], {again}(({values}))"]
-        parameters = ", ".join(name for name, _ in self._constants.values())
-        head = [f"def reader({parameters}):", "def read():", " try:"]
+            ends = [f" if {same}:", f" {ends[0]}", f" return [{arrays}], {other}"]
+        constants = dict(self._constants.values())
+        head = [f"def reader({', '.join(constants)}):", "def read():", " try:"]
         tail = [" except Exception:", "  return None", *ends, "return read"]
         text = "\n ".join([*head, *lines, *tail])
-        make: Any = _maker(text)
-        read: Callable[[], Reading | None] = make(*(value for _, value in self._constants.values()))
-        return read
+        read = _maker(text)(*constants.values())
+        own = tuple(self._lines)
+        return Reader(read, own, constants, self.facts, same, other, variables)
 
 
 @lru_cache(256)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MappingProxyType, MethodType
 from typing import Any
 
-from agnograd._surroundings.inventory import Inventory, Name, Reading, Structure
+from agnograd._surroundings.inventory import Inventory, Name, Reader, Reading, Structure
 from agnograd._surroundings.walk import Walk
 from agnograd.errors import CompileError
 
 _WORD = re.compile(r"[^\W\d]\w*")
-_READERS = 4  # of structures that are known at a time: two that take turns cost no more than one
+READERS = 4  # of structures that are known at a time: two that take turns cost no more than one
 
 
 class Surroundings:
@@ -37,6 +37,8 @@ class Surroundings:
     ----------
     attributes : set of str
         The names of attributes, and of imported modules, in all code that was found.
+    reader : Reader or None
+        What the last call of ``read`` found all by; None if it had to walk.
     """
 
     def __init__(
@@ -48,8 +50,9 @@ class Surroundings:
         self.attributes: set[str] = set()
         self._looked: set[str] = set()
         self._everything = False
-        self._readers: tuple[Callable[[], Reading | None], ...] = ()
+        self._readers: tuple[Reader, ...] = ()
         self._met: Structure | None = None  # in the last walk
+        self.reader: Reader | None = None
 
     def read(self) -> Reading:
         """Return the arrays, and the key of all else, as they are now.
@@ -57,14 +60,17 @@ class Surroundings:
         The arrays are raw ones and Variables, each once, always in the same order for equal keys;
         ``arrays`` of the key names them.
         """
-        for read in self._readers:
-            found = read()
+        for reader in self._readers:
+            found = reader.read()
             if found is not None:
+                self.reader = reader
                 return found
+        self.reader = None
         inventory = self.walk()
         structure = inventory.facts.structure
         if structure == self._met:  # what differs each time is worth no function that reads it
-            self._readers = (inventory.reader(), *self._readers[: _READERS - 1])
+            self.reader = inventory.reader()
+            self._readers = (self.reader, *self._readers[: READERS - 1])
         self._met = structure
         return inventory.reading()
 

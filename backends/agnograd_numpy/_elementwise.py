@@ -12,7 +12,7 @@ from agnograd.extend import (
     TracedProgram,
     Way,
     Writer,
-    named_function,
+    lent,
     planned,
     verify,
 )
@@ -40,15 +40,20 @@ class ElementwiseWriter(Writer):
 
     most = _steps.FULL
     goes_over = False  # whether results are written over arguments that are in no buffer
+    lends = False  # whether memory of results is lent to other values before
 
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
         self.ways = {id(step): _steps.way_of(program, step) for step in program.steps}
         self.plan = planned(program, self.way, over=self.goes_over)
+        if self.lends:
+            self.plan = lent(program, self.plan, self.way)
         if _VERIFIED:
             verify(program, self.plan, self.way)
         self.forms: dict[tuple[int, Fact], str] = {}
         self.places: dict[Ref, str] = {}
+        # Results that are there from the beginning, since their memory is lent.
+        self.owners = {room.owner: f"m{room.owner.number}" for room in self.plan.rooms}
         self._full: dict[tuple[Any, ...], str | None] = {}
 
     def way(self, step: Step) -> Way:
@@ -66,6 +71,8 @@ class ElementwiseWriter(Writer):
         if number in self.plan.over:  # two names would be one array: neither is let go of
             into = self.plan.over[number]
             return self.places.setdefault(into, self.name(into))
+        if step.outs[0] in self.owners:
+            return self.owners[step.outs[0]]
         (buffer,) = self.plan.writes[number]
         return None if buffer is None else self.form(buffer, self.program.facts[step.outs[0]])
 
@@ -79,7 +86,7 @@ class ElementwiseWriter(Writer):
 
     def elementwise(self, step: Step, into: str | None) -> str:
         """Write a call of a ufunc, or an operator between scalars."""
-        ufunc = named_function(self.program, step.op, step.kwargs)
+        ufunc = _steps.ufunc_of(self.program, step)
         texts = [
             self.beside(step, each) or self.cell(each) or self.text(each) for each in step.args
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -244,6 +245,9 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "max": _reduction(np.maximum),
     "mean": mean,
     "min": _reduction(np.minimum),
+    # NumPy's operator rounds products of two complex scalars otherwise than the ufunc does, and is
+    # what rules use, too.
+    "multiply": operator.mul,
     "ones_like": ones_like,
     "permute_dims": lambda x, /, axes: x.transpose(axes),
     "reshape": reshape,

@@ -23,6 +23,7 @@ __all__ = [
     "is_array",
     "is_concat",
     "is_product",
+    "is_stack_of_products",
     "sum_in_order",
     "ufunc_of",
     "way_of",
@@ -33,7 +34,7 @@ __all__ = [
 CALL = "@call"
 BLOCKS = "@blocks"  # element-wise steps that are computed block by block
 SCATTERS = ("@scatter_add", "@scatter_add_axis")
-_MATMUL = KERNELS["matmul"]
+_MATMUL, _MULTIPLY = KERNELS["matmul"], KERNELS["multiply"]
 
 # Those that give the same bits for a number as for an array that is full of it. NumPy's power is
 # not among them: it squares where the exponent is one number, 2.
@@ -53,6 +54,8 @@ def ufunc_of(program: TracedProgram, step: Step) -> Any:
     if step.op[0] == "@" or step.kwargs or step.several:
         return None
     function = named_function(program, step.op, step.kwargs)
+    if function is _MULTIPLY:  # the ufunc for arrays, and another function for scalars
+        return np.multiply if is_array(program.facts[step.outs[0]]) else None
     if type(function) is not np.ufunc or function.signature is not None:
         return None
     return function if len(step.args) == function.nin and function.nout == 1 else None
@@ -79,7 +82,8 @@ def way_of(program: TracedProgram, step: Step) -> Way:
         out = facts[step.outs[0]]
         # NumPy rounds a product of two complex numbers otherwise where it overwrites one of them.
         return Way.NEW if out.size == 1 and out.dtype.kind == "c" else Way.ELEMENTWISE
-    known = is_product(program, step) or is_concat(program, step) or is_tanh(step, facts)
+    known = is_product(program, step) or is_stack_of_products(program, step)
+    known = known or is_concat(program, step) or is_tanh(step, facts)
     return Way.INTO if known else Way.NEW
 
 
@@ -94,15 +98,26 @@ def _is_complex(fact: Fact) -> bool:
 
 def is_product(program: TracedProgram, step: Step) -> bool:
     """Return whether a step is a product of two matrices of the result's dtype."""
+    return _axes_of_factors(program, step) == (2, 2)
+
+
+def is_stack_of_products(program: TracedProgram, step: Step) -> bool:
+    """Return whether a step is products of several matrices of the result's dtype."""
+    axes = _axes_of_factors(program, step)
+    return axes != (2, 2) and min(axes, default=0) >= 2
+
+
+def _axes_of_factors(program: TracedProgram, step: Step) -> tuple[int, ...]:
+    """Return how many axes the factors of a product have, if they are of the result's dtype."""
     if step.op[0] == "@" or step.kwargs or len(step.args) != 2:
-        return False
+        return ()
     if named_function(program, step.op, step.kwargs) is not _MATMUL:
-        return False
+        return ()
     facts = program.facts
     out = facts[step.outs[0]]
     found = [facts[each] for each in step.args if type(each) is Ref]
     alike = all(is_array(each) and each.dtype == out.dtype for each in found)
-    return len(found) == 2 and alike and all(len(each.shape) == 2 for each in found)
+    return tuple([len(each.shape) for each in found]) if len(found) == 2 and alike else ()
 
 
 def is_concat(program: TracedProgram, step: Step) -> bool:

@@ -30,6 +30,7 @@ __all__ = ["NumpyLowering", "NumpyWriter", "lowering"]
 
 _INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 _REAL = frozenset((np.float32, np.float64))
+_COMPLEX = frozenset((np.complex64, np.complex128))
 
 # From how many bytes on it pays to let a value's own memory go before the function ends.
 _FREED = 2**12
@@ -64,7 +65,7 @@ lowering = NumpyLowering()
 class NumpyWriter(ElementwiseWriter):
     """Writes NumPy's ufuncs, methods and operators."""
 
-    goes_over = True
+    goes_over = lends = True
 
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
@@ -95,11 +96,13 @@ class NumpyWriter(ElementwiseWriter):
         lines = ["def run(arrays):"]
         lines += [f"    {given}= arrays"] * bool(given)
         numbers = [f"{number} = {self.name(ref)}[()]" for ref, number in self._numbers.items()]
-        body = [*numbers, *self.lines, f"return {self.outputs()}"]
-        variables = [*forms.values(), *self._cells.values()]
+        outputs = self.outputs()
+        body = [*numbers, *self._rooms(), *self.lines, f"return {outputs}"]
+        kept = [form for form in forms if form[0] < len(self.plan.sizes)]
+        variables = [*map(forms.__getitem__, kept), *self._cells.values()]
         if variables:
             dtypes = [program.facts[ref].dtype for ref in self._cells]
-            buffers = Buffers(self.plan, [*forms], dtypes)
+            buffers = Buffers(self.plan, kept, dtypes)
             self.scope |= {"_take": buffers.take, "_give_back": buffers.free.append}
             lines.append("    _buffers = _take()")
             lines.append("    try:")
@@ -109,6 +112,23 @@ class NumpyWriter(ElementwiseWriter):
         else:
             lines += [f"    {line}" for line in body]
         return "\n".join([*lines, ""])
+
+    def _rooms(self) -> list[str]:
+        """Write what makes the results whose memory is lent, and the arrays that it is lent to."""
+        lines = []
+        for ref, name in self.owners.items():
+            lines.append(f"{name} = {self._array(self.program.facts[ref])}")
+        for (buffer, fact), name in self.forms.items():
+            if buffer >= len(self.plan.sizes):
+                room = self.plan.rooms[buffer - len(self.plan.sizes)]
+                memory = self.owners[room.owner], room.offset
+                lines.append(f"{name} = {self._array(fact, *memory)}")
+        return lines
+
+    def _array(self, fact: Fact, memory: str = "None", offset: int = 0) -> str:
+        """Write a call that makes an array, of new memory or in another array's."""
+        made = f"{fact.shape}, {self.text(fact.dtype)}, {memory}, {offset}, {fact.strides}"
+        return f"{self.held(np.ndarray, 'ndarray')}({made})"
 
     def is_named(self, ref: Ref) -> bool:
         """Return whether a value is worth a ``del``: one of its own memory, if that is large."""
@@ -144,7 +164,8 @@ class NumpyWriter(ElementwiseWriter):
     def scalar(self, step: Step) -> str | None:
         """Write an operator between scalars, which takes a tenth of the time of a ufunc."""
         out = self.program.facts[step.outs[0]]
-        if out.kind not in _REAL or not all(self._is_real(each, out) for each in step.args):
+        known = self._is_real if out.kind in _REAL else self._is_complex
+        if not all(known(each, out) for each in step.args):
             return None
         texts = [*map(self.operand, step.args)]
         if step.op == "negative":
@@ -157,6 +178,15 @@ class NumpyWriter(ElementwiseWriter):
             return type(value) is float or (type(value) is int and abs(value) < 2**31)
         fact = self.program.facts[value]
         return fact.kind is out.kind or (value in self._given and self._is_number(fact, out))
+
+    def _is_complex(self, value: Any, out: Fact) -> bool:
+        """Return whether an operand is a complex scalar of the result's type, or a number.
+
+        An array without axes stays one: NumPy rounds its products otherwise.
+        """
+        if type(value) is not Ref:
+            return type(value) in (complex, float) or self._is_real(value, out)
+        return out.kind in _COMPLEX and self.program.facts[value].kind is out.kind
 
     def _is_number(self, fact: Fact, out: Fact) -> bool:
         """Return whether a value is an array without axes of a scalar's dtype."""
@@ -187,6 +217,9 @@ class NumpyWriter(ElementwiseWriter):
         if is_product(self.program, step):
             one, other = map(self.text, step.args)
             return f"{one}.dot({other}{f', {into}' if into else ''})"
+        if into and _steps.is_stack_of_products(self.program, step):
+            one, other = map(self.text, step.args)
+            return f"{self.held(np.matmul, 'matmul')}({one}, {other}, {into})"
         write, known = _SHORT.get(step.op), KERNELS.get(step.op)
         if write is None or not step.args or type(step.args[0]) is not Ref:
             return None
@@ -237,6 +270,8 @@ class NumpyWriter(ElementwiseWriter):
                 self.places[ref] = into
             elif buffer is not None:
                 self.places[ref] = self.form(buffer, self.program.facts[ref])
+            elif ref in self.owners:
+                self.places[ref] = self.owners[ref]
             else:
                 new.append(self.name(ref))
             given.append(self.places.get(ref, "None"))
@@ -262,8 +297,10 @@ class NumpyWriter(ElementwiseWriter):
             if buffer is not None:
                 self.places[ref] = self.form(buffer, fact)
                 continue
-            made = f"{fact.shape}, {self.text(fact.dtype)}, None, 0, {fact.strides}"
-            self.lines.append(f"{self.name(ref)} = {self.held(np.ndarray, 'ndarray')}({made})")
+            if ref in self.owners:
+                self.places[ref] = self.owners[ref]
+                continue
+            self.lines.append(f"{self.name(ref)} = {self._array(fact)}")
         function = self.held(step.kwargs["blocks"].run, "blocks")
         outs = "".join(f"{self.name(ref)}, " for ref in step.outs)
         self.lines.append(f"{function}({self.text(step.args)}, ({outs}))")

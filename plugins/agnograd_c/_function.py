@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._code import (
@@ -12,7 +12,9 @@ from agnograd_c._code import (
     Operand,
 )
 from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
-from agnograd_c._groups import Group
+
+if TYPE_CHECKING:
+    from agnograd_c._groups import Group
 
 __all__ = ["LONGEST", "MOST", "Added", "Function", "GroupWriter"]
 
@@ -38,6 +40,8 @@ class Function:
         About how many elements and steps there are to compute.
     functions : set of tuple of str
         The functions of the C library that it calls, with their types.
+    header : str
+        The name of the file that has what its text names.
     """
 
     text: str
@@ -47,6 +51,7 @@ class Function:
     results: tuple[Fact, ...]
     work: int
     functions: set[tuple[str, str]]
+    header: str = "lanes.h"
 
 
 class Added(NamedTuple):

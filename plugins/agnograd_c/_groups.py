@@ -11,6 +11,7 @@ from typing import Any
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._fits import Fitting, is_inexact, looked_at
+from agnograd_c._products import is_product, work_of
 from agnograd_c._reads import is_read, is_scatter
 
 __all__ = [
@@ -32,6 +33,7 @@ GUARD = "@guard"
 # Nanoseconds that NumPy takes to call a step, and for each element of it more than C; what a call
 # of C takes; and what a program has to save in each run to be worth a C compiler's time.
 CALL, ELEMENT, GROUP, LEAST = 400, 0.1, 200, 4000
+PAIR = 0.01  # nanoseconds that a product of small matrices takes longer for each pair of numbers
 FEWEST_SCALARS = 48  # of which each saves less
 _CALLS = {"where": 2, "sum": 2, "mean": 3, "@pullback": 4, "@call": 4}  # of NumPy's
 
@@ -41,10 +43,14 @@ FREE = frozenset(("broadcast_to", "real", "imag", "positive"))
 
 @dataclass(slots=True)
 class Group:
-    """Steps for one C function, whose elements all have one shape: () for scalars."""
+    """Steps for one C function, whose elements all have one shape: () for scalars.
+
+    Or one step that is a product of two matrices.
+    """
 
     shape: tuple[int, ...]
     steps: list[int] = field(default_factory=list)
+    is_product: bool = False
 
 
 def groups_of(program: TracedProgram) -> list[Group]:
@@ -58,11 +64,14 @@ def groups_of(program: TracedProgram) -> list[Group]:
     made: dict[Ref, tuple[tuple[int, ...] | None, int, bool]] = {}
     fitting = Fitting(facts)
     found: dict[tuple[tuple[int, ...], int], Group] = {}
+    products: list[Group] = []
     of_effects = 0  # the level of the last step with effects, which come one after the other
     for number, step in enumerate(program.steps):
         shape = _shape_of(fitting, step, made)
-        if is_inexact(step) and not exact.isdisjoint(step.outs):
-            shape = None
+        if not exact.isdisjoint(step.outs):
+            shape = None if is_inexact(step) else shape
+        elif shape is None and is_product(facts, step):
+            products.append(Group(facts[step.outs[0]].shape, [number], is_product=True))
         level = 0
         for ref in step.uses():
             of, at, ended = made.get(ref, (None, 0, False))
@@ -73,7 +82,7 @@ def groups_of(program: TracedProgram) -> list[Group]:
             made[ref] = shape, level, step.op in ("sum", "mean")
         if shape is not None:
             found.setdefault((shape, level), Group(shape)).steps.append(number)
-    groups = [group for group in found.values() if is_worth_it(program, group)]
+    groups = [*filter(lambda group: is_worth_it(program, group), found.values()), *products]
     return groups if sum(_saved(program, group) for group in groups) >= LEAST else []
 
 
@@ -116,13 +125,15 @@ def axes_kept(step: Step, rank: int) -> int | None:
 
 def is_worth_it(program: TracedProgram, group: Group) -> bool:
     """Return whether C takes less time for a group than NumPy."""
-    if group.shape == ():
+    if group.shape == () and not group.is_product:
         return _count(program, group) >= FEWEST_SCALARS
     return _saved(program, group) > 0
 
 
 def _saved(program: TracedProgram, group: Group) -> float:
     """Return about how many nanoseconds a group saves in each run."""
+    if group.is_product:
+        return GROUP + PAIR * work_of(program.facts, program.steps[group.steps[0]])
     if group.shape == ():
         return _count(program, group) * LEAST / FEWEST_SCALARS
     steps = [program.steps[number] for number in group.steps]

@@ -10,6 +10,7 @@ from pathlib import Path
 from agnograd_c._compiler import built, vector_functions
 from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
 from agnograd_c._function import Function
+from agnograd_c._products import HEADER, OPTIONS
 
 __all__ = ["library_of"]
 
@@ -22,7 +23,9 @@ def _header(name: str) -> str:
 
 
 def library_of(functions: Sequence[Function]) -> tuple[ctypes.CDLL, list[str]]:
-    """Compile functions of as many lanes; return their library, and what they are called in it.
+    """Compile functions of one header, and of as many lanes.
+
+    Return their library, and what they are called in it.
 
     Raises
     ------
@@ -31,7 +34,7 @@ def library_of(functions: Sequence[Function]) -> tuple[ctypes.CDLL, list[str]]:
     """
     lanes = functions[0].lanes
     vectors = vector_functions() if lanes > 1 else frozenset()
-    texts = [f"#define LANES {lanes}", _header("lanes.h")]
+    texts = [f"#define LANES {lanes}", _header(functions[0].header)]
     if lanes > 1:
         texts.append(_header("spread.h"))
     called = sorted(set().union(*(each.functions for each in functions)))
@@ -45,7 +48,12 @@ def library_of(functions: Sequence[Function]) -> tuple[ctypes.CDLL, list[str]]:
     known: dict[str, str] = {}  # what is repeated is compiled once
     names = [known.setdefault(each.text, f"group{len(known)}") for each in functions]
     texts += [text.replace("@", name) for text, name in known.items()]
-    options = [*(["-lmvec"] if any(name in vectors for name, _ in called) else []), "-lm"]
+    own_options = OPTIONS if functions[0].header == HEADER else ()
+    options = [
+        *own_options,
+        *(["-lmvec"] if any(name in vectors for name, _ in called) else []),
+        "-lm",
+    ]
     source = "\n".join([*texts, ""])
     path = built(source, options)
     try:

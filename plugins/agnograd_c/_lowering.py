@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from agnograd.extend import Description, Lowering, Ref, Step, TracedProgram
@@ -101,7 +102,7 @@ def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[
         if made is None:
             continue
         function, left = made
-        own = Group(group.shape, [number for number in group.steps if number not in set(left)])
+        own = replace(group, steps=[n for n in group.steps if n not in set(left)])
         if is_worth_it(program, own):
             found.append((own, function))
     return found
@@ -113,17 +114,17 @@ def _callables(
     """Return what calls the functions, each library of which is compiled in the pool."""
     from agnograd_c.kernels import calls
 
-    by_lanes: dict[int, list[int]] = {}
+    alike: dict[tuple[int, str], list[int]] = {}
     for number, each in enumerate(functions):
-        by_lanes.setdefault(each.lanes, []).append(number)
+        alike.setdefault((each.lanes, each.header), []).append(number)
     made: dict[int, Callable[..., Any]] = {}
     libraries = {
-        lanes: pool.submit(library_of, [functions[number] for number in numbers])
-        for lanes, numbers in by_lanes.items()
+        key: pool.submit(library_of, [functions[number] for number in numbers])
+        for key, numbers in alike.items()
     }
     driver.result()
-    for lanes, numbers in by_lanes.items():
-        library, names = libraries[lanes].result()
+    for key, numbers in alike.items():
+        library, names = libraries[key].result()
         for number, name in zip(numbers, names, strict=True):
             each = functions[number]
             made[number] = calls.callable_of(

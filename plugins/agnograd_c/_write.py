@@ -6,6 +6,7 @@ from agnograd.extend import Ref, TracedProgram
 from agnograd_c._arrays import ArrayWriter
 from agnograd_c._function import Function
 from agnograd_c._groups import Group
+from agnograd_c._products import product
 from agnograd_c._scalars import ScalarWriter
 
 __all__ = ["written"]
@@ -18,6 +19,8 @@ def written(
 
     ``needed`` are the values that are used outside of the group.
     """
+    if group.is_product:
+        return product(program, program.steps[group.steps[0]]), []
     writer = ScalarWriter if group.shape == () else ArrayWriter
     made = writer(program, group, needed)
     made.build()

@@ -261,3 +261,38 @@ def test_what_only_becomes_a_result_is_computed_in_its_memory():
 def test_a_result_that_is_read_again_is_not_written_over():
     program = program_of(lambda x: (y := xp.exp(x), xp.sin(y), xp.sin(x.T).T + y), X)
     assert all(map(same, lowering.lower(program)([X]), straight(program)([X])))
+
+
+# NumPy's operator between two complex scalars rounds products otherwise than its ufunc.
+COMPLEX = {
+    "product": lambda x, y: x * y,
+    "function": lambda x, y: xp.multiply(x, y),
+    "square": lambda x, y: x * x,
+    "number": lambda x, y: x * (2.5 + 1j),
+    "quotient": lambda x, y: x / y,
+    "reciprocal": lambda x, y: (2.5 + 1j) / y,
+    "power": lambda x, y: x**2,
+    "difference": lambda x, y: x - 2.0 * y,
+    "gradient": ag.grad(lambda x, y: xp.real(x * y / (x + y)) + xp.imag(x * x)),
+}
+
+
+@pytest.mark.parametrize("lowering", ["plain", "numpy"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_scalars_round_as_without_compile(name, dtype, lowering):
+    draws = np.random.default_rng(3).standard_normal((50, 2, 2))
+    pairs = np.asarray(draws[..., 0] + 1j * draws[..., 1], dtype)
+    f = COMPLEX[name]
+
+    def of_elements(x, y):
+        return f(x[0], y[0])
+
+    arrays = [] if name == "gradient" else [(f, (1,)), (f, (3,))]
+    for plain, shape in ((of_elements, (1,)), (f, ()), *arrays):
+        compiled = ag.compile(plain, lowering=lowering)
+        for x, y in pairs:
+            x, y = np.full(shape, x), np.full(shape, y)
+            found = plain(xp.asarray(x), xp.asarray(y))
+            expected = found.data if isinstance(found, ag.Variable) else found
+            assert bits(compiled(x, y)) == bits(expected)

@@ -786,3 +786,112 @@ class TestThreads:
             finally:
                 os._exit(2)  # an error is not to go on in pytest, here
         assert os.waitpid(pid, 0)[1] == 0
+
+
+def close_products(found, one, other):
+    """Compare a product with NumPy's: each sum is rounded as often as it has parts."""
+    eps = np.finfo(found.dtype).eps
+    assert found.dtype == one.dtype
+    assert found.flags.c_contiguous
+    bound = 2 * one.shape[1] * eps * (np.abs(one) @ np.abs(other))
+    assert (np.abs(found - one @ other) <= bound).all()
+
+
+SIZES = [(32, 64, 64), (64, 32, 10), (1, 256, 2), (7, 9, 11), (33, 65, 17), (256, 8, 31)]
+LAYOUTS = {
+    "rows": lambda x: x,
+    "columns": np.asfortranarray,
+    "backwards": lambda x: np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1],
+    "apart": lambda x: np.repeat(np.repeat(x, 2, axis=0), 3, axis=1)[::2, ::3],
+}
+
+
+class TestProducts:
+    """Products of small matrices are C."""
+
+    @pytest.mark.usefixtures("every")
+    @pytest.mark.parametrize("dtype", ["float64", "float32"])
+    @pytest.mark.parametrize("size", SIZES, ids=str)
+    def test_any_size_and_layout(self, size, dtype):
+        rows, depth, columns = size
+        draws = np.random.default_rng(1)
+        one = draws.standard_normal((rows, depth)).astype(dtype)
+        other = draws.standard_normal((depth, columns)).astype(dtype)
+        lefts = [layout(one) for layout in LAYOUTS.values()]
+        rights = [layout(other) for layout in LAYOUTS.values()]
+        program = improved(
+            traced("numpy", lambda xs, ys: [x @ y for x in xs for y in ys], lefts, rights)
+        )
+        assert calls_of(_lowering.in_c(program)) == 16
+        for found in agnograd_c.lowering.lower(program)([*lefts, *rights]):
+            close_products(found, one, other)
+
+    @pytest.mark.usefixtures("every")
+    def test_one_matrix_twice_and_one_that_repeats_its_rows(self):
+        x = np.random.default_rng(2).standard_normal((24, 24))
+        row = np.broadcast_to(x[0], (24, 24))
+        for f, expected in (
+            (lambda x: x @ x, x @ x),
+            (lambda x: x @ x.T, x @ x.T),
+            (lambda x: x.T @ x, x.T @ x),
+            (lambda x: x @ xp.broadcast_to(x[0], (24, 24)), x @ row),
+        ):
+            np.testing.assert_allclose(ag.compile(f, lowering="c")(x), expected, atol=1e-12)
+
+    @pytest.mark.usefixtures("every")
+    def test_infinities_and_nan(self):
+        one, other = np.ones((16, 20)), np.ones((20, 12))
+        one[0, 0], one[1, 1], one[2, 2] = np.inf, np.nan, 1e308
+        other[0, 1], other[2, :] = 0.0, 1e10
+        with np.errstate(all="ignore"):
+            found = ag.compile(lambda x, y: x @ y, lowering="c")(one, other)
+            np.testing.assert_array_equal(found, one @ other)
+
+    @pytest.mark.usefixtures("every")
+    @pytest.mark.parametrize(
+        "shapes",
+        [((8, 8), (8, 7)), ((257, 4), (4, 4)), ((128, 128), (128, 64)), ((16, 32), (32,))],
+        ids=str,
+    )
+    def test_others_are_left_to_numpy(self, shapes):
+        arrays = [np.ones(shape) for shape in shapes]
+        program = improved(traced("numpy", lambda x, y: x @ y, *arrays))
+        assert calls_of(_lowering.in_c(program)) == 0
+
+    @pytest.mark.usefixtures("every")
+    @pytest.mark.parametrize("dtype", ["complex128", "int64", ">f8", "float16"])
+    def test_other_dtypes_are_left_to_numpy(self, dtype):
+        x = np.ones((16, 16), dtype)
+        program = improved(traced("numpy", lambda x: x @ x, x))
+        assert calls_of(_lowering.in_c(program)) == 0
+
+    @pytest.mark.usefixtures("every")
+    def test_what_the_program_looks_at_is_numpys(self):
+        def f(x):
+            y = x @ x
+            return y + 1.0 if y[0, 0] > 0.0 else y
+
+        program = improved(traced("numpy", f, np.ones((32, 32))))
+        steps = _lowering.in_c(program).steps
+        assert any(step.op == "matmul" for step in steps)
+
+    def test_a_single_product_is_not_worth_a_compiler(self):
+        program = improved(traced("numpy", lambda x: x @ x, np.ones((32, 32))))
+        assert _groups.groups_of(program) == []
+
+    def test_products_of_a_network(self):
+        def loss(w1, w2, x):
+            return xp.mean((xp.tanh(x @ w1) @ w2) ** 2)
+
+        draws = np.random.default_rng(3)
+        arrays = [draws.standard_normal(s) * 0.2 for s in ((64, 64), (64, 10), (32, 64))]
+        gradient = ag.grad(loss, (0, 1, 2))
+        program = improved(traced("numpy", gradient, *arrays))
+        left = [step.op for step in _lowering.in_c(program).steps]
+        assert "matmul" not in left
+        compiled = ag.compile(gradient, lowering="c")
+        for _ in range(2):
+            for found, expected in zip(compiled(*arrays), gradient(*arrays), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
+        found = in_threads(lambda _: compiled(*arrays)[0], range(4))
+        assert all(np.array_equal(each, found[0]) for each in found)

@@ -7,9 +7,10 @@ import pytest
 
 import agnograd as ag
 from agnograd._surroundings.elements import WatchedArrays
-from agnograd._surroundings.fitting import fitting
-from agnograd._surroundings.inventory import Name
+from agnograd._surroundings.fitting import Looking
+from agnograd._surroundings.inventory import Facts, Name, Reader, Structure
 from agnograd._surroundings.keys import key_of
+from agnograd._util.trees import flatten
 
 x = np.arange(6.0).reshape(2, 3)
 tracked = ag.Variable(x)
@@ -37,6 +38,34 @@ VALUES = {
     "nothing": None,
     "tuple": (1, 2.0),
 }
+
+
+FACTS = Facts(Structure(), (), (), ())
+BOX = []  # what stands for all that a function finds outside
+
+
+def reader(count, facts=FACTS):
+    """Return what reads so many arrays in the box."""
+    variables = tuple(f"v{place}" for place in range(count))
+    lines = tuple(f"{name} = k0[{place}]" for place, name in enumerate(variables))
+    return Reader(lambda: None, lines, {"k0": BOX}, facts, "", "", variables)
+
+
+def fitting(leaves, outside, watched=None, names=()):
+    """Return a function of leaves, and arrays outside, that says whether they are like these."""
+    watched, facts = watched or WatchedArrays(), Facts(Structure(), (), (), names)
+    elements = watched.key(outside, names) if watched else ()
+    places = range(len(leaves) + len(outside))
+    looking = Looking(facts, leaves, None, outside, watched, elements, places, raw=False)
+    look = looking.function(reader(len(outside), facts))
+
+    def fits(leaves, outside):
+        BOX[:] = outside
+        found = look(tuple(leaves), {})
+        assert found is None or [*map(id, found)] == [*map(id, (*leaves, *outside))]
+        return found is not None
+
+    return fits
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -110,13 +139,72 @@ def test_nothing_fits_nothing():
     assert fitting([], [])([], [])
 
 
+def test_arguments_have_the_structure_of_those_before():
+    leaves, tree = flatten((([x, x],), {"y": x}))
+    looking = Looking(FACTS, leaves, tree, [], WatchedArrays(), (), [0, 2], raw=True)
+    look = looking.function(reader(0))
+    other = x + 1.0
+    assert [*map(id, look(([other, x],), {"y": x}))] == [id(other), id(x)]
+    for args, kwargs in (
+        (((x, x),), {"y": x}),
+        (([x],), {"y": x}),
+        (([x, x],), {"z": x}),
+        (([x, x], x), {}),
+        (([x, x],), {}),
+    ):
+        assert look(args, kwargs) is None
+    positional = Looking(FACTS, [x], None, [], WatchedArrays(), (), [0], raw=True)
+    look = positional.function(reader(0))
+    assert look((x,), {}) is not None
+    assert look((x, x), {}) is look((x,), {"y": x}) is look((), {}) is None
+
+
+def test_variables_are_returned_raw_where_programs_take_raw_arrays():
+    for raw in (True, False):
+        looking = Looking(FACTS, [tracked], None, [tracked], WatchedArrays(), (), [0, 1], raw=raw)
+        BOX[:] = [tracked]
+        found = looking.function(reader(1))((tracked,), {})
+        assert all(each is (tracked._raw if raw else tracked) for each in found)
+
+
+def test_what_outside_is_made_up_otherwise_does_not_fit():
+    looking = Looking(FACTS, [x], None, [x], WatchedArrays(), (), [0, 1], raw=True)
+    look = looking.function(reader(1))
+    BOX[:] = [x]
+    assert look((x,), {}) is not None
+    BOX.clear()  # reading it raises
+    assert look((x,), {}) is None
+    other = Facts(Structure([("a", 1)]), (), (), ())
+    assert looking.function(reader(1, other)) is None
+
+
+def test_values_outside_are_those_of_the_key():
+    structure = Structure()
+
+    def facts_of(values):
+        return Facts(structure, values, ("n",), ())
+
+    seven, eight = facts_of((7,)), facts_of((8,))
+    for known in (seven, eight):  # of the call, and of the one that the reader is made after
+        for first in (seven, eight):
+            box = []
+            constants = {"k0": box, "k1": facts_of, "k2": first.values[0]}
+            read = Reader(
+                lambda: None, ("v1 = k0[0]",), constants, first, "v1 is k2", "k1((v1,))", ()
+            )
+            looking = Looking(known, [x], None, [], WatchedArrays(), (), [0], raw=True)
+            look = looking.function(read)
+            for value in (7, 8):
+                box[:] = [value]
+                assert (look((x,), {}) is not None) == (known.values == (value,))
+
+
 def test_samples_have_to_be_as_they_were():
     short, long = np.arange(6.0), np.arange(1000.0)
     watched, names = WatchedArrays(), (Name("", "short", ""), Name("", "long", ""))
     watched.see(names)
     arrays = [short, ag.Variable(long)]
-    samples = watched.samples(watched.key(arrays, names), names)
-    fits = fitting([], arrays, samples)
+    fits = fitting([], arrays, watched, names)
     assert fits([], arrays)
     assert fits([], [short, ag.Variable(long)])
     assert not fits([], [short.copy(), arrays[1]])
@@ -133,7 +221,7 @@ def test_samples_of_tensors_have_to_be_as_they_were():
     other = long + 1.0
     watched, names = WatchedArrays(), (Name("", "short", ""), Name("", "long", ""))
     watched.see(names)
-    fits = fitting([], [short, long], watched.samples(watched.key([short, long], names), names))
+    fits = fitting([], [short, long], watched, names)
     assert fits([], [short, long])
     assert not fits([], [short.clone(), long])
     for array in (short, long):
@@ -154,7 +242,7 @@ def test_what_nobody_can_write_to_has_to_be_the_same():
     assert watched.key([y + 0.0], names) != key
     samples = watched.samples(key, names)
     assert samples[0].data is None
-    fits = fitting([], [y], samples)
+    fits = fitting([], [y], watched, names)
     assert fits([], [y])
     assert not fits([], [y + 0.0])
 

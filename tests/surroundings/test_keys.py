@@ -11,11 +11,14 @@ import pytest
 
 import agnograd as ag
 from agnograd._surroundings.differences import difference
+from agnograd._surroundings.elements import WatchedArrays
+from agnograd._surroundings.inventory import Name
 from agnograd._surroundings.keys import content_key, fingerprint, key_of, key_of_array, value_key
 from agnograd._surroundings.surroundings import Surroundings
 from agnograd._util.trees import flatten
 from agnograd.errors import ArgumentError
 from calls import profiled
+from memory import peak_of
 
 
 class Mode(enum.Enum):
@@ -230,3 +233,47 @@ def test_what_else_differs():
     assert difference(one, (*one[:-1], "other")) == "the state is other where it was mode"
     assert "other elements" in difference((*one, (b"1",)), (*one, (b"2",)))
     assert "different" in difference(one, one)
+
+
+class TestWatchedElements:
+    """Arrays outside of which Python makes something count by all of their elements."""
+
+    NAME = Name("", "x", "")
+
+    def key(self, watched, array):
+        (key,) = watched.key([array], (self.NAME,))
+        return key
+
+    def watched(self):
+        watched = WatchedArrays()
+        watched.use([self.NAME])
+        return watched
+
+    @pytest.mark.parametrize("size", [0, 1, 8192, 8193, 30_000])
+    def test_each_element_counts(self, size):
+        watched, x = self.watched(), np.arange(float(size))
+        first = self.key(watched, x)
+        assert self.key(watched, x) == self.key(watched, x.copy()) == first
+        assert self.key(self.watched(), ag.Variable(x)) == first
+        for place in {0, 8191, 8192, size // 2, size - 1} & {*range(size)}:
+            before, x[place] = x[place], -1.0
+            assert self.key(watched, x) != first
+            x[place] = before
+            assert self.key(watched, x) == first
+
+    def test_an_array_that_begins_like_a_shorter_one(self):
+        watched, short = self.watched(), np.zeros(8192)  # as long as what is compared at a time
+        first = self.key(watched, short)
+        long = [np.concatenate([short, np.full(8192, last)]) for last in (1.0, 2.0)]
+        assert len({first, *(self.key(watched, each) for each in long)}) == 3
+        assert self.key(watched, short) == first
+
+    def test_layouts(self):
+        watched, x = self.watched(), np.arange(40_000.0).reshape(200, 200)
+        for array in (x, x.T, x[::2, ::-1], np.asfortranarray(x)):
+            assert self.key(watched, array) == self.key(self.watched(), array.copy("C"))
+
+    def test_what_is_compared_is_copied_in_pieces(self):
+        watched, x = self.watched(), np.arange(2.0**18)
+        self.key(watched, x)
+        assert peak_of(lambda: self.key(watched, x)) < x.nbytes / 8
