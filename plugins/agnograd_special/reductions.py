@@ -227,7 +227,7 @@ def _logsumexp(
         Whether to return the logarithm of the sum's absolute value, and its sign; otherwise the
         result is NaN where the sum is negative.
     """
-    a, b = (each if each is None else operand(xp, each) for each in (a, b))
+    a, b = (operand(xp, each) if isinstance(each, list | tuple) else each for each in (a, b))
     if b is None and not return_sign:
         return xp.special.log_sum_exp(a, axis=axis, keepdims=keepdims)
     log, sign = xp.special.log_abs_sum_exp(a, b, axis=axis, keepdims=keepdims)
