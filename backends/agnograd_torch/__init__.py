@@ -39,6 +39,9 @@ class TorchBackend(Backend):
         """Return ``array_api_compat.torch``."""
         import array_api_compat.torch as xp
 
+        # As NumPy's backend does, so that glibc keeps freed memory for arrays to come: programs
+        # have more of these than PyTorch's own passes. It is the most that glibc heeds.
+        xp.empty(2**25 - 2**13, dtype=xp.uint8, device="cpu")
         return xp
 
     def array_types(self) -> tuple[type, ...]:
