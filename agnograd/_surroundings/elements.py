@@ -9,10 +9,9 @@ from itertools import zip_longest
 from math import prod
 from typing import Any, NamedTuple
 
-from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._surroundings.inventory import Name
-from agnograd._surroundings.keys import Key, Same, elements_of, host_of
+from agnograd._surroundings.keys import Key, Same, elements_of, host_of, is_immutable
 
 # Elements of an array that no op of a program uses: all of a short one, and some of a longer one.
 # Each of these is far from the others, and takes as long to read as hundreds in a row.
@@ -123,7 +122,7 @@ class WatchedArrays:
         if known is not None and known[1] is None and known[0].value is raw:
             return known
         data: Any
-        if _is_immutable(raw):
+        if is_immutable(raw):
             data = None  # all that can change is which array it is
         else:
             key = _places(tuple(raw.shape))
@@ -148,7 +147,7 @@ class WatchedArrays:
             hashed.update(piece)
             size += len(piece)
         digest = hashed.digest()
-        if _is_immutable(raw):
+        if is_immutable(raw):
             self._known[name] = Same(raw), digest
         elif size <= _KEPT:
             self._known[name] = [*pieces()], digest
@@ -174,12 +173,6 @@ def _pieces_of(raw: Any) -> Callable[[], Iterator[bytes]] | None:
 
 def _are_equal(pieces: Iterable[bytes], others: Iterable[bytes]) -> bool:
     return all(one == other for one, other in zip_longest(pieces, others))
-
-
-def _is_immutable(raw: Any) -> bool:
-    """Return whether the elements of a raw array can be read, and never change."""
-    owner = owner_of(raw)
-    return owner is not None and owner.backend.capabilities.immutable and host_of(raw) is not None
 
 
 @lru_cache(1024)

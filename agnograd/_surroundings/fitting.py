@@ -7,6 +7,7 @@ long to make, hash and compare as a small program takes to run, and so do calls 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from agnograd._arrays.variable import Variable
 from agnograd._surroundings.elements import Sample, WatchedArrays
 from agnograd._surroundings.inventory import Facts, Reader
-from agnograd._surroundings.keys import Key, attributes_of, has_layout, key_of
+from agnograd._surroundings.keys import Key, attributes_of, has_layout, is_immutable, key_of
 from agnograd._util.deferred import function_from
 from agnograd._util.trees import flatten
 
@@ -69,7 +70,7 @@ class Looking:
             for each in self._conditions(name, leaf)
         ]
         # The variables of arrays from outside are known only with what reads them.
-        self._outer = [self._conditions("{0}", each) for each in outside]
+        self._outer = [self._elsewhere(each) for each in outside]
         self._raw = ["._raw" * isinstance(each, Variable) for each in (*leaves, *outside)]
         samples = watched.samples(elements, facts.arrays) if watched else {}
         self._compares = samples is None  # elements, besides samples of them
@@ -129,6 +130,13 @@ class Looking:
         name = f"h{len(self._held)}"
         self._held[name] = thing
         return name
+
+    def _elsewhere(self, value: Any) -> list[str]:
+        """Return what has to be true for an array from outside, most often the same one."""
+        found = self._conditions("{0}", value)
+        if not is_immutable(value):
+            return found
+        return [f"({self._hold(weakref.ref(value))}() is {{0}} or ({' and '.join(found)}))"]
 
     def _conditions(self, name: str, value: Any) -> list[str]:
         """Return what has to be true for a variable of the text to have a value's key."""

@@ -320,6 +320,12 @@ def host_of(raw: Any) -> Callable[[Any], Any] | None:
     return found
 
 
+def is_immutable(raw: Any) -> bool:
+    """Return whether something is an ordinary raw array to which nobody can write."""
+    owner = owner_of(raw) if is_array(raw) and not isinstance(raw, Variable) else None
+    return owner is not None and owner.backend.capabilities.immutable and _is_ordinary(raw, owner)
+
+
 def _is_ordinary(raw: Any, owner: Domain) -> bool:
     """Return whether a raw array of a domain has values, and nothing that others do not have."""
     backend = owner.backend

@@ -4,6 +4,9 @@ XLA computes what is gathered along with the gather. Each element that is taken 
 itself: without the vectors of a loop over neighbours, and by a branch for each array of those that
 were joined. If it is computed in a part of the program before the gather, it is computed once, and
 at full speed.
+
+It also computes a value again for each place that it is moved to. A step of a simulation that reads
+its neighbours, by ``roll`` to both sides, does so three times, and n such steps 3**n times.
 """
 
 from __future__ import annotations
@@ -33,16 +36,56 @@ CHEAP = frozenset(
 )
 
 
+# Ops that move elements, and those whose results XLA writes to memory.
+MOVING = frozenset(("__getitem__", "@scatter_add", "concat", "flip", "roll", "stack", "tile"))
+WRITTEN = frozenset(
+    (
+        *("argmax", "argmin", "argsort", "cumulative_prod", "cumulative_sum", "matmul", "max"),
+        *("mean", "min", "prod", "sort", "std", "sum", "tensordot", "var", "vecdot"),
+    )
+)
+# How often values that were moved may be computed again, for one element of a large array, and of
+# others, for which a part takes longer to start.
+MOST_LARGE, MOST = 6, 32
+
+
+class Again:
+    """What XLA computes again for an element, in one part, because it was moved."""
+
+    def __init__(self, program: TracedProgram) -> None:
+        self._program = program
+        # By the value: the ways that lead to what was moved, each the numbers of steps.
+        self._ways: dict[Ref, frozenset[tuple[int, ...]]] = {}
+
+    def add(self, number: int, step: Step) -> bool:
+        """Add a step to the part, unless it would compute too much again; return if it did."""
+        ways: set[tuple[int, ...]] = set()
+        if step.op not in WRITTEN and not step.op.startswith(("linalg.", "fft.")):
+            of = [self._ways[ref] for ref in step.uses() if ref in self._ways]
+            if step.op not in MOVING:
+                ways = set().union(*of)
+            elif of:  # each element is one argument's, or all but one keep their places
+                ways = {(number, *way) for way in (*max(of, key=len), ())}
+            size = max(self._program.facts[ref].size for ref in step.outs) if step.outs else 0
+            if len(ways) > (MOST_LARGE if size >= FEWEST else MOST):
+                return False
+            self._ways |= dict.fromkeys(step.outs, frozenset(ways))
+        return True
+
+
 def parts_of(program: TracedProgram) -> list[list[int]]:
     """Return the numbers of the steps in each part, without guards."""
     parts: list[list[int]] = [[]]
     dear: set[Ref] = set()  # values of the last part that are not cheap
+    again = Again(program)
     for number, step in enumerate(program.steps):
         if step.op == "@guard":
             continue
-        if _gathers(program, step) and step.args[0] in dear:
+        gathers = _gathers(program, step) and step.args[0] in dear
+        if gathers or not again.add(number, step):
             parts.append([])
-            dear = set()
+            dear, again = set(), Again(program)
+            again.add(number, step)
         parts[-1].append(number)
         if step.op not in CHEAP or not dear.isdisjoint(step.uses()):
             dear.update(step.outs)

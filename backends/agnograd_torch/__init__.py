@@ -38,7 +38,11 @@ class TorchBackend(Backend):
     def namespace(self) -> ModuleType:
         """Return ``array_api_compat.torch``."""
         import array_api_compat.torch as xp
+        import torch
 
+        # As NumPy's backend does, so that glibc keeps freed memory for arrays to come: programs
+        # have more of these than PyTorch's own passes. It is the most that glibc heeds.
+        torch.empty(2**25 - 2**13, dtype=torch.uint8, device="cpu")
         return xp
 
     def array_types(self) -> tuple[type, ...]:

@@ -22,6 +22,7 @@ from agnograd.extend import (
 )
 from agnograd_torch._calls import IN_PLACE, UPDATES, direct_call
 from agnograd_torch._linalg import factors, solved, solved_by_adjoints
+from agnograd_torch._select import select_call
 
 if TYPE_CHECKING:
     from agnograd.extend import Description, Runnable, TracedProgram
@@ -87,7 +88,7 @@ class DirectWriter(Writer):
         if number in self._solves:
             self._solve(number, step)
             return
-        found = direct_call(step, self.program.facts)
+        found = select_call(step, self.program) or direct_call(step, self.program.facts)
         if found is None:
             super().step(number, step)
             return

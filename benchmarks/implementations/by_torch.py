@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -23,20 +24,33 @@ def version() -> str:
 def namespace() -> Any:
     """Return PyTorch's functions, by the names of the array API standard."""
     names = (
+        "abs",
+        "clip",
         "exp",
         "fft",
+        "float64",
         "linalg",
         "log",
         "log1p",
         "mean",
         "reshape",
+        "roll",
         "sin",
         "sqrt",
+        "stack",
         "sum",
         "tanh",
+        "where",
+        "zeros",
     )
     functions = {name: getattr(torch, name) for name in names}
-    others = {"concat": torch.concat, "max": torch.amax, "permute_dims": torch.permute}
+    others = {
+        "concat": torch.concat,
+        "matrix_transpose": operator.attrgetter("mT"),
+        "max": torch.amax,
+        "maximum": lambda x, least: torch.clamp(x, min=least),
+        "permute_dims": torch.permute,
+    }
     return SimpleNamespace(**functions, **others, nn=torch.nn.functional)
 
 

@@ -152,6 +152,37 @@ def test_what_is_cheap_or_taken_in_part_is_computed_along_with_the_gather():
             assert close(*both("jax.jax", program, [x, places]))
 
 
+def test_values_that_move_are_not_computed_again_and_again():
+    from agnograd_jax._parts import FEWEST, parts_of
+
+    def heat(count):
+        def f(u):
+            for _ in range(count):
+                u = u + 0.1 * (xp.roll(u, 1) - 2.0 * u + xp.roll(u, -1))
+            return u
+
+        return f
+
+    for size, counts in ((9, {4: 1, 5: 2, 12: 3}), (FEWEST, {2: 1, 3: 2})):
+        x = jnp.asarray(np.random.default_rng(0).random(size))
+        for count, expected in counts.items():
+            program = traced("jax", heat(count), x)
+            assert len(parts_of(program)) == expected
+            assert close(*both("jax.jax", program, [x]))
+
+
+def test_what_is_written_to_memory_or_joined_is_in_one_part():
+    from agnograd_jax._parts import parts_of
+
+    def f(x):
+        for _ in range(12):  # products are computed once
+            x = xp.roll(x, 1) @ x + xp.roll(x, -1)
+        return xp.stack([xp.exp(x[i]) for i in range(9)] * 9)  # an element is of one argument
+
+    program = traced("jax", f, jnp.eye(9))
+    assert len(parts_of(program)) == 1
+
+
 def test_the_text_has_a_function_for_each_part():
     from agnograd_jax._parts import FEWEST
     from agnograd_jax.lowering import jit

@@ -1,5 +1,7 @@
 """Programs on PyTorch: every sample runs as its ops do one by one, bit for bit."""
 
+import functools
+
 import pytest
 
 import agnograd as ag
@@ -268,3 +270,97 @@ def test_a_reversed_copy_is_not_taken_for_its_original():
     x = torch.arange(3.0, dtype=torch.float64)
     for _ in range(2):
         assert torch.equal(compiled(x), torch.exp(x).flip(0))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex128])
+@pytest.mark.parametrize("size", [0, 1, 3, 60])
+def test_a_solve_and_its_gradient_share_factors(dtype, size):
+    def f(a, b):
+        x = xp.linalg.solve(a, b)
+        return x, xp.linalg.solve_adjoint(a, b if b.ndim == 2 else b[:, None])
+
+    torch.manual_seed(0)
+    right = torch.randn(size, 2, dtype=dtype)
+    matrix = torch.randn(size, size, dtype=dtype)
+    for a in (matrix, matrix.mT):
+        for b in (right, right[:, 0]):
+            program = traced("torch", f, a, b)
+            assert text_of(program).count("factors") == 1
+            assert same(*both("torch.torch", program, [a, b]))
+
+
+def test_a_solve_by_a_singular_matrix_raises_with_shared_factors():
+    def f(a, b):
+        return xp.linalg.solve(a, b), xp.linalg.solve_adjoint(a, b)
+
+    program = traced("torch", f, torch.eye(2, dtype=torch.float64), ones(2, 1))
+    run = lowered("torch.torch", program)
+    with pytest.raises(RuntimeError, match="singular"):
+        run([torch.zeros(2, 2, dtype=torch.float64), ones(2, 1)])
+
+
+def test_factors_are_not_shared_where_they_would_round_differently():
+    batch = torch.eye(2, dtype=torch.float64).expand(3, 2, 2)
+    for a, b in ((batch, ones(3, 2, 1)), (batch[0], ones(2, 1, dtype=torch.float32))):
+        program = traced(
+            "torch", lambda a, b: (xp.linalg.solve(a, b), xp.linalg.solve_adjoint(a, b)), a, b
+        )
+        assert "factors" not in text_of(program)
+
+
+def selected(program):
+    """Return what a program's only step is written by in place of where, if it is."""
+    from agnograd_torch._select import select_call
+
+    (step,) = program.steps
+    found = select_call(step, program)
+    return None if found is None else found.function.__name__
+
+
+SIDES = {
+    "kept": lambda mask, x: xp.where(mask, x, 0.0),
+    "cleared": lambda mask, x: xp.where(mask, 0.0, x),
+}
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_is_0_behind_a_mask_has_the_same_bits(side, dtype):
+    from agnograd_torch._select import FEWEST
+
+    torch.manual_seed(0)
+    x = torch.randn(FEWEST, dtype=dtype)
+    x[:5] = torch.tensor([-0.0, torch.nan, torch.inf, -torch.inf, 1e-45])
+    masks = [x > 0.0, x != x, torch.arange(FEWEST) % 2 == 0]
+    for mask, given in [*((m, x) for m in masks), (masks[2].reshape(2, -1).T, x.reshape(2, -1).T)]:
+        program = traced("torch", SIDES[side], mask, given)
+        assert selected(program) == side
+        assert same(*both("torch.torch", program, [mask, given]))
+        assert same(*both("torch.torch", program, [~mask, given]))
+
+
+def test_where_keeps_its_own_function_elsewhere():
+    from agnograd_torch._select import FEWEST
+
+    x = ones(FEWEST)
+    for number, given in ((-0.0, x), (1.0, x), (0.0, x[1:]), (0.0, x.to(torch.complex128))):
+        mask = given.real > 0.0
+        program = traced("torch", lambda m, x, n=number: xp.where(m, x, n), mask, given)
+        assert selected(program) is None
+        assert same(*both("torch.torch", program, [mask, given]))
+
+
+def masked(function, x):
+    return function(x > 0.0, x)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+def test_torchs_own_derivatives_see_through_where():
+    from agnograd_torch._select import FEWEST, cleared, kept
+
+    x = torch.linspace(-1.0, 1.0, FEWEST)
+    for function, wanted in ((kept, x > 0.0), (cleared, x <= 0.0)):
+        f = functools.partial(masked, function)
+        assert torch.equal(torch.func.grad(lambda x, f=f: f(x).sum())(x), wanted.float())
+        pushed = torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]
+        assert torch.equal(pushed, wanted.float())
