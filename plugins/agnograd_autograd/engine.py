@@ -63,8 +63,6 @@ class AutogradEngine(Engine):
         def asarray(x: Any, /, *, dtype: Any = None, copy: Any = None, device: Any = None) -> Any:
             if isbox(x):
                 return x if dtype is None or x.dtype == dtype else x.astype(dtype)
-            if isinstance(x, list | tuple) and any(map(isbox, x)):
-                return anp.array(x) if dtype is None else anp.array(x).astype(dtype)
             return raw(x, dtype=dtype, copy=copy, device=device)
 
         return asarray
