@@ -120,7 +120,7 @@ def _dispatching(op_name: str, only: str | None) -> Function:
         name = None if kwargs else _engine_of(args, only)
         if name is None:
             return _by_leaves(op, args, kwargs, only)
-        return (made.get(name) or made.setdefault(name, engine_function(name, op_name)))(*args)
+        return (made.get(name) or made.setdefault(name, _found(name, op_name)))(*args)
 
     # Functions are pickled by this name in their module.
     function.__qualname__ = f"{only}:{op_name}" if only else op_name
@@ -163,7 +163,21 @@ def _engine_of(args: tuple[Any, ...], only: str | None) -> str | None:
 
 
 def engine_function(engine: str, name: str) -> Function:
-    """Return an op's function for the arrays of an engine, by the names of both."""
+    """Return an op's function for the arrays of an engine, by the names of both.
+
+    It is not a library's: a trace of the engine does not notice it.
+    """
+    op = op_named(name)
+    if op is None:  # what is of a namespace and no op, such as ``asarray``
+        return _found(engine, name)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return _by_leaves(op, args, kwargs, engine)
+
+    return function
+
+
+def _found(engine: str, name: str) -> Function:
     found: Function = within(_namespace_of(engine), name)
     return found
 
@@ -191,7 +205,7 @@ def _by_leaves(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], only: str 
         return _with_functions(op, engine.backend, args, kwargs)
     if not op.composed:  # programs prepare their arguments themselves
         args, kwargs = _of_arrays(op, _namespace_of(name), args, kwargs)
-    return engine_function(name, op.name)(*args, **kwargs)
+    return _found(name, op.name)(*args, **kwargs)
 
 
 def _constant(op: Op, engine: Engine, x: Any) -> Any:

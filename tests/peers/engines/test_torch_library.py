@@ -326,6 +326,18 @@ def test_a_compiled_function_has_second_derivatives_and_any_size(scipy):
 
 
 @pytest.mark.usefixtures("_compiler")
+def test_tensors_in_lists_are_compiled(scipy, special):
+    def f(x):
+        y = scipy.signal.lfilter([x[0], 1.0], [1.0, x[1]], [1.0, 2.0])
+        return y.sum() + special.kve([1.5, 2.5], [x[0], x[1]]).sum()
+
+    x = start([0.5, 0.7])
+    compiled = torch.compile(f, backend="eager", fullgraph=True)
+    found, expected = (torch.autograd.grad(g(x), x)[0] for g in (compiled, f))
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.usefixtures("_compiler")
 def test_a_compiled_function_under_autocast(special, scipy):
     def f(m):
         return scipy.linalg.sylvester(m, m, m @ m).sum() + special.kve(1.5, m @ m).sum()
