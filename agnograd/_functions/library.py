@@ -117,10 +117,11 @@ def _dispatching(op_name: str, only: str | None) -> Function:
         for tracing, traced in TRACERS:
             if tracing():
                 return traced(op_name, args, kwargs)
-        name = None if kwargs else _engine_of(args, only)
+        name = _engine_of((*args, *kwargs.values()) if kwargs else args, only)
         if name is None:
             return _by_leaves(op, args, kwargs, only)
-        return (made.get(name) or made.setdefault(name, _found(name, op_name)))(*args)
+        found = made.get(name) or made.setdefault(name, _found(name, op_name))
+        return found(*args, **kwargs)
 
     # Functions are pickled by this name in their module.
     function.__qualname__ = f"{only}:{op_name}" if only else op_name
