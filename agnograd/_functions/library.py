@@ -204,7 +204,8 @@ def _by_leaves(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], only: str 
     args, kwargs = _mapped((args, kwargs), partial(_constant, op, engine))
     if op.composed and any(callable(each) and not hasattr(each, "dtype") for each in leaves):
         return _with_functions(op, engine.backend, args, kwargs)
-    if not op.composed:  # programs prepare their arguments themselves
+    # Programs prepare their arguments themselves.
+    if not op.composed and any(isinstance(x, list | tuple) for x in (*args, *kwargs.values())):
         args, kwargs = _of_arrays(op, _namespace_of(name), args, kwargs)
     return _found(name, op.name)(*args, **kwargs)
 
