@@ -78,7 +78,7 @@ def test_numbers_are_boxed_arrays(special):
 
 
 def test_gradients_by_integers_are_not_cut_off(scipy, special):
-    """autograd takes them as numbers of floating-point types, in its own functions, too."""
+    """Autograd takes them as numbers of floating-point types, in its own functions, too."""
     n = np.asarray([1, 2])
     for f in (
         lambda x: special.kve(1.5, x),
