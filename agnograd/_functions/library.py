@@ -117,10 +117,11 @@ def _dispatching(op_name: str, only: str | None) -> Function:
         for tracing, traced in TRACERS:
             if tracing():
                 return traced(op_name, args, kwargs)
-        name = None if kwargs else _engine_of(args, only)
+        name = _engine_of((*args, *kwargs.values()) if kwargs else args, only)
         if name is None:
             return _by_leaves(op, args, kwargs, only)
-        return (made.get(name) or made.setdefault(name, engine_function(name, op_name)))(*args)
+        found = made.get(name) or made.setdefault(name, _found(name, op_name))
+        return found(*args, **kwargs)
 
     # Functions are pickled by this name in their module.
     function.__qualname__ = f"{only}:{op_name}" if only else op_name
@@ -163,7 +164,21 @@ def _engine_of(args: tuple[Any, ...], only: str | None) -> str | None:
 
 
 def engine_function(engine: str, name: str) -> Function:
-    """Return an op's function for the arrays of an engine, by the names of both."""
+    """Return an op's function for the arrays of an engine, by the names of both.
+
+    It is not a library's: a trace of the engine does not notice it.
+    """
+    op = op_named(name)
+    if op is None:  # what is of a namespace and no op, such as ``asarray``
+        return _found(engine, name)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return _by_leaves(op, args, kwargs, engine)
+
+    return function
+
+
+def _found(engine: str, name: str) -> Function:
     found: Function = within(_namespace_of(engine), name)
     return found
 
@@ -189,9 +204,10 @@ def _by_leaves(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], only: str 
     args, kwargs = _mapped((args, kwargs), partial(_constant, op, engine))
     if op.composed and any(callable(each) and not hasattr(each, "dtype") for each in leaves):
         return _with_functions(op, engine.backend, args, kwargs)
-    if not op.composed:  # programs prepare their arguments themselves
+    # Programs prepare their arguments themselves.
+    if not op.composed and any(isinstance(x, list | tuple) for x in (*args, *kwargs.values())):
         args, kwargs = _of_arrays(op, _namespace_of(name), args, kwargs)
-    return engine_function(name, op.name)(*args, **kwargs)
+    return _found(name, op.name)(*args, **kwargs)
 
 
 def _constant(op: Op, engine: Engine, x: Any) -> Any:

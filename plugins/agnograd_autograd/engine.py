@@ -63,8 +63,6 @@ class AutogradEngine(Engine):
         def asarray(x: Any, /, *, dtype: Any = None, copy: Any = None, device: Any = None) -> Any:
             if isbox(x):
                 return x if dtype is None or x.dtype == dtype else x.astype(dtype)
-            if isinstance(x, list | tuple) and any(map(isbox, x)):
-                return anp.array(x) if dtype is None else anp.array(x).astype(dtype)
             return raw(x, dtype=dtype, copy=copy, device=device)
 
         return asarray
@@ -105,7 +103,7 @@ class _Derivatives:
         self, argnums: Sequence[int], ans: Any, args: Any, _: Any
     ) -> Callable[[Any], tuple[Any, ...]]:
         """Return the function from a cotangent to the gradients of some arguments."""
-        saved, others = self._saved(ans, args), args[0][1]
+        saved, others = self._saved(argnums, ans, args), args[0][1]
         wanted = [number in argnums for number in range(1, len(args))]
 
         def pull(g: Any) -> tuple[Any, ...]:
@@ -125,15 +123,19 @@ class _Derivatives:
             known: list[Any] = [None] * (len(args) - 1)
             for number, tangent in zip(argnums, tangents, strict=True):
                 known[number - 1] = _array(tangent)
-            return self.op.push(self._saved(ans, args), known, ans)
+            return self.op.push(self._saved(argnums, ans, args), known, ans)
         pull = self.pullback(argnums, ans, args, kwargs)
         zeros = vspace(_unboxed(ans)).zeros()
         # autograd warns where nothing depends on g.
         transpose, _ = make_vjp(lambda g: boxed_tuple((*pull(g), g)), zeros)
         return transpose((*tangents, zeros))
 
-    def _saved(self, ans: Any, args: Any) -> tuple[Any, ...]:
+    def _saved(self, argnums: Sequence[int], ans: Any, args: Any) -> tuple[Any, ...]:
         (options, others), *arrays = args
+        # autograd differentiates by integers, and rules cast a gradient to the dtype of its array.
+        for number in argnums:
+            if not _is_inexact(args[number]):
+                arrays[number - 1] = args[number] * 1.0
         return self.op.save(arrays, options, (ans,) if self.one else _joined(ans, others))
 
 

@@ -1,6 +1,8 @@
 """Ops as functions of other engines: a stranger's engine, whose arrays are boxes of NumPy's."""
 
+import copy
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -168,6 +170,20 @@ def test_names_signatures_and_documentation():
     assert scipy.signal.lfilter is scipy.signal.lfilter
 
 
+@pytest.mark.parametrize("engine", [None, "torch"])
+def test_libraries_and_their_functions_are_pickled(engine):
+    if engine:
+        pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
+    scipy = ag.bridge.library("scipy", engine=engine)
+    for each in (scipy, scipy.stats.norm, ag.bridge.library("stats.norm", engine=engine)):
+        for again in (pickle.loads(pickle.dumps(each)), copy.deepcopy(each)):
+            assert repr(again) == repr(each)
+            assert dir(again) == dir(each)
+            assert again._engine == engine
+    cdf = scipy.stats.norm.cdf
+    assert pickle.loads(pickle.dumps(cdf)) is copy.deepcopy(cdf) is cdf
+
+
 def test_what_is_not_there_is_named():
     with pytest.raises(PluginError, match=r"no op set is named 'scipi'.*did you mean 'scipy'"):
         ag.bridge.library("scipi")
@@ -186,7 +202,7 @@ def test_what_an_engine_must_override():
             call()
     assert engine.types() == ()
     assert engine.constant(3) == 3
-    assert engine.constant_function(len) is engine.asarray(len) is len
+    assert engine.constant_function(len) is engine.asarray(len) is engine.program(len) is len
 
 
 def test_a_batched_call_without_a_rule_takes_one_member_after_the_other():

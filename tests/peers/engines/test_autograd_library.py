@@ -77,6 +77,20 @@ def test_numbers_are_boxed_arrays(special):
     np.testing.assert_allclose(hessian, np.diag(special.polygamma(1, np.asarray([1.5, 2.5]))))
 
 
+def test_gradients_by_integers_are_not_cut_off(scipy, special):
+    """Autograd takes them as numbers of floating-point types, in its own functions, too."""
+    n = np.asarray([1, 2])
+    for f in (
+        lambda x: special.kve(1.5, x),
+        lambda x: scipy.signal.all_pole(x, np.asarray([2.0, 0.3])),
+        lambda x: scipy.signal.lfilter([0.5, 0.2], [1.0, 0.3], x),
+    ):
+        grad = autograd.grad(lambda x, f=f: anp.sum(f(x) ** 2))
+        np.testing.assert_allclose(grad(n), grad(n.astype(float)), rtol=1e-12)
+        along = autograd.make_jvp(f)
+        np.testing.assert_allclose(along(n)(X[0, :2])[1], along(1.0 * n)(X[0, :2])[1], rtol=1e-12)
+
+
 def test_a_wrong_rule_is_found(special, monkeypatch):
     from agnograd._functions.primitives import OpPrimitive
 

@@ -9,6 +9,7 @@ import pytest
 import agnograd as ag
 from agnograd._arrays.domains import domain_named
 from agnograd.errors import MissingRuleError, MixedBackendsError, UnsupportedFunctionError
+from agnograd.extend import hookimpl
 
 torch = pytest.importorskip("torch", reason="PyTorch: pip install 'agnograd[torch]'")
 gradcheck, gradgradcheck = torch.autograd.gradcheck, torch.autograd.gradgradcheck
@@ -56,7 +57,7 @@ def test_gradcheck_and_gradgradcheck_pass(call):
 
     assert gradcheck(inexact, starts, check_forward_ad=True)
     if call.sample.order > 1:
-        assert gradgradcheck(inexact, starts, fast_mode=True)
+        assert gradgradcheck(inexact, starts)
 
 
 def test_one_op_of_each_kind(scipy, special):
@@ -225,6 +226,66 @@ def test_tangents_that_pytorch_would_lose_are_an_error(special):
             each(x)
 
 
+# -- modes -----------------------------------------------------------------------------------------
+
+
+def test_autocast_computes_in_single_precision(scipy, special):
+    """As PyTorch does for functions that need the digits: not a product of a rule is in half."""
+
+    def f(m):
+        y = scipy.signal.lfilter([0.5, 0.2], [1.0, 0.3], m)
+        return scipy.linalg.sylvester(m, m, y).sum() + special.kve(1.5, m).sum()
+
+    m = torch.tensor([[0.5, 0.2], [0.1, 0.9]], requires_grad=True)
+    out = f(m)
+    (expected,) = torch.autograd.grad(out, m)
+    along = torch.func.jvp(f, (m.detach(),), (m.detach(),))[1]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert (m @ m).dtype == torch.bfloat16
+        torch.testing.assert_close(f(m), out, rtol=0, atol=0)
+        torch.testing.assert_close(torch.autograd.grad(f(m), m)[0], expected, rtol=0, atol=0)
+        pushed = torch.func.jvp(f, (m.detach(),), (m.detach(),))[1]
+        torch.testing.assert_close(pushed, along, rtol=0, atol=0)
+        half = special.kve(1.5, m @ m)  # SciPy has no bfloat16
+        assert half.dtype == torch.autograd.grad(half.sum(), m)[0].dtype == torch.float32
+        assert torch.is_autocast_enabled("cpu")
+
+
+def test_tensors_of_inference_mode(scipy, special):
+    x = start(X[0])
+    with torch.inference_mode():
+        y, z = special.kve(1.5, x.abs()), scipy.signal.lfilter(B, A, x)
+    assert y.is_inference()
+    assert z.is_inference()
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        special.xlogy(x, y)
+
+
+def test_errors_of_pytorch_name_the_op(special):
+    x = start([0.5, 0.7])
+    y = special.erfcx(x * 1.0)
+    assert y.grad_fn.name() == "special.erfcxBackward"
+    y.add_(1.0)
+    with pytest.raises(RuntimeError, match=r"output 0 of special\.erfcx, is at version 1"):
+        torch.autograd.grad(y.sum(), x)
+
+
+def test_a_hook_that_raises_in_a_program_of_functions(scipy):
+    class Refusing:
+        @hookimpl
+        def backward_preprocess(self, op):
+            raise ValueError(f"{op.name} is refused")
+
+    def root(a):
+        return scipy.optimize.root(lambda x, a: x**3 + a * x - 1.0, tensor([0.5]), (a,)).sum()
+
+    a = start([0.5])
+    (expected,) = torch.autograd.grad(root(a), a)
+    with ag.hooks(Refusing()), pytest.raises(ValueError, match="is refused"):
+        torch.autograd.grad(root(a), a)
+    torch.testing.assert_close(torch.autograd.grad(root(a), a)[0], expected)
+
+
 # -- compiled --------------------------------------------------------------------------------------
 
 
@@ -262,6 +323,32 @@ def test_a_compiled_function_has_second_derivatives_and_any_size(scipy):
     for size in (3, 5):
         x = torch.arange(size, dtype=torch.float64)
         torch.testing.assert_close(compiled(x, tensor(A)), scipy.signal.all_pole(x, tensor(A)))
+
+
+@pytest.mark.usefixtures("_compiler")
+def test_tensors_in_lists_are_compiled(scipy, special):
+    def f(x):
+        y = scipy.signal.lfilter([x[0], 1.0], [1.0, x[1]], [1.0, 2.0])
+        return y.sum() + special.kve([1.5, 2.5], [x[0], x[1]]).sum()
+
+    x = start([0.5, 0.7])
+    compiled = torch.compile(f, backend="eager", fullgraph=True)
+    found, expected = (torch.autograd.grad(g(x), x)[0] for g in (compiled, f))
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.usefixtures("_compiler")
+def test_a_compiled_function_under_autocast(special, scipy):
+    def f(m):
+        return scipy.linalg.sylvester(m, m, m @ m).sum() + special.kve(1.5, m @ m).sum()
+
+    compiled = torch.compile(f, backend="eager", fullgraph=True)
+    m = torch.tensor([[0.5, 0.2], [0.1, 0.9]], requires_grad=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found, expected = compiled(m), f(m)
+    torch.testing.assert_close(found, expected)
+    found, expected = (torch.autograd.grad(each, m)[0] for each in (found, expected))
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.usefixtures("_compiler")
