@@ -40,11 +40,6 @@ def standard_gamma(xp: Any, backend: Backend, key: Any, alpha: Any) -> Any:
 
 def loggamma(xp: Any, backend: Backend, key: Any, alpha: Any) -> Any:
     """Return the logarithms of the numbers of ``standard_gamma``, which for small shapes are 0."""
-    if not hasattr(alpha, "dtype"):
-        raise TypeError(
-            "xp.random.loggamma: alpha is an array, which decides on the shape and the dtype of the "
-            f"result, not {alpha!r}: pass xp.asarray(alpha)"
-        )
     return draw("loggamma", Arithmetic, xp, backend, key, (alpha,))
 
 

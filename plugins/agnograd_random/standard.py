@@ -45,13 +45,20 @@ def precision(name: str, dtype: Any, given: Sequence[Any], xp: Any) -> int:
 
     Raises
     ------
+    TypeError
+        If a parameter is not an array.
     ValueError
         If the dtype is neither float32 nor float64.
     """
     if name == "bits":
         return 32
-    if given:
-        dtype = given[0].dtype
+    for each in given:
+        if not hasattr(each, "dtype"):
+            raise TypeError(
+                f"random.{name}: a parameter is an array, whose shape and dtype the result has, "
+                f"not {each!r}: pass xp.asarray({each!r})"
+            )
+        dtype = each.dtype
     if dtype is None:
         dtype = xp.empty((0,)).dtype
     # Libraries have dtypes in several forms, such as NumPy's types.

@@ -204,9 +204,9 @@ def draw(name: str, key: Any, *args: Any, dtype: Any = None, device: Any = None)
     *given, shape = (*args, ()) if len(args) == DRAWS[name] else args
     words = tuple(word.view(np.uint32)[..., 0] for word in key_words(key, None, np))
     stack = words[0].shape if getattr(key, "ndim", 1) > 1 else ()
+    bits = precision(name, dtype, given, np)
     shape = given[0].shape if given else (*stack, *shape_of(shape))
     check_count(name, math.prod(shape[len(stack) :]))
-    bits = precision(name, dtype, given, np)
     draws = _DRAWS[bits]
     out = np.empty(shape, np.uint32 if name == "bits" else draws.exact.dtype)
     function = getattr(draws, name)
