@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from reprlib import repr as shown
 from typing import Any
 
 from agnograd._surroundings.inventory import Facts, Name
-from agnograd._surroundings.keys import FIELDS, TRACKED, Key, Same, name_of_leaf
+from agnograd._surroundings.keys import FIELDS, TRACKED, Key, Same, is_by_text, name_of_leaf
 
 
 def difference(old: Key, new: Key) -> str:
@@ -110,10 +111,22 @@ def _text(key: Any) -> str:
         kind, value = key
         if kind is float and isinstance(value, str):
             return repr(float.fromhex(value))
-        return value if kind is complex else shown(value)
+        return value if is_by_text(kind) else shown(value)
+    if isinstance(key[0], type) and type(key[-1]) in (bytes, str):  # a scalar of a library
+        return f"{key[0].__qualname__}({_number(key[1].char, key[2])})"
     if isinstance(key[0], type) and len(key) > 2:
         return f"a {key[0].__qualname__} of shape {tuple(key[1])} and dtype {key[2]}"
     if isinstance(key[0], Same) and len(key) == 2:
         length = key[1] if isinstance(key[1], int) else len(key[1])
         return f"a {key[0]!r} of length {length}"
     return str(key)
+
+
+def _number(code: str, data: bytes | str) -> str:
+    """Return the number that bytes stand for, by the code of their dtype; else these bytes."""
+    if isinstance(data, str):
+        return data
+    try:
+        return ", ".join(map(repr, struct.unpack(code, data)))
+    except struct.error:  # complex numbers and dates
+        return data.hex()

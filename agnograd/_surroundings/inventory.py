@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from agnograd._arrays.variable import Variable
 from agnograd._surroundings.keys import Key, value_key
+from agnograd._surroundings.objects import is_value
+from agnograd._surroundings.reading import is_users
 from agnograd._util.deferred import function_from
 
 
@@ -105,7 +107,7 @@ class Reader(NamedTuple):
     same : str
         The condition that they are, empty if there are none.
     again : str
-        An expression of the facts where they are not.
+        An expression of the facts where they are not; None where one of them is no value any more.
     arrays : tuple of str
         The variables of the arrays.
     """
@@ -179,13 +181,19 @@ class Inventory:
         def facts_of(values: tuple[Any, ...]) -> Facts:
             return Facts(structure, tuple(map(value_key, values)), known_as, names)
 
-        self._facts_of = facts_of
+        kinds = [type(found.value) for found in self.values]
+
+        def again(values: tuple[Any, ...]) -> Facts | None:
+            pairs = zip(values, kinds, strict=True)
+            return facts_of(values) if all(_may_stand(*each) for each in pairs) else None
+
+        self._facts_again = again
         self.facts = facts_of(tuple(found.value for found in self.values))
         return self
 
     def reader(self) -> Reader:
         """Return the function that reads it all again."""
-        facts, again = self.constant(self.facts), self.constant(self._facts_of)
+        facts, again = self.constant(self.facts), self.constant(self._facts_again)
         same = " and ".join(
             f"{found.variable} is {self.constant(found.value)}" for found in self.values
         )
@@ -196,7 +204,10 @@ class Inventory:
         other = f"{again}(({values}))"
         ends = [f" return [{arrays}], {facts}"]
         if same:
-            ends = [f" if {same}:", f" {ends[0]}", f" return [{arrays}], {other}"]
+            ends = [
+                *(f" if {same}:", f" {ends[0]}", f" again = {other}"),
+                f" return None if again is None else ([{arrays}], again)",
+            ]
         constants = dict(self._constants.values())
         head = [f"def reader({', '.join(constants)}):", "def read():", " try:"]
         tail = [" except Exception:", "  return None", *ends, "return read"]
@@ -214,3 +225,9 @@ def _maker(text: str) -> Callable[..., Any]:
 
 def _raw(array: Any) -> Any:
     return array._raw if isinstance(array, Variable) else array
+
+
+def _may_stand(value: Any, kind: type) -> bool:
+    """Return whether a value can be read where one of a type was: there is no more to look at."""
+    own = type(value)
+    return is_value(value) and (own is kind or not is_users(own.__module__))

@@ -28,6 +28,9 @@ Key = tuple[Any, ...]
 FIELDS = ("type", "shape", "dtype", "strides", "device", "weak type", "need for a gradient")
 TRACKED = "tracked"  # marks the key of a Variable
 _OPTIONAL = ("weak_type", "requires_grad")  # attributes that not all arrays have
+# Modules whose values may be equal and not the same: Decimal("1.0") and Decimal("1.00"), or a time
+# of two zones. So may be ranges, of which one ends at 3 and one at 4.
+_BY_TEXT = frozenset({"datetime", "decimal"})
 _SHORT = 1024  # the most bytes of an array that stand in a key as they are
 # By type: those of libraries, and Python's own. Programs may make other classes for ever.
 _BY_ID: Any = object.__hash__
@@ -228,8 +231,8 @@ def value_key(value: Any) -> Key:
     kind = type(value)
     if kind is float:
         return (float, value) if value and value == value else (float, value.hex())
-    if kind is complex:
-        return complex, repr(value)
+    if is_by_text(kind):
+        return kind, repr(value)
     if isinstance(value, tuple):
         return kind, tuple(map(value_key, value))
     if kind is slice:
@@ -237,10 +240,16 @@ def value_key(value: Any) -> Key:
     if kind is frozenset:
         return frozenset, frozenset(map(value_key, value))
     if hasattr(kind, "dtype") and hasattr(kind, "tobytes"):  # a scalar of a library
-        return kind, value.dtype, value.tobytes()
+        padded = value.dtype.char in "gG"  # with bytes that mean nothing
+        return kind, value.dtype, str(value) if padded else value.tobytes()
     if isinstance(value, float):  # of a class of the user's own
         return kind, value.hex()
     return kind, value
+
+
+def is_by_text(kind: type) -> bool:
+    """Return whether the key of a value of a type has the text that stands for it."""
+    return kind is complex or kind is range or kind.__module__ in _BY_TEXT
 
 
 def content_key(value: Any) -> Key:

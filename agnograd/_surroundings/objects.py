@@ -27,6 +27,8 @@ _OPEN = frozenset(
         *("collections.UserDict", "collections.UserList", "collections.ChainMap"),
     }
 )
+# What each member of an enumeration has.
+_OF_MEMBERS = frozenset({"_value_", "_name_", "__objclass__", "_sort_order_"})
 # Methods that are called only where an object is made, and those that no function's value needs.
 _MAKING = frozenset({"__init__", "__new__", "__post_init__", "__init_subclass__"})
 _SHOWING = frozenset(
@@ -42,13 +44,21 @@ def is_value(value: Any) -> bool:
     """Return whether something is known by its value: it is immutable, and holds nothing else."""
     kind = type(value)
     if isinstance(value, _PLAIN):
-        return True
+        return not (is_users(kind.__module__) and _has_attributes(value))
     if kind.__hash__ is None or isinstance(value, type):
         return False
     if kind.__module__.partition(".")[0] in _VALUES:
         return True
     scalar = hasattr(kind, "tobytes") and hasattr(kind, "dtype")
     return scalar or any(base.__name__ == "dtype" for base in kind.__mro__[:2])
+
+
+def _has_attributes(value: Any) -> bool:
+    """Return whether a number, text or member of an enumeration has what may be changed."""
+    own = dict_of(value) or {}
+    if isinstance(value, Enum):
+        return not own.keys() <= _OF_MEMBERS or not is_value(own.get("_value_"))
+    return bool(own)
 
 
 def is_array(value: Any) -> bool:
@@ -109,6 +119,8 @@ def attributes_of(value: Any, names: set[str] | None) -> Iterator[tuple[str, Any
     ``names`` are those that are read; None stands for all.
     """
     kind = type(value)
+    if names is not None and isinstance(value, Enum):
+        names = names | {"_value_"}  # which code names ``value``
     for name, each in tuple((dict_of(value) or {}).items()):
         if type(name) is str and (name in names if names is not None else not _is_special(name)):
             yield name, each, True

@@ -115,10 +115,10 @@ class Walk:
             self._attributes(value, variable, name)
             self._class(kind, constructed=False)
         elif kind.__name__ in _BUFFERS and kind.__module__ in ("builtins", "array"):
-            content = value.tobytes() if hasattr(value, "tobytes") else bytes(value)
-            read = f"{variable}.tobytes()" if hasattr(value, "tobytes") else variable
+            content = _content(value)
+            read = f"{inventory.constant(_content)}({variable})"
             inventory.differs_if(f"{read} != {inventory.constant(content)}")
-            inventory.note(name, (Same(kind), content))
+            inventory.note(name, content)
         elif is_by_content(kind):
             inventory.differs_if(f"type({variable}) is not {inventory.constant(kind)}")
             inventory.note(name, Same(kind))
@@ -265,8 +265,14 @@ class Walk:
             items = variable if kind is dict else inventory.let(f"{{**{variable}}}")
             content = value.copy() if kind is dict else {**value}  # what others do to it meanwhile
             keys, values = [*content], [*content.values()]
-            inventory.differs_if(f"[*{items}] != {inventory.constant(keys)}")
-            inventory.note(name, (Same(kind), tuple(map(value_key, keys))))
+            if all(type(each) is str for each in keys):
+                inventory.differs_if(f"[*{items}] != {inventory.constant(keys)}")
+            else:  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
+                found = _keys_of(keys)
+                inventory.differs_if(
+                    f"{inventory.constant(_keys_of)}({items}) != {inventory.constant(found)}"
+                )
+            inventory.note(name, (Same(kind), _keys_of(keys)))
             texts = [repr(each) if type(each) is str else inventory.constant(each) for each in keys]
             names = [f"[{each!r}]" for each in keys]
             all_of_them = f"{items}.values()"
@@ -338,3 +344,13 @@ def is_empty(cell: CellType) -> bool:
 
 def _frozen(values: Any) -> frozenset[Any]:
     return frozenset(map(value_key, values))
+
+
+def _keys_of(values: Any) -> tuple[Any, ...]:
+    return tuple(map(value_key, values))
+
+
+def _content(buffer: Any) -> tuple[Any, ...]:
+    """Return what a buffer is: its type, what its bytes stand for, and these."""
+    view = memoryview(buffer)
+    return Same(type(buffer)), view.format, view.shape, view.tobytes()

@@ -1,6 +1,7 @@
 """Keys of calls: equal for equal programs, and different for all that a program depends on."""
 
 import datetime
+import decimal
 import enum
 import fractions
 import math
@@ -31,6 +32,7 @@ def key(*args, **kwargs):
 
 
 x = np.arange(6.0).reshape(2, 3)
+noon = datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.UTC)
 SAME = {
     "array": (x, x + 1.0),
     "list of arrays": ([x, x], [x, x + 1]),
@@ -62,6 +64,10 @@ DIFFERENT = {
     "enum": (Mode.ONE, Mode.TWO),
     "fraction": (fractions.Fraction(1, 2), 0.5),
     "date": (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)),
+    "zone": (noon, noon.astimezone(datetime.timezone(datetime.timedelta(hours=1)))),
+    "fold": (datetime.time(1), datetime.time(1, fold=1)),
+    "digits": (decimal.Decimal("1.0"), decimal.Decimal("1.00")),
+    "range": (range(0, 3, 2), range(0, 4, 2)),
 }
 
 
@@ -75,6 +81,20 @@ def test_keys_are_equal(pair):
 @pytest.mark.parametrize("pair", DIFFERENT.values(), ids=DIFFERENT)
 def test_keys_are_different(pair):
     assert key(pair[0]) != key(pair[1])
+
+
+def test_long_doubles_without_their_padding():
+    keys = {value_key(np.longdouble(2))}
+    if np.longdouble(0).itemsize == 16 and np.finfo(np.longdouble).nmant == 63:  # 10 bytes count
+        data = np.longdouble(2).tobytes()[:10] + bytes(range(6))
+        keys.add(value_key(np.frombuffer(data, np.longdouble)[0]))
+    assert len(keys) == 1
+    assert value_key(np.longdouble(-2)) not in keys
+
+
+def test_a_signaling_nan_has_a_key():
+    keys = {value_key(decimal.Decimal("sNaN")) for _ in range(2)}
+    assert len(keys) == 1
 
 
 def test_an_argument_by_keyword_is_another_one():
@@ -181,6 +201,7 @@ def f(x):
         (0.0, -0.0, "argument 0 is -0.0 where it was 0.0"),
         (2, 2.0, "argument 0 is 2.0 where it was 2"),
         ("a", "b", "argument 0 is 'b' where it was 'a'"),
+        (range(2), range(3), "argument 0 is range(0, 3) where it was range(0, 2)"),
         (x, 2.0, "argument 0 is 2.0 where it was a ndarray of shape (2, 3) and dtype float64"),
         ({"a": 1}, {"a": 2}, "argument 0['a'] is 2 where it was 1"),
         (
@@ -218,6 +239,15 @@ def test_differences_of_surroundings():
     scale = 3.0
     expected = "the closure variable 'scale' of g is 3.0 where it was 2.0"
     assert difference(before, whole(g, x)) == expected
+    before, scale = whole(g, x), np.float32(4)
+    expected = "the closure variable 'scale' of g is float32(4.0) where it was 3.0"
+    assert difference(before, whole(g, x)) == expected
+    before, scale = whole(g, x), np.longdouble(-2)
+    expected = "the closure variable 'scale' of g is longdouble(-2.0) where it was float32(4.0)"
+    assert difference(before, whole(g, x)) == expected
+    before, scale = whole(g, x), np.complex64(0)
+    expected = "the closure variable 'scale' of g is complex64(0000000000000000) where it was "
+    assert difference(before, whole(g, x)) == f"{expected}longdouble(-2.0)"
     before, w = whole(g, x), np.ones(3)
     expected = "the closure variable 'w' of g has shape (3,) where it had (2,)"
     assert difference(before, whole(g, x)) == expected

@@ -136,10 +136,44 @@ VALUES = {
     "library_number": (np.float32(2), np.float32(3)),
     "dtype": (np.dtype("f4"), np.dtype("f8"), xp.astype),
     "array_to_list": (np.ones(2), [1.0, 1.0]),
+    "number_to_list": (2.0, [2.0]),
+    "text_to_buffer": ("ab", bytearray(b"ab")),
+    "range_of_the_same_numbers": (range(0, 3, 2), range(0, 4, 2)),
+    "equal_keys": ({1: 2.0}, {True: 2.0}),
+    "signs_of_keys": ({0.0: 2.0}, {-0.0: 2.0}),
+    "buffer_to_bytes": (bytearray(b"ab"), b"ab"),
+    "type_of_a_buffer": (stdlib_array.array("b", [1, 0, 0, 0]), stdlib_array.array("i", [1])),
+    "shape_of_a_buffer": (memoryview(b"abcd"), memoryview(b"abcd").cast("B", (2, 2))),
 }
 
 
 # Each returns a function, and what changes something that it reads.
+
+
+def attribute_of_a_number():
+    class Rate(float):
+        pass
+
+    rate = Rate(1.0)
+    rate.decay = 0.5
+    return (lambda x: x * rate * rate.decay), lambda: setattr(rate, "decay", 0.25)
+
+
+def list_in_an_enumeration():
+    class Sizes(enum.Enum):
+        SMALL = [1.0]  # noqa: RUF012 - it is changed
+
+    return (lambda x: x * Sizes.SMALL.value[0]), lambda: Sizes.SMALL.value.append(2.0)
+
+
+def attribute_of_a_member():
+    class Planet(enum.Enum):
+        EARTH = 1.0
+
+        def __init__(self, radius):
+            self.radius = radius
+
+    return (lambda x: x * Planet.EARTH.radius), lambda: setattr(Planet.EARTH, "radius", 2.0)
 
 
 def closure_of_inner_function():
@@ -828,6 +862,33 @@ def test_arrays_are_named():
     ]
     assert names_of(model) == ["self.layers[0]"]
     assert names_of(functools.partial(lambda a, x: a, v)) == ["self[1]"]
+
+
+def test_an_array_takes_the_place_of_a_number():
+    value = 2.0
+    surroundings = Surroundings(lambda x: x * value)
+    for _ in range(3):
+        assert surroundings.read()[0] == []
+    value = w = ag.Variable(np.ones(2))
+    for _ in range(3):
+        (found,), facts = surroundings.read()
+        assert found is w
+        assert [name.path for name in facts.arrays] == ["value"]
+
+
+def test_a_number_of_the_users_own_takes_the_place_of_another():
+    class Scaled(float):
+        def value(self):
+            return self * number
+
+    value = 2.0
+    surroundings = Surroundings(lambda x: x * (getattr(value, "value", None) or float)())
+    for _ in range(3):
+        surroundings.read()
+    value = Scaled(2.0)
+    facts = [surroundings.read()[1] for _ in range(3)]
+    vars(THIS)["number"] = 3.0  # which only the method reads
+    assert surroundings.read()[1] not in facts
 
 
 def test_arrays_are_read_again():
