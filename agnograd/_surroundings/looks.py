@@ -23,6 +23,8 @@ _CONVERT = frozenset(
         *("any", "all", "sum", "min", "max", "sorted", "divmod"),
     }
 )
+_VALUES = frozenset({"item", "tolist", "tobytes"})  # methods that make Python's own values
+_MATH = frozenset({"math", "cmath"})  # modules whose functions do
 _NUMPY = frozenset({"np", "numpy"})  # whose functions make raw arrays of raw arrays
 # Attributes that say nothing of elements.
 _FACTS = frozenset({"shape", "ndim", "size", "dtype", "strides", "device", "itemsize", "nbytes"})
@@ -81,6 +83,8 @@ class _Reader:
             self._push(Constant(argument))
         elif op in ("LOAD_ATTR", "LOAD_METHOD"):
             owner = self._taken(1)
+            if argument in _VALUES:
+                self.found |= owner
             self._push(_NONE if argument in _FACTS else owner | {argument}, effect + 1)
         elif op in ("PRECALL", "CALL", "CALL_KW"):
             self._call(op, instruction.arg or 0)
@@ -102,6 +106,8 @@ class _Reader:
             found = _of(one) | _of(other) if is_plain else _NONE
         elif op in ("COMPARE_OP", "CONTAINS_OP"):
             found = _of(one) | _of(other)
+            if op == "CONTAINS_OP":  # which gives a boolean of Python's
+                self.found |= found
         elif op.startswith(("UNARY_", "GET_ITER")):
             found = _of(other)
         elif op == "FOR_ITER":
@@ -126,7 +132,7 @@ class _Reader:
         self._by(-count)
         callee = self._taken(2)
         names = frozenset().union(*map(_of, given))
-        if callee & _CONVERT:
+        if callee & (_CONVERT | _MATH):
             self.found |= names
         if callee & _NUMPY and all(isinstance(each, Constant) or each for each in given):
             callee |= names

@@ -23,6 +23,10 @@ LOOKS = {
     "while 0 < w < 1: x = x * 2": {"w"},
     "assert w[0] > 1": {"w"},
     "return x if 2.0 in w else w": {"w"},
+    "return x * w[1].item()": {"w"},
+    "y = w.tolist(); return x * y[0]": {"w"},
+    "return x * (2.0 in w)": {"w"},
+    "return x * math.sin(w[0])": {"w"},
     "return x[a] if b else w[c] if d else x": {"b", "d"},
     "y = {'a': w, **m}; z = f'{a}'; return g(*b, **c) if d else [x, *n]": {"d"},
 }
