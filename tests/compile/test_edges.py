@@ -6,6 +6,7 @@ import contextvars
 import dataclasses
 import io
 import itertools
+import math
 import random
 import sys
 import threading
@@ -277,6 +278,18 @@ class Gated:
 
     def by_number(self, x):
         return x * self.gate * float(self.gate[0])
+
+    def by_item(self, x):
+        return x * self.gate * self.gate[0].item()
+
+    def by_list(self, x):
+        return x * self.gate * self.gate.tolist()[0]
+
+    def by_membership(self, x):
+        return x * self.gate * (-1.5 in self.gate)
+
+    def by_math(self, x):
+        return x * self.gate * math.exp(self.gate[0])
 
     def by_count(self, x):
         for _ in range(self.n):
