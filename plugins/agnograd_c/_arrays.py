@@ -29,23 +29,30 @@ class ArrayWriter(GroupWriter):
 
     def build(self) -> None:
         self.sums: list[Added] = []
-        kept: int | None = None
+        self.kept = self._kept()
         for number, step in self.steps:
             if step.op in ("sum", "mean"):
-                own = axes_kept(step, len(self.group.shape)) or 0
-                if kept not in (None, own) or not is_in_rows(self.facts[step.outs[0]]):
+                if self._axes(step) != self.kept or not is_in_rows(self.facts[step.outs[0]]):
                     self.left.append(number)
                     continue
-                kept = own
                 self._sum(step)
             elif is_known(step):
                 add_derivative(self.code, step)
             else:
                 add_step(self.code, step)
-        self.kept = kept or 0
         self.layout = self._layout()
         if self.kept and not self._in_order():
             self._leave_sums()
+
+    def _kept(self) -> tuple[int, ...]:
+        """Return the axes that sums leave: those of the first sum over the last axes, if any."""
+        sums = [step for _, step in self.steps if step.op in ("sum", "mean")]
+        found = [self._axes(each) for each in sums if is_in_rows(self.facts[each.outs[0]])]
+        found.sort(key=lambda kept: kept != tuple(range(len(kept))))
+        return found[0] if found else ()
+
+    def _axes(self, step: Step) -> tuple[int, ...]:
+        return axes_kept(step, self.group.shape) or ()
 
     def _sum(self, step: Step) -> None:
         x, result = step.args[0], code_of(self.facts[step.outs[0]]) or ""
@@ -55,7 +62,7 @@ class ArrayWriter(GroupWriter):
     def _leave_sums(self) -> None:
         self.left += [n for n, step in self.steps if step.op in ("sum", "mean")]
         self.left = sorted(set(self.left))
-        self.sums, self.kept = [], 0
+        self.sums, self.kept = [], ()
         self.layout = self._layout()
 
     def _in_order(self) -> bool:
@@ -118,6 +125,10 @@ class ArrayWriter(GroupWriter):
                     stores.append(f"put_apart_{type}({at}, {stride}, m, {text});")
         for number, each in enumerate(sums):
             text = body.operand(each.operand)
+            if self.layout.is_across:
+                stores.append(f"a{number} = add_{each.type}(a{number}, {text});")
+                ends.append(self._end_across(number, each))
+                continue
             stores.append(f"a{number} = add_{each.type}(a{number}, first_{each.type}({text}, m));")
             kind = "double" if each.type in ("f64", "f32") else "int64_t"
             ends.append(
@@ -126,13 +137,26 @@ class ArrayWriter(GroupWriter):
             )
         return stores, ends
 
+    def _end_across(self, number: int, added: Added) -> str:
+        """Write what stores a sum of each lane."""
+        place = len(self.code.inputs) + len(self.results) + number
+        length, type = self.layout.dims[-1], added.type
+        at = f"p[{place}] + (u / {self.chunks} * {length} + at + i) * {BYTES[type]}"
+        divided = f" / splat_{type}({self.layout.dims[-2]})" if added.step.op == "mean" else ""
+        return f"put_row_{type}({at}, m, a{number}{divided});"
+
     @property
     def chunks(self) -> int:
         return -(-self.layout.dims[-1] // _CHUNK)
 
     @property
     def units(self) -> int:
-        return prod(self.layout.dims[:-1]) * self.chunks
+        return prod(self.layout.dims[: self._outer]) * self.chunks
+
+    @property
+    def _outer(self) -> int:
+        """How many loops are around chunks."""
+        return len(self.layout.dims) - 1 - self.layout.is_across
 
     def _part(
         self,
@@ -158,10 +182,10 @@ class ArrayWriter(GroupWriter):
                 loads += self._load(number, ref, type, own[-1])
         made, freed = body.storage()
         outer = ["ptrdiff_t j = u / CHUNKS;".replace("CHUNKS", str(self.chunks))]
-        for axis in reversed(range(len(dims) - 1)):
+        for axis in reversed(range(self._outer)):
             outer.append(f"const ptrdiff_t j{axis} = j % {dims[axis]};")
             outer.append(f"j /= {dims[axis]};")
-        accumulators = [f"{each.type} a{k} = splat_{each.type}(0);" for k, each in enumerate(sums)]
+        zeros = [f"{each.type} a{k} = splat_{each.type}(0);" for k, each in enumerate(sums)]
         return [
             "static int part_@(char *const *p, ptrdiff_t lo, ptrdiff_t hi, char *sums)",
             "{",
@@ -171,17 +195,35 @@ class ArrayWriter(GroupWriter):
             *[f"        {line}" for line in outer],
             f"        const ptrdiff_t at = u % {self.chunks} * CHUNK;",
             f"        const ptrdiff_t n = {dims[-1]} - at < CHUNK ? {dims[-1]} - at : CHUNK;",
-            *[f"        {line}" for line in (*pointers, *accumulators)],
-            "        for (ptrdiff_t i = 0; i < n; i += LANES) {",
-            "            const ptrdiff_t m = n - i;",
-            *[f"            {line}" for line in (*loads, *lines)],
-            "        }",
-            *[f"        {line}" for line in ends],
+            *[f"        {line}" for line in self._loop(pointers, zeros, [*loads, *lines], ends)],
             "    }",
             *[f"    {line}" for line in freed],
             "    return failed;",
             "}",
             "",
+        ]
+
+    def _loop(
+        self,
+        pointers: Sequence[str],
+        zeros: Sequence[str],
+        lines: Sequence[str],
+        ends: Sequence[str],
+    ) -> list[str]:
+        """Write the loop over a chunk of the innermost axis."""
+        loop = ["for (ptrdiff_t i = 0; i < n; i += LANES) {", "    const ptrdiff_t m = n - i;"]
+        if not self.layout.is_across:
+            inside = [f"    {line}" for line in lines]
+            return [*pointers, *zeros, *loop, *inside, "}", *ends]
+        axis = self._outer
+        return [
+            *loop,
+            *[f"    {line}" for line in zeros],
+            f"    for (ptrdiff_t j{axis} = 0; j{axis} < {self.layout.dims[axis]}; j{axis}++) {{",
+            *[f"        {line}" for line in (*pointers, *lines)],
+            "    }",
+            *[f"    {line}" for line in ends],
+            "}",
         ]
 
     def _load(self, number: int, ref: Ref, type: str, stride: int | None) -> list[str]:
@@ -203,7 +245,7 @@ class ArrayWriter(GroupWriter):
     def _whole(self, sums: Sequence[Added]) -> list[str]:
         """Write the function that is called: all units of work, and the sums of their sums."""
         lines = ["int @(char *const *p, long threads)", "{"]
-        if not sums:
+        if not sums or self.layout.is_across:
             return [*lines, f"    return spread(part_@, p, {self.units}, NULL, threads);", "}"]
         lines.append(f"    char *sums = malloc({8 * self.units * len(sums)});")
         lines.append(f"    int failed = !sums || spread(part_@, p, {self.units}, sums, threads);")

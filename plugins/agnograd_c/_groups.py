@@ -11,6 +11,7 @@ from typing import Any
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._fits import Fitting, is_inexact, looked_at
+from agnograd_c._layout import CACHED, SHORT
 from agnograd_c._products import is_product, work_of
 from agnograd_c._reads import is_read, is_scatter
 
@@ -101,9 +102,9 @@ def _shape_of(fitting: Fitting, step: Step, made: Mapping[Ref, Any]) -> tuple[in
 
 
 def is_sum(facts: Mapping[Ref, Fact], step: Step) -> bool:
-    """Return whether a step adds up all elements, or those along the last axes, of real numbers."""
+    """Return whether a step adds up real numbers along axes that C is better at: see axes_kept."""
     (x,), (out,) = step.args, step.outs
-    kept = axes_kept(step, len(facts[x].shape))
+    kept = axes_kept(step, facts[x].shape)
     kinds = facts[x].dtype.kind, facts[out].dtype.kind
     return (
         kept is not None
@@ -114,13 +115,22 @@ def is_sum(facts: Mapping[Ref, Fact], step: Step) -> bool:
     )
 
 
-def axes_kept(step: Step, rank: int) -> int | None:
-    """Return how many axes a sum leaves, if they are the first ones; None if they are others."""
-    axis = step.kwargs.get("axis")
+def axes_kept(step: Step, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the axes that a sum leaves; None if NumPy is good at it.
+
+    C is better at all elements, and at the last axes. It is also better at one axis before a few
+    numbers, as in the sum of many vectors of three: NumPy adds up a few numbers at a time.
+    """
+    axis, rank = step.kwargs.get("axis"), len(shape)
     if axis is None:
-        return 0
-    axes = sorted(each % rank for each in (axis if type(axis) is tuple else (axis,)))
-    return rank - len(axes) if axes == list(range(rank - len(axes), rank)) else None
+        return ()
+    added = sorted(each % rank for each in (axis if type(axis) is tuple else (axis,)))
+    kept = tuple(each for each in range(rank) if each not in added)
+    if not kept or kept[-1] == len(kept) - 1:
+        return kept
+    few, length = math.prod(shape[added[-1] + 1 :]), shape[added[-1]]
+    one = len(added) == 1 and few < SHORT <= length and few * length <= CACHED
+    return kept if one else None
 
 
 def is_worth_it(program: TracedProgram, group: Group) -> bool:

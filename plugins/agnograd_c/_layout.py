@@ -8,9 +8,12 @@ from math import prod
 
 from agnograd.extend import Fact
 
-__all__ = ["Layout", "broadcast_strides", "is_dense", "layout_of", "rows"]
+__all__ = ["CACHED", "SHORT", "Layout", "broadcast_strides", "is_dense", "layout_of", "rows"]
 
-_SHORT, _MANY = 16, 2**12
+# Loops of fewer iterations are too short for vectors. As many elements stay in a cache, so that
+# visiting them in another order than that of memory takes little longer.
+SHORT, CACHED = 16, 2**15
+_FEW, _MANY = 8, 2**12
 
 
 @dataclass(slots=True)
@@ -25,27 +28,51 @@ class Layout:
         For each array, the bytes from one iteration of each loop to the next.
     kept : int
         How many of the loops are over axes that sums leave.
+    is_across : bool
+        Whether the loop before the innermost one adds up, each lane of a vector for itself.
     """
 
     dims: list[int]
     strides: list[list[int]]
     kept: int
+    is_across: bool = False
 
     @property
     def is_short(self) -> bool:
         """Whether the innermost loop is too short for vectors, and the others take most time."""
-        return self.dims[-1] < _SHORT and prod(self.dims) > _MANY
+        return self.dims[-1] < SHORT and prod(self.dims) > _MANY
+
+    def lengthen(self) -> None:
+        """Make another loop than a short one the innermost."""
+        if self.dims[-1] >= SHORT:
+            return
+        last = len(self.dims) - 1
+        if self.kept == last and last and self.dims[-1] <= _FEW:
+            if self.dims[-2] >= SHORT:
+                self._move(last - 1)
+                self.kept, self.is_across = last - 1, True
+            return
+        for axis in reversed(range(self.kept, last)):
+            if self.dims[axis] >= SHORT:
+                if prod(self.dims[axis:]) <= CACHED:
+                    self._move(axis)
+                return
+
+    def _move(self, axis: int) -> None:
+        """Make the loop over an axis the innermost."""
+        for each in (self.dims, *self.strides):
+            each.append(each.pop(axis))
 
 
 def layout_of(
-    shape: Sequence[int], arrays: Sequence[Fact], results: Sequence[Fact], kept: int
+    shape: Sequence[int], arrays: Sequence[Fact], results: Sequence[Fact], kept: Sequence[int]
 ) -> Layout:
     """Return the loop over elements that results are written by; their axes may be in any order.
 
-    ``kept`` is how many of the axes sums leave; then, axes stay in their order.
+    ``kept`` are the axes that sums leave; those come first, in their order.
     """
     spread = [broadcast_strides(fact, shape) for fact in (*arrays, *results)]
-    order = list(range(len(shape)))
+    order = [*kept, *(axis for axis in range(len(shape)) if axis not in kept)]
     if not kept and spread:  # a sum of what is one number everywhere reads no array
         leading = spread[-1] if results else max(spread, key=lambda each: sum(map(bool, each)))
         order.sort(key=lambda axis: -abs(leading[axis]) if leading[axis] else -1)
@@ -58,7 +85,7 @@ def layout_of(
         length = shape[axis]
         if length == 1:
             continue
-        first = bool(kept) and axis >= kept and len(dims) == outer
+        first = bool(kept) and axis not in kept and len(dims) == outer
         if (
             dims
             and not first
@@ -73,13 +100,15 @@ def layout_of(
             dims.append(length)
             for own, each in zip(strides, spread, strict=True):
                 own.append(each[axis])
-        if axis < kept:
+        if axis in kept:
             outer = len(dims)
     if len(dims) == outer:  # what is added up is one element, or there is nothing to loop over
         dims.append(1)
         for own in strides:
             own.append(0)
-    return Layout(dims, strides, outer)
+    layout = Layout(dims, strides, outer)
+    layout.lengthen()
+    return layout
 
 
 def broadcast_strides(fact: Fact, shape: Sequence[int]) -> list[int]:

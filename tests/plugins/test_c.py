@@ -169,6 +169,41 @@ class TestFloats:
         x = np.linspace(-1, 2, 600).reshape(20, 30).astype(dtype)
         check(lambda x: xp.sum(x * 2.0, axis=0), x, ulps=0)
 
+    @pytest.mark.parametrize("few", [1, 3, 8])
+    @pytest.mark.parametrize("many", [16, 61, 2500])
+    def test_sums_along_a_few_elements(self, dtype, many, few):
+        rng = np.random.default_rng(0)
+        x = rng.random((many, few)).astype(dtype)
+        y = rng.random((3, many, 1)).astype(dtype)
+
+        def f(x, y):
+            z = x * y
+            return z, xp.sum(z + y, axis=-1), xp.mean(x + y, axis=-1, keepdims=True), z > 0.5
+
+        ulps = [0, ULPS_OF_SUMS, ULPS_OF_SUMS, 0]
+        assert len(check(f, x, y, ulps=ulps).steps) == 1
+        check(f, np.asfortranarray(x), y[::-1], ulps=ulps)
+
+    @pytest.mark.parametrize("shape", [(60, 3), (4, 2500, 5), (2, 3, 33, 2, 2)])
+    def test_sums_of_vectors_of_few_elements(self, dtype, shape):
+        axis = {2: 0, 3: 1, 5: 2}[len(shape)]
+        x = (np.random.default_rng(0).integers(0, 64, shape) / 64).astype(dtype)  # sums are exact
+
+        def f(x):
+            y = x * 2.0
+            return y, xp.sum(y, axis=axis), xp.mean(y + 1.0, axis=axis, keepdims=True)
+
+        assert len(check(f, x, ulps=0).steps) == 1
+        check(f, np.asfortranarray(x), ulps=0)
+
+    def test_distances_of_pairs(self, dtype):
+        x = np.random.default_rng(0).random((70, 3)).astype(dtype)
+
+        def f(x, y):
+            return xp.sqrt(x - y + 2.0), xp.maximum(x, y)
+
+        assert len(check(f, x[:, None], x[None], ulps=0).steps) == 1  # rows of three are no hurdle
+
     def test_sums_of_much_are_accurate(self, dtype):
         x = np.random.default_rng(0).random(10**6).astype(dtype)
         run = agnograd_c.lowering.lower(traced("numpy", lambda x: xp.sum(x * 1.0), x))
@@ -193,6 +228,28 @@ class TestOthers:
         check(lambda x, y: [getattr(xp, name)(x, y) for name in two], x, y, ulps=0)
         check(lambda x: xp.sum(x * 3 + 1), x, ulps=0)
         check(lambda x, y: x * y + 0.5, x, np.linspace(0, 1, 8), ulps=0)
+
+    @pytest.mark.parametrize("dtype", ["int64", "int32"])
+    def test_sums_of_a_few(self, dtype):
+        x = np.arange(-90, 90).reshape(3, 20, 3).astype(dtype)
+        for axis in (-1, 1):
+            assert len(check(lambda x, n=axis: xp.sum(x == 1, axis=n), x, ulps=0).steps) == 1
+            check(lambda x, n=axis: xp.sum(xp.where(x == 1, x, x), axis=n), x, ulps=0)
+
+    def test_sums_of_a_few_that_are_not_finite(self):
+        x = np.ones((20, 3))
+        x[3, 1], x[4, 2], x[5] = np.nan, np.inf, [np.inf, -np.inf, 0]
+        check(lambda x: xp.sum(x * 2.0, axis=-1), x, ulps=ULPS_OF_SUMS)
+        check(lambda x: xp.sum(x * 2.0, axis=0), x, ulps=ULPS_OF_SUMS)
+
+    def test_two_kinds_of_sums(self):
+        x = np.random.default_rng(0).random((30, 40, 3))
+
+        def f(x):
+            y = x * 2.0
+            return [xp.sum(y, axis=axis) for axis in (1, 0, -1, None)]
+
+        assert calls_of(check(f, x, ulps=ULPS_OF_SUMS)) == 1  # that over the last axis is in C
 
     def test_truth(self):
         x, y = np.asarray([True, False, True, False]), np.asarray([True, True, False, False])
