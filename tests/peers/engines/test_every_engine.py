@@ -1,7 +1,7 @@
 """What holds for each engine: lists, constants, what is no array, Ctrl-C, hooks, and threads."""
 
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -50,12 +50,8 @@ class Jax(Engine):
     def __init__(self):
         self.jax = pytest.importorskip("jax", reason="JAX: pip install 'agnograd[jax]'")
 
-    @contextmanager
-    def precision(self):  # for all threads: callbacks may run in others
-        before = self.jax.config.jax_enable_x64
-        self.jax.config.update("jax_enable_x64", True)
-        yield
-        self.jax.config.update("jax_enable_x64", before)
+    def precision(self):  # of a thread
+        return self.jax.enable_x64(True)
 
     def array(self, values):
         return self.jax.numpy.asarray(values)
@@ -209,7 +205,8 @@ def test_threads_have_their_own_gradients(engine, scipy, special):
         return (scipy.signal.all_pole(x, x) ** 2).sum() + special.kve(1.5, x).sum()
 
     def work(n):
-        found[n] = engine.grad(f)(engine.array([n + 0.5, 1.5]))
+        with engine.precision():
+            found[n] = engine.grad(f)(engine.array([n + 0.5, 1.5]))
 
     found = {}
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]

@@ -16,11 +16,8 @@ EVERY = 40  # JAX compiles each function for each shape
 
 @pytest.fixture(autouse=True)
 def _wide():
-    # ``jax.enable_x64`` is of one thread, and callbacks may run in another.
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
+    with jax.enable_x64(True):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -134,15 +131,15 @@ def test_members_of_vmap_meet_their_own(scipy, special):
 
 
 def test_single_precision_stays_without_64_bits(scipy, special):
-    jax.config.update("jax_enable_x64", False)
-    x = jnp.asarray([0.5, 1.5])
-    for f in (
-        lambda x: special.kve(np.float64(1.5), x),  # SciPy computes it
-        lambda x: special.xlogy(2.0, x),
-        lambda x: scipy.signal.convolve(x, np.asarray(A)),
-    ):
-        grad = jax.grad(lambda x, f=f: f(x).sum())
-        assert f(x).dtype == jax.jit(grad)(x).dtype == grad(x).dtype == jnp.float32
+    with jax.enable_x64(False):
+        x = jnp.asarray([0.5, 1.5])
+        for f in (
+            lambda x: special.kve(np.float64(1.5), x),  # SciPy computes it
+            lambda x: special.xlogy(2.0, x),
+            lambda x: scipy.signal.convolve(x, np.asarray(A)),
+        ):
+            grad = jax.grad(lambda x, f=f: f(x).sum())
+            assert f(x).dtype == jax.jit(grad)(x).dtype == grad(x).dtype == jnp.float32
 
 
 def test_functions_are_in_loops_and_branches(special):
