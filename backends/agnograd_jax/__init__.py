@@ -135,6 +135,18 @@ class JaxBackend(Backend):
         places = jnp.stack([rows, columns], axis=1)
         return BCOO((values, places), shape=shape, indices_sorted=True, unique_indices=True)
 
+    def called_back(
+        self,
+        function: Callable[..., Any],
+        like: Any,
+        *args: Any,
+        vmap_method: str = "broadcast_all",
+    ) -> Any:
+        """Return what a function of NumPy's arrays returns when the program that is traced runs."""
+        from agnograd_jax._callbacks import called_back
+
+        return called_back(function, like, *args, vmap_method=vmap_method)
+
     def bridge(self) -> Bridge:
         """Return the bridge to JAX's own derivatives."""
         from agnograd_jax._bridge import JaxBridge

@@ -14,6 +14,7 @@ import numpy as np
 
 from agnograd.errors import UnsupportedArrayError
 from agnograd.extend import Bridge, Flat, Program, Record
+from agnograd_jax._callbacks import called_back
 
 __all__ = ["JaxBridge"]
 
@@ -109,15 +110,15 @@ def _exported(program: Any, results: Callable[[Sequence[Any]], Sequence[Any]]) -
     """Return a function of JAX's arrays; ``results`` gives the facts of what it returns."""
 
     def on_host(*xs: Any) -> tuple[Any, ...]:
-        return tuple(np.asarray(out) for out in program.outputs([np.asarray(x) for x in xs]))
+        return tuple(program.outputs(xs))
 
     def compute(*xs: Any) -> tuple[Any, ...]:
         if program.backend == "jax" or not any(isinstance(x, jax.core.Tracer) for x in xs):
             # What JAX hands over may be a NumPy array, or of a kind of its own.
             return tuple(program.outputs([jnp.asarray(x) for x in xs]))
         facts = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in results(xs))
-        found = jax.pure_callback(on_host, facts, *xs, vmap_method="sequential")
-        return tuple(found)
+        found: tuple[Any, ...] = called_back(on_host, facts, *xs, vmap_method="sequential")
+        return found
 
     call: Any = jax.custom_vjp(compute)
 

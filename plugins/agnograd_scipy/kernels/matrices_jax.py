@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import jax.scipy.linalg
 import numpy as np
 
+from agnograd.extend import domain_named
 from agnograd_scipy.kernels import matrices
 
 __all__ = ["expm", "logm", "lu_parts", "sqrtm", "sylvester"]
@@ -61,4 +62,5 @@ def _called_back(function: Callable[..., Any], shape: tuple[int, ...], *args: An
     rank = max(arg.ndim for arg in args)
     # An axis of vmap comes before all others, and must be the same one in all arrays.
     args = tuple(jnp.reshape(arg, (*[1] * (rank - arg.ndim), *arg.shape)) for arg in args)
-    return jax.pure_callback(on_host, like, *args, vmap_method="broadcast_all")
+    backend: Any = domain_named("jax").backend
+    return backend.called_back(on_host, like, *args)

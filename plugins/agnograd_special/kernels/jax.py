@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.scipy.special as library
 import numpy as np
 
+from agnograd.extend import domain_named
 from agnograd_special._names import JAX
 from agnograd_special._set import FORMULAS
 from agnograd_special.kernels.numpy import compute
@@ -69,10 +70,10 @@ def _called_back(name: str, *args: Any, **options: Any) -> Any:
     def function(*given: Any) -> Any:
         left = iter(given)
         filled = [next(left) if hasattr(arg, "dtype") else arg for arg in one]
-        out = _on_host(name, options, *filled)
-        return jax.tree.map(lambda out, like: np.asarray(out, like.dtype), out, like)
+        return _on_host(name, options, *filled)
 
-    return jax.pure_callback(function, like, *arrays, vmap_method="broadcast_all")
+    backend: Any = domain_named("jax").backend
+    return backend.called_back(function, like, *arrays)
 
 
 def _on_host(name: str, options: dict[str, Any], *args: Any) -> Any:
