@@ -56,7 +56,7 @@ BUDGETS = {
     "_transforms": 2483,
     "_sparse": 2400,
     "_implicit": 1070,
-    "_surroundings": 2318,
+    "_surroundings": 2322,
     "_compile": 2610,
     "certify": 2296,
     "_cli": 652,

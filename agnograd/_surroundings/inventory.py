@@ -107,7 +107,7 @@ class Reader(NamedTuple):
     same : str
         The condition that they are, empty if there are none.
     again : str
-        An expression of the facts where they are not; None where one of them is no value any more.
+        An expression of the facts where they are not; None where one of them is not a value.
     arrays : tuple of str
         The variables of the arrays.
     """

@@ -268,10 +268,8 @@ class Walk:
             if all(type(each) is str for each in keys):
                 inventory.differs_if(f"[*{items}] != {inventory.constant(keys)}")
             else:  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
-                found = _keys_of(keys)
-                inventory.differs_if(
-                    f"{inventory.constant(_keys_of)}({items}) != {inventory.constant(found)}"
-                )
+                again = f"{inventory.constant(_keys_of)}({items})"
+                inventory.differs_if(f"{again} != {inventory.constant(_keys_of(keys))}")
             inventory.note(name, (Same(kind), _keys_of(keys)))
             texts = [repr(each) if type(each) is str else inventory.constant(each) for each in keys]
             names = [f"[{each!r}]" for each in keys]

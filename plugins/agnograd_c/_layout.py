@@ -11,7 +11,7 @@ from agnograd.extend import Fact
 __all__ = ["CACHED", "SHORT", "Layout", "broadcast_strides", "is_dense", "layout_of", "rows"]
 
 # Loops of fewer iterations are too short for vectors. As many elements stay in a cache, so that
-# visiting them in another order than that of memory takes little longer.
+# it takes little longer to visit them in an order that is not that of memory.
 SHORT, CACHED = 16, 2**15
 _FEW, _MANY = 8, 2**12
 
@@ -43,7 +43,7 @@ class Layout:
         return self.dims[-1] < SHORT and prod(self.dims) > _MANY
 
     def lengthen(self) -> None:
-        """Make another loop than a short one the innermost."""
+        """If the innermost loop is short, make a longer one the innermost."""
         if self.dims[-1] >= SHORT:
             return
         last = len(self.dims) - 1
