@@ -67,8 +67,8 @@ def test_functions_are_plain_functions_whose_source_can_be_read(xp):
     assert inspect.isfunction(xp.sum)
     assert str(inspect.signature(xp.sum)) == "(x, /, *, axis=None, dtype=None, keepdims=False)"
     assert str(inspect.signature(xp.greater)) == "(x1, x2, /)"  # it was not called yet
-    xp.multiply(2.0, xp.ones(1))
-    assert "_kernel(x1, x2)" in inspect.getsource(xp.multiply)
+    xp.maximum(2.0, xp.ones(1))
+    assert "_kernel(x1, x2)" in inspect.getsource(xp.maximum)
     assert "sum" in xp.sum.__doc__
     with pytest.raises(TypeError):
         xp.sum(xp.ones(2), 0)
