@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -16,6 +15,7 @@ __all__ = ["KERNELS", "filled", "matmul"]
 
 # A name of this module is found faster than a NumPy attribute.
 _ndarray, _empty, _matmul, _number = np.ndarray, np.empty, np.matmul, np.float64
+_multiply = np.multiply
 _add: Any = np.add.reduce
 _ONE, _ZERO = np.float64(1), np.float64(0)
 
@@ -53,6 +53,22 @@ def filled(scalar: Any, dtype: Any, shape: tuple[int, ...], size: int) -> Any:
         made.fill(scalar)
         return made
     return _ndarray(shape, dtype, scalar, 0, (0,) * len(shape))
+
+
+@inline
+def multiply(x1: Any, x2: Any, /) -> Any:
+    """Return the product: of complex scalars by their operator, as rules write it.
+
+    It rounds otherwise than the ufunc does.
+    """
+    if type(x1) is _ndarray or type(x2) is _ndarray:
+        return _multiply(x1, x2)
+    return _scalar_product(x1, x2)
+
+
+def _scalar_product(x1: Any, x2: Any) -> Any:
+    is_complex = isinstance(x1, np.complexfloating) or isinstance(x2, np.complexfloating)
+    return x1 * x2 if is_complex else _multiply(x1, x2)
 
 
 @inline
@@ -245,9 +261,7 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "max": _reduction(np.maximum),
     "mean": mean,
     "min": _reduction(np.minimum),
-    # NumPy's operator rounds products of two complex scalars otherwise than the ufunc does, and is
-    # what rules use, too.
-    "multiply": operator.mul,
+    "multiply": multiply,
     "ones_like": ones_like,
     "permute_dims": lambda x, /, axes: x.transpose(axes),
     "reshape": reshape,

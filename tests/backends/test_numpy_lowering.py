@@ -296,3 +296,14 @@ def test_complex_scalars_round_as_without_compile(name, dtype, lowering):
             found = plain(xp.asarray(x), xp.asarray(y))
             expected = found.data if isinstance(found, ag.Variable) else found
             assert bits(compiled(x, y)) == bits(expected)
+
+
+def test_an_imaginary_number_times_a_scalar_is_a_scalar_of_the_library():
+    # Python's own product is a number of Python's: NumPy's float64 is a float.
+    def f(x):
+        sign, logarithm = xp.linalg.slogdet(x)
+        return xp.real(sign) + logarithm
+
+    x = np.asarray([[2.0 + 0.5j, 0.5], [-0.3j, 1.5 - 0.2j]])
+    for lowering in ("plain", "numpy"):
+        assert bits(ag.compile(ag.grad(f), lowering=lowering)(x)) == bits(ag.grad(f)(x))

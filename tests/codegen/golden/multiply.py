@@ -28,7 +28,10 @@ def multiply(x1, x2, /):
     _op = _call
     _state = _mode()
     if _state is None or not _state.looks:
-        _out = x1 * x2
+        if _kernel__type(x1) is _kernel___ndarray or _kernel__type(x2) is _kernel___ndarray:
+            _out = _kernel___multiply(x1, x2)
+        else:
+            _out = _kernel___scalar_product(x1, x2)
     elif _state.whole and (_at := _entered_above(_domain, 'multiply')) is not None:
         if _x1_node is not None:
             x1 = _Variable._make(x1, _x1_node)
