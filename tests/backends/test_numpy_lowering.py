@@ -305,5 +305,5 @@ def test_an_imaginary_number_times_a_scalar_is_a_scalar_of_the_library():
         return xp.real(sign) + logarithm
 
     x = np.asarray([[2.0 + 0.5j, 0.5], [-0.3j, 1.5 - 0.2j]])
-    for lowering in ("plain", "numpy"):
-        assert bits(ag.compile(ag.grad(f), lowering=lowering)(x)) == bits(ag.grad(f)(x))
+    for each in ("plain", "numpy"):
+        assert bits(ag.compile(ag.grad(f), lowering=each)(x)) == bits(ag.grad(f)(x))
