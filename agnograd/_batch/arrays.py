@@ -154,6 +154,7 @@ class Batches(Interpretation):
         """Return an element-wise function of two arrays; most often nothing has to be aligned."""
         array, function = self.array_class, attrgetter(op.name)
         raw, slow = function(self.below.raw), self._bound(op, compute)
+        many = getattr(raw, "of_arrays", raw)  # see `inline`
         plain = PYTHON_SCALARS.union(self.below.array_types)
         multiplies = op.name == "multiply"
 
@@ -182,7 +183,7 @@ class Batches(Interpretation):
                 run.meet()
             if isinstance(p1, Variable) or isinstance(p2, Variable):
                 return array(function(self.below.namespace)(p1, p2), run)
-            out = array(raw(p1, p2), run)
+            out = array((many if rank or rank2 else raw)(p1, p2), run)
             if multiplies and run is not None and run.has_units:
                 scale(self, out, x1, x2)
             return out

@@ -205,12 +205,11 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
     )
 
 
-def inline(function: F) -> F:
+def inline(function: F, /, *, arrays: Callable[..., Any] | None = None) -> F:
     """Let agnograd write a backend's short function into the ops that call it.
 
-    This is a decorator of kernels and pullbacks, for small arrays: it saves a Python call. Global
-    names are looked up when an op is compiled, at its first call: their values must not change
-    later.
+    This decorator of kernels and pullbacks saves a Python call, for small arrays. Global names are
+    looked up when an op is compiled, at its first call: their values must not change later.
 
     agnograd writes the function out if it is a plain function of a few lines whose source can be
     read, and if it consists of assignments, conditions, expressions and returns (no loops,
@@ -221,6 +220,9 @@ def inline(function: F) -> F:
     ----------
     function : callable
         The function, which is returned as it is.
+    arrays : callable, optional
+        A function of the library that gives the same for arrays with axes. It is called in place of
+        this one where nothing is written out, as for the members of ``vmap``.
 
     Examples
     --------
@@ -230,6 +232,8 @@ def inline(function: F) -> F:
     ...     return x.sum(axis, dtype, keepdims=keepdims)
     """
     marked.add(function)
+    if arrays is not None:
+        vars(function)["of_arrays"] = arrays
     return function
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -55,7 +56,7 @@ def filled(scalar: Any, dtype: Any, shape: tuple[int, ...], size: int) -> Any:
     return _ndarray(shape, dtype, scalar, 0, (0,) * len(shape))
 
 
-@inline
+@partial(inline, arrays=_multiply)
 def multiply(x1: Any, x2: Any, /) -> Any:
     """Return the product: of complex scalars by their operator, as rules write it.
 

@@ -1,5 +1,6 @@
 """Loops within a budget of memory: the same gradients, and the fewest steps for the budget."""
 
+import sys
 import tracemalloc
 from functools import cache
 from math import comb
@@ -126,9 +127,10 @@ def test_no_more_states_are_kept_than_the_budget_has_room_for():
 
     peak(8)
     few, many = peak(8), peak(20)
-    # One step, its gradient and its rules need two or three arrays more, by the version of Python.
-    assert 6 < few < 8 + 4
-    assert 17 < many < 20 + 4
+    # What one step, its gradient and its rules need: from Python 3.14 on, one array stays longer.
+    step = 3 + (sys.version_info >= (3, 14))
+    assert 6 < few < 8 + step
+    assert 17 < many < 20 + step
 
 
 def test_a_budget_that_is_too_small_is_an_error(xp):

@@ -227,8 +227,8 @@ def interrupted(function, at):
         nonlocal left
         if not frame.f_globals.get("__name__", "").startswith("agnograd"):
             return None
-        if frame.f_code.co_name == "<genexpr>":  # Python ignores what is raised as it is closed
-            return None
+        if sys.version_info >= (3, 14) and frame.f_code.co_name == "<genexpr>":
+            return None  # it traces how they are closed, and ignores what is raised then
         frame.f_trace_opcodes = True  # beside lines: without them Python 3.13 leaves some out
         if event == "opcode":
             left -= 1

@@ -1,6 +1,19 @@
-"""Calls of libraries for other engines: of all ops, or of every few of them."""
+"""Libraries for other engines, and calls of them: of all ops, or of every few of them."""
 
+import pytest
+
+import agnograd as ag
 from library_calls import calls
+
+
+@pytest.fixture(scope="session")
+def scipy():
+    return ag.bridge.library("scipy")
+
+
+@pytest.fixture(scope="session")
+def special():
+    return ag.bridge.library("special")
 
 
 def pytest_generate_tests(metafunc):

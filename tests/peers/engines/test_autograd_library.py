@@ -17,16 +17,6 @@ X, A = np.asarray([[0.1, -0.7, 0.4], [0.3, 0.2, -0.5]]), np.asarray([1.5, -0.4, 
 EVERY = 4
 
 
-@pytest.fixture(scope="module")
-def scipy():
-    return ag.bridge.library("scipy")
-
-
-@pytest.fixture(scope="module")
-def special():
-    return ag.bridge.library("special")
-
-
 def is_inexact(x):
     return isinstance(x, np.ndarray) and x.dtype.kind in "fc"
 

@@ -92,16 +92,6 @@ def engine(request):
         yield found
 
 
-@pytest.fixture(scope="module")
-def scipy():
-    return ag.bridge.library("scipy")
-
-
-@pytest.fixture(scope="module")
-def special():
-    return ag.bridge.library("special")
-
-
 X = [0.5, 0.7]
 
 

@@ -20,16 +20,6 @@ def _wide():
         yield
 
 
-@pytest.fixture(scope="module")
-def scipy():
-    return ag.bridge.library("scipy")
-
-
-@pytest.fixture(scope="module")
-def special():
-    return ag.bridge.library("special")
-
-
 def is_inexact(x):
     return isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jnp.inexact)
 

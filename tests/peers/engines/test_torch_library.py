@@ -19,16 +19,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWa
 EVERY = 4
 
 
-@pytest.fixture(scope="module")
-def scipy():
-    return ag.bridge.library("scipy")
-
-
-@pytest.fixture(scope="module")
-def special():
-    return ag.bridge.library("special")
-
-
 def tensor(values, **options):
     return torch.tensor(values, dtype=torch.float64, **options)
 
