@@ -9,12 +9,11 @@ from typing import Any
 from agnograd.extend import Backend, device_of, is_python_scalar, itself
 from agnograd_random import ops
 from agnograd_random._exact import Arithmetic
-from agnograd_random.standard import shape_of
+from agnograd_random.standard import check_array, shape_of
 
 __all__ = [
     "beta",
     "broadcast",
-    "check_array",
     "dirichlet",
     "exponential",
     "gamma",
@@ -67,16 +66,6 @@ def _settled(
     if broadcast(name, shape, common) != shape:
         raise ValueError(f"random.{name}: parameters of shape {common} do not fit shape {shape}")
     return shape, {"dtype": dtype, "device": device}, list(given)
-
-
-def check_array(name: str, x: Any, axes: int = 0) -> Any:
-    """Return an array; raise for anything else, and for one of fewer axes."""
-    if not hasattr(x, "dtype"):
-        kind = type(x).__name__
-        raise TypeError(f"random.{name}: a parameter is an array, not a {kind}: pass xp.asarray(x)")
-    if len(x.shape) < axes:
-        raise ValueError(f"random.{name}: an array of {len(x.shape)} axes must have {axes} or more")
-    return x
 
 
 def broadcast(name: str, *shapes: Sequence[int]) -> tuple[int, ...]:

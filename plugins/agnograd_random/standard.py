@@ -14,7 +14,7 @@ from agnograd_random._draws import DRAWS, Draws, Words
 from agnograd_random._exact import Arithmetic
 from agnograd_random.threefry import is_of_numbers, key_words
 
-__all__ = ["check_count", "draw", "precision", "shape_of", "stacked"]
+__all__ = ["check_array", "check_count", "draw", "precision", "shape_of", "stacked"]
 
 _MOST = 2**31  # elements of one key, whose places are int32
 
@@ -53,12 +53,7 @@ def precision(name: str, dtype: Any, given: Sequence[Any], xp: Any) -> int:
     if name == "bits":
         return 32
     for each in given:
-        if not hasattr(each, "dtype"):
-            raise TypeError(
-                f"random.{name}: a parameter is an array, whose shape and dtype the result has, "
-                f"not {each!r}: pass xp.asarray({each!r})"
-            )
-        dtype = each.dtype
+        dtype = check_array(name, each).dtype
     if dtype is None:
         dtype = xp.empty((0,)).dtype
     # Libraries have dtypes in several forms, such as NumPy's types.
@@ -66,6 +61,16 @@ def precision(name: str, dtype: Any, given: Sequence[Any], xp: Any) -> int:
     if not xp.isdtype(found, "real floating") or xp.finfo(found).bits not in (32, 64):
         raise ValueError(f"random.{name}: dtype must be float32 or float64, not {dtype!r}")
     return int(xp.finfo(found).bits)
+
+
+def check_array(name: str, x: Any, axes: int = 0) -> Any:
+    """Return an array; raise for anything else, and for one of fewer axes."""
+    if not hasattr(x, "dtype"):
+        kind = type(x).__name__
+        raise TypeError(f"random.{name}: a parameter is an array, not a {kind}: pass xp.asarray(x)")
+    if len(x.shape) < axes:
+        raise ValueError(f"random.{name}: an array of {len(x.shape)} axes must have {axes} or more")
+    return x
 
 
 def check_count(name: str, count: int) -> None:

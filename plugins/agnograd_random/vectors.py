@@ -8,8 +8,8 @@ from typing import Any
 from agnograd.extend import Backend, device_of, in_stacks
 from agnograd_random import ops
 from agnograd_random._exact import Arithmetic
-from agnograd_random.distributions import broadcast, check_array
-from agnograd_random.standard import shape_of
+from agnograd_random.distributions import broadcast
+from agnograd_random.standard import check_array, shape_of
 
 __all__ = ["factor", "factor_by", "lower_times", "lower_times_by", "multivariate_normal"]
 
