@@ -205,7 +205,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
     )
 
 
-def inline(function: F, /, *, arrays: Callable[..., Any] | None = None) -> F:
+def inline(function: F, *, arrays: Callable[..., Any] | None = None) -> F:
     """Let agnograd write a backend's short function into the ops that call it.
 
     This decorator of kernels and pullbacks saves a Python call, for small arrays. Global names are
