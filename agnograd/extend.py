@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from agnograd._functions.library import engine_function
     from agnograd._functions.sensitivity import sensitivity
     from agnograd._graph.calls import Call
+    from agnograd._passes.dead import dead
     from agnograd._plugins.bridges import Bridge, Flat, Program, Record
     from agnograd._plugins.engines import Calling, Engine, Primitive
     from agnograd._plugins.hook_plugins import Uncopied
@@ -110,6 +111,7 @@ __all__ = [
     "backend_of",
     "behind",
     "conjugate_if_complex",
+    "dead",
     "device_of",
     "divide_or_zero",
     "domain_named",
@@ -182,6 +184,7 @@ _LATER = {
         "agnograd._program.program",
     ),
     **dict.fromkeys(("MemoryPlan", "Room", "Way", "nbytes", "planned"), "agnograd._program.plan"),
+    "dead": "agnograd._passes.dead",
     "lent": "agnograd._program.rooms",
     **dict.fromkeys(("PlanError", "verify"), "agnograd._program.verify"),
     **dict.fromkeys(("Writer", "named_function", "straight"), "agnograd._program.straight"),

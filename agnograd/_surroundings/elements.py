@@ -17,7 +17,7 @@ from agnograd._surroundings.keys import Key, Same, elements_of, host_of, is_immu
 # Each of these is far from the others, and takes as long to read as hundreds in a row.
 _SHORT, _SAMPLE = 128, 32
 _KEPT = 2**22  # bytes: the elements of shorter arrays are kept to compare with, not hashed again
-_PIECE = 2**16  # bytes that are copied at a time, to be compared
+_PIECE = 2**14  # bytes that are copied at a time, to be compared
 
 
 class Sample(NamedTuple):

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._fits import Fitting, is_inexact, looked_at
@@ -22,10 +21,12 @@ __all__ = [
     "GUARD",
     "LEAST",
     "Group",
+    "Level",
     "axes_kept",
     "groups_of",
     "is_sum",
     "is_worth_it",
+    "levels_of",
     "replaced",
 ]
 
@@ -54,6 +55,12 @@ class Group:
     is_product: bool = False
 
 
+# Of a step: the shape of its group's elements, None if it is in none; how often groups and other
+# steps alternate before it; and whether no other step of its group can read its result.
+Level = tuple[tuple[int, ...] | None, int, bool]
+_GIVEN: Level = (None, 0, False)
+
+
 def groups_of(program: TracedProgram) -> list[Group]:
     """Return the groups that take C less time than NumPy.
 
@@ -62,38 +69,45 @@ def groups_of(program: TracedProgram) -> list[Group]:
     the groups and the other steps can be put in an order.
     """
     facts, exact = program.facts, looked_at(program)
-    made: dict[Ref, tuple[tuple[int, ...] | None, int, bool]] = {}
-    fitting = Fitting(facts)
+    made = levels_of(program)
     found: dict[tuple[tuple[int, ...], int], Group] = {}
     products: list[Group] = []
-    of_effects = 0  # the level of the last step with effects, which come one after the other
     for number, step in enumerate(program.steps):
-        shape = _shape_of(fitting, step, made)
-        if not exact.isdisjoint(step.outs):
-            shape = None if is_inexact(step) else shape
-        elif shape is None and is_product(facts, step):
-            products.append(Group(facts[step.outs[0]].shape, [number], is_product=True))
-        level = 0
-        for ref in step.uses():
-            of, at, ended = made.get(ref, (None, 0, False))
-            level = max(level, at + (of is not None and (of != shape or ended)))
-        if step.effects:
-            level = of_effects = max(level, of_effects)
-        for ref in step.outs:
-            made[ref] = shape, level, step.op in ("sum", "mean")
+        shape, level, _ = made[step.outs[0]] if step.outs else _GIVEN
         if shape is not None:
             found.setdefault((shape, level), Group(shape)).steps.append(number)
+        elif exact.isdisjoint(step.outs) and is_product(facts, step):
+            products.append(Group(facts[step.outs[0]].shape, [number], is_product=True))
     groups = [*filter(lambda group: is_worth_it(program, group), found.values()), *products]
     return groups if sum(_saved(program, group) for group in groups) >= LEAST else []
 
 
-def _shape_of(fitting: Fitting, step: Step, made: Mapping[Ref, Any]) -> tuple[int, ...] | None:
+def levels_of(program: TracedProgram) -> dict[Ref, Level]:
+    """Return the level of the step that makes each value."""
+    fitting, exact = Fitting(program.facts), looked_at(program)
+    made: dict[Ref, Level] = {}
+    of_effects = 0  # the level of the last step with effects, which come one after the other
+    for step in program.steps:
+        shape = _shape_of(fitting, step, made)
+        if shape is not None and is_inexact(step) and not exact.isdisjoint(step.outs):
+            shape = None
+        level = 0
+        for ref in step.uses():
+            of, at, ends = made.get(ref, _GIVEN)
+            level = max(level, at + (of is not None and (of != shape or ends)))
+        if step.effects:
+            level = of_effects = max(level, of_effects)
+        made.update(dict.fromkeys(step.outs, (shape, level, step.op in ("sum", "mean"))))
+    return made
+
+
+def _shape_of(fitting: Fitting, step: Step, made: Mapping[Ref, Level]) -> tuple[int, ...] | None:
     """Return the shape of the groups that a step can be in, None if there are none."""
     facts = fitting.facts
     if step.op in ("sum", "mean"):
         (x,) = step.args[:1]
-        of, _, ended = made.get(x, (None, 0, False)) if type(x) is Ref else (None, 0, False)
-        return of if of and not ended and is_sum(facts, step) else None
+        of, _, ends = made.get(x, _GIVEN) if type(x) is Ref else _GIVEN
+        return of if of and not ends and is_sum(facts, step) else None
     if is_read(facts, step) or is_scatter(facts, step):
         return ()
     if len(step.outs) == 1 and facts[step.outs[0]].size and fitting.fits(step):

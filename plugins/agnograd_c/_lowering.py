@@ -13,6 +13,7 @@ from agnograd_c._compiler import NoCompiler, compiler
 from agnograd_c._function import Function
 from agnograd_c._groups import Group, groups_of, is_worth_it, replaced
 from agnograd_c._library import library_of
+from agnograd_c._recompute import unpinned
 from agnograd_c._write import written
 
 __all__ = ["described", "functions_of", "in_c", "threads"]
@@ -31,7 +32,7 @@ def described(program: TracedProgram, plain: Lowering) -> Description:
     except NoCompiler:
         return plain.describe(program)
     texts = [each.text.replace("@", f"group{k}") for k, (_, each) in enumerate(found)]
-    own = plain.describe(in_c(program))
+    own = plain.describe(unpinned(in_c(program)))
     return {
         "program": program,
         "groups": [group.steps for group, _ in found],
@@ -43,7 +44,8 @@ def described(program: TracedProgram, plain: Lowering) -> Description:
 def in_c(program: TracedProgram, groups: Sequence[Group] | None = None) -> TracedProgram:
     """Return a program with calls of C functions in place of the groups that C is better at.
 
-    ``groups`` are those that ``groups_of`` returns, if they are known.
+    ``groups`` are those that ``groups_of`` returns, if they are known. Without any, or without a
+    compiler, it is the program itself.
     """
     from agnograd_c.kernels import calls
 
@@ -70,7 +72,9 @@ def in_c(program: TracedProgram, groups: Sequence[Group] | None = None) -> Trace
         )
         for (group, function), call in zip(found, made, strict=True)
     ]
-    return replaced(program, [group for group, _ in found], steps.__getitem__) if found else program
+    if not found:
+        return program
+    return unpinned(replaced(program, [group for group, _ in found], steps.__getitem__))
 
 
 def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[Group, Function]]:

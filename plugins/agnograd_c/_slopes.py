@@ -20,16 +20,14 @@ def with_slopes(program: TracedProgram) -> TracedProgram:
     matrices between the two, so that they are in different groups.
     """
     facts = program.facts
-    made: dict[Ref, Step] = {
-        step.args[0]: step
-        for step in program.steps
-        if step.op == "tanh" and facts[step.outs[0]].shape and fits(facts, step)
-    }
-    exact = looked_at(program) if made else frozenset()
+    made: dict[Ref, Step] = {}
+    exact = looked_at(program)
     slopes: dict[Ref, Ref] = {}
     products: dict[int, Step] = {}
     first = program.next_number()
     for number, step in enumerate(program.steps):
+        if step.op == "tanh" and facts[step.outs[0]].shape and fits(facts, step):
+            made[step.args[0]] = step
         if not is_of_tanh(step) or not exact.isdisjoint(step.outs):
             continue
         g, x = operands(step)

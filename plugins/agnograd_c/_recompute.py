@@ -1,0 +1,224 @@
+"""Values that are computed again rather than kept, where that takes less memory and little time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import prod
+
+from agnograd.extend import Ref, Step, TracedProgram, dead, roots_of
+from agnograd_c._groups import Group, groups_of, levels_of
+from agnograd_c._lives import Lives
+
+__all__ = ["recomputed", "unpinned"]
+
+# A step whose result is its first argument, as it is after its second one is there. Groups have
+# steps that can run at one time: it keeps what is computed again out of the group that made it.
+_AFTER = "@after"
+
+_LEAST = 2**12  # bytes of a value
+_PART = 512  # and of which part of all that is in use
+_GAIN, _SHARE = 2**16, 0.1  # bytes that have to be saved, and their share of all
+_STEPS = 4  # by how many of them a value may be computed again
+_TIMES = 3  # and how often
+
+
+def recomputed(program: TracedProgram) -> TracedProgram:
+    """Return the program that keeps fewer bytes at its peak, as it computes some values twice.
+
+    A value is made again if the peak lies between two of its readers, by a few element-wise steps
+    from values that are kept anyway: the state of a layer from what its derivative needs, or a
+    softmax's numerator from its scores. It is made before its next reader, or before the last one
+    of what it is made from, whose place it takes then. A group that reads it makes it itself.
+    """
+    if not _may_gain(program):
+        return program
+    groups = [group for group in groups_of(program) if group.shape and not group.is_product]
+    if not groups:
+        return program
+    search = _Search(program, groups)
+    before = max(search.lives.use)
+    found = search.found()
+    if before - max(search.lives.use) < max(_GAIN, _SHARE * before):
+        return program
+    return _Writer(program, search).written(found)
+
+
+def unpinned(program: TracedProgram) -> TracedProgram:
+    """Return the program without the steps that keep others apart; its order is what it is."""
+    same: dict[Ref, Ref] = {}
+    steps = []
+    for step in program.steps:
+        if step.op == _AFTER:
+            same[step.outs[0]] = same.get(step.args[0], step.args[0])
+        else:
+            steps.append(step.renamed(same))
+    return program.with_(steps=tuple(steps)) if same else program
+
+
+def _may_gain(program: TracedProgram) -> bool:
+    """Return whether the values of a program are large enough, all of them together."""
+    total = 0
+    for fact in program.facts.values():
+        size = prod(fact.shape) * getattr(fact.dtype, "itemsize", 0) if fact.shape else 0
+        total += size if size >= _LEAST else 0
+    return total >= _GAIN
+
+
+class _Search:
+    """A search for values that are not read for a while, and can be computed again."""
+
+    def __init__(self, program: TracedProgram, groups: Sequence[Group]) -> None:
+        self.lives = Lives(program, groups, _LEAST)
+        self.makers = {ref: step for step in program.steps for ref in step.outs}
+        self.roots = roots_of(program)
+        steps = [program.steps[number] for group in groups for number in group.steps]
+        self.members = {
+            ref
+            for step in steps
+            if step.op not in ("sum", "mean") and not step.effects
+            for ref in step.outs
+        }
+        for step in program.steps:
+            if len(step.outs) > 1 and step.views:  # which would all be taken again for one of them
+                self.members.difference_update(*(self.roots[ref] for ref in step.views))
+
+    def found(self) -> dict[int, list[Ref]]:
+        """Return what is computed again, by the unit before which that is; see ``lives`` then."""
+        lives, due = self.lives, dict[int, list[Ref]]()
+        while lives.use:
+            most = max(lives.use)
+            peak = lives.use.index(most)
+            large = [ref for ref, life in lives.known.items() if life.size * _PART >= most]
+            for ref in sorted(large, key=lambda ref: (-lives.known[ref].size, ref.number)):
+                gap = self._gap(ref, peak)
+                if gap is not None:
+                    place, until = gap
+                    lives.change(ref, lives.known[ref].without(place, until))
+                    due.setdefault(until, []).append(ref)
+                    if max(lives.use) > lives.use[peak]:
+                        break  # there is another peak now
+            if lives.use[peak] == most:
+                break
+        return due
+
+    def _gap(self, ref: Ref, peak: int) -> tuple[int, int] | None:
+        """Return the place of the event after which a value is not kept, and the unit until which.
+
+        None if it is there at the peak all the same.
+        """
+        lives, life = self.lives, self.lives.known[ref]
+        if ref not in self.members or life.kept.count(False) == _TIMES:
+            return None
+        if not lives.is_in(ref, peak, life):
+            return None
+        for place, (first, last) in enumerate(pairwise(life.events)):
+            if not (life.kept[place] and first <= peak <= last):
+                continue
+            made_from: set[Ref] = set()
+            if self._steps(ref, last, made_from) > _STEPS:
+                continue
+            known = [lives.known[each].events[-1] for each in made_from if each in lives.known]
+            until = min([last, *known])
+            if first < until and not lives.is_in(ref, peak, life.without(place, until)):
+                return place, until
+        return None
+
+    def _steps(self, ref: Ref, unit: int, made_from: set[Ref]) -> int:
+        """Return how many steps make a value again before a unit; add what they read to a set."""
+        step = self.makers[ref]
+        if ref not in self.members and not step.views:
+            return _STEPS + 1
+        count = int(ref in self.members)
+        for each in step.uses():
+            if all(self.lives.is_there(root, unit) for root in self.roots[each]):
+                made_from.update(self.roots[each])
+            else:
+                count += self._steps(each, unit, made_from)
+            if count > _STEPS:
+                break
+        return count
+
+
+class _Writer:
+    """Writes a program that computes values again."""
+
+    def __init__(self, program: TracedProgram, search: _Search) -> None:
+        self.program, self.lives, self.members = program, search.lives, search.members
+        self.makers, self.roots = search.makers, search.roots
+        self.facts, self.levels = dict(program.facts), levels_of(program)
+        self.steps: list[Step] = []
+        self.new: dict[Ref, Ref] = {}  # what later steps read in place of values
+        self.gone: set[Ref] = set()  # values that were computed again
+        self._latest: Ref | None = None  # the value so far that was made at the highest level
+        self._next = program.next_number()
+
+    def written(self, due: Mapping[int, Sequence[Ref]]) -> TracedProgram:
+        """Return the program that computes values again before units."""
+        for unit, numbers in enumerate(self.lives.units):
+            steps = [self.program.steps[number] for number in numbers]
+            if unit in due:
+                self._compute(due[unit], unit, steps)
+            for step in steps:
+                for ref in step.uses():
+                    self._viewed(ref)
+                self.steps.append(step.renamed(self.new))
+                if step.outs and self._level(step.outs[0]) >= self._level(self._latest):
+                    self._latest = step.outs[-1]
+        return dead(self.program.with_(steps=tuple(self.steps), facts=self.facts))
+
+    def _level(self, ref: Ref | None) -> int:
+        """Return the level of what can be computed once a value is there."""
+        shape, level, _ = self.levels.get(ref, (None, -1, False)) if ref else (None, -1, False)
+        return level + (shape is not None)
+
+    def _token(self, refs: Sequence[Ref], steps: Sequence[Step]) -> Ref:
+        """Return a value that is there before some steps, and made after the groups of values."""
+        inside = {ref for step in steps for ref in step.outs}
+        used = (ref for step in steps for ref in step.uses() if ref not in inside)
+        read = [ref for ref in used if self.gone.isdisjoint(self.roots[ref])]
+        token = max(read, key=self._level, default=None)
+        if self._level(token) <= max(self.levels[ref][1] for ref in refs):
+            token = self._latest
+        assert token is not None
+        return self.new.get(token, token)
+
+    def _compute(self, refs: Sequence[Ref], unit: int, steps: Sequence[Step]) -> None:
+        """Compute values again before some steps, in the order in which they were made."""
+        self.gone.update(refs)
+        for ref in [ref for ref in self.new if not self.roots[ref].isdisjoint(refs)]:
+            del self.new[ref]  # what was computed again before, and views of it
+        token, now = self._token(refs, steps), dict[Ref, Ref]()
+        for ref in refs:
+            self._again(ref, unit, token, now)
+        self.new |= now
+
+    def _again(self, ref: Ref, unit: int, token: Ref, now: dict[Ref, Ref]) -> Ref:
+        """Return a value as it is once the token is there: computed again, or kept."""
+        if ref not in now:
+            step = self.makers.get(ref)
+            there = all(self.lives.is_there(root, unit) for root in self.roots[ref])
+            if step is None or there or not (ref in self.members or step.views):
+                kept = self._viewed(ref)
+                now[ref] = self._add(Step(_AFTER, (kept, token), {}, (ref,), views=(kept,)))
+            else:
+                new = {each: self._again(each, unit, token, now) for each in step.uses()}
+                now[ref] = self._add(step.renamed(new))
+        return now[ref]
+
+    def _viewed(self, ref: Ref) -> Ref:
+        """Return a value as it is now; a view of one that was computed again is taken again."""
+        if ref not in self.new and not self.gone.isdisjoint(self.roots[ref]):
+            step = self.makers[ref]
+            self.new[ref] = self._add(step.renamed({e: self._viewed(e) for e in step.uses()}))
+        return self.new.get(ref, ref)
+
+    def _add(self, step: Step) -> Ref:
+        """Add a step whose result is a new one, like the result that it names; return it."""
+        (like,) = step.outs
+        ref = Ref(self._next)
+        self._next += 1
+        self.facts[ref] = self.facts[like]
+        self.steps.append(replace(step, outs=(ref,)))
+        return ref
