@@ -19,17 +19,19 @@ class Way(Enum):
     ``NEW`` means that the library makes the results itself. ``INTO`` means that they can be written
     to given memory which none of the arguments shares, and ``ELEMENTWISE`` that this may also be
     the memory of an argument with the same layout. ``UPDATE`` means that the result can be made of
-    the first argument, in its memory.
+    the first argument, in its memory, and ``ADD`` that it can also be written to other memory.
     """
 
     NEW = 0
     INTO = 1
     ELEMENTWISE = 2
     UPDATE = 3
+    ADD = 4
 
 
+_UPDATES = (Way.UPDATE, Way.ADD)
 # Ways whose results are the program's own, in whatever memory they are.
-_OWN = (Way.INTO, Way.ELEMENTWISE)
+_OWN = (Way.INTO, Way.ELEMENTWISE, Way.ADD)
 
 
 class Room(NamedTuple):
@@ -131,7 +133,7 @@ class _Planner:
         self.updates = frozenset(
             number
             for number, way in enumerate(self.ways)
-            if way is Way.UPDATE and self._is_update(number, program.steps[number])
+            if way in _UPDATES and self._is_update(number, program.steps[number])
         )
         self.over: dict[int, Ref] = {}
         self.kept = self._kept()

@@ -77,7 +77,7 @@ def _owners(
         taken = number in plan.over or number in plan.updates or step.views
         if taken or all(each is not None for each in writes):
             continue
-        if way(step) not in (Way.INTO, Way.ELEMENTWISE):
+        if way(step) not in (Way.INTO, Way.ELEMENTWISE, Way.ADD):
             continue
         for ref, buffer in zip(step.outs, writes, strict=True):
             fact = program.facts[ref]

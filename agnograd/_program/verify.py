@@ -13,6 +13,8 @@ from agnograd._program.program import Ref, Step, TracedProgram
 
 # A piece of memory, and how often it had been written to when a value came to be there.
 Content = tuple[str, int]
+# Ways whose results can be written to memory that the plan names.
+_WRITTEN = (Way.INTO, Way.ELEMENTWISE, Way.ADD)
 
 
 class PlanError(AssertionError):
@@ -105,7 +107,7 @@ class _Verifier:
 
     def _appear_alone(self, title: str, step: Step, ref: Ref) -> None:
         """Let a result appear in memory of its own, which may have been lent to other values."""
-        memory, is_own = f"memory of {ref}", self.way(step) in (Way.INTO, Way.ELEMENTWISE)
+        memory, is_own = f"memory of {ref}", self.way(step) in _WRITTEN
         for used in step.uses():
             if not self._memories(used).isdisjoint(self.beside.get(memory, ())):
                 raise PlanError(f"{title} writes {ref} to memory that its argument {used} is in")
@@ -118,7 +120,7 @@ class _Verifier:
     def _write(self, title: str, step: Step, ref: Ref, buffer: int) -> None:
         """Write a result to a buffer: no argument may be there, but one that is read in step."""
         way, memory = self.way(step), f"buffer {buffer}"
-        if way not in (Way.INTO, Way.ELEMENTWISE):
+        if way not in _WRITTEN:
             raise PlanError(f"{title} cannot write {ref} to {memory}")
         if step.views:
             raise PlanError(f"{title} writes {ref} to {memory}, but it is a view of {step.views}")
@@ -159,7 +161,7 @@ class _Verifier:
 
     def _update(self, title: str, step: Step, buffers: Iterable[int | None]) -> None:
         """Change the first argument: the result is where it was."""
-        if self.way(step) is not Way.UPDATE or len(step.outs) != 1 or step.views:
+        if self.way(step) not in (Way.UPDATE, Way.ADD) or len(step.outs) != 1 or step.views:
             raise PlanError(f"{title} cannot change its first argument")
         (out,), into = step.outs, step.args[0]
         if self.program.facts[into] != self.program.facts[out] or into not in self.whole:

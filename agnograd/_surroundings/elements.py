@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import chain
 from math import prod
+from operator import eq
 from typing import Any, NamedTuple
 
 from agnograd._arrays.variable import Variable
@@ -172,7 +173,9 @@ def _pieces_of(raw: Any) -> Callable[[], Iterator[bytes]] | None:
 
 
 def _are_equal(pieces: Iterable[bytes], others: Iterable[bytes]) -> bool:
-    return all(one == other for one, other in zip_longest(pieces, others))
+    """Compare pieces one at a time, where ``map`` lets each of them go before it asks for more."""
+    ended = (chain(each, (b"",)) for each in (pieces, others))  # of which the longer one differs
+    return all(map(eq, *ended))
 
 
 @lru_cache(1024)

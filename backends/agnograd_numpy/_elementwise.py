@@ -68,8 +68,10 @@ class ElementwiseWriter(Writer):
         """Return the variable of what a step's only result is written to, if there is any."""
         if len(step.outs) != 1:
             return None
-        if number in self.plan.over:  # two names would be one array: neither is let go of
-            into = self.plan.over[number]
+        into = self.plan.over.get(number)
+        if number in self.plan.updates and self.way(step) is Way.ADD:
+            into = step.args[0]
+        if into is not None:  # two names would be one array: neither is let go of
             return self.places.setdefault(into, self.name(into))
         if step.outs[0] in self.owners:
             return self.owners[step.outs[0]]

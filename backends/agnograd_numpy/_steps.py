@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from agnograd.extend import Fact, MemoryPlan, Ref, Step, TracedProgram, Way, named_function, nbytes
-from agnograd_numpy._kernels import KERNELS
+from agnograd_numpy._kernels import KERNELS, rolled
 from agnograd_numpy._tanh import is_tanh
 
 __all__ = [
@@ -22,15 +22,18 @@ __all__ = [
     "beside",
     "is_array",
     "is_concat",
+    "is_in_rows",
     "is_product",
     "is_stack_of_products",
+    "parts_of_roll",
     "sum_in_order",
     "ufunc_of",
     "way_of",
 ]
 
 # A call of a function that may be given arrays to write to after its arguments, where ``into`` is
-# among its options; with that it may also write over an argument of the same layout.
+# among its options. It may write over an argument of the same layout if that is true, and over its
+# first one, to which it adds something, if ``adds`` is.
 CALL = "@call"
 BLOCKS = "@blocks"  # element-wise steps that are computed block by block
 SCATTERS = ("@scatter_add", "@scatter_add_axis")
@@ -72,6 +75,8 @@ def way_of(program: TracedProgram, step: Step) -> Way:
     if step.op == BLOCKS:
         return Way.INTO
     if step.op == CALL and "into" in step.kwargs:
+        if step.kwargs.get("adds"):
+            return Way.ADD
         return Way.ELEMENTWISE if step.kwargs["into"] else Way.INTO
     if len(step.outs) != 1 or not is_array(facts[step.outs[0]]):
         return Way.NEW
@@ -84,6 +89,7 @@ def way_of(program: TracedProgram, step: Step) -> Way:
         return Way.NEW if out.size == 1 and out.dtype.kind == "c" else Way.ELEMENTWISE
     known = is_product(program, step) or is_stack_of_products(program, step)
     known = known or is_concat(program, step) or is_tanh(step, facts)
+    known = known or parts_of_roll(program, step) is not None
     return Way.INTO if known else Way.NEW
 
 
@@ -130,6 +136,29 @@ def is_concat(program: TracedProgram, step: Step) -> bool:
     arrays = step.args[0]
     known = type(arrays) in (tuple, list) and all(type(each) is Ref for each in arrays)
     return known and all(program.facts[ref].dtype == dtype for ref in arrays)
+
+
+def parts_of_roll(program: TracedProgram, step: Step) -> tuple[Any, Any, int] | None:
+    """Return the keys of the two parts that a roll puts together along an axis, and the axis.
+
+    None where a step is something else.
+    """
+    if step.op != "roll" or named_function(program, step.op, step.kwargs) is not KERNELS["roll"]:
+        return None
+    fact = program.facts[step.args[0]]
+    given = dict(zip(("shift", "axis"), step.args[1:], strict=False)) | dict(step.kwargs)
+    if fact != program.facts[step.outs[0]] or not is_in_rows(fact):
+        return None
+    return rolled(fact.kind, fact.shape, given.get("shift"), given.get("axis"))
+
+
+def is_in_rows(fact: Fact) -> bool:
+    """Return whether elements lie one after the other, the last axis first."""
+    size = fact.dtype.itemsize
+    return bool(
+        fact.strides
+        == tuple(size * math.prod(fact.shape[axis + 1 :]) for axis in range(len(fact.shape)))
+    )
 
 
 def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:

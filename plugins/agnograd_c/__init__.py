@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from agnograd.extend import Description, Lowering, Runnable, TracedProgram, lowering_for
 from agnograd_c._groups import groups_of
+from agnograd_c._parts import in_parts
 from agnograd_c._recompute import recomputed
 from agnograd_c._slopes import with_slopes
 from agnograd_c._triangles import by_substitution
@@ -65,7 +66,7 @@ def _substituted(program: TracedProgram) -> TracedProgram:
 
 def _prepared(program: TracedProgram) -> TracedProgram:
     """Return a program as groups are looked for in it."""
-    return with_slopes(recomputed(unrolled(program)))
+    return with_slopes(recomputed(in_parts(unrolled(program))))
 
 
 lowering = C()

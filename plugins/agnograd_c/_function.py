@@ -42,6 +42,8 @@ class Function:
         The functions of the C library that it calls, with their types.
     header : str
         The name of the file that has what its text names.
+    adds : bool
+        Whether it adds to its first input, in whose memory its only output may be.
     """
 
     text: str
@@ -52,6 +54,7 @@ class Function:
     work: int
     functions: set[tuple[str, str]]
     header: str = "lanes.h"
+    adds: bool = False
 
 
 class Added(NamedTuple):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._fits import Fitting, is_inexact, looked_at
 from agnograd_c._layout import CACHED, SHORT
-from agnograd_c._products import is_product, work_of
+from agnograd_c._products import added_to, is_product, work_of
 from agnograd_c._reads import is_read, is_scatter
 
 __all__ = [
@@ -47,7 +47,7 @@ FREE = frozenset(("broadcast_to", "real", "imag", "positive"))
 class Group:
     """Steps for one C function, whose elements all have one shape: () for scalars.
 
-    Or one step that is a product of two matrices.
+    Or a product of two matrices, and the sum that it is added to, if there is one.
     """
 
     shape: tuple[int, ...]
@@ -69,26 +69,29 @@ def groups_of(program: TracedProgram) -> list[Group]:
     the groups and the other steps can be put in an order.
     """
     facts, exact = program.facts, looked_at(program)
-    made = levels_of(program)
+    sums = added_to(program, exact)
+    made, added = levels_of(program, sums), frozenset(sums.values())
     found: dict[tuple[tuple[int, ...], int], Group] = {}
     products: list[Group] = []
     for number, step in enumerate(program.steps):
         shape, level, _ = made[step.outs[0]] if step.outs else _GIVEN
         if shape is not None:
             found.setdefault((shape, level), Group(shape)).steps.append(number)
-        elif exact.isdisjoint(step.outs) and is_product(facts, step):
+        elif number in sums:
+            products.append(Group(facts[step.outs[0]].shape, [sums[number], number], True))
+        elif number not in added and exact.isdisjoint(step.outs) and is_product(facts, step):
             products.append(Group(facts[step.outs[0]].shape, [number], is_product=True))
     groups = [*filter(lambda group: is_worth_it(program, group), found.values()), *products]
     return groups if sum(_saved(program, group) for group in groups) >= LEAST else []
 
 
-def levels_of(program: TracedProgram) -> dict[Ref, Level]:
-    """Return the level of the step that makes each value."""
+def levels_of(program: TracedProgram, sums: Container[int]) -> dict[Ref, Level]:
+    """Return the level of the step that makes each value; sums with products are in no group."""
     fitting, exact = Fitting(program.facts), looked_at(program)
     made: dict[Ref, Level] = {}
     of_effects = 0  # the level of the last step with effects, which come one after the other
-    for step in program.steps:
-        shape = _shape_of(fitting, step, made)
+    for number, step in enumerate(program.steps):
+        shape = None if number in sums else _shape_of(fitting, step, made)
         if shape is not None and is_inexact(step) and not exact.isdisjoint(step.outs):
             shape = None
         level = 0

@@ -60,7 +60,7 @@ class Lives:
     units : list of list of int
         The numbers of the steps of each unit, in an order in which units can run.
     shapes : list of tuple
-        The shape of each group's elements, None for other units.
+        The shape of the elements of each group of element-wise steps, None for other units.
     made : dict of Ref to int
         The unit that makes each value.
     readers : dict of Ref to list of int
@@ -159,5 +159,5 @@ def _units(
     for step in order.steps:
         group = groups[step.args[0]] if step.op == _MEMBERS else None
         units.append([numbers[id(step)]] if group is None else group.steps)
-        shapes.append(None if group is None else group.shape)
+        shapes.append(None if group is None or group.is_product else group.shape)
     return units, shapes

@@ -8,11 +8,12 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from agnograd.extend import Description, Lowering, Ref, Step, TracedProgram
+from agnograd.extend import Description, Lowering, Ref, Step, TracedProgram, dead
 from agnograd_c._compiler import NoCompiler, compiler
 from agnograd_c._function import Function
 from agnograd_c._groups import Group, groups_of, is_worth_it, replaced
 from agnograd_c._library import library_of
+from agnograd_c._products import transposed
 from agnograd_c._recompute import unpinned
 from agnograd_c._write import written
 
@@ -65,7 +66,7 @@ def in_c(program: TracedProgram, groups: Sequence[Group] | None = None) -> Trace
         Step(
             "@call",
             function.inputs,
-            {"function": call, "into": function.lanes > 1},
+            {"function": call, "into": function.lanes > 1, "adds": function.adds},
             function.outputs,
             several=True,
             location=program.steps[group.steps[0]].location,
@@ -74,7 +75,7 @@ def in_c(program: TracedProgram, groups: Sequence[Group] | None = None) -> Trace
     ]
     if not found:
         return program
-    return unpinned(replaced(program, [group for group, _ in found], steps.__getitem__))
+    return dead(unpinned(replaced(program, [group for group, _ in found], steps.__getitem__)))
 
 
 def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[Group, Function]]:
@@ -93,7 +94,7 @@ def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[
     for number, step in enumerate(program.steps):
         for ref in step.uses():
             readers.setdefault(ref, set()).add(number)
-    found = []
+    found, views = [], transposed(program)
     for group in groups:
         inside = set(group.steps)
         needed = frozenset(
@@ -102,7 +103,7 @@ def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[
             for ref in program.steps[number].outs
             if ref in outputs or not readers.get(ref, set()) <= inside
         )
-        made = written(program, group, needed)
+        made = written(program, group, needed, views)
         if made is None:
             continue
         function, left = made

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._code import code_of
 from agnograd_c._function import Function
 from agnograd_c._layout import rows
 
-__all__ = ["HEADER", "OPTIONS", "is_product", "product", "work_of"]
+__all__ = [
+    "HEADER",
+    "OPTIONS",
+    "PRODUCTS",
+    "added_to",
+    "is_product",
+    "product",
+    "transposed",
+    "work_of",
+]
 
 HEADER = "products.h"
 # Sums of products are rounded once each, as they are in libraries of linear algebra.
 OPTIONS = ("-O3", "-ffp-contract=fast")
+PRODUCTS = ("matmul", "linalg.matmul")
 _TYPES = {"f64": "double", "f32": "float"}
 # The longest axis, as in products.h, and the products of two numbers. Larger factors leave the
 # first caches, where those who copy them into another order win.
@@ -22,7 +32,7 @@ _LONGEST, _MOST, _LEAST = 256, 2**19, 2**9
 
 def is_product(facts: Mapping[Ref, Fact], step: Step) -> bool:
     """Return whether a step is a product of two matrices that C computes in less time."""
-    if step.op not in ("matmul", "linalg.matmul") or step.kwargs or len(step.outs) != 1:
+    if step.op not in PRODUCTS or step.kwargs or len(step.outs) != 1:
         return False
     if len(step.args) != 2 or not all(type(each) is Ref for each in step.args):
         return False
@@ -53,31 +63,77 @@ def work_of(facts: Mapping[Ref, Fact], step: Step) -> int:
     return facts[step.args[0]].size * facts[step.args[1]].shape[1]
 
 
-def product(program: TracedProgram, step: Step) -> Function:
-    """Return the function of a product."""
-    facts = program.facts
-    inputs = tuple(dict.fromkeys(step.args))
+def added_to(program: TracedProgram, exact: Set[Ref]) -> dict[int, int]:
+    """Return the sums of a value and a small product, each by its number, with the product's.
+
+    One function computes both steps. Nothing else reads either of the two, so that the product can
+    be added to the value in its memory. None of them is among the ``exact`` values, which guards
+    look at.
+    """
+    facts, used = program.facts, program.used()
+    products: dict[Ref, int] = {}
+    made: set[Ref] = set()
+    found: dict[int, int] = {}
+    for number, step in enumerate(program.steps):
+        made.update(step.outs)
+        if step.op in PRODUCTS and is_product(facts, step) and exact.isdisjoint(step.outs):
+            products[step.outs[0]] = number
+        if step.op != "add" or not products:
+            continue
+        one, other = step.args
+        if other not in products:
+            one, other = other, one
+        if other not in products or one not in made or one is other or used[other] > 1:
+            continue
+        alike = facts[one] == facts[other] == facts[step.outs[0]]
+        if alike and used[one] == 1 and exact.isdisjoint(step.outs):
+            found[number] = products.pop(other)
+    return found
+
+
+def transposed(program: TracedProgram) -> dict[Ref, Ref]:
+    """Return the transposed views of matrices, each with the matrix."""
+    found: dict[Ref, Ref] = {}
+    for step in program.steps:
+        known = step.op in ("matrix_transpose", "linalg.matrix_transpose") and step.views
+        if known and len(program.facts[step.outs[0]].shape) == 2:
+            found[step.outs[0]] = found.get(step.args[0], step.args[0])
+    return found
+
+
+def product(
+    program: TracedProgram, steps: Sequence[Step], views: Mapping[Ref, Ref] | None = None
+) -> Function:
+    """Return the function of a product, or of a product and the sum that it is added to.
+
+    In place of transposed ``views`` it is given what they are views of, which begins where they do.
+    """
+    facts, step, views = program.facts, steps[0], views or {}
+    start = [ref for ref in steps[-1].args if ref is not step.outs[0]] if len(steps) > 1 else []
+    given = [views.get(ref, ref) for ref in step.args]
+    inputs = tuple(dict.fromkeys((*start, *given)))
     one, other = (facts[each] for each in step.args)
     out = facts[step.outs[0]]
     size, type = out.dtype.itemsize, _TYPES[code_of(out) or ""]
     first, second = (
         ", ".join([f"(const {type} *)p[{inputs.index(ref)}]", *map(str, strides)])
         for ref, strides in zip(
-            step.args,
+            given,
             ([each // size for each in fact.strides or ()] for fact in (one, other)),
             strict=True,
         )
     )
     lengths = f"{one.shape[0]}, {other.shape[1]}, {one.shape[1]}"
+    begin = f"(const {type} *)p[0]" if start else "NULL"
     text = "\n".join(
         [
             "int @(char *const *p, long threads)",
             "{",
             f"    return product_{type}({first}, {second},",
-            f"        ({type} *)p[{len(inputs)}], {lengths});",
+            f"        ({type} *)p[{len(inputs)}], {lengths}, {begin});",
             "}",
             "",
         ]
     )
-    work = work_of(facts, step)
-    return Function(text, 1, inputs, step.outs, (out,), work, set(), HEADER)
+    work, adds = work_of(facts, step), bool(start)
+    return Function(text, 1, inputs, steps[-1].outs, (out,), work, set(), HEADER, adds)

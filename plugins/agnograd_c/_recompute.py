@@ -17,7 +17,7 @@ __all__ = ["recomputed", "unpinned"]
 # steps that can run at one time: it keeps what is computed again out of the group that made it.
 _AFTER = "@after"
 
-_LEAST = 2**12  # bytes of a value
+_LEAST = 2**10  # bytes of a value
 _PART = 512  # and of which part of all that is in use
 _GAIN, _SHARE = 2**16, 0.1  # bytes that have to be saved, and their share of all
 _STEPS = 4  # by how many of them a value may be computed again
@@ -34,8 +34,8 @@ def recomputed(program: TracedProgram) -> TracedProgram:
     """
     if not _may_gain(program):
         return program
-    groups = [group for group in groups_of(program) if group.shape and not group.is_product]
-    if not groups:
+    groups = [group for group in groups_of(program) if group.shape]
+    if all(group.is_product for group in groups):
         return program
     search = _Search(program, groups)
     before = max(search.lives.use)
@@ -73,7 +73,8 @@ class _Search:
         self.lives = Lives(program, groups, _LEAST)
         self.makers = {ref: step for step in program.steps for ref in step.outs}
         self.roots = roots_of(program)
-        steps = [program.steps[number] for group in groups for number in group.steps]
+        elementwise = (group for group in groups if not group.is_product)
+        steps = [program.steps[number] for group in elementwise for number in group.steps]
         self.members = {
             ref
             for step in steps
@@ -117,7 +118,7 @@ class _Search:
             if not (life.kept[place] and first <= peak <= last):
                 continue
             made_from: set[Ref] = set()
-            if self._steps(ref, last, made_from) > _STEPS:
+            if not self._is_made_from(ref, last, set(), made_from):
                 continue
             known = [lives.known[each].events[-1] for each in made_from if each in lives.known]
             until = min([last, *known])
@@ -125,20 +126,23 @@ class _Search:
                 return place, until
         return None
 
-    def _steps(self, ref: Ref, unit: int, made_from: set[Ref]) -> int:
-        """Return how many steps make a value again before a unit; add what they read to a set."""
+    def _is_made_from(self, ref: Ref, unit: int, steps: set[Ref], made_from: set[Ref]) -> bool:
+        """Return whether a few steps make a value again before a unit.
+
+        Add what they make to a set, and what they read to another one.
+        """
         step = self.makers[ref]
         if ref not in self.members and not step.views:
-            return _STEPS + 1
-        count = int(ref in self.members)
+            return False
+        steps.update(step.outs if ref in self.members else ())
         for each in step.uses():
+            if each in steps or len(steps) > _STEPS:
+                continue
             if all(self.lives.is_there(root, unit) for root in self.roots[each]):
                 made_from.update(self.roots[each])
-            else:
-                count += self._steps(each, unit, made_from)
-            if count > _STEPS:
-                break
-        return count
+            elif not self._is_made_from(each, unit, steps, made_from):
+                return False
+        return len(steps) <= _STEPS
 
 
 class _Writer:
@@ -147,7 +151,7 @@ class _Writer:
     def __init__(self, program: TracedProgram, search: _Search) -> None:
         self.program, self.lives, self.members = program, search.lives, search.members
         self.makers, self.roots = search.makers, search.roots
-        self.facts, self.levels = dict(program.facts), levels_of(program)
+        self.facts, self.levels = dict(program.facts), levels_of(program, ())
         self.steps: list[Step] = []
         self.new: dict[Ref, Ref] = {}  # what later steps read in place of values
         self.gone: set[Ref] = set()  # values that were computed again

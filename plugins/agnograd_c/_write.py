@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agnograd.extend import Ref, TracedProgram
 from agnograd_c._arrays import ArrayWriter
 from agnograd_c._function import Function
@@ -13,14 +15,15 @@ __all__ = ["written"]
 
 
 def written(
-    program: TracedProgram, group: Group, needed: frozenset[Ref]
+    program: TracedProgram, group: Group, needed: frozenset[Ref], views: Mapping[Ref, Ref]
 ) -> tuple[Function, list[int]] | None:
     """Return the function of a group, and the steps that it leaves; None if there is none.
 
-    ``needed`` are the values that are used outside of the group.
+    ``needed`` are the values that are used outside of the group, and ``views`` the transposed views
+    of matrices.
     """
     if group.is_product:
-        return product(program, program.steps[group.steps[0]]), []
+        return product(program, [program.steps[number] for number in group.steps], views), []
     writer = ScalarWriter if group.shape == () else ArrayWriter
     made = writer(program, group, needed)
     made.build()

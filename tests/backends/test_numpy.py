@@ -489,3 +489,22 @@ def test_powers_of_scalars_round_as_those_of_arrays(f, dtype):
         x = ag.Variable(np.asarray(value))
         scalar = f(x * one)  # x * one is a scalar of NumPy
         assert scalar.data.tobytes() == f(x).data.tobytes() == compiled(value * one).tobytes()
+
+
+@pytest.mark.parametrize("shape", [(5,), (1,), (0,), (3, 4), (2, 3, 4), (0, 3), ()], ids=str)
+def test_rolls(shape):
+    """They are NumPy's bit for bit, also compiled, and from arrays of other layouts."""
+    xp, x = ag.namespace("numpy"), np.random.default_rng(0).random(shape)
+    for array in (x, x.T, np.repeat(x, 2, axis=0)[::2] if shape else x):
+        for shift in (-7, -1, 0, 1, 2, 9, (1, 2)):
+            for axis in (None, 0, -1, 1, (0,), (0, 1)):
+                try:
+                    expected = np.roll(array, shift, axis)
+                except (ValueError, np.exceptions.AxisError, TypeError) as error:
+                    with pytest.raises(type(error)):
+                        xp.roll(array, shift, axis=axis)
+                    continue
+                found = np.asarray(xp.roll(array, shift, axis=axis))
+                assert (found.shape, found.tobytes()) == (expected.shape, expected.tobytes())
+                compiled = ag.compile(lambda y, s=shift, a=axis: xp.roll(y, s, axis=a) + 0.0)
+                assert np.asarray(compiled(array)).tobytes() == (expected + 0.0).tobytes()

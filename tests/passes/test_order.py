@@ -14,8 +14,8 @@ from traced import check, ops, traced
 
 R = np.random.default_rng(3)
 # Large enough for an order to matter.
-X = R.normal(size=(256, 128))
-W, U, V = R.normal(size=(128, 128)) * 0.1, R.normal(size=(128, 128)) * 0.1, R.normal(size=(128, 2))
+X = R.normal(size=(128, 256))
+W, U, V = R.normal(size=(256, 256)) * 0.1, R.normal(size=(256, 256)) * 0.1, R.normal(size=(256, 2))
 
 
 def loss(x, w, u, v):
@@ -38,8 +38,8 @@ def test_gradients_of_weights_let_go_of_activations():
     before, now = ([*map(id, each.steps)] for each in (program, after))
     assert sorted(now) == sorted(before)
     assert now != before
-    assert held(after, "c") < held(program, "c")
-    assert held(after) <= held(program)
+    assert held(after) < 0.6 * held(program)
+    assert held(after, "c") <= held(program, "c") < 0.6 * held(program)
 
 
 def test_each_view_is_made_before_the_step_that_reads_it():

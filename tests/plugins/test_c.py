@@ -360,7 +360,7 @@ def test_what_is_repeated_is_a_loop(f, arrays):
     gradient = ag.value_and_grad(f, argnums=tuple(range(len(arrays))))
     program = traced("numpy", gradient, *arrays)
     (group, *_) = _groups.groups_of(program)
-    function, _ = _lowering.written(program, group, frozenset(program.outputs))
+    function, _ = _lowering.written(program, group, frozenset(program.outputs), {})
     assert "for (int t" in function.text
     assert function.text.count("\n") < 130 < len(program.steps)
     # Each step may differ by some units, and errors of a chain add up.
