@@ -43,7 +43,7 @@ NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 BUDGETS = {
     "_util": 850,
     "_ops": 1163,
-    "_program": 1115,
+    "_program": 1119,
     "_plugins": 2059,
     "_passes": 1645,
     "_graph": 680,
@@ -56,7 +56,7 @@ BUDGETS = {
     "_transforms": 2483,
     "_sparse": 2400,
     "_implicit": 1070,
-    "_surroundings": 2322,
+    "_surroundings": 2325,
     "_compile": 2610,
     "certify": 2296,
     "_cli": 652,

@@ -56,7 +56,7 @@ class _Parting:
         return dead(self.old.with_(steps=tuple(steps), facts=self.facts, constants=self.constants))
 
     def _pairs(self, step: Step) -> list[tuple[Ref, Ref]]:
-        """Return factors whose products add up to a product; none if it is no such product."""
+        """Return factors whose products add up to a product; none if it is not put together."""
         if not all(type(each) is Ref and len(self.facts[each].shape) == 2 for each in step.args):
             return []
         one, other = (self._parts(ref, 1 - axis) for axis, ref in enumerate(step.args))
@@ -99,7 +99,7 @@ class _Parting:
         return new
 
     def _cut(self, ref: Ref, axis: int, lengths: Sequence[int]) -> list[Ref]:
-        """Return parts of a constant, which are views of it; none of what is no constant."""
+        """Return parts of a constant, which are views of it; none of another value."""
         value = self.constants.get(ref)
         if value is None:
             return []
