@@ -15,7 +15,7 @@ from agnograd._program.program import Ref, Step, TracedProgram, freed_after
 
 __all__ = ["lent"]
 
-_LEAST = 2**15  # smaller values, in bytes, are not worth an array that each run makes
+_LEAST = 2**14  # smaller values, in bytes, are not worth an array that each run makes
 _TRIED = 256  # values, and the results that they may be in
 _ALIGNED = 64
 

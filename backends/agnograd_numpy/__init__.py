@@ -200,9 +200,9 @@ class NumpyBackend(Backend):
             return into
         length, rest = into.shape[axis], math.prod(into.shape[axis % into.ndim + 1 :])
         # Positions of one axis say nothing of the others: an index must be its own.
-        indices = np.arange(length)[indices]
-        first = np.arange(0, into.size, length * rest or 1)[:, None, None]
-        places = first + indices[:, None] * rest + np.arange(rest)
+        places = (np.arange(length) * rest)[indices]
+        places = places[:, None] + np.arange(0, into.size, length * rest or 1)[:, None, None]
+        places = places + np.arange(rest)
         np.add.at(into.reshape(-1), places.reshape(-1), values.reshape(-1))
         return into
 

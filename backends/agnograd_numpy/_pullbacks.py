@@ -123,12 +123,13 @@ def _extreme(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any) -> A
     # An extreme that is NaN equals none, and leaves room for a tie.
     if type(equal) is not _ndarray or squares != squares:
         return NotImplemented
-    if _count(equal) == out.size:
-        return g * equal
-    if g.dtype is _float16:  # no half is as large as a size
-        return NotImplemented
-    ties = _add.reduce(equal, axis=axis, keepdims=True)
-    return _divide(g, ties, dtype=g.dtype) * equal
+    if _count(equal) != out.size:
+        if g.dtype is _float16:  # no half is as large as a size
+            return NotImplemented
+        g = _divide(g, _add.reduce(equal, axis=axis, keepdims=True), dtype=g.dtype)
+    made = equal.astype(g.dtype)
+    made *= g  # NumPy would convert truth values piece by piece, in memory of its own
+    return made
 
 
 def _vector_norm(g: Any, x: Any, out: Any, x_shape: tuple[int, ...], axis: Any, ord: Any) -> Any:
