@@ -13,11 +13,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-__all__ = ["KEEPING", "ONE_THREAD", "Child", "ChildError", "MissingLibraryError"]
+__all__ = ["KEEPING", "ONE_THREAD", "Child", "ChildError", "MissingLibraryError", "in_threads"]
 
 ROOT = Path(__file__).parents[1]
 THREADS = ("BLIS_NUM", "MKL_NUM", "NUMEXPR_NUM", "OMP_NUM", "OPENBLAS_NUM", "VECLIB_MAXIMUM")
-ONE_THREAD = {"NPROC": "1", **{f"{name}_THREADS": "1" for name in THREADS}}  # NPROC is XLA's
+
+
+def in_threads(count: int) -> dict[str, str]:
+    """Return the settings of the libraries' own threads."""
+    return {"NPROC": str(count), **{f"{name}_THREADS": str(count) for name in THREADS}}  # XLA's
+
+
+ONE_THREAD = in_threads(1)
 # So that glibc keeps what is freed. By default it gives memory at the end of its heap back, which
 # is then cleared again, page by page, or does not: what happens to lie there decides.
 KEEPING = {f"MALLOC_{name}_THRESHOLD_": str(4 * 10**9) for name in ("MMAP", "TRIM")}
@@ -44,6 +51,8 @@ class Child:
         How many seconds to wait for an answer, before the child is ended.
     keep_memory : bool
         Whether it keeps what it frees, or gives it back to the system as the C library sees fit.
+    threads : int
+        How many threads its libraries use.
     """
 
     def __init__(
@@ -52,6 +61,7 @@ class Child:
         python: str = sys.executable,
         patience: float = 600.0,
         keep_memory: bool = False,
+        threads: int = 1,
     ) -> None:
         self.name = name
         self.alive = True
@@ -67,7 +77,7 @@ class Child:
                 text=True,
                 env={
                     **os.environ,
-                    **ONE_THREAD,
+                    **in_threads(threads),
                     **(KEEPING if keep_memory else {}),
                     "PYTHONPATH": os.pathsep.join(filter(None, paths)),
                 },

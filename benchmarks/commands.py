@@ -84,6 +84,13 @@ def machinery(function: Any) -> Any:
             is_flag=True,
             help="Let processes keep the memory that they free, whatever the C library would do.",
         ),
+        click.option(
+            "--threads",
+            type=click.IntRange(1),
+            default=1,
+            show_default=True,
+            help="Threads of the libraries; with more than one, times are by the clock.",
+        ),
         click.option("--json", "json_path", metavar="FILE", help="Write what was measured."),
     )
     for option in reversed(options):

@@ -63,6 +63,9 @@ class Plan:
         make it faster or slower.
     keep_memory : bool
         Whether processes keep what they free, or give it back as the C library sees fit.
+    threads : int
+        How many threads libraries use. With more than one, times are by the clock: others on the
+        machine count then.
     reference : str
         Whose derivatives and times are what all others are compared with: what is written by hand,
         or agnograd.
@@ -77,6 +80,7 @@ class Plan:
     patience: float = 600.0
     fresh: bool = True
     keep_memory: bool = False
+    threads: int = 1
     reference: str = HAND
 
 
@@ -180,7 +184,8 @@ def participants(plan: Plan, comparison: Comparison) -> Iterator[list[Child]]:
                 continue
             python = plan.pythons.get(name, sys.executable)
             try:
-                child = stack.enter_context(Child(name, python, plan.patience, plan.keep_memory))
+                settings = plan.patience, plan.keep_memory, plan.threads
+                child = stack.enter_context(Child(name, python, *settings))
                 comparison.implementations[name] = child.load()
             except ChildError as error:
                 if name in (plan.reference, OURS):
@@ -233,7 +238,8 @@ def _time(plan: Plan, runs: Mapping[str, Run], children: Iterable[Child]) -> Ite
         for child in list(ready):
             run = runs[child.name]
             try:
-                seconds = child.ask("time", budget=plan.budget)["seconds"]
+                request = {"budget": plan.budget, "by_clock": plan.threads > 1}
+                seconds = child.ask("time", **request)["seconds"]
             except ChildError as error:
                 if child.name == plan.reference:
                     raise

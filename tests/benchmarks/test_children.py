@@ -26,6 +26,12 @@ PEERS = {
         "    once = iter([case.by_hand(*case.variables)])\n"
         "    return lambda: next(once)"
     ),
+    "waiting": (
+        "import os, time\n"
+        "def prepare(case):\n"
+        "    assert os.environ['OMP_NUM_THREADS'] == os.environ['NPROC'] == '2'\n"
+        "    return lambda: time.sleep(0.1) or [case.by_hand(*case.variables)[0]]"
+    ),
     "hanging": "import time\ndef prepare(case):\n    time.sleep(600)",
 }
 
@@ -139,6 +145,13 @@ def test_how_derivatives_differ(tmp_path, found, message):
     path = tmp_path / "found.npz"
     np.savez(path, *(np.asarray(each) for each in found))
     assert re.fullmatch(message, disagreement(path, expected))
+
+
+@pytest.mark.usefixtures("peers")
+def test_several_threads_are_timed_by_the_clock():
+    found = compare(plan("peers.waiting", threads=2, workloads=("chain",)))
+    assert not found.failures
+    assert found.runs["chain"]["peers.waiting"].rounds[0] >= 0.1
 
 
 @pytest.mark.parametrize("keep", [False, True])
