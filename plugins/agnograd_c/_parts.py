@@ -123,14 +123,14 @@ class _Parting:
             out = reader.outs[0]
             self.gone.add(id(reader))
         self.gone.add(id(step))
+        last = len(ordered) - 1
         for number, pair in enumerate(ordered):
-            part = self._new(self.facts[out])
+            new = out if number == last else self._new(self.facts[out])
+            part = new if total is None else self._new(self.facts[out])
             self._emit(replace(step, args=pair, outs=(part,)))
             if total is not None:
-                new = out if number == len(ordered) - 1 else self._new(self.facts[out])
                 self._emit(Step("add", (total, part), {}, (new,), location=step.location))
-                part = new
-            total = part
+            total = new
 
     def _start(self, step: Step, reader: Step | None, first: int) -> Ref | None:
         """Return what a product is added to, if that is there before the first of its parts."""

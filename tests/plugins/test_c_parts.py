@@ -115,7 +115,7 @@ def gathered(axis, parts, transpose):
     return function
 
 
-@pytest.mark.parametrize("parts", [2, 3, 7])
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
 @pytest.mark.parametrize(("axis", "transpose"), [(0, True), (-2, True), (1, False), (-1, False)])
 def test_factors_are_not_put_together(parts, axis, transpose):
     a, b = normal(*((16, 24) if transpose else (24, 16))), normal(16, 32)

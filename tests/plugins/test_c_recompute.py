@@ -8,7 +8,7 @@ import agnograd_c
 from agnograd._passes.passes import run as improved
 from agnograd.errors import CompileError
 from agnograd.extend import lowering_for
-from agnograd_c import _compiler, _groups, _recompute
+from agnograd_c import _compiler, _groups, _parts, _products, _recompute
 from drawn import XP, search
 from memory import peak_of
 from traced import traced
@@ -23,7 +23,7 @@ rng = np.random.default_rng(0)
 
 @pytest.fixture
 def again(monkeypatch):
-    """Let whatever can be computed again be worth it, and groups of one step too; count programs.
+    """Let what can be computed again be worth it, groups of one step, and the smallest products.
 
     The count is a list: of programs, and of those in which something is computed again.
     """
@@ -31,6 +31,8 @@ def again(monkeypatch):
         monkeypatch.setattr(_recompute, name, value)
     for name, value in {"LEAST": -(10**9), "GROUP": -(10**7), "FEWEST_SCALARS": 10**9}.items():
         monkeypatch.setattr(_groups, name, value)
+    monkeypatch.setattr(_products, "_LEAST", 1)
+    monkeypatch.setattr(_parts, "_SHORTEST", 1)
     count = [0, 0]
 
     def counted(program):
