@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram, dead
+from agnograd_c._fits import looked_at
 from agnograd_c._products import PRODUCTS, is_product
 
 __all__ = ["in_parts"]
@@ -43,11 +44,12 @@ class _Parting:
 
     def program(self) -> TracedProgram:
         readers = {ref: step for step in self.old.steps for ref in step.uses()}
+        exact = looked_at(self.old)
         for step in self.old.steps:
-            if step.op in PRODUCTS and not step.kwargs and len(step.args) == 2:
-                pairs = self._pairs(step)
-                if pairs:
-                    self._write(step, readers.get(step.outs[0]), pairs)
+            known = step.op in PRODUCTS and not step.kwargs and len(step.args) == 2
+            pairs = self._pairs(step) if known and exact.isdisjoint(step.outs) else []
+            if pairs:
+                self._write(step, readers.get(step.outs[0]), pairs)
         if not self.gone:
             return self.old
         steps = self.after.get(-1, [])

@@ -141,6 +141,15 @@ def test_other_products_are_as_they_were(f):
     assert _parts.in_parts(program) is program
 
 
+def test_what_a_guard_looks_at_is_computed_as_numpy_does():
+    def function(a, b):
+        y = xp.concat([a, a * 2.0], axis=1) @ xp.concat([b, b * 0.3], axis=0)
+        return y * 2.0 if xp.sum(y) > -1e9 else y
+
+    program = improved(traced("numpy", function, normal(16, 16), normal(16, 16)))
+    assert _parts.in_parts(program) is program
+
+
 def test_parts_of_constants():
     """A pass gathers the data of a recurrent network's steps, which are constants."""
     xs, w, u = normal(12, 16, 8), normal(8, 32) / 4, normal(32, 32) / 6
