@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
+import weakref
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -15,6 +17,7 @@ from agnograd_c._products import HEADER, OPTIONS
 __all__ = ["library_of"]
 
 _FOLDER = Path(__file__).parent / "csrc"
+_close = getattr(_ctypes, "dlclose", None)  # not on Windows
 
 
 @cache
@@ -22,7 +25,20 @@ def _header(name: str) -> str:
     return (_FOLDER / name).read_text()
 
 
-def library_of(functions: Sequence[Function]) -> tuple[ctypes.CDLL, list[str]]:
+class Library(ctypes.CDLL):
+    """A shared library that is closed once neither it nor one of its functions is used any more.
+
+    Else a process that compiles many thousands of functions could open no more of them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path))
+        if _close is not None:
+            # At the end of the process other threads may still run what is in it.
+            weakref.finalize(self, _close, self._handle).atexit = False
+
+
+def library_of(functions: Sequence[Function]) -> tuple[Library, list[str]]:
     """Compile functions of one header, and of as many lanes.
 
     Return their library, and what they are called in it.
@@ -57,6 +73,6 @@ def library_of(functions: Sequence[Function]) -> tuple[ctypes.CDLL, list[str]]:
     source = "\n".join([*texts, ""])
     path = built(source, options)
     try:
-        return ctypes.CDLL(str(path)), names
+        return Library(path), names
     except OSError:  # a broken file
-        return ctypes.CDLL(str(built(source, options, again=True))), names
+        return Library(built(source, options, again=True)), names

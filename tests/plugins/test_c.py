@@ -1,5 +1,6 @@
 """Programs whose groups are C: each op and random programs against NumPy, and what C needs."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -952,3 +953,26 @@ class TestProducts:
                 np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
         found = in_threads(lambda _: compiled(*arrays)[0], range(4))
         assert all(np.array_equal(each, found[0]) for each in found)
+
+
+def test_libraries_are_closed_once_nothing_uses_them():
+    """A process can map some ten thousand libraries, and may compile more functions than that."""
+
+    def open_ones():
+        return len([each for each in gc.get_objects() if isinstance(each, _library.Library)])
+
+    x = np.linspace(0.0, 1.0, 20_000)
+    gc.collect()
+    before = open_ones()
+    functions = [
+        ag.compile(lambda x, k=k: xp.sin(x) * float(k) + xp.exp(x), lowering="c") for k in range(4)
+    ]
+    expected = [function(x) for function in functions]
+    assert open_ones() == before + 4
+    del functions[1:]
+    gc.collect()
+    assert open_ones() == before + 1
+    np.testing.assert_array_equal(functions[0](x), expected[0])
+    del functions
+    gc.collect()
+    assert open_ones() == before

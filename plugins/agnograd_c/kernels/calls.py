@@ -59,11 +59,30 @@ def callable_of(
     be given, after them, an array to write to, or None, for each result. Then it returns what it
     makes where there is None: a tuple, unless that is one thing, or nothing.
     """
-    function = getattr(library, name)
+    laid_out = _Layouts(inputs, library)
+    large = any(fact.size >= 2**12 for fact in (*inputs, *results))
+    made = driver()
+    if made is None:
+        return _by_ctypes(library[name], inputs, results, threads, laid_out)
+    # A function of ctypes refers to itself: only the garbage collector would let go of it.
+    address = ctypes.addressof(ctypes.c_char.in_dll(library, name))
+    values = tuple(
+        (fact.dtype, fact.kind is np.ndarray, fact.shape, fact.strides or ())
+        for fact in (*inputs, *results)
+    )
+    call: Callable[..., Any] = made.make(address, threads, large, len(inputs), values, laid_out)
+    return call
 
-    def laid_out(value: Any, number: int) -> Any:
-        """Return a value as the function expects it: a copy with other strides."""
-        fact = inputs[number]
+
+class _Layouts:
+    """Lays values out in memory as a function expects them; keeps the function's library open."""
+
+    def __init__(self, inputs: Sequence[Fact], library: ctypes.CDLL) -> None:
+        self.inputs, self.library = inputs, library
+
+    def __call__(self, value: Any, number: int) -> Any:
+        """Return a copy of a value with other strides."""
+        fact = self.inputs[number]
         own = np.asarray(value)
         if own.dtype != fact.dtype or own.shape != fact.shape:
             raise TypeError(
@@ -71,18 +90,6 @@ def callable_of(
                 f"{own.shape}, and not {fact.dtype} of shape {fact.shape}"
             )
         return _copied(own, fact)
-
-    large = any(fact.size >= 2**12 for fact in (*inputs, *results))
-    made = driver()
-    if made is None:
-        return _by_ctypes(function, inputs, results, threads, laid_out)
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    values = tuple(
-        (fact.dtype, fact.kind is np.ndarray, fact.shape, fact.strides or ())
-        for fact in (*inputs, *results)
-    )
-    call: Callable[..., Any] = made.make(address, threads, large, len(inputs), values, laid_out)
-    return call
 
 
 def _copied(x: Any, fact: Fact) -> Any:
