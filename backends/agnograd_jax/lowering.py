@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agnograd.extend import Lowering, Missed, Writer, seen_by, straight
 from agnograd_jax._parts import Run, in_parts, parts_of
 
 if TYPE_CHECKING:
-    from agnograd.extend import Description, Runnable, TracedProgram
+    from agnograd.extend import Description, Ref, Runnable, TracedProgram
 
 __all__ = ["Jit", "jit"]
 
@@ -74,32 +75,70 @@ class Compiled:
 
 
 class JitWriter(Writer):
-    """Writes a function of the large constants and the inputs, without branches."""
+    """Writes a function of lists, the large constants and the inputs, without branches.
+
+    There is no list of large constants if there are none.
+    """
 
     def __init__(self, program: TracedProgram) -> None:
         super().__init__(program)
-        self.large = [ref for ref in program.constants if program.facts[ref].size > BAKED]
+        large = [ref for ref in program.constants if program.facts[ref].size > BAKED]
+        numbers = {ref: number_in(program, ref) for ref in large}
+        self.filled = {ref: number for ref, number in numbers.items() if number is not None}
+        self.large = [ref for ref in large if ref not in self.filled]
 
     def source(self) -> str:
         """Write the function."""
         self.body()
-        given = ", ".join(map(self.name, (*self.large, *self.program.inputs)))
-        lines = [f"def run({given}):", *[f"    {line}" for line in self.lines]]
-        return "\n".join([*lines, f"    return {self.outputs()}", ""])
+        lists = {"large": self.large, "arrays": self.program.inputs}
+        given = {name: refs for name, refs in lists.items() if refs or name == "arrays"}
+        lines = [f"{self.unpacked(refs)} = {name}" for name, refs in given.items() if refs]
+        text = "\n    ".join([*lines, *self.lines, f"return {self.outputs()}"])
+        return f"def run({', '.join(given)}):\n    {text}\n"
+
+    def unpacked(self, refs: Sequence[Ref]) -> str:
+        """Write the variables of the values of a list."""
+        return "".join(f"{self.name(ref)}, " for ref in refs)
 
     def body(self) -> None:
         """Write all steps; JAX's tracers take no memory that would have to be let go."""
+        for ref, number in self.filled.items():
+            full = self.held(self.program.domain.raw.full, "full")
+            shape, dtype = self.text(self.program.facts[ref].shape), self.held(number.dtype, "d")
+            value = self.held(number, "k")
+            self.lines.append(f"{self.name(ref)} = {full}({shape}, {value}, dtype={dtype})")
         for number, step in enumerate(self.program.steps):
             self.step(number, step)
+
+
+def number_in(program: TracedProgram, ref: Ref) -> Any:
+    """Return the element that all elements of a constant are, bit for bit, as NumPy has it.
+
+    It is None if they differ, where only the array itself says on which device to compute, and
+    where JAX would make an array of another dtype.
+    """
+    import jax
+    import numpy as np
+
+    value, fact = program.constants[ref], program.facts[ref]
+    known = isinstance(fact.dtype, np.dtype) and not getattr(value, "weak_type", False)
+    if not known or jax.dtypes.canonicalize_dtype(fact.dtype) != fact.dtype:
+        return None
+    beside = any(program.facts[each].device == fact.device for each in program.inputs)
+    if not beside or not getattr(value, "is_fully_addressable", True):
+        return None
+    host = np.ascontiguousarray(program.domain.backend.to_host(value)).reshape(-1)
+    pieces = host.view("u1").reshape(host.size, -1)
+    return host[0] if (pieces == pieces[0]).all() else None
 
 
 def jitted(writer: JitWriter) -> Run:
     """Return what a writer writes, under ``jax.jit``, as a function of the inputs."""
     import jax
 
-    run = jax.jit(writer.runnable())
+    run: Run = jax.jit(writer.runnable())
     large = [writer.program.constants[ref] for ref in writer.large]
-    return lambda arrays: run(*large, *arrays)
+    return partial(run, large) if large else run
 
 
 def check(guards: Sequence[Mapping[str, Any]], values: Sequence[Any]) -> None:

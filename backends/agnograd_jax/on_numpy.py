@@ -63,7 +63,8 @@ class Compiled:
         import jax  # the module is loaded where JAX need not be installed
 
         self._jax = jax
-        self._run = in_parts(on_jax(program), lambda part: jitted(FittingWriter(part)))
+        with jax.enable_x64(True):  # as when it runs
+            self._run = in_parts(on_jax(program), lambda part: jitted(FittingWriter(part)))
         self._facts = [program.facts[ref] for ref in program.outputs]
         self._straight = straight(program)
         self._fits = True

@@ -96,13 +96,49 @@ def test_a_guard_that_finds_another_value_is_missed(name):
 def test_large_constants_are_arguments():
     from agnograd_jax.lowering import JitWriter
 
-    small, large = jnp.ones(3), jnp.ones((1000, 3))
+    small, large = jnp.ones(3), jnp.arange(3000.0).reshape(1000, 3)
     program = traced(
         "jax", lambda x: xp.sum(xp.asarray(large) * x + xp.asarray(small)), jnp.ones(3)
     )
     writer = JitWriter(program)
     assert [program.constants[ref] is large for ref in writer.large] == [True]
     assert close(*both("jax.jax", program, [jnp.full(3, 2.0)]))
+
+
+@pytest.mark.parametrize(
+    ("element", "other", "dtype"),
+    [
+        *[(0.0, -0.0, "float32"), (-0.0, 0.0, "float32"), (np.nan, 1.0, "float32")],
+        *[(2.5, 3.0, "bfloat16"), (3, 4, "int8"), (True, False, "bool"), (1j, 1.0, "complex64")],
+    ],
+)
+def test_a_large_constant_of_one_number_is_made_in_the_function(element, other, dtype):
+    from agnograd_jax.lowering import JitWriter
+
+    def chosen(large):
+        def f(x):
+            return xp.where(x > 0.0, xp.asarray(large), xp.asarray(large)[::-1])
+
+        return traced("jax", f, jnp.ones(3))
+
+    large = jnp.full((1000, 3), element, dtype)
+    program = chosen(large)
+    writer = JitWriter(program)
+    assert not writer.large
+    assert "_full" in writer.source()
+    found, expected = both("jax.jax", program, [jnp.ones(3)])
+    assert found[0].dtype == expected[0].dtype == large.dtype
+    assert np.asarray(found[0]).tobytes() == np.asarray(expected[0]).tobytes()
+    assert JitWriter(chosen(large.at[999, 2].set(other))).large
+
+
+def test_a_large_constant_is_given_where_it_alone_says_on_which_device_to_compute():
+    from agnograd_jax.lowering import JitWriter
+
+    large = jnp.ones((1000, 3))
+    program = traced("jax", lambda x: xp.asarray(large) * x, jnp.ones(3))
+    assert not JitWriter(program).large
+    assert len(JitWriter(program.with_(inputs=())).large) == 1
 
 
 def gathering(xp):
