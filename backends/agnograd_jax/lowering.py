@@ -10,7 +10,7 @@ from agnograd.extend import Lowering, Missed, Writer, seen_by, straight
 from agnograd_jax._parts import Run, in_parts, parts_of
 
 if TYPE_CHECKING:
-    from agnograd.extend import Description, Ref, Runnable, TracedProgram
+    from agnograd.extend import Description, Ref, Runnable, Step, TracedProgram
 
 __all__ = ["Jit", "jit"]
 
@@ -86,6 +86,7 @@ class JitWriter(Writer):
         numbers = {ref: number_in(program, ref) for ref in large}
         self.filled = {ref: number for ref, number in numbers.items() if number is not None}
         self.large = [ref for ref in large if ref not in self.filled]
+        self._tanhs: dict[Any, Ref] = {}  # by the input
 
     def source(self) -> str:
         """Write the function."""
@@ -109,6 +110,24 @@ class JitWriter(Writer):
             self.lines.append(f"{self.name(ref)} = {full}({shape}, {value}, dtype={dtype})")
         for number, step in enumerate(self.program.steps):
             self.step(number, step)
+
+    def step(self, number: int, step: Step) -> None:
+        """Write a step; the derivative of tanh takes tanh where that is computed before it."""
+        if step.op == "tanh":
+            self._tanhs[step.args[0]] = step.outs[0]
+        elif step.op == "@pullback" and step.kwargs["op"] == "tanh" and self.by_tanh(step):
+            return
+        super().step(number, step)
+
+    def by_tanh(self, step: Step) -> bool:
+        """Write the derivative of tanh by what has been computed, if it has."""
+        from agnograd_jax._tanh import operands, with_tanh
+
+        found = operands(step, self._tanhs)
+        if found is not None:
+            given = ", ".join(map(self.text, found))
+            self.lines.append(f"{self.results(step)} = {self.held(with_tanh, 'tanh')}({given})")
+        return found is not None
 
 
 def number_in(program: TracedProgram, ref: Ref) -> Any:
