@@ -16,7 +16,7 @@ from agnograd._arrays.domains import domain_of, owner_of
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.members import OfMembers, computed, given_in
-from agnograd._compile.entry import Entry, Latest, called_plainly, raw_of
+from agnograd._compile.entry import Entry, Latest, called_plainly, raw_of, settings_without
 from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.trace import Traced
 from agnograd._compile.ways import TooManyPrograms
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MOST = 8  # programs of one function
 OBJECTS = 32  # whose compiled methods are kept
-_USUAL = (True, False)  # ops are recorded, and no function runs that is being transformed
+_USUAL: tuple[Any, ...] = (True, False)  # ops are recorded, and no function runs that is being transformed
 _LEAVES = frozenset({bool, int, float, complex, str, type(None)})
 
 
@@ -74,7 +74,7 @@ class CompiledFunction:
         self._warned = False
         self._elements = WatchedArrays()
         self._bound: dict[int, CompiledFunction] = {}  # by the identity of the object
-        self._quick: tuple[Look, Latest] | None = None
+        self._quick: tuple[Look, Callable[[list[Any]], Any], Latest] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; it is traced if it was not yet for arguments of this kind."""
@@ -85,11 +85,11 @@ class CompiledFunction:
             return self._with_statics(args, kwargs)
         quick = self._quick
         if quick is not None and mode is None:
-            look, latest = quick
+            look, run, latest = quick
             given = look(args, kwargs)
             if given is not None:
                 try:
-                    return latest.entry.run(given)
+                    return run(given)
                 except TooManyPrograms:
                     why = None if self._warned else self._difference(latest.key)
                 return self._plainly(*self._apart(args, kwargs), why)
@@ -110,6 +110,7 @@ class CompiledFunction:
         reader = self._surroundings.reader
         leaves, tree = self._apart(args, kwargs)
         state = _USUAL if mode is None else (mode.recording, mode.inside)
+        state += settings_without(leaves, outside)
         key: Key = (key_of(leaves, tree), facts, tuple(map(key_of_array, outside)), state)
         if self._elements:
             key = (*key, self._elements.key(outside, facts.arrays))
@@ -122,7 +123,7 @@ class CompiledFunction:
                     entry.latest = Latest(key, entry, leaves, tree, outside, self._elements)
                 look = entry.latest.look(reader)
                 if look is not None:
-                    self._quick = look, entry.latest
+                    self._quick = look, entry.latest.run, entry.latest
             return entry(leaves, outside)
         except TooManyPrograms:
             why = None if self._warned else self._difference(key)

@@ -10,7 +10,7 @@ from agnograd._arrays.domains import domain_named, domain_of, owner_of
 from agnograd._arrays.variable import Variable
 from agnograd._compile.graph import GraphUnit
 from agnograd._compile.trace import ARRAY, Callee, Signature, arguments
-from agnograd._compile.unit import Owner, Unit
+from agnograd._compile.unit import Owner, Runs, Unit
 from agnograd._hooks.entering import is_inside
 from agnograd._hooks.state import is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -18,7 +18,7 @@ from agnograd._plugins.backends import default_name
 from agnograd._surroundings.elements import WatchedArrays
 from agnograd._surroundings.fitting import Look, Looking
 from agnograd._surroundings.inventory import Reader
-from agnograd._surroundings.keys import Key
+from agnograd._surroundings.keys import Key, settings_of
 from agnograd._surroundings.surroundings import READERS
 from agnograd._util.trees import map_leaves
 from agnograd.errors import UnsupportedArrayError
@@ -37,6 +37,11 @@ class Latest:
         What the earlier call was given, and found elsewhere.
     watched : WatchedArrays
         Which of the arrays from outside are in the key by their elements.
+
+    Attributes
+    ----------
+    run : callable
+        What runs the program for the arrays that a look returns.
     """
 
     def __init__(
@@ -59,7 +64,9 @@ class Latest:
             elements,
             entry.inputs,
             raw=not entry.is_recorded,
+            settings=entry.settings,
         )
+        self.run = entry.direct()
         self._looks: list[tuple[Reader, Look | None]] = []
 
     def look(self, reader: Reader | None) -> Look | None:
@@ -102,6 +109,8 @@ class Entry:
         What knows another call of the kind, once there was one.
     is_abstract : bool
         Whether arrays have no values, since the library itself traces: then there is no program.
+    settings : callable or None
+        What reads the settings of the library, if programs depend on any.
     """
 
     def __init__(
@@ -116,6 +125,7 @@ class Entry:
         self._places = [place for place, _ in arrays]
         inner = [leaf for _, leaf in arrays]
         self._domain = _home(owner, inner, outside)
+        self.settings = settings_of(self._domain)
         self._converted = [
             at for at, leaf in enumerate(inner) if not _is_as_it_is(leaf, self._domain)
         ]
@@ -181,6 +191,28 @@ class Entry:
             found = [make(each, None) for each in found]
         return way.filled(found)
 
+    def direct(self) -> Callable[[list[Any]], Any]:
+        """Return what does the same as ``run`` after the first run, in the fewest calls."""
+        unit = self._unit
+        if self._converted or self._as_variables or isinstance(unit, GraphUnit):
+            return self.run
+        way = unit.ways.only
+        runs = None if way is None else way.run
+        direct = runs.direct() if isinstance(runs, Runs) else None
+        if way is None or direct is None or not isinstance(runs, Runs):
+            return self.run
+        located, filled = runs.located, way.filled
+
+        def run(given: list[Any]) -> Any:
+            try:
+                found = direct(given)
+            except Exception as error:
+                located(error, given)
+                raise
+            return filled(found)
+
+        return run
+
 
 def is_transformation(f: Callable[..., Any]) -> bool:
     """Return whether a function is what ``ag.grad`` or the like returned."""
@@ -211,6 +243,14 @@ def _home(owner: Owner, arrays: Sequence[Any], outside: Sequence[Any]) -> Domain
     if others:
         raise first.mixed(f"{owner.name}: an argument is an array", others[0].backend)
     return first
+
+
+def settings_without(leaves: Sequence[Any], outside: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the settings of the default library, if a call has no array whose key has them."""
+    if outside or any(map(_is_array, leaves)):
+        return ()
+    settings = settings_of(domain_named(default_name()))
+    return (settings(),) if settings else ()
 
 
 def raw_of(array: Any) -> Any:

@@ -92,12 +92,23 @@ class Runs:
         except Missed:
             raise
         except Exception as error:
-            if not getattr(error, "__notes__", None):
-                locate(error, self._traced, arrays)
+            self.located(error, arrays)
             raise
         for place in self._scalars:
             found[place] = self.program.domain.backend.array(found[place])
         return found
+
+    def direct(self) -> Runnable | None:
+        """Return what does the same where there are no hooks, after the first run."""
+        if self._scalars or any(self.program.guards()):
+            return None
+        found: Runnable = getattr(self.lowered, "direct", self.lowered)
+        return found
+
+    def located(self, error: Exception, arrays: Sequence[Any]) -> None:
+        """Note on an error which step raised it, unless that is known."""
+        if not getattr(error, "__notes__", None):
+            locate(error, self._traced, arrays)
 
 
 def scalars_of(program: TracedProgram) -> list[int]:

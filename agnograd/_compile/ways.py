@@ -56,6 +56,12 @@ class Ways:
         self._lock = lock
         self._latest: Guarded | None = None
 
+    @property
+    def only(self) -> Guarded | None:
+        """The way, if there will never be another one: nothing decides about it."""
+        way = self._latest
+        return None if way is None or way.guards else way
+
     def run(self, arrays: Sequence[Any]) -> tuple[Guarded, list[Any]]:
         """Return the way that is right for arrays, and what its program gives for them.
 

@@ -151,6 +151,18 @@ class Backend:
 
         return array_api_compat.device(array)
 
+    def one_device(self) -> bool:
+        """Return whether all arrays of the process are on one device."""
+        return len(self.capabilities.devices) < 2
+
+    def settings(self) -> Any:
+        """Return the library's settings that results depend on, such as how wide numbers are.
+
+        It is hashable, and a text if it has to be read in a message. A program is made for each
+        of them, and each call asks: it must be fast.
+        """
+        return None
+
     def own(self, array: Any) -> Any:
         """Return a gradient if nothing else shares memory with it, and otherwise a copy."""
         return self.namespace().asarray(array, copy=True)

@@ -19,6 +19,9 @@ from agnograd._surroundings.keys import Key, attributes_of, has_layout, is_immut
 from agnograd._util.deferred import function_from
 from agnograd._util.trees import flatten
 
+# What the abstract value of an array of JAX says.
+_IN_AVAL = ("shape", "dtype", "weak_type")
+
 Look = Callable[[Sequence[Any], Mapping[str, Any]], "list[Any] | None"]
 
 
@@ -39,6 +42,8 @@ class Looking:
         What the functions return: some of the leaves and then the arrays outside, by their places.
     raw : bool
         Whether they return Variables as raw arrays.
+    settings : callable or None
+        What reads the settings of the library, if programs depend on any.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class Looking:
         elements: Key,
         wanted: Sequence[int],
         raw: bool,
+        settings: Callable[[], Any] | None = None,
     ) -> None:
         self._wanted, self._returns_raw = wanted, raw
         self._facts, self._has_tree = facts, tree is not None
@@ -63,6 +69,7 @@ class Looking:
             "names": watched.names,
             "elements": elements,
         }
+        self._sets = f"{self._hold(settings)}() != {self._hold(settings())}" if settings else ""
         self._leaves = [f"x{place}" for place in range(len(leaves))]
         self._inner = [
             each
@@ -93,7 +100,7 @@ class Looking:
             for name, conditions in zip(reader.arrays, self._outer, strict=True)
             for each in conditions
         ]
-        differ = ["watched.names is not names"]
+        differ = ["watched.names is not names", *[self._sets] * bool(self._sets)]
         if reader.same:
             known = f"not ({reader.same}) and " * (reader.facts == self._facts)
             differ.append(f"{known}{reader.again} != facts")
@@ -150,8 +157,13 @@ class Looking:
             key = key_of([value], None)
             return [kind, f"key_of([{name}], None) == {self._hold(key)}"]
         dtype = self._hold(value.dtype)  # most often the same object
-        equal = (f"{name}.{text} == {self._hold(each)}" for text, each in attributes.items())
-        return [kind, *equal, f"({name}.dtype is {dtype} or {name}.dtype == {dtype})"]
+        equal = {text: f"{name}.{text} == {self._hold(each)}" for text, each in attributes.items()}
+        equal["dtype"] = f"({name}.dtype is {dtype} or {name}.dtype == {dtype})"
+        if hasattr(value, "aval"):  # JAX has it once for all arrays for which these are the same
+            known = [equal.pop(text) for text in _IN_AVAL if text in equal]
+            whole = f"({name}.aval is {self._hold(value.aval)} or ({' and '.join(known)}))"
+            return [kind, whole, *equal.values()]
+        return [kind, *equal.values()]
 
     def _sample(self, name: str, sample: Sample) -> list[str]:
         """Return what has to be true for an array to be one that was seen, with its elements.

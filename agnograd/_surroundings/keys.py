@@ -18,6 +18,7 @@ from typing import Any
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
+from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import is_array
 from agnograd._surroundings.objects import is_value
 from agnograd._surroundings.reading import is_users
@@ -26,6 +27,7 @@ from agnograd.errors import ArgumentError
 Key = tuple[Any, ...]
 # What the key of an array has, in this order; those of arrays without the last ones end earlier.
 FIELDS = ("type", "shape", "dtype", "strides", "device", "weak type", "need for a gradient")
+FIELDS += ("the setting",)  # of the library
 TRACKED = "tracked"  # marks the key of a Variable
 _OPTIONAL = ("weak_type", "requires_grad")  # attributes that not all arrays have
 # Modules whose values may be equal and not the same: Decimal("1.0") and Decimal("1.00"), or a time
@@ -122,8 +124,16 @@ def attributes_of(array: Any) -> dict[str, Any]:
         found["stride()"] = array.stride()
     # JAX makes a device of the sharding: to compare that takes a fifth of the time.
     place = "sharding" if hasattr(array, "sharding") else "device"
-    names = [name for name in (place, *_OPTIONAL) if hasattr(array, name)]
+    places = () if owner.backend.one_device() else (place,)
+    names = [name for name in (*places, *_OPTIONAL) if hasattr(array, name)]
     return found | {name: getattr(array, name) for name in names}
+
+
+def settings_of(owner: Domain | None) -> Callable[[], Any] | None:
+    """Return what reads the settings of a domain's library, if programs depend on any."""
+    if owner is None or type(owner.backend).settings is Backend.settings:
+        return None
+    return owner.backend.settings
 
 
 def _keyer_of(value: Any) -> Callable[[Any], Key]:
@@ -178,9 +188,11 @@ def _array_keyer(value: Any) -> Callable[[Any], Key]:
     devices: Sequence[str] = () if owner is None else owner.backend.capabilities.devices
     device = len(devices) > 1 and hasattr(value, "device")
     rest = [name for name in _OPTIONAL if hasattr(value, name)]
-    if isinstance(getattr(value, "strides", None), tuple) and not device and not rest:
+    settings = settings_of(owner)
+    if isinstance(getattr(value, "strides", None), tuple) and not (device or rest or settings):
         return _layout_of
-    if callable(getattr(value, "stride", None)) and device and rest == ["requires_grad"]:
+    by_stride = callable(getattr(value, "stride", None)) and settings is None
+    if by_stride and device and rest == ["requires_grad"]:
         return lambda a: (kind, a.shape, a.dtype, a.stride(), a.device, None, a.requires_grad)
 
     def of_array(array: Any) -> Key:
@@ -193,6 +205,7 @@ def _array_keyer(value: Any) -> Callable[[Any], Key]:
             array.device if device else None,
             getattr(array, "weak_type", None),
             getattr(array, "requires_grad", None),
+            settings and settings(),
         )
 
     return of_array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import jax
 
 __all__ = ["JaxBackend", "backend"]
+
+_WIDTHS = ("jax_enable_x64=False", "jax_enable_x64=True")
 
 
 class JaxBackend(Backend):
@@ -31,6 +34,23 @@ class JaxBackend(Backend):
 
         xp: ModuleType = jnp
         return xp
+
+    def one_device(self) -> bool:
+        """Return whether no platform has a second device."""
+        from jax.extend.backend import backends
+
+        return sum(client.device_count() for client in backends().values()) == 1
+
+    def settings(self) -> str:
+        """Return whether there are 64-bit numbers, which is a setting of the thread."""
+        wide: bool = self._config.jax_enable_x64
+        return _WIDTHS[wide]
+
+    @cached_property
+    def _config(self) -> Any:
+        import jax
+
+        return jax.config
 
     def array_types(self) -> tuple[type, ...]:
         """Return the types of JAX's arrays, and of what stands for them in transformations."""

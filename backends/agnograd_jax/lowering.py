@@ -56,6 +56,11 @@ class Compiled:
         self._straight = straight(program)
         self._is_traceable = True
 
+    @property
+    def direct(self) -> Runnable:
+        """What does the same after the first run, in the fewest calls."""
+        return self if self._guards or not self._is_traceable else self._run
+
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         """Run the program."""
         if not self._is_traceable:
