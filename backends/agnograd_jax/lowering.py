@@ -92,6 +92,7 @@ class JitWriter(Writer):
         self.filled = {ref: number for ref, number in numbers.items() if number is not None}
         self.large = [ref for ref in large if ref not in self.filled]
         self._tanhs: dict[Any, Ref] = {}  # by the input
+        self._transposed: dict[Any, Ref] = {}  # by the result
 
     def source(self) -> str:
         """Write the function."""
@@ -117,12 +118,31 @@ class JitWriter(Writer):
             self.step(number, step)
 
     def step(self, number: int, step: Step) -> None:
-        """Write a step; the derivative of tanh takes tanh where that is computed before it."""
+        """Write a step: by what is computed before it where XLA would not find that."""
         if step.op == "tanh":
             self._tanhs[step.args[0]] = step.outs[0]
+        elif step.op == "matrix_transpose":
+            self._transposed[step.outs[0]] = step.args[0]
         elif step.op == "@pullback" and step.kwargs["op"] == "tanh" and self.by_tanh(step):
             return
+        elif step.op == "matmul" and self.by_columns(step):
+            return
         super().step(number, step)
+
+    def by_columns(self, step: Step) -> bool:
+        """Write the product of a transposed matrix and a vector, if it is one.
+
+        XLA would write the transposed matrix to memory; in products of matrices it does not.
+        """
+        known, facts = self._transposed, self.program.facts
+        axes = [len(facts[arg].shape) if arg in facts else 0 for arg in step.args]
+        place = 0 if axes == [2, 1] else 1
+        if sorted(axes) != [1, 2] or step.args[place] not in known:
+            return False
+        given = ", ".join(self.text(known.get(arg, arg)) for arg in step.args)
+        product = self.held(self.program.domain.raw.tensordot, "tensordot")
+        self.lines.append(f"{self.results(step)} = {product}({given}, axes=((0,), ({place},)))")
+        return True
 
     def by_tanh(self, step: Step) -> bool:
         """Write the derivative of tanh by what has been computed, if it has."""
@@ -131,7 +151,7 @@ class JitWriter(Writer):
         found = operands(step, self._tanhs)
         if found is not None:
             given = ", ".join(map(self.text, found))
-            self.lines.append(f"{self.results(step)} = {self.held(with_tanh, 'tanh')}({given})")
+            self.lines.append(f"{self.results(step)} = {self.held(with_tanh, 'with_tanh')}({given})")
         return found is not None
 
 

@@ -438,6 +438,16 @@ def test_an_error_names_the_line_that_was_traced():
     assert "test_compiled.py:" in note
 
 
+def test_an_error_of_a_later_call_names_the_line_too():
+    xp = ag.namespace("numpy")
+    inverse = ag.compile(lambda a: xp.linalg.inv(a))
+    for _ in range(3):
+        close(inverse(np.eye(2)), np.eye(2))
+        with pytest.raises(np.linalg.LinAlgError) as found:
+            inverse(np.zeros((2, 2)))
+        assert "at op 'linalg.inv', called at " in found.value.__notes__[0]
+
+
 def test_hooks_see_each_step_with_its_line(xp):
     class Seen:
         def __init__(self):
