@@ -18,7 +18,7 @@ from agnograd._plugins.backends import default_name
 from agnograd._surroundings.elements import WatchedArrays
 from agnograd._surroundings.fitting import Look, Looking
 from agnograd._surroundings.inventory import Reader
-from agnograd._surroundings.keys import Key, settings_of
+from agnograd._surroundings.keys import Key
 from agnograd._surroundings.surroundings import READERS
 from agnograd._util.trees import map_leaves
 from agnograd.errors import UnsupportedArrayError
@@ -125,7 +125,7 @@ class Entry:
         self._places = [place for place, _ in arrays]
         inner = [leaf for _, leaf in arrays]
         self._domain = _home(owner, inner, outside)
-        self.settings = settings_of(self._domain)
+        self.settings = self._domain.backend.settings()
         self._converted = [
             at for at, leaf in enumerate(inner) if not _is_as_it_is(leaf, self._domain)
         ]
@@ -249,7 +249,7 @@ def settings_without(leaves: Sequence[Any], outside: Sequence[Any]) -> tuple[Any
     """Return the settings of the default library, if a call has no array whose key has them."""
     if outside or any(map(_is_array, leaves)):
         return ()
-    settings = settings_of(domain_named(default_name()))
+    settings = domain_named(default_name()).backend.settings()
     return (settings(),) if settings else ()
 
 

@@ -155,11 +155,11 @@ class Backend:
         """Return whether all arrays of the process are on one device."""
         return len(self.capabilities.devices) < 2
 
-    def settings(self) -> Any:
-        """Return the library's settings that results depend on, such as how wide numbers are.
+    def settings(self) -> Callable[[], str] | None:
+        """Return what reads the settings that results depend on, such as how wide numbers are.
 
-        It is hashable, and a text if it has to be read in a message. A program is made for each
-        of them, and each call asks: it must be fast.
+        Compiled functions have a program for each text that it returns. Each call compares them:
+        it must be fast. None if there are no such settings.
         """
         return None
 

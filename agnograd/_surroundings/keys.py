@@ -18,7 +18,6 @@ from typing import Any
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import owner_of
 from agnograd._arrays.variable import Variable
-from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import is_array
 from agnograd._surroundings.objects import is_value
 from agnograd._surroundings.reading import is_users
@@ -26,8 +25,8 @@ from agnograd.errors import ArgumentError
 
 Key = tuple[Any, ...]
 # What the key of an array has, in this order; those of arrays without the last ones end earlier.
-FIELDS = ("type", "shape", "dtype", "strides", "device", "weak type", "need for a gradient")
-FIELDS += ("the setting",)  # of the library
+_ARRAYS = ("type", "shape", "dtype", "strides", "device", "weak type", "need for a gradient")
+FIELDS = (*_ARRAYS, "the setting")  # of the library
 TRACKED = "tracked"  # marks the key of a Variable
 _OPTIONAL = ("weak_type", "requires_grad")  # attributes that not all arrays have
 # Modules whose values may be equal and not the same: Decimal("1.0") and Decimal("1.00"), or a time
@@ -129,13 +128,6 @@ def attributes_of(array: Any) -> dict[str, Any]:
     return found | {name: getattr(array, name) for name in names}
 
 
-def settings_of(owner: Domain | None) -> Callable[[], Any] | None:
-    """Return what reads the settings of a domain's library, if programs depend on any."""
-    if owner is None or type(owner.backend).settings is Backend.settings:
-        return None
-    return owner.backend.settings
-
-
 def _keyer_of(value: Any) -> Callable[[Any], Key]:
     """Return the function that gives the keys of values of a type; raise if there is none."""
     kind = type(value)
@@ -188,7 +180,7 @@ def _array_keyer(value: Any) -> Callable[[Any], Key]:
     devices: Sequence[str] = () if owner is None else owner.backend.capabilities.devices
     device = len(devices) > 1 and hasattr(value, "device")
     rest = [name for name in _OPTIONAL if hasattr(value, name)]
-    settings = settings_of(owner)
+    settings = None if owner is None else owner.backend.settings()
     if isinstance(getattr(value, "strides", None), tuple) and not (device or rest or settings):
         return _layout_of
     by_stride = callable(getattr(value, "stride", None)) and settings is None

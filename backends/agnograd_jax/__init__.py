@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     import jax
 
 __all__ = ["JaxBackend", "backend"]
-
-_WIDTHS = ("jax_enable_x64=False", "jax_enable_x64=True")
 
 
 class JaxBackend(Backend):
@@ -39,18 +36,15 @@ class JaxBackend(Backend):
         """Return whether no platform has a second device."""
         from jax.extend.backend import backends
 
-        return sum(client.device_count() for client in backends().values()) == 1
+        count: int = sum(client.device_count() for client in backends().values())
+        return count == 1
 
-    def settings(self) -> str:
-        """Return whether there are 64-bit numbers, which is a setting of the thread."""
-        wide: bool = self._config.jax_enable_x64
-        return _WIDTHS[wide]
-
-    @cached_property
-    def _config(self) -> Any:
+    def settings(self) -> Callable[[], str]:
+        """Return what reads whether there are 64-bit numbers, which is a setting of the thread."""
         import jax
 
-        return jax.config
+        config, widths = jax.config, ("jax_enable_x64=False", "jax_enable_x64=True")
+        return lambda: widths[config.jax_enable_x64]
 
     def array_types(self) -> tuple[type, ...]:
         """Return the types of JAX's arrays, and of what stands for them in transformations."""

@@ -123,17 +123,28 @@ class JitWriter(Writer):
             self._tanhs[step.args[0]] = step.outs[0]
         elif step.op == "matrix_transpose":
             self._transposed[step.outs[0]] = step.args[0]
-        elif step.op == "@pullback" and step.kwargs["op"] == "tanh" and self.by_tanh(step):
-            return
-        elif step.op == "matmul" and self.by_columns(step):
-            return
-        super().step(number, step)
+        if not (self.by_tanh(step) or self.by_columns(step)):
+            super().step(number, step)
+
+    def by_tanh(self, step: Step) -> bool:
+        """Write the derivative of tanh by what has been computed, if it has."""
+        if step.op != "@pullback" or step.kwargs["op"] != "tanh":
+            return False
+        from agnograd_jax._tanh import operands, with_tanh
+
+        found = operands(step, self._tanhs)
+        if found is not None:
+            given, function = ", ".join(map(self.text, found)), self.held(with_tanh, "with_tanh")
+            self.lines.append(f"{self.results(step)} = {function}({given})")
+        return found is not None
 
     def by_columns(self, step: Step) -> bool:
         """Write the product of a transposed matrix and a vector, if it is one.
 
         XLA would write the transposed matrix to memory; in products of matrices it does not.
         """
+        if step.op != "matmul":
+            return False
         known, facts = self._transposed, self.program.facts
         axes = [len(facts[arg].shape) if arg in facts else 0 for arg in step.args]
         place = 0 if axes == [2, 1] else 1
@@ -143,16 +154,6 @@ class JitWriter(Writer):
         product = self.held(self.program.domain.raw.tensordot, "tensordot")
         self.lines.append(f"{self.results(step)} = {product}({given}, axes=((0,), ({place},)))")
         return True
-
-    def by_tanh(self, step: Step) -> bool:
-        """Write the derivative of tanh by what has been computed, if it has."""
-        from agnograd_jax._tanh import operands, with_tanh
-
-        found = operands(step, self._tanhs)
-        if found is not None:
-            given = ", ".join(map(self.text, found))
-            self.lines.append(f"{self.results(step)} = {self.held(with_tanh, 'with_tanh')}({given})")
-        return found is not None
 
 
 def number_in(program: TracedProgram, ref: Ref) -> Any:
