@@ -66,7 +66,7 @@ class Compiled:
         if not self._is_traceable:
             return self._straight(arrays)
         try:
-            found: list[Any] = self._run(arrays)
+            found: list[Any] = self._run([*arrays])  # a tuple would be compiled by itself
         except self._refusals:
             # A step looks at values, such as a mask as a key.
             found = self._straight(arrays)

@@ -75,7 +75,7 @@ class Compiled:
             return self._straight(arrays)
         try:
             with self._jax.enable_x64(True):
-                found = self._run(arrays)
+                found = self._run([*arrays])
         except (UnfitError, IndexError, NotImplementedError, TypeError, ValueError):
             # Raised while JAX traces the program: it runs by NumPy, which may raise an error, too.
             results = self._straight(arrays)
