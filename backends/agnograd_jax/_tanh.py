@@ -37,7 +37,7 @@ def with_tanh(g: Any, x: Any, out: Any) -> Any:
 
 
 def product(g: Any, x: Any) -> Any:
-    """Return the product of a cotangent and the derivative, from the input alone."""
+    """Return the product of a cotangent and the derivative; only the input is known."""
     return NotImplemented if jnp.iscomplexobj(x) else by_exponential(g, x)
 
 
