@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,7 @@ class JitWriter(Writer):
         self.large = [ref for ref in large if ref not in self.filled]
         self._tanhs: dict[Any, Ref] = {}  # by the input
         self._transposed: dict[Any, Ref] = {}  # by the result
+        self._chosen: dict[Any, Step] = {}  # by the result
 
     def source(self) -> str:
         """Write the function."""
@@ -123,7 +125,9 @@ class JitWriter(Writer):
             self._tanhs[step.args[0]] = step.outs[0]
         elif step.op == "matrix_transpose":
             self._transposed[step.outs[0]] = step.args[0]
-        if not (self.by_tanh(step) or self.by_columns(step)):
+        elif step.op == "where":
+            self._chosen[step.outs[0]] = step
+        if not (self.by_tanh(step) or self.by_columns(step) or self.by_factors(step)):
             super().step(number, step)
 
     def by_tanh(self, step: Step) -> bool:
@@ -154,6 +158,39 @@ class JitWriter(Writer):
         product = self.held(self.program.domain.raw.tensordot, "tensordot")
         self.lines.append(f"{self.results(step)} = {product}({given}, axes=((0,), ({place},)))")
         return True
+
+    def by_factors(self, step: Step) -> bool:
+        """Write the inverse of a matrix in whose place there is the identity if it is singular.
+
+        JAX inverts it, whatever comes of that, so that the identity may take the inverse's place:
+        a determinant of the matrix has the factors that the inverse takes, too.
+        """
+        chosen = self._chosen.get(step.args[0]) if step.op == "linalg.inv" else None
+        if chosen is None:
+            return False
+        (singular, identity, x), facts = chosen.args, self.program.facts
+        out = facts[step.outs[0]]
+        alike = x in facts and (facts[x].shape, facts[x].dtype) == (out.shape, out.dtype)
+        whole = singular in facts and set(facts[singular].shape[-2:]) <= {1}
+        if not (alike and whole and is_identity(self.program, identity)):
+            return False
+        inverse = self.call(replace(step, args=(x,)))
+        where = self.held(self.program.domain.raw.where, "where")
+        given = f"{self.text(singular)}, {self.text(identity)}, {inverse}"
+        self.lines.append(f"{self.results(step)} = {where}({given})")
+        return True
+
+
+def is_identity(program: TracedProgram, ref: Any) -> bool:
+    """Return whether a value is a constant, the identity matrix."""
+    import numpy as np
+
+    fact, value = program.facts.get(ref), program.constants.get(ref)
+    if value is None or fact is None or len(fact.shape) != 2 or fact.shape[0] != fact.shape[1]:
+        return False
+    if not getattr(value, "is_fully_addressable", True):
+        return False
+    return np.array_equal(program.domain.backend.to_host(value), np.eye(fact.shape[0]))
 
 
 def number_in(program: TracedProgram, ref: Ref) -> Any:

@@ -398,3 +398,35 @@ def test_a_call_goes_to_jit_directly():
 
     profiled(lambda: f(*arrays), notice)
     assert len(names) <= 6, names
+
+
+def test_a_determinant_and_its_gradient_share_one_factorisation():
+    regular = jnp.asarray([[3.0, 1.0], [0.5, 2.0]])
+    singular = jnp.asarray([[1.0, 2.0], [2.0, 4.0]])
+
+    def f(x):
+        return xp.sum(xp.linalg.slogdet(x)[1][:2])
+
+    for x in (regular[None], jnp.stack([regular, regular.T, singular])):
+        program = improved(traced("jax", ag.grad(f), x))
+        run = lowered("jax.jax", program)
+        assert close(run([x]), straight(program)([x]))
+        text = run.direct.lower([x]).as_text()
+        assert text.count("getrf") == 1 or jax.default_backend() != "cpu"
+    assert run([x])[0][2].tolist() == [[0.0, 0.0], [0.0, 0.0]]  # nothing is asked of it
+    both_asked = ag.compile(ag.grad(lambda x: xp.sum(xp.linalg.slogdet(x)[1])))(x)
+    assert np.isnan(both_asked[2]).all()
+    np.testing.assert_allclose(both_asked[:2], jnp.linalg.inv(x[:2]).mT, rtol=1e-5)
+
+
+def test_other_inverses_of_chosen_matrices():
+    x, y = (jnp.asarray([[3.0, 1.0], [k, 2.0]]) for k in (0.5, -0.5))
+    for f in (
+        lambda x, y: xp.linalg.inv(xp.where(x > 0.0, xp.eye(2), x)),  # of elements
+        lambda x, y: xp.linalg.inv(xp.where(x[0, 0] > 0.0, xp.ones((2, 2)) + xp.eye(2), x)),
+        lambda x, y: xp.linalg.inv(xp.where(x[0, 0] > 0.0, y, x)),
+        lambda x, y: xp.linalg.inv(xp.where(x[0, 0] > 0.0, xp.eye(2), x[0])),
+        lambda x, y: xp.linalg.inv(xp.where(x[0, 0] > 0.0, xp.eye(2), 2.0)),
+    ):
+        program = traced("jax", f, x, y)
+        assert close(*both("jax.jax", program, [x, y]))
