@@ -38,10 +38,8 @@ if TYPE_CHECKING:
 
 MOST = 8  # programs of one function
 OBJECTS = 32  # whose compiled methods are kept
-_USUAL: tuple[Any, ...] = (
-    True,
-    False,
-)  # ops are recorded, and no function runs that is being transformed
+# Ops are recorded, and no function runs that is being transformed.
+_USUAL: tuple[Any, ...] = (True, False)
 _LEAVES = frozenset({bool, int, float, complex, str, type(None)})
 
 

@@ -197,11 +197,9 @@ class Entry:
         if self._converted or self._as_variables or isinstance(unit, GraphUnit):
             return self.run
         way = unit.ways.only
-        runs = None if way is None else way.run
-        direct = runs.direct() if isinstance(runs, Runs) else None
-        if way is None or direct is None or not isinstance(runs, Runs):
+        if way is None or not isinstance(way.run, Runs) or (direct := way.run.direct()) is None:
             return self.run
-        located, filled = runs.located, way.filled
+        located, filled = way.run.located, way.filled
 
         def run(given: list[Any]) -> Any:
             try:
