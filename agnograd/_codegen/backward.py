@@ -42,9 +42,8 @@ def {name}_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     {unpacked} = node
-    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
-    # added. A node that is reached for the first time gets its turn: the first of them is
-    # returned, and the others are queued. Leaves, and elements that were read, need no turn.
+    # The pass is given the node that is reached, with its gradient.  ? only
+    # The pass is given a node that is reached, with its gradient. Others get theirs here.  ? several
     {gradients}
     for _edge, _grad in zip(_edges, _grads):  ? sequence
         if _grad is not None:
@@ -54,21 +53,18 @@ def {name}_step(g, node, gradients, arrivals, keep):
         node[{OP}] = _freed  ? numbers
         node[{OP}] = _freed if _op is _call else _op.when_freed()[0]  ? not numbers
         {emptied} = None  ? emptied
-    {arrival}
+    {looked}
     return {returned}
 """
 
 _ARRIVAL = """
-if {there}:
+if {edge}[{OP}].turn{still}:
+    _first, _part = {edge}, {grad}
+elif (_rank := {edge}[{RANK}]) in gradients:
     arrivals.add({edge}, {grad}, _domain)
-elif {edge}[{OP}].turn:
-    gradients[_rank] = {grad}
-    return {edge}  ? only
-    _first = {edge}  ? first
-    if _first is None:  ? later
-        _first = {edge}
-    else:  ? later
-        _push(arrivals.queue, {edge})
+elif {edge}[{OP}].turn:  ? later
+    gradients[_rank] = {grad}  ? later
+    _push(arrivals.queue, {edge})  ? later
 elif {edge}[{OP}] is _UNWATCHED:
     gradients[_rank] = {grad}
     arrivals.leaves.append({edge})
@@ -88,8 +84,7 @@ if {edge}[{OP}].reads:
 # What is left to compute waits for calls that share an input, if it can. No name may refer to what
 # is there: Arrivals.add counts the references.
 _JOINING = """
-_there = (_rank := {edge}[{RANK}]) in gradients
-if not _there or not (
+if (_rank := {edge}[{RANK}]) not in gradients or not (
     {take} if _type(gradients[_rank]) is _Products else {join}
 ):
     {lines}
@@ -113,10 +108,11 @@ def backward_source(op: Op, manner: Manner, own: Own, _: list[str]) -> str:
 def step_source(
     op: Op, own: Own, functions: Mapping[str, Callable[..., Any]], looks: bool, names: list[str]
 ) -> str:
-    """Write ``(g, node, gradients, arrivals, keep) -> edge or None``.
+    """Write ``(g, node, gradients, arrivals, keep) -> (edge, gradient)``, of raw arrays only.
 
-    The gradients go to where the edges' gradients arrive, only of raw arrays. The first edge that
-    is reached is returned: the queue still lacks it. What the node saved is freed unless ``keep``.
+    One of the edges is returned with its gradient, which is yet to arrive there: the only one, or
+    of several the first that has a turn. It is None if there is none. The others' gradients arrive
+    where the edges' gradients do. What the node saved is freed unless ``keep``.
     The backend's own ``functions`` are written out; what they find in their modules is added to
     ``names``. ``looks`` says whether a gradient may be large where the cotangent is not.
     """
@@ -124,7 +120,7 @@ def step_source(
         name: partial(_written, name, given, functions[name], names) for name, given in own.items()
     }
     several = len(op.differentiable) > 1
-    arrival = [] if several or op.sequence else _arrival(op, op.differentiable[0], looks)
+    only = None if several or op.sequence else op.differentiable[0]
     handed_on = _handed_on(op, pullbacks, looks)
     # As agnograd._graph.nodes.forget, for a known op. Numbers, shapes, dtypes and the like stay:
     # nobody reads them, and they are not arrays.
@@ -138,8 +134,10 @@ def step_source(
         sequence=op.sequence,
         numbers=op.of_numbers,
         emptied=" = ".join(places),
-        arrival=arrival,
-        returned="_first" if several else "None",
+        several=several,
+        only=only,
+        looked=_looked(op, only) if only and looks else [],
+        returned=_returned(op, only) if only else "_first, _part" if several else "None, None",
     )
     return "\n".join([*lines, ""])
 
@@ -171,7 +169,7 @@ def _names(op: Op) -> dict[str, Any]:
 def _handed_on(op: Op, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
     """Compute the gradients of several inputs, and hand each on at once."""
     yield from _conjugated(op, "plain", pullbacks)
-    yield "_first = None"
+    yield "_first = _part = None"
     if op.product and not pullbacks:  # whose results may be shared
         # The two gradients of x * x are the same, and are added up here.
         one, other = op.differentiable
@@ -193,22 +191,42 @@ def _handed_on(op: Op, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
 
 
 def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
-    """Hand the gradient with respect to one input on."""
+    """Hand the gradient with respect to one of several inputs on."""
     edge, grad = f"_{name}_edge", f"_{name}_grad"
     texts = [_ARRIVAL, _READ]
     if op.of_numbers:  # most often elements that were read, which arrays hardly ever are
         texts.reverse()
-    there = "_there" if name in op.stacks else f"(_rank := {edge}[{RANK}]) in gradients"
-    only, first = len(op.differentiable) == 1, name == op.differentiable[0]
-    turn = {"only": only, "first": first and not only, "later": not first}
-    lines, other = [filled(each, edge=edge, grad=grad, there=there, **turn) for each in texts]
+    first = name == op.differentiable[0]
+    slots = {"later": not first, "still": "" if first else " and _first is None"}
+    lines, other = [filled(each, edge=edge, grad=grad, **slots) for each in texts]
     lines += [f"el{other[0]}", *other[1:]]
     if looks:
-        large = f"_type({grad}) in _viewable and _count({grad}) >= _large"
-        lines = [f"if {large}:", "    arrivals.special = True", *lines]
-    if op.rules[name].kind != "elementwise":  # which may say that there is none
+        lines = [*_looked(op, name), *lines]
+    if _may_be_none(op, name):
         lines = [f"if {grad} is not None:", *indented(lines)]
     yield from lines
+
+
+def _looked(op: Op, name: str) -> list[str]:
+    """Let a pass look at the nodes that follow if a gradient is large."""
+    grad = f"_{name}_grad"
+    large = f"_type({grad}) in _viewable and _count({grad}) >= _large"
+    return [f"if {large}:", "    arrivals.special = True"]
+
+
+def _returned(op: Op, name: str) -> str:
+    """Return the only input's edge and gradient, if there is one."""
+    reached = f"_{name}_edge, _{name}_grad"
+    return (
+        f"({reached}) if _{name}_grad is not None else (None, None)"
+        if _may_be_none(op, name)
+        else reached
+    )
+
+
+def _may_be_none(op: Op, name: str) -> bool:
+    """Return whether a rule may say that there is no gradient."""
+    return op.rules[name].kind != "elementwise"
 
 
 def _gradients(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:

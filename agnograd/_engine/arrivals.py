@@ -80,6 +80,17 @@ class Arrivals:
             self.owned.add(rank)
             self.gradients[rank] = total + g
 
+    def end(self, node: Node, g: Any) -> None:
+        """Let the first gradient arrive at a leaf, or at an element that was read: no turn is needed.
+
+        No other has arrived there.
+        """
+        if node[OP].reads:
+            self.read(node, g)
+        else:
+            self.gradients[node[RANK]] = g
+            self.leaves.append(node)  # type: ignore[arg-type]
+
     def mask(self, node: Node) -> None:
         """Let what goes on from a node be masked, instead of what arrives there."""
         self.masked.discard(node[RANK])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import ExitStack
 from functools import partial
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -166,25 +166,31 @@ class Pass:
         if not queue:
             return
         node: Any = heappop(queue)
+        g = gradients.pop(node[RANK])
         try:
             while True:
                 # All that used its value is newer, and has run: the node's gradient is whole.
-                g, step = gradients.pop(node[RANK]), node[OP].step
-                if arrivals.special or (masked and node[RANK] in masked):
-                    reached = self.look(node, g)
-                elif step is None:
-                    reached = self.visit(node, g)
+                step = node[OP].step
+                if step is None or arrivals.special or (masked and node[RANK] in masked):
+                    reached, g = self.look(node, g)
                 else:
-                    reached = step(g, node, gradients, arrivals, keep)
-                # Most often the node that is reached is the newest of all.
-                if reached is None:
-                    if not queue:
-                        break
-                    node = heappop(queue)
-                elif queue and queue[0][RANK] < reached[RANK]:
-                    node = heapreplace(queue, reached)
-                else:
-                    node = reached
+                    reached, g = step(g, node, gradients, arrivals, keep)
+                # Most often one node is reached, and is the newest of all: its turn is next.
+                if reached is not None:
+                    if gradients and reached[RANK] in gradients:
+                        arrivals.add(reached, g, node[OP].domain)
+                    elif not reached[OP].turn:
+                        arrivals.end(reached, g)
+                    elif queue and queue[0][RANK] < reached[RANK]:
+                        gradients[reached[RANK]] = g
+                        heappush(queue, reached)
+                    else:
+                        node = reached
+                        continue
+                if not queue:
+                    break
+                node = heappop(queue)
+                g = gradients.pop(node[RANK])
             final = arrivals.final
             for node in arrivals.leaves:
                 g = gradients[rank := node[RANK]]
@@ -196,8 +202,11 @@ class Pass:
             note(error, node[OP])
             raise
 
-    def look(self, node: Edge, g: Any) -> Edge | None:
-        """Take a step if the op and its gradient are plain ones; visit the node otherwise."""
+    def look(self, node: Edge, g: Any) -> tuple[Edge | None, Any]:
+        """Take a step if the op and its gradient are plain ones; visit the node otherwise.
+
+        Return what a step does: a node that is reached, if there is one, and its gradient.
+        """
         op, arrivals, observers, pairs = node[OP], self.arrivals, self.observers, None
         if op.step is None or not self.plain or Backend.switching:
             return self.visit(node, g)
@@ -221,19 +230,17 @@ class Pass:
             node[OP : op.first] = op.freed or op.when_freed()
         return self.hand_on(pairs, op.domain)
 
-    def visit(self, node: Edge, g: Any) -> Edge | None:
+    def visit(self, node: Edge, g: Any) -> tuple[None, None]:
         """Visit a node that is not a plain op, or in a pass of which more is asked."""
         if Backend.switching:
             with on_device(node, g):
                 pairs = self.pairs(node, g)
         else:
             pairs = self.pairs(node, g)
-        reached = self.hand_on(pairs, node[OP].domain)
+        self.hand_on(pairs, node[OP].domain)
         if self.awaited is None:
-            return reached
+            return None, None
         gradients, queue = self.arrivals.gradients, self.arrivals.queue
-        if reached is not None:
-            heappush(queue, reached)
         for edge in edges_of(node):  # leaves arrive whose last use has run
             if edge is None or self.awaited.get(edge[RANK]) != node[RANK]:
                 continue
@@ -241,11 +248,11 @@ class Pass:
                 queue.remove(edge)
                 heapify(queue)
                 self.meet(edge, gradients.pop(edge[RANK]))
-        return None
+        return None, None
 
-    def hand_on(self, pairs: Pairs, domain: Domain) -> Edge | None:
-        """Let gradients arrive; return the first edge that is reached: the queue still lacks it."""
-        arrivals, reached = self.arrivals, None
+    def hand_on(self, pairs: Pairs, domain: Domain) -> tuple[None, None]:
+        """Let gradients arrive at all nodes that are reached: none is left to be handed on."""
+        arrivals = self.arrivals
         gradients = arrivals.gradients
         reading = self.plain and self.observers is None
         for edge, part in pairs:
@@ -261,11 +268,8 @@ class Pass:
                 arrivals.read(edge, part)
             else:
                 gradients[edge[RANK]] = part
-                if reached is None:
-                    reached = edge
-                else:
-                    heappush(arrivals.queue, edge)
-        return reached
+                heappush(arrivals.queue, edge)
+        return None, None
 
     def pairs(self, node: Edge, g: Any) -> Pairs:
         """Return the gradients that go on from a node, none if it ends there."""

@@ -249,11 +249,9 @@ def multiply_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
-    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
-    # added. A node that is reached for the first time gets its turn: the first of them is
-    # returned, and the others are queued. Leaves, and elements that were read, need no turn.
+    # The pass is given a node that is reached, with its gradient. Others get theirs here.
     _conjugated = g.dtype is not _float64 and g.dtype in _complex
-    _first = None
+    _first = _part = None
     if _x1_edge is _x2_edge and x1 is x2:
         if _conjugated:
             _x1_grad = g * _conjugate(x2, xp)
@@ -262,11 +260,10 @@ def multiply_step(g, node, gradients, arrivals, keep):
         if match is not None:
             _x1_grad = _fit(_x1_grad, *match[0], xp)
         _x1_grad += _x1_grad
-        if (_rank := _x1_edge[0]) in gradients:
+        if _x1_edge[2].turn:
+            _first, _part = _x1_edge, _x1_grad
+        elif (_rank := _x1_edge[0]) in gradients:
             arrivals.add(_x1_edge, _x1_grad, _domain)
-        elif _x1_edge[2].turn:
-            gradients[_rank] = _x1_grad
-            _first = _x1_edge
         elif _x1_edge[2] is _UNWATCHED:
             gradients[_rank] = _x1_grad
             arrivals.leaves.append(_x1_edge)
@@ -285,11 +282,10 @@ def multiply_step(g, node, gradients, arrivals, keep):
             _x1_grad = g * x2
         if match is not None:
             _x1_grad = _fit(_x1_grad, *match[0], xp)
-        if (_rank := _x1_edge[0]) in gradients:
+        if _x1_edge[2].turn:
+            _first, _part = _x1_edge, _x1_grad
+        elif (_rank := _x1_edge[0]) in gradients:
             arrivals.add(_x1_edge, _x1_grad, _domain)
-        elif _x1_edge[2].turn:
-            gradients[_rank] = _x1_grad
-            _first = _x1_edge
         elif _x1_edge[2] is _UNWATCHED:
             gradients[_rank] = _x1_grad
             arrivals.leaves.append(_x1_edge)
@@ -307,14 +303,13 @@ def multiply_step(g, node, gradients, arrivals, keep):
             _x2_grad = g * x1
         if match is not None:
             _x2_grad = _fit(_x2_grad, *match[1], xp)
-        if (_rank := _x2_edge[0]) in gradients:
+        if _x2_edge[2].turn and _first is None:
+            _first, _part = _x2_edge, _x2_grad
+        elif (_rank := _x2_edge[0]) in gradients:
             arrivals.add(_x2_edge, _x2_grad, _domain)
         elif _x2_edge[2].turn:
             gradients[_rank] = _x2_grad
-            if _first is None:
-                _first = _x2_edge
-            else:
-                _push(arrivals.queue, _x2_edge)
+            _push(arrivals.queue, _x2_edge)
         elif _x2_edge[2] is _UNWATCHED:
             gradients[_rank] = _x2_grad
             arrivals.leaves.append(_x2_edge)
@@ -329,7 +324,7 @@ def multiply_step(g, node, gradients, arrivals, keep):
     if not keep:
         node[2] = _freed if _op is _call else _op.when_freed()[0]
         node[3] = node[4] = None
-    return _first
+    return _first, _part
 
 
 # backward of numbers
@@ -399,10 +394,8 @@ def multiply_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     _, _, _op, x2, x1, _x1_edge, _x2_edge = node
-    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
-    # added. A node that is reached for the first time gets its turn: the first of them is
-    # returned, and the others are queued. Leaves, and elements that were read, need no turn.
-    _first = None
+    # The pass is given a node that is reached, with its gradient. Others get theirs here.
+    _first = _part = None
     if _x1_edge is _x2_edge and x1 is x2:
         _x1_grad = g * x2
         _x1_grad += _x1_grad
@@ -413,11 +406,10 @@ def multiply_step(g, node, gradients, arrivals, keep):
                 _elements = arrivals.begin_elements(_x1_edge)
             _elements.keys.append(_x1_edge[3])
             _elements.cotangents.append(_x1_grad)
+        elif _x1_edge[2].turn:
+            _first, _part = _x1_edge, _x1_grad
         elif (_rank := _x1_edge[0]) in gradients:
             arrivals.add(_x1_edge, _x1_grad, _domain)
-        elif _x1_edge[2].turn:
-            gradients[_rank] = _x1_grad
-            _first = _x1_edge
         elif _x1_edge[2] is _UNWATCHED:
             gradients[_rank] = _x1_grad
             arrivals.leaves.append(_x1_edge)
@@ -431,11 +423,10 @@ def multiply_step(g, node, gradients, arrivals, keep):
                 _elements = arrivals.begin_elements(_x1_edge)
             _elements.keys.append(_x1_edge[3])
             _elements.cotangents.append(_x1_grad)
+        elif _x1_edge[2].turn:
+            _first, _part = _x1_edge, _x1_grad
         elif (_rank := _x1_edge[0]) in gradients:
             arrivals.add(_x1_edge, _x1_grad, _domain)
-        elif _x1_edge[2].turn:
-            gradients[_rank] = _x1_grad
-            _first = _x1_edge
         elif _x1_edge[2] is _UNWATCHED:
             gradients[_rank] = _x1_grad
             arrivals.leaves.append(_x1_edge)
@@ -448,18 +439,17 @@ def multiply_step(g, node, gradients, arrivals, keep):
                 _elements = arrivals.begin_elements(_x2_edge)
             _elements.keys.append(_x2_edge[3])
             _elements.cotangents.append(_x2_grad)
+        elif _x2_edge[2].turn and _first is None:
+            _first, _part = _x2_edge, _x2_grad
         elif (_rank := _x2_edge[0]) in gradients:
             arrivals.add(_x2_edge, _x2_grad, _domain)
         elif _x2_edge[2].turn:
             gradients[_rank] = _x2_grad
-            if _first is None:
-                _first = _x2_edge
-            else:
-                _push(arrivals.queue, _x2_edge)
+            _push(arrivals.queue, _x2_edge)
         elif _x2_edge[2] is _UNWATCHED:
             gradients[_rank] = _x2_grad
             arrivals.leaves.append(_x2_edge)
     # What the node saved is freed.
     if not keep:
         node[2] = _freed
-    return _first
+    return _first, _part
