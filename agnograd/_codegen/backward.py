@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from agnograd._codegen.forward import filled, indented
 from agnograd._codegen.inline import written_out
-from agnograd._graph.nodes import FIRST, RANK
+from agnograd._graph.nodes import FIRST
 from agnograd._ops.op import Itself, Op, Rule
 from agnograd._ops.saved import multiplies, saved_values
 
@@ -43,7 +43,7 @@ def {name}_step(g, node, gradients, arrivals, keep):
     # for each input: the node that made it, or None.
     {unpacked} = node
     # The pass is given the node that is reached, with its gradient.  ? only
-    # The pass is given a node that is reached, with its gradient. Others get theirs here.  ? several
+    # The pass is given a node that is reached, with its gradient; others get theirs.  ? several
     {gradients}
     for _edge, _grad in zip(_edges, _grads):  ? sequence
         if _grad is not None:

@@ -221,7 +221,7 @@ def recording_since(
     mode = current_mode()
     outer = mode.kept if mode is not None else None
     if outer is None:
-        return _INSIDE if inside and not tape else entered(recording=True, tape=tape, inside=inside)
+        return INSIDE if inside and not tape else entered(recording=True, tape=tape, inside=inside)
     ranks = frozenset(node[RANK] for node in also if node is not None)
 
     def kept(*nodes: Node | None) -> tuple[Node | None, ...]:
@@ -233,7 +233,31 @@ def recording_since(
     return entered(recording=True, kept=kept, tape=tape, inside=inside)
 
 
-_INSIDE = entered(recording=True, inside=True)
+class _Inside(entered):
+    """The state in which a function runs that is being transformed, and nobody takes note.
+
+    Most often it is entered around no other. Then it is one object for all threads: a level is
+    changed by nobody but those who made it.
+    """
+
+    __slots__ = ("_outermost",)
+
+    def __init__(self) -> None:
+        super().__init__(recording=True, inside=True)
+        self._outermost = self._level(None)
+
+    def _level(self, outer: Mode | None) -> Mode:
+        known = outer is None and hasattr(self, "_outermost")
+        return self._outermost if known else super()._level(outer)
+
+    def __exit__(self, *error: Any) -> None:
+        if current_mode() is self._outermost:
+            set_mode(None)
+        else:
+            super().__exit__(*error)
+
+
+INSIDE = _Inside()
 
 
 def is_inside() -> bool:

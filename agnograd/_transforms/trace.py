@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from operator import attrgetter
 from typing import Any
@@ -14,12 +14,12 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import derived, highest
 from agnograd._arrays.variable import Variable, owners
 from agnograd._arrays.views import View
-from agnograd._engine.ends import given_by, owned, raw_seed, seed_of
+from agnograd._engine.ends import Seeds, given_by, owned, raw_seed, seed_of
 from agnograd._engine.run import run_pass
 from agnograd._functions.runs import kept_now
-from agnograd._graph.nodes import RANK, Edge, Leaf, next_rank
+from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._graph.paths import older, reachable
-from agnograd._hooks.entering import enable_grad, entered, is_inside, recording_since
+from agnograd._hooks.entering import INSIDE, enable_grad, entered, recording_since
 from agnograd._hooks.state import Kept, Recorder, current_mode, is_grad_enabled, set_mode
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._transforms.passes import at_level, pass_at, seed_at, zeros_of
@@ -51,17 +51,10 @@ class Trace:
         forward: bool | Callable[[Trace], Recorder] = False,
         tangents: Any = (),
     ) -> None:
-        self._asked: list[int] = []
-        count = len(args)
-        for each in (argnums,) if isinstance(argnums, int) else argnums:
-            if not -count <= each < count:
-                raise ArgumentIndexError(
-                    f"argnums names argument {each}, but {count} positional ones were given; pass "
-                    "what is differentiated by position"
-                )
-            self._asked.append(each % count)
+        mode = current_mode()
+        self._asked = asked = _positions(argnums, len(args))
         # Whether results are Variables. Under no_grad they are connected to nothing.
-        self.as_variables = is_inside() or any(map(_has_variables, tangents))
+        self.as_variables = (mode is not None and mode.inside) or any(map(_has_variables, tangents))
         self.start = next_rank()
         self.inputs: list[Variable] = []
         # The positions of arguments to differentiate by, and the structures of those that have one.
@@ -69,7 +62,7 @@ class Trace:
         self._trees: dict[int, Any] = {}
         lifted: list[Any] = []
         for position, arg in enumerate(args):
-            if position not in self._asked:
+            if position not in asked:
                 lifted.append(self._lifted(arg))
             elif type(arg) in owners:  # most often: an array
                 variable = _differentiated(arg, position)
@@ -110,8 +103,9 @@ class Trace:
         self, f: Function, args: Sequence[Any], kwargs: dict[str, Any], tape: Recorder | None
     ) -> Any:
         outer = current_mode()
+        usual = outer is None and tape is None
         try:
-            with recording_since(self.start, tape, inside=True):
+            with INSIDE if usual else recording_since(self.start, tape, inside=True):
                 result = f(*args, **kwargs)
                 for leaf in [result] if isinstance(result, Variable) else leaves(result):
                     if isinstance(leaf, View):
@@ -139,7 +133,7 @@ class Trace:
         given, create_graph = list(map(raw_seed, outputs, cotangents)), False
         # Most often ops are recorded outside, and a pass needs no state of its own.
         recording = mode is None or mode.recording
-        state: AbstractContextManager[Any] = _SAME if recording else enable_grad()
+        state: AbstractContextManager[Any] | None = None if recording else enable_grad()
         if as_variables and recording:
             variables = list(map(seed_of, outputs, cotangents))
             create_graph = self._depends_on_outside(outputs)
@@ -151,14 +145,11 @@ class Trace:
             if output._node is not None:
                 seeds.append((output._node, g))
         try:
-            with state:
-                found = run_pass(
-                    seeds,
-                    starts=pairs,
-                    targets=self.nodes,
-                    create_graph=create_graph,
-                    retain_graph=retain or create_graph,
-                )
+            if state is None:
+                found = self._pass(seeds, pairs, create_graph, retain)
+            else:
+                with state:
+                    found = self._pass(seeds, pairs, create_graph, retain)
         finally:
             set_mode(mode)  # an interrupt may have kept the block from restoring it
         given_out, gradients = given_by(seeds), []
@@ -168,6 +159,18 @@ class Trace:
             gradient = owned(g, domain, given_out, x._raw if domain.lays_out else None)
             gradients.append(gradient if as_variables else gradient._raw)
         return gradients
+
+    def _pass(
+        self, seeds: Seeds, starts: Sequence[tuple[Variable, Any]], create_graph: bool, retain: bool
+    ) -> ByNode[Any]:
+        """Run a pass to the inputs."""
+        return run_pass(
+            seeds,
+            starts=starts,
+            targets=self.nodes,
+            create_graph=create_graph,
+            retain_graph=retain or create_graph,
+        )
 
     def _pulled_at(
         self, level: Domain, outputs: Sequence[Variable], cotangents: Sequence[Any]
@@ -184,7 +187,7 @@ class Trace:
 
     def arranged(self, values: Iterable[Any]) -> tuple[Any, ...]:
         """Return values of all inputs in the structure of each argument that is asked for."""
-        if not self._trees and self._places == self._asked:  # most often
+        if not self._trees and self._places == [*self._asked]:  # most often
             return tuple(values)
         left, found = iter(values), {}
         for position in self._places:
@@ -212,6 +215,20 @@ class Trace:
         hold the graph that made it, and so would all that is computed from it.
         """
         return any(older([variable._node for variable in variables], self.start))
+
+
+@lru_cache
+def _positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return the positions, from 0 on, that argnums name among so many arguments."""
+    found = []
+    for each in (argnums,) if isinstance(argnums, int) else argnums:
+        if not -count <= each < count:
+            raise ArgumentIndexError(
+                f"argnums names argument {each}, but {count} positional ones were given; pass "
+                "what is differentiated by position"
+            )
+        found.append(each % count)
+    return tuple(found)
 
 
 def _has_variables(tree: Any) -> bool:
