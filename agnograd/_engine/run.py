@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 Callback = Callable[[Any], Any]
 _RANK = itemgetter(RANK)
+_LEAVES = frozenset({Leaf})
 
 
 def run_pass(
@@ -76,13 +77,14 @@ def run_pass(
     node; if the pass ``connects``, what was saved is connected to the graph.
     """
     mode = current_mode()
-    this, arrivals = Pass(), Arrivals(not create_graph and level is None)
-    this.arrivals, this.level, this.connects = arrivals, level, connects
+    this = Pass()
+    this.arrivals = arrivals = Arrivals(not create_graph and level is None)
     for node, g in seeds:
         arrivals.add(node, g)
         if g.shape and domain_at(node).is_large(g):
             arrivals.special = True
     if mode is not None or create_graph or retain_graph or retain_grads or level is not None:
+        this.level, this.connects = level, connects
         this.ask(mode, create_graph, retain_graph, retain_grads)
     this.shows = shows
     if targets is not None:
@@ -148,7 +150,7 @@ class Pass:
     def aim(self, seeds: Sequence[tuple[Edge, Any]], targets: Sequence[Edge], beyond: bool) -> None:
         """Ask only for the gradients of some nodes: see ``run_pass``."""
         self.targets = set(map(_RANK, targets))  # no comprehension, which is a call in small passes
-        only_leaves = set(map(type, targets)) <= {Leaf}
+        only_leaves = _LEAVES.issuperset(map(type, targets))
         self.noticing = self.retain_grads or not only_leaves
         # Most often there are no other leaves in the process, and all ways end at those.
         if not only_leaves or len(self.targets) < leaves_alive():

@@ -20,11 +20,11 @@ of them there are outputs: lists of the same form, with attributes, and with no 
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -74,7 +74,7 @@ class Leaf(list[Any]):
     domain: Domain
     facts: tuple[tuple[int, ...], Any] | None  # shape and dtype, once elements were read
     grad: Variable | None
-    variable: weakref.ref[Variable]
+    variable: ref[Variable]
     accumulated: dict[int, Callable[[Any], Any]] | None
 
     @classmethod
@@ -83,7 +83,7 @@ class Leaf(list[Any]):
         leaf = cls((next(ranks), None, UNWATCHED))
         leaf.grad = leaf.accumulated = leaf.facts = None
         leaf.domain, leaf.alive = variable._domain, Leaf.EACH
-        leaf.variable = weakref.ref(variable)
+        leaf.variable = ref(variable)
         if argument:
             leaf.argument = True
         return leaf

@@ -99,7 +99,7 @@ def _gradient_of(
         trace = Trace(f, args, kwargs, positions)
         value, aux = pair_from(f"ag.{what}", trace.result) if with_aux else (trace.result, None)
         scalar = _scalar(value, f"ag.{what}", trace.inputs)
-        gradients = trace.arranged(trace.pull([scalar], [None], retain=False))
+        gradients = trace.arranged(trace.pull_one(scalar))
         gradient = gradients[0] if isinstance(positions, int) else gradients
         if with_value:
             return trace.out((scalar, aux) if with_aux else scalar), gradient

@@ -52,6 +52,7 @@ class Trace:
         tangents: Any = (),
     ) -> None:
         mode = current_mode()
+        level = None if mode is None else mode.level
         self._asked = asked = _positions(argnums, len(args))
         # Whether results are Variables. Under no_grad they are connected to nothing.
         self.as_variables = (mode is not None and mode.inside) or any(map(_has_variables, tangents))
@@ -65,19 +66,19 @@ class Trace:
             if position not in asked:
                 lifted.append(self._lifted(arg))
             elif type(arg) in owners:  # most often: an array
-                variable = _differentiated(arg, position)
+                variable = _differentiated(arg, position, level)
                 self._places.append(position)
                 self.inputs.append(variable)
                 lifted.append(variable)
             else:
-                lifted.append(self._inputs(arg, position))
+                lifted.append(self._inputs(arg, position, level))
         options = kwargs and {name: self._lifted(value) for name, value in kwargs.items()}
         # As they are before the function runs, which may write to the inputs.
         self.nodes: list[Edge] = list(map(_NODE, self.inputs))
         tape = forward(self) if callable(forward) else Recorder() if forward else None
         self.result = self._run(f, lifted, options, tape)
 
-    def _inputs(self, arg: Any, position: int) -> Any:
+    def _inputs(self, arg: Any, position: int, level: Domain | None) -> Any:
         """Return an argument with Variables of its own, to be differentiated by."""
         if arg is None:
             raise UnsupportedArrayError(
@@ -88,7 +89,7 @@ class Trace:
         self._places.append(position)
         self._trees[position] = tree
         self.as_variables = self.as_variables or any(isinstance(x, Variable) for x in found)
-        inputs = [_differentiated(leaf, position) for leaf in found]
+        inputs = [_differentiated(leaf, position, level) for leaf in found]
         self.inputs += inputs
         return unflatten(tree, inputs)
 
@@ -152,11 +153,26 @@ class Trace:
                     found = self._pass(seeds, pairs, create_graph, retain)
         finally:
             set_mode(mode)  # an interrupt may have kept the block from restoring it
-        given_out, gradients = given_by(seeds), []
+        return self._gradients(found, given_by(seeds), as_variables)
+
+    def pull_one(self, number: Variable) -> list[Any]:
+        """Return the gradient of a real number by each input, as ``pull`` does."""
+        if self.as_variables or current_mode() is not None:
+            return self.pull([number], [None], retain=False)
+        # Most often there is nothing to be asked.
+        node, one = number._node, number._domain.ones(number._raw)
+        found = ByNode[Any]() if node is None else run_pass([(node, one)], targets=self.nodes)
+        return self._gradients(found, {id(one): one}, False)
+
+    def _gradients(
+        self, found: ByNode[Any], given: dict[int, Any], as_variables: bool
+    ) -> list[Any]:
+        """Return what a pass found for each input; ``given`` is what others hold, by identity."""
+        gradients = []
         for x, node in zip(self.inputs, self.nodes, strict=True):
             end, domain = found.get(node[RANK]), x._domain
             g = zeros_of(x) if end is None else end[1]
-            gradient = owned(g, domain, given_out, x._raw if domain.lays_out else None)
+            gradient = owned(g, domain, given, x._raw if domain.lays_out else None)
             gradients.append(gradient if as_variables else gradient._raw)
         return gradients
 
@@ -252,35 +268,47 @@ def _others(own: Set[int], outer: Kept | None, *nodes: Edge | None) -> tuple[Edg
     )
 
 
-def _differentiated(leaf: Any, position: int) -> Variable:
-    """Return a Variable of its own for an input: its gradient is only that of this place."""
-    kind, mode = type(leaf), current_mode()
+def _differentiated(leaf: Any, position: int, level: Domain | None) -> Variable:
+    """Return a Variable of its own for an input: its gradient is only that of this place.
+
+    ``level`` is the domain that stands on others in which the function runs, if there is one.
+    """
+    kind = type(leaf)
     domain = owners.get(kind) or domain_of(leaf)
-    if mode is not None and mode.level is not None and domain.level < mode.level.level:
-        domain = mode.level  # a number of Python becomes an array of its library
+    if level is not None and domain.level < level.level:
+        domain = level  # a number of Python becomes an array of its library
         raw = domain.to_raw(leaf) if is_python_scalar(leaf) else domain.backend.lift(leaf)
         leaf = raw if isinstance(raw, Variable) else domain.Variable._make(raw, None)
-    ready = kind in domain.ready_types  # most often: no Variable
-    data = leaf if ready else leaf._raw if isinstance(leaf, Variable) else domain.to_raw(leaf)
+    if kind in domain.ready_types:  # most often
+        data = leaf
+    else:
+        data = leaf._raw if isinstance(leaf, Variable) else domain.to_raw(leaf)
     if data.dtype not in domain.inexact_dtypes:
         raise UnsupportedArrayError(
             f"argument {position} has dtype {data.dtype}, and no gradient: differentiate with "
             "respect to floating-point or complex arrays in native byte order (see argnums), or "
             "convert it first"
         )
-    if not ready and isinstance(leaf, Variable) and leaf._node is not None and is_grad_enabled():
-        mode = current_mode()
-        forward = mode is not None and mode.tape is not None
-        with entered(tape=Recorder()) if forward else _SAME:  # passes end at this node
-            variable = domain.convert(leaf, leaf.dtype, copy=False)
-    else:
-        variable = next(domain.blank)
-        # Some libraries compute with scalars in less time than with arrays of no axes.
-        variable._raw = data if data.shape else domain.backend.scalar(data)
-        variable._node = None
-    if variable._node is None:  # or a manager takes it for a constant
-        variable._node = Leaf.of(variable, argument=True)
+    if data is not leaf and isinstance(leaf, Variable) and leaf._node is not None:
+        variable = _connected(leaf)
+        if variable is not None:
+            return variable
+    variable = next(domain.blank)
+    # Some libraries compute with scalars in less time than with arrays of no axes.
+    variable._raw = data if data.shape else domain.backend.scalar(data)
+    variable._node = Leaf.of(variable, argument=True)
     return variable
+
+
+def _connected(x: Variable) -> Variable | None:
+    """Return a tracked Variable with a node of its own; None if it is a constant now."""
+    if not is_grad_enabled():
+        return None
+    mode = current_mode()
+    forward = mode is not None and mode.tape is not None
+    with entered(tape=Recorder()) if forward else _SAME:  # passes end at this node
+        variable = x._domain.convert(x, x.dtype, copy=False)
+    return None if variable._node is None else variable  # a manager may take it for a constant
 
 
 def _constant(leaf: Any) -> Any:
