@@ -109,6 +109,20 @@ def run_pass(
         set_mode(mode)  # which it is, unless an interrupt kept something from restoring it
 
 
+def run_to_leaves(node: Edge, number: Any, leaves: Sequence[Edge]) -> ByNode[Any]:
+    """Carry a number from one node to leaves: as ``run_pass``, where no state is entered."""
+    this = Pass()
+    this.arrivals = arrivals = Arrivals(True)
+    arrivals.gradients[node[RANK]] = number
+    arrivals.queue.append(node)
+    this.aim([(node, number)], leaves, True)
+    try:
+        run(this)
+    finally:
+        set_mode(None)
+    return arrivals.final
+
+
 class Pass:
     """One reverse pass: what is asked of it, and the gradients that are on their way.
 
@@ -151,13 +165,14 @@ class Pass:
         """Ask only for the gradients of some nodes: see ``run_pass``."""
         self.targets = set(map(_RANK, targets))  # no comprehension, which is a call in small passes
         only_leaves = _LEAVES.issuperset(map(type, targets))
-        self.noticing = self.retain_grads or not only_leaves
         # Most often there are no other leaves in the process, and all ways end at those.
         if not only_leaves or len(self.targets) < leaves_alive():
             self.path = on_path([node for node, _ in seeds], targets)
-        self.ends = frozenset() if beyond else self.targets
-        if self.noticing or self.path is not None:
-            self.plain = False
+            self.noticing = self.retain_grads or not only_leaves
+            if self.noticing or self.path is not None:
+                self.plain = False
+        if not beyond:
+            self.ends = self.targets
 
     def run(self) -> None:
         """Visit every node that a gradient reaches, the newest one first."""

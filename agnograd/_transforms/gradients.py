@@ -20,12 +20,12 @@ from agnograd.errors import GradientError, NoGradientError
 
 
 def _scalar(value: Any, what: str, inputs: Sequence[Variable]) -> Variable:
-    """Return a Variable of its own for what a function returned; it has to be a real number."""
+    """Return what a function returned as a Variable; it has to be a real number."""
     if isinstance(value, Variable):
         domain, raw = value._domain, value._raw
         dtype = raw.dtype
         if raw.shape == () and dtype in domain.inexact_dtypes and not domain.is_complex(dtype):
-            return domain.Variable._make(raw, value._node)
+            return value
     elif not (is_python_scalar(value) or is_array(value)):
         raise NoGradientError(
             f"{what} needs a function that returns a real 0-d array, not an object of type "
@@ -101,7 +101,8 @@ def _gradient_of(
         scalar = _scalar(value, f"ag.{what}", trace.inputs)
         gradients = trace.arranged(trace.pull_one(scalar))
         gradient = gradients[0] if isinstance(positions, int) else gradients
-        if with_value:
+        if with_value:  # of its own: the function may have kept its result, and write to it
+            scalar = scalar._domain.Variable._make(scalar._raw, scalar._node)
             return trace.out((scalar, aux) if with_aux else scalar), gradient
         return (gradient, trace.out(aux)) if with_aux else gradient
 

@@ -14,8 +14,8 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import derived, highest
 from agnograd._arrays.variable import Variable, owners
 from agnograd._arrays.views import View
-from agnograd._engine.ends import Seeds, given_by, owned, raw_seed, seed_of
-from agnograd._engine.run import run_pass
+from agnograd._engine.ends import Seeds, given_by, owned, owned_array, raw_seed, seed_of
+from agnograd._engine.run import run_pass, run_to_leaves
 from agnograd._functions.runs import kept_now
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
 from agnograd._graph.paths import older, reachable
@@ -161,19 +161,18 @@ class Trace:
             return self.pull([number], [None], retain=False)
         # Most often there is nothing to be asked.
         node, one = number._node, number._domain.ones(number._raw)
-        found = ByNode[Any]() if node is None else run_pass([(node, one)], targets=self.nodes)
+        found = ByNode[Any]() if node is None else run_to_leaves(node, one, self.nodes)
         return self._gradients(found, {id(one): one}, False)
 
     def _gradients(
         self, found: ByNode[Any], given: dict[int, Any], as_variables: bool
     ) -> list[Any]:
         """Return what a pass found for each input; ``given`` is what others hold, by identity."""
-        gradients = []
+        gradients, own = [], owned if as_variables else owned_array
         for x, node in zip(self.inputs, self.nodes, strict=True):
             end, domain = found.get(node[RANK]), x._domain
             g = zeros_of(x) if end is None else end[1]
-            gradient = owned(g, domain, given, x._raw if domain.lays_out else None)
-            gradients.append(gradient if as_variables else gradient._raw)
+            gradients.append(own(g, domain, given, x._raw if domain.lays_out else None))
         return gradients
 
     def _pass(

@@ -34,21 +34,25 @@ _NORMS = {_float32: (1e-15, 1e18), _float64: (1e-140, 1e140)}
 @inline
 def _tanh(g: Any, x: Any) -> Any:
     """Compute ``g / cosh(x)**2`` in one array."""
-    if type(x) is not _ndarray or not x.ndim or not x.size:
+    if type(x) is not _ndarray or not x.ndim or not _is_moderate(x):
         return NotImplemented
-    if x.dtype is not _float64 and x.dtype is not _float32:
-        return NotImplemented
-    # Up to where the square does not overflow. Beyond, derivatives are hardly normal numbers.
-    most = 354 if x.dtype is _float64 else 44
-    # The sum of the squares of few elements is known sooner than their extremes.
-    if (x.size > _FEW or not _vdot(x, x) < most * most) and not (
-        _least(x, None) > -most and _most(x, None) < most
-    ):
-        return NotImplemented  # it would overflow
     product = _cosh(x)
     _multiply(product, product, product)
-    _divide(g, product, product)
-    return product
+    return _divide(g, product, product)
+
+
+def _is_moderate(x: Any) -> bool:
+    """Return whether ``cosh(x)**2`` overflows nowhere; beyond, derivatives are hardly normal."""
+    most = 354 if x.dtype is _float64 else 44 if x.dtype is _float32 else 0
+    size = x.size
+    if not most or not size:
+        return False
+    # The sum of the squares of few elements is known sooner than their extremes.
+    if size <= _FEW:
+        row = x.reshape(-1)
+        if row.dot(row) < most * most:
+            return True
+    return bool(_least(x, None) > -most and _most(x, None) < most)
 
 
 @inline
