@@ -81,8 +81,8 @@ if _type(_out) is _Number or _type(_out) in _scalars:
 # Whether gradients have to be summed over broadcast axes, or cast. With a real scalar, the result
 # is as the other one.
 _MATCHING = """
-_kind = _type({one})
-if _kind is _type({other}):
+_kind, _other = _type({one}), _type({other})
+if _kind is _other:
     if _kind is _Number is _type(_out) and (_state is None or not _state.attends):  ? numbers
         _result._node = {of_numbers}
         return _result
@@ -94,8 +94,8 @@ if _kind is _type({other}):
             )
     else:
         _match = {mismatch}
-elif _type({other}) in _SCALARS or _kind in _SCALARS:
-    if (_kind is _Number or _type({other}) is _Number) and _type(_out) is _Number:  ? numbers
+elif _other in _SCALARS or _kind in _SCALARS:
+    if _type(_out) is _Number and (_kind is _Number or _other is _Number):  ? numbers
         if _state is None or not _state.attends:
             _result._node = {of_numbers}
             return _result

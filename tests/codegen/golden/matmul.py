@@ -173,7 +173,7 @@ def matmul_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     _, _, _op, x1_shape, x2, x1_dtype, x1, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
-    # The pass is given a node that is reached, with its gradient. Others get theirs here.
+    # The pass is given a node that is reached, with its gradient; others get theirs.
     _first = _part = None
     if _x1_edge is not None:
         if (_rank := _x1_edge[0]) not in gradients or not (

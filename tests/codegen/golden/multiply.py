@@ -47,8 +47,8 @@ def multiply(x1, x2, /):
     _result = _next(_blank)
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
-        _kind = _type(x1)
-        if _kind is _type(x2):
+        _kind, _other = _type(x1), _type(x2)
+        if _kind is _other:
             if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                 return _result
@@ -60,8 +60,8 @@ def multiply(x1, x2, /):
                     )
             else:
                 _match = _mismatch(_out, x1, x2)
-        elif _type(x2) in _SCALARS or _kind in _SCALARS:
-            if (_kind is _Number or _type(x2) is _Number) and _type(_out) is _Number:
+        elif _other in _SCALARS or _kind in _SCALARS:
+            if _type(_out) is _Number and (_kind is _Number or _other is _Number):
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                     return _result
@@ -122,8 +122,8 @@ def multiply(x1, x2, /):
     _result = _next(_blank)
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
-        _kind = _type(x1)
-        if _kind is _type(x2):
+        _kind, _other = _type(x1), _type(x2)
+        if _kind is _other:
             if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                 return _result
@@ -135,8 +135,8 @@ def multiply(x1, x2, /):
                     )
             else:
                 _match = _mismatch(_out, x1, x2)
-        elif _type(x2) in _SCALARS or _kind in _SCALARS:
-            if (_kind is _Number or _type(x2) is _Number) and _type(_out) is _Number:
+        elif _other in _SCALARS or _kind in _SCALARS:
+            if _type(_out) is _Number and (_kind is _Number or _other is _Number):
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                     return _result
@@ -249,7 +249,7 @@ def multiply_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     _, _, _op, x2, x1, match, _x1_edge, _x2_edge = node
-    # The pass is given a node that is reached, with its gradient. Others get theirs here.
+    # The pass is given a node that is reached, with its gradient; others get theirs.
     _conjugated = g.dtype is not _float64 and g.dtype in _complex
     _first = _part = None
     if _x1_edge is _x2_edge and x1 is x2:
@@ -394,7 +394,7 @@ def multiply_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     _, _, _op, x2, x1, _x1_edge, _x2_edge = node
-    # The pass is given a node that is reached, with its gradient. Others get theirs here.
+    # The pass is given a node that is reached, with its gradient; others get theirs.
     _first = _part = None
     if _x1_edge is _x2_edge and x1 is x2:
         _x1_grad = g * x2

@@ -96,13 +96,22 @@ def tanh_step(g, node, gradients, arrivals, keep):
     # for each input: the node that made it, or None.
     _, _, _op, x, _x_edge = node
     # The pass is given the node that is reached, with its gradient.
-    _x_grad = _pullback_x(g, x)
-    if _x_grad is NotImplemented:
+    if _pullback_x__type(x) is not _pullback_x___ndarray or not x.ndim or (not _pullback_x___is_moderate(x)):
         _conjugated = g.dtype is not _float64 and g.dtype in _complex
         if _conjugated:
             _x_grad = g * _conjugate(_rule_x(x, xp), xp)
         else:
             _x_grad = g * _rule_x(x, xp)
+    else:
+        _pullback_x__product = _pullback_x___cosh(x)
+        _pullback_x___multiply(_pullback_x__product, _pullback_x__product, _pullback_x__product)
+        _x_grad = _pullback_x___divide(g, _pullback_x__product, _pullback_x__product)
+        if _x_grad is NotImplemented:
+            _conjugated = g.dtype is not _float64 and g.dtype in _complex
+            if _conjugated:
+                _x_grad = g * _conjugate(_rule_x(x, xp), xp)
+            else:
+                _x_grad = g * _rule_x(x, xp)
     # What the node saved is freed.
     if not keep:
         node[2] = _freed if _op is _call else _op.when_freed()[0]
