@@ -119,7 +119,8 @@ def run_to_leaves(node: Edge, number: Any, leaves: Sequence[Edge]) -> ByNode[Any
     try:
         run(this)
     finally:
-        set_mode(None)
+        if current_mode() is not None:  # an interrupt kept something from restoring it
+            set_mode(None)
     return arrivals.final
 
 

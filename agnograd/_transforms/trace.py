@@ -63,10 +63,11 @@ class Trace:
         self._trees: dict[int, Any] = {}
         lifted: list[Any] = []
         for position, arg in enumerate(args):
+            domain = owners.get(type(arg))
             if position not in asked:
                 lifted.append(self._lifted(arg))
-            elif type(arg) in owners:  # most often: an array
-                variable = _differentiated(arg, position, level)
+            elif domain is not None:  # most often: an array
+                variable = _differentiated(arg, domain, position, level)
                 self._places.append(position)
                 self.inputs.append(variable)
                 lifted.append(variable)
@@ -89,7 +90,7 @@ class Trace:
         self._places.append(position)
         self._trees[position] = tree
         self.as_variables = self.as_variables or any(isinstance(x, Variable) for x in found)
-        inputs = [_differentiated(leaf, position, level) for leaf in found]
+        inputs = [_differentiated(leaf, domain_of(leaf), position, level) for leaf in found]
         self.inputs += inputs
         return unflatten(tree, inputs)
 
@@ -113,7 +114,8 @@ class Trace:
                         leaf.refresh()  # while it is recorded
             return result
         finally:
-            set_mode(outer)  # an interrupt may have kept the block from restoring it
+            if current_mode() is not outer:  # an interrupt kept the block from restoring it
+                set_mode(outer)
 
     def pull(
         self, outputs: Sequence[Variable], cotangents: Sequence[Any], retain: bool
@@ -267,13 +269,12 @@ def _others(own: Set[int], outer: Kept | None, *nodes: Edge | None) -> tuple[Edg
     )
 
 
-def _differentiated(leaf: Any, position: int, level: Domain | None) -> Variable:
+def _differentiated(leaf: Any, domain: Domain, position: int, level: Domain | None) -> Variable:
     """Return a Variable of its own for an input: its gradient is only that of this place.
 
-    ``level`` is the domain that stands on others in which the function runs, if there is one.
+    ``domain`` is its own, ``level`` the one above in which the function runs, if there is one.
     """
     kind = type(leaf)
-    domain = owners.get(kind) or domain_of(leaf)
     if level is not None and domain.level < level.level:
         domain = level  # a number of Python becomes an array of its library
         raw = domain.to_raw(leaf) if is_python_scalar(leaf) else domain.backend.lift(leaf)
