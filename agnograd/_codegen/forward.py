@@ -81,9 +81,8 @@ if _type(_out) is _Number or _type(_out) in _scalars:
 # Whether gradients have to be summed over broadcast axes, or cast. With a real scalar, the result
 # is as the other one.
 _MATCHING = """
-_kind, _other = _type({one}), _type({other})
-if _kind is _other:
-    if _kind is _Number is _type(_out) and (_state is None or not _state.attends):  ? numbers
+if _{one}_kind is _{other}_kind:
+    if _{one}_kind is _Number is _type(_out) and (_state is None or not _state.attends):  ? numbers
         _result._node = {of_numbers}
         return _result
     if {alike}:
@@ -94,8 +93,8 @@ if _kind is _other:
             )
     else:
         _match = {mismatch}
-elif _other in _SCALARS or _kind in _SCALARS:
-    if _type(_out) is _Number and (_kind is _Number or _other is _Number):  ? numbers
+elif _{other}_kind in _SCALARS or _{one}_kind in _SCALARS:
+    if _type(_out) is _Number and _Number in (_{one}_kind, _{other}_kind):  ? numbers
         if _state is None or not _state.attends:
             _result._node = {of_numbers}
             return _result
@@ -164,6 +163,7 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
     own = {"operator": op.arrays[:1], "reflected": ("x2",)}.get(form, ())
     # Two arrays that are promoted together; indices beside an array are not.
     together = len(op.arrays) == 2 and len(op.differentiable) != 1
+    kinds = asks_kinds(op)
     if not op.arrays:
         yield from _made_above(op)
     for name in op.arrays:
@@ -173,19 +173,19 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
             yield "if _edges is None:  # an array is of a level above"
             yield f"    return _above(_domain, {op.name!r}, {name})({arguments(op)})"
         elif name in own:
-            yield from [f"_{name}_node = {name}._node"] * tracked
-            yield f"{name} = {name}._raw"
+            yield from _raw_of(name, tracked, kinds)
         else:
-            yield f"if _type({name}) is _Variable:"
-            yield from [f"    _{name}_node = {name}._node"] * tracked
-            yield f"    {name} = {name}._raw"
+            kind = f"_type({name})"
+            yield f"if {f'(_{name}_kind := {kind})' if kinds else kind} is _Variable:"
+            yield from indented(_raw_of(name, tracked, kinds))
+            kind = f"_{name}_kind" if kinds else kind
             if tracked:
-                yield f"elif _type({name}) in _plain:"
+                yield f"elif {kind} in _plain:"
                 yield f"    _{name}_node = None"
-            yield "else:" if tracked else f"elif _type({name}) not in _plain:"
+            yield "else:" if tracked else f"elif {kind} not in _plain:"
             if name in OPERANDS[form]:
                 if form == "ufunc":  # which takes lists for arrays
-                    yield f"    if _type({name}) is list or _type({name}) is tuple:"
+                    yield f"    if {kind} is list or {kind} is tuple:"
                     yield f"        {name} = _as_operand(_domain, {name})"
                 yield f"    if not _is_operand(_call, {name}):"
                 yield "        return NotImplemented"
@@ -193,10 +193,12 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
             node = f"_{name}_node" if tracked else "_"
             given = ", ".join([name, *(each for each in op.arrays if together and each != name)])
             yield f"    {name}, {node} = _unwrap(_call, {name!r}, {given})"
+            yield from [f"    _{name}_kind = _type({name})"] * kinds
     if form in ("reflected", "ufunc"):
         # complex takes NumPy's float64 for a float, and answers as Python
-        yield "if _type(x1) is complex:"
+        yield f"if {'_x1_kind' if kinds else '_type(x1)'} is complex:"
         yield "    x2 = _array(x2)"
+        yield from ["    _x2_kind = _type(x2)"] * kinds
     for name in op.options:
         if name == "key":
             yield "if _type(key) is not int:"
@@ -205,6 +207,18 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
         elif name not in STRUCTURE:
             yield f"if _type({name}) not in _OPTIONS:"
             yield f"    {name} = _option(_call, {name!r}, {name})"
+
+
+def asks_kinds(op: Op) -> bool:
+    """Return whether nodes depend on the types of two operands, which are asked only once."""
+    return op.broadcasts and len(op.arrays) == len(op.differentiable) == 2
+
+
+def _raw_of(name: str, tracked: bool, kinds: bool) -> Iterator[str]:
+    """Take a Variable's raw array, and its node."""
+    yield from [f"_{name}_node = {name}._node"] * tracked
+    yield f"{name} = {name}._raw"
+    yield from [f"_{name}_kind = _type({name})"] * kinds
 
 
 def _made_above(op: Op) -> Iterator[str]:
@@ -287,7 +301,7 @@ def _node(op: Op, call: str, tracked: tuple[str, ...] | None = None) -> str:
 def _matching(op: Op, numbers: bool) -> list[str]:
     """Find out whether gradients have to be summed over broadcast axes, or cast."""
     mismatch = f"_mismatch(_out, {', '.join(op.differentiable)})"
-    if len(op.arrays) != 2:
+    if not asks_kinds(op):
         return [f"_match = {mismatch}"]
     one, other = op.arrays
     alike = f"{one}.shape == {other}.shape and {one}.dtype is {other}.dtype"

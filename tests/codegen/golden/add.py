@@ -2,19 +2,22 @@
 
 def add(x1, x2, /):
     # A Variable gives its raw array, and the node that made it. Anything else is checked.
-    if _type(x1) is _Variable:
+    if (_x1_kind := _type(x1)) is _Variable:
         _x1_node = x1._node
         x1 = x1._raw
-    elif _type(x1) in _plain:
+        _x1_kind = _type(x1)
+    elif _x1_kind in _plain:
         _x1_node = None
     else:
         if _derived and (_at := _above(_domain, 'add', x1)) is not None:
             return _at(x1, x2)
         x1, _x1_node = _unwrap(_call, 'x1', x1, x2)
-    if _type(x2) is _Variable:
+        _x1_kind = _type(x1)
+    if (_x2_kind := _type(x2)) is _Variable:
         _x2_node = x2._node
         x2 = x2._raw
-    elif _type(x2) in _plain:
+        _x2_kind = _type(x2)
+    elif _x2_kind in _plain:
         _x2_node = None
     else:
         if _derived and (_at := _above(_domain, 'add', x2)) is not None:
@@ -22,6 +25,7 @@ def add(x1, x2, /):
                 x1 = _Variable._make(x1, _x1_node)
             return _at(x1, x2)
         x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
+        _x2_kind = _type(x2)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
@@ -44,17 +48,16 @@ def add(x1, x2, /):
     _result = _next(_blank)
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
-        _kind, _other = _type(x1), _type(x2)
-        if _kind is _other:
-            if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
+        if _x1_kind is _x2_kind:
+            if _x1_kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                 return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:
                 _match = _mismatch(_out, x1, x2)
-        elif _other in _SCALARS or _kind in _SCALARS:
-            if _type(_out) is _Number and (_kind is _Number or _other is _Number):
+        elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
+            if _type(_out) is _Number and _Number in (_x1_kind, _x2_kind):
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
@@ -75,10 +78,12 @@ def add(x1, x2, /):
     # A Variable gives its raw array, and the node that made it. Anything else is checked.
     _x1_node = x1._node
     x1 = x1._raw
-    if _type(x2) is _Variable:
+    _x1_kind = _type(x1)
+    if (_x2_kind := _type(x2)) is _Variable:
         _x2_node = x2._node
         x2 = x2._raw
-    elif _type(x2) in _plain:
+        _x2_kind = _type(x2)
+    elif _x2_kind in _plain:
         _x2_node = None
     else:
         if not _is_operand(_call, x2):
@@ -88,6 +93,7 @@ def add(x1, x2, /):
                 x1 = _Variable._make(x1, _x1_node)
             return _at(x1, x2)
         x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
+        _x2_kind = _type(x2)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
@@ -110,17 +116,16 @@ def add(x1, x2, /):
     _result = _next(_blank)
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
-        _kind, _other = _type(x1), _type(x2)
-        if _kind is _other:
-            if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
+        if _x1_kind is _x2_kind:
+            if _x1_kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                 return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:
                 _match = _mismatch(_out, x1, x2)
-        elif _other in _SCALARS or _kind in _SCALARS:
-            if _type(_out) is _Number and (_kind is _Number or _other is _Number):
+        elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
+            if _type(_out) is _Number and _Number in (_x1_kind, _x2_kind):
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
@@ -139,10 +144,11 @@ def add(x1, x2, /):
 
 def add(x2, x1, /):
     # A Variable gives its raw array, and the node that made it. Anything else is checked.
-    if _type(x1) is _Variable:
+    if (_x1_kind := _type(x1)) is _Variable:
         _x1_node = x1._node
         x1 = x1._raw
-    elif _type(x1) in _plain:
+        _x1_kind = _type(x1)
+    elif _x1_kind in _plain:
         _x1_node = None
     else:
         if not _is_operand(_call, x1):
@@ -150,10 +156,13 @@ def add(x2, x1, /):
         if _derived and (_at := _above(_domain, 'add', x1)) is not None:
             return _at(x1, x2)
         x1, _x1_node = _unwrap(_call, 'x1', x1, x2)
+        _x1_kind = _type(x1)
     _x2_node = x2._node
     x2 = x2._raw
-    if _type(x1) is complex:
+    _x2_kind = _type(x2)
+    if _x1_kind is complex:
         x2 = _array(x2)
+        _x2_kind = _type(x2)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
@@ -176,17 +185,16 @@ def add(x2, x1, /):
     _result = _next(_blank)
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
-        _kind, _other = _type(x1), _type(x2)
-        if _kind is _other:
-            if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
+        if _x1_kind is _x2_kind:
+            if _x1_kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                 return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:
                 _match = _mismatch(_out, x1, x2)
-        elif _other in _SCALARS or _kind in _SCALARS:
-            if _type(_out) is _Number and (_kind is _Number or _other is _Number):
+        elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
+            if _type(_out) is _Number and _Number in (_x1_kind, _x2_kind):
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
@@ -205,26 +213,29 @@ def add(x2, x1, /):
 
 def add(x1, x2, /):
     # A Variable gives its raw array, and the node that made it. Anything else is checked.
-    if _type(x1) is _Variable:
+    if (_x1_kind := _type(x1)) is _Variable:
         _x1_node = x1._node
         x1 = x1._raw
-    elif _type(x1) in _plain:
+        _x1_kind = _type(x1)
+    elif _x1_kind in _plain:
         _x1_node = None
     else:
-        if _type(x1) is list or _type(x1) is tuple:
+        if _x1_kind is list or _x1_kind is tuple:
             x1 = _as_operand(_domain, x1)
         if not _is_operand(_call, x1):
             return NotImplemented
         if _derived and (_at := _above(_domain, 'add', x1)) is not None:
             return _at(x1, x2)
         x1, _x1_node = _unwrap(_call, 'x1', x1, x2)
-    if _type(x2) is _Variable:
+        _x1_kind = _type(x1)
+    if (_x2_kind := _type(x2)) is _Variable:
         _x2_node = x2._node
         x2 = x2._raw
-    elif _type(x2) in _plain:
+        _x2_kind = _type(x2)
+    elif _x2_kind in _plain:
         _x2_node = None
     else:
-        if _type(x2) is list or _type(x2) is tuple:
+        if _x2_kind is list or _x2_kind is tuple:
             x2 = _as_operand(_domain, x2)
         if not _is_operand(_call, x2):
             return NotImplemented
@@ -233,8 +244,10 @@ def add(x1, x2, /):
                 x1 = _Variable._make(x1, _x1_node)
             return _at(x1, x2)
         x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
-    if _type(x1) is complex:
+        _x2_kind = _type(x2)
+    if _x1_kind is complex:
         x2 = _array(x2)
+        _x2_kind = _type(x2)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
@@ -257,17 +270,16 @@ def add(x1, x2, /):
     _result = _next(_blank)
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
-        _kind, _other = _type(x1), _type(x2)
-        if _kind is _other:
-            if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
+        if _x1_kind is _x2_kind:
+            if _x1_kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                 return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:
                 _match = _mismatch(_out, x1, x2)
-        elif _other in _SCALARS or _kind in _SCALARS:
-            if _type(_out) is _Number and (_kind is _Number or _other is _Number):
+        elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
+            if _type(_out) is _Number and _Number in (_x1_kind, _x2_kind):
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result

@@ -2,19 +2,22 @@
 
 def multiply(x1, x2, /):
     # A Variable gives its raw array, and the node that made it. Anything else is checked.
-    if _type(x1) is _Variable:
+    if (_x1_kind := _type(x1)) is _Variable:
         _x1_node = x1._node
         x1 = x1._raw
-    elif _type(x1) in _plain:
+        _x1_kind = _type(x1)
+    elif _x1_kind in _plain:
         _x1_node = None
     else:
         if _derived and (_at := _above(_domain, 'multiply', x1)) is not None:
             return _at(x1, x2)
         x1, _x1_node = _unwrap(_call, 'x1', x1, x2)
-    if _type(x2) is _Variable:
+        _x1_kind = _type(x1)
+    if (_x2_kind := _type(x2)) is _Variable:
         _x2_node = x2._node
         x2 = x2._raw
-    elif _type(x2) in _plain:
+        _x2_kind = _type(x2)
+    elif _x2_kind in _plain:
         _x2_node = None
     else:
         if _derived and (_at := _above(_domain, 'multiply', x2)) is not None:
@@ -22,6 +25,7 @@ def multiply(x1, x2, /):
                 x1 = _Variable._make(x1, _x1_node)
             return _at(x1, x2)
         x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
+        _x2_kind = _type(x2)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
@@ -47,9 +51,8 @@ def multiply(x1, x2, /):
     _result = _next(_blank)
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
-        _kind, _other = _type(x1), _type(x2)
-        if _kind is _other:
-            if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
+        if _x1_kind is _x2_kind:
+            if _x1_kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                 return _result
             if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
@@ -60,8 +63,8 @@ def multiply(x1, x2, /):
                     )
             else:
                 _match = _mismatch(_out, x1, x2)
-        elif _other in _SCALARS or _kind in _SCALARS:
-            if _type(_out) is _Number and (_kind is _Number or _other is _Number):
+        elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
+            if _type(_out) is _Number and _Number in (_x1_kind, _x2_kind):
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                     return _result
@@ -87,10 +90,12 @@ def multiply(x1, x2, /):
     # A Variable gives its raw array, and the node that made it. Anything else is checked.
     _x1_node = x1._node
     x1 = x1._raw
-    if _type(x2) is _Variable:
+    _x1_kind = _type(x1)
+    if (_x2_kind := _type(x2)) is _Variable:
         _x2_node = x2._node
         x2 = x2._raw
-    elif _type(x2) in _plain:
+        _x2_kind = _type(x2)
+    elif _x2_kind in _plain:
         _x2_node = None
     else:
         if not _is_operand(_call, x2):
@@ -100,6 +105,7 @@ def multiply(x1, x2, /):
                 x1 = _Variable._make(x1, _x1_node)
             return _at(x1, x2)
         x2, _x2_node = _unwrap(_call, 'x2', x2, x1)
+        _x2_kind = _type(x2)
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
@@ -122,9 +128,8 @@ def multiply(x1, x2, /):
     _result = _next(_blank)
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
-        _kind, _other = _type(x1), _type(x2)
-        if _kind is _other:
-            if _kind is _Number is _type(_out) and (_state is None or not _state.attends):
+        if _x1_kind is _x2_kind:
+            if _x1_kind is _Number is _type(_out) and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                 return _result
             if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
@@ -135,8 +140,8 @@ def multiply(x1, x2, /):
                     )
             else:
                 _match = _mismatch(_out, x1, x2)
-        elif _other in _SCALARS or _kind in _SCALARS:
-            if _type(_out) is _Number and (_kind is _Number or _other is _Number):
+        elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
+            if _type(_out) is _Number and _Number in (_x1_kind, _x2_kind):
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                     return _result
