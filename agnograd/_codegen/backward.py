@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from types import FunctionType
 from typing import Any, Literal
 
 from agnograd._codegen.forward import filled, indented
-from agnograd._codegen.inline import written_out
+from agnograd._codegen.inline import lambda_body, written_out
 from agnograd._graph.nodes import FIRST
 from agnograd._ops.op import Itself, Op, Rule
 from agnograd._ops.saved import multiplies, saved_values
@@ -256,8 +257,11 @@ def _conjugated(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:
 
 
 def _value(rule: Rule, name: str) -> str:
-    call = f"_rule_{name}({', '.join(rule.names)})"
-    return rule.names[0] if isinstance(rule.function, Itself) else call
+    """Write what a rule gives: the expression of a short one, or a call."""
+    if isinstance(rule.function, Itself):
+        return rule.names[0]
+    written = lambda_body(rule.function) if isinstance(rule.function, FunctionType) else None
+    return written or f"_rule_{name}({', '.join(rule.names)})"
 
 
 def _gradient(op: Op, name: str, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:

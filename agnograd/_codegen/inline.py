@@ -80,6 +80,29 @@ def written_out(
     return [line for each in lines for line in each.splitlines()]
 
 
+def lambda_body(function: Callable[..., Any]) -> str | None:
+    """Return the expression of a lambda that knows its arguments alone, if its source is known."""
+    if function.__name__ != "<lambda>" or facts_of(function) is None:
+        return None
+    code = function.__code__
+    places = [place for place in code.co_positions() if place[3]]  # of instructions with text
+    if not places or None in places[0] or len({line for place in places for line in place[:2]}) > 1:
+        return None
+    line = linecache.getline(code.co_filename, code.co_firstlineno).encode()
+    text = line[min(place[2] or 0 for place in places) : max(place[3] or 0 for place in places)]
+    try:
+        parameters = ", ".join(code.co_varnames[: code.co_argcount])
+        tree: Any = ast.parse(f"lambda {parameters}: ({text.decode()})", mode="eval").body
+    except (SyntaxError, ValueError):  # also of what is not Unicode
+        return None
+    made = compile(ast.Expression(tree), "", "eval", dont_inherit=True).co_consts[0]
+    if compiled_facts(made) != compiled_facts(code):  # the file has changed since
+        return None
+    body = tree.body
+    known = isinstance(body, (ast.Attribute, ast.Call, ast.Name, ast.Subscript))
+    return ast.unparse(body) if known else f"({ast.unparse(body)})"
+
+
 def _statements(function: Any) -> list[ast.stmt]:
     """Return the syntax trees of what a short, plain function does, if its source is known."""
     definition = _definition(function) if facts_of(function) is not None else None

@@ -81,7 +81,7 @@ class Arrivals:
             self.gradients[rank] = total + g
 
     def end(self, node: Node, g: Any) -> None:
-        """Let the first gradient arrive at a leaf, or at an element that was read: without a turn."""
+        """Let the first gradient arrive at a leaf or a read element, which have no turn."""
         if node[OP].reads:
             self.read(node, g)
         else:

@@ -242,7 +242,9 @@ def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Varia
     A Variable stays connected. All else is as for ``owned_array``.
     """
     if not isinstance(g, domain.Variable):
-        return domain.Variable._make(owned_array(g, domain, given, x), None)
+        variable: Variable = next(domain.blank)
+        variable._raw, variable._node = owned_array(g, domain, given, x), None
+        return variable
     raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
     return g if raw is g._raw else domain.Variable._make(raw, g._node)
 

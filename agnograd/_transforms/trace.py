@@ -14,7 +14,7 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import derived, highest
 from agnograd._arrays.variable import Variable, owners
 from agnograd._arrays.views import View
-from agnograd._engine.ends import Seeds, given_by, owned, owned_array, raw_seed, seed_of
+from agnograd._engine.ends import owned, owned_array, raw_seed, seed_of
 from agnograd._engine.run import run_pass, run_to_leaves
 from agnograd._functions.runs import kept_now
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
@@ -147,15 +147,23 @@ class Trace:
         for output, g in pairs:
             if output._node is not None:
                 seeds.append((output._node, g))
+        run = partial(
+            run_pass,
+            seeds,
+            starts=pairs,
+            targets=self.nodes,
+            create_graph=create_graph,
+            retain_graph=retain or create_graph,
+        )
         try:
             if state is None:
-                found = self._pass(seeds, pairs, create_graph, retain)
+                found = run()
             else:
                 with state:
-                    found = self._pass(seeds, pairs, create_graph, retain)
+                    found = run()
         finally:
             set_mode(mode)  # an interrupt may have kept the block from restoring it
-        return self._gradients(found, given_by(seeds), as_variables)
+        return self._gradients(found, dict(zip(map(id, given), given, strict=True)), as_variables)
 
     def pull_one(self, number: Variable) -> list[Any]:
         """Return the gradient of a real number by each input, as ``pull`` does."""
@@ -176,18 +184,6 @@ class Trace:
             g = zeros_of(x) if end is None else end[1]
             gradients.append(own(g, domain, given, x._raw if domain.lays_out else None))
         return gradients
-
-    def _pass(
-        self, seeds: Seeds, starts: Sequence[tuple[Variable, Any]], create_graph: bool, retain: bool
-    ) -> ByNode[Any]:
-        """Run a pass to the inputs."""
-        return run_pass(
-            seeds,
-            starts=starts,
-            targets=self.nodes,
-            create_graph=create_graph,
-            retain_graph=retain or create_graph,
-        )
 
     def _pulled_at(
         self, level: Domain, outputs: Sequence[Variable], cotangents: Sequence[Any]

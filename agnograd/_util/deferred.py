@@ -244,13 +244,20 @@ _parameters = attrgetter("co_argcount", "co_posonlyargcount", "co_kwonlyargcount
 
 
 def facts_of(function: Any) -> tuple[Any, ...] | None:
-    """Return all that decides how a marked function is written out; None if it is called.
+    """Return all that decides how a function is written out; None if it is called.
 
-    That is what it was compiled to, its defaults, and which of its names its module knows.
+    That is what it was compiled to, its defaults, and which of its names its module knows. It is
+    written out if it is marked, or a lambda that knows its arguments alone.
     """
-    if type(function) is not FunctionType or function not in marked:
+    if type(function) is not FunctionType:
         return None
     code, modules = function.__code__, (function.__globals__, vars(builtins))
+    if function not in marked and not (
+        function.__name__ == "<lambda>"
+        and not function.__defaults__
+        and not any(name in each for name in code.co_names for each in modules)
+    ):
+        return None
     constants = [each for c in code.co_consts for each in (c if type(c) is tuple else (c,))]
     if code.co_freevars or "__signature__" in vars(function):
         return None

@@ -47,7 +47,7 @@ STEPS = {
     "y + 1.0": (lambda x, y: y + 1.0, 1, 1),
     "-y": (lambda x, y: -y, 1, 1),
     "exp": (lambda x, y: xp.exp(-y), 2, 2),
-    "sin": (lambda x, y: xp.sin(y), 1, 2),
+    "sin": (lambda x, y: xp.sin(y), 1, 1),
     "y / 2.0": (lambda x, y: y / 2.0, 1, 3),
 }
 
@@ -125,14 +125,14 @@ def test_python_calls_of_a_gradient_of_a_function():
     other = ag.Variable(ARRAY)  # with another leaf alive, the graph is searched: four calls more
     gradient = ag.grad(lambda x: xp.sum(x * x))
     gradient(ARRAY)
-    assert calls(partial(gradient, ARRAY)) <= 40
+    assert calls(partial(gradient, ARRAY)) <= 30
 
     several = ag.grad(lambda *arrays: xp.sum(sum(arrays)), argnums=(0, 1, 2, 3, 4))
     pairs = ag.grad(lambda pair: xp.sum(pair["w"] * pair["b"]))
     for each, arguments, most in [
-        (several, [ARRAY] * 5, 68),  # four for each argument, and its op
-        (pairs, [{"w": ARRAY, "b": ARRAY}], 58),
-        (ag.value_and_grad(lambda x, y: xp.sum(x * y)), [ARRAY, ARRAY], 48),
+        (several, [ARRAY] * 5, 58),  # four for each argument, and its op
+        (pairs, [{"w": ARRAY, "b": ARRAY}], 50),
+        (ag.value_and_grad(lambda x, y: xp.sum(x * y)), [ARRAY, ARRAY], 39),
     ]:
         each(*arguments)
         assert calls(partial(each, *arguments)) <= most
@@ -202,7 +202,7 @@ def test_python_calls_of_a_gradient_for_each_member():
     members = np.ones((4, 10))
     gradients(members)
     parameter = ag.Variable(ARRAY)  # while a leaf is alive that is not asked for, a pass searches
-    assert calls(partial(gradients, members)) <= 205 + 4
+    assert calls(partial(gradients, members)) <= 204 + 4
     del parameter
 
 
@@ -373,4 +373,4 @@ def test_what_a_program_that_runs_once_imports_and_compiles(tmp_path):
 def test_python_calls_of_the_logarithm_of_a_sum_of_exponentials():
     gradient = ag.grad(lambda x: xp.special.logsumexp(x))
     gradient(ARRAY)
-    assert calls(partial(gradient, ARRAY)) <= 120
+    assert calls(partial(gradient, ARRAY)) <= 110

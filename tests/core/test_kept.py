@@ -325,7 +325,8 @@ def test_what_decides_how_a_function_is_written_out():
         assert facts_of(compiled(f"def kernel(x, y): return {source}")) is None or (
             sys.version_info >= (3, 12) and "each" in source
         )
-    assert facts_of(builtins.max) is facts_of(lambda x: x) is None
+    assert facts_of(builtins.max) is facts_of(lambda x: facts_of(x)) is None
+    assert facts_of(lambda x: x) is not None  # it knows its argument alone
     signed = compiled(sources[0])
     signed.__signature__ = None
     assert facts_of(signed) is None
@@ -336,4 +337,5 @@ def test_what_is_told_of_values():
     assert told(True) is True
     assert told({"a": 1}) != told({"a": 2})
     assert told(max) != told(min)
-    assert told(lambda: 1) is told(object()) is told(1j) is ...
+    assert told(lambda: told) is told(object()) is told(1j) is ...
+    assert told(lambda x: x + 1) != told(lambda x: x + 2)

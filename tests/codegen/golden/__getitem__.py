@@ -59,7 +59,7 @@ def getitem_backward(g, node, xp):
     _, _, _op, key, x_shape, x_dtype, _x_edge = node
     # The rules give the gradients; _fit sums and casts those that do not have their input's shape
     # and dtype.
-    _x_grad = _rule_x(g, key, x_shape, xp)
+    _x_grad = xp.scatter_add(g, key, shape=x_shape)
     if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
         _x_grad = _fit(_x_grad, x_shape, x_dtype, xp)
     return ((_x_edge, _x_grad), )

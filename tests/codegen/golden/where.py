@@ -74,13 +74,13 @@ def where_backward(g, node, xp):
     if _x1_edge is None:
         _x1_grad = None
     else:
-        _x1_grad = _rule_x1(g, condition, xp)
+        _x1_grad = xp.where(condition, g, xp.zeros_like(g))
         if _x1_grad is None or not (_x1_grad.shape == x1_shape and _x1_grad.dtype is x1_dtype):
             _x1_grad = _fit(_x1_grad, x1_shape, x1_dtype, xp)
     if _x2_edge is None:
         _x2_grad = None
     else:
-        _x2_grad = _rule_x2(g, condition, xp)
+        _x2_grad = xp.where(condition, xp.zeros_like(g), g)
         if _x2_grad is None or not (_x2_grad.shape == x2_shape and _x2_grad.dtype is x2_dtype):
             _x2_grad = _fit(_x2_grad, x2_shape, x2_dtype, xp)
     return ((_x1_edge, _x1_grad), (_x2_edge, _x2_grad), )
