@@ -286,10 +286,10 @@ def _differentiated(leaf: Any, domain: Domain, position: int, level: Domain | No
             "convert it first"
         )
     if data is not leaf and isinstance(leaf, Variable) and leaf._node is not None:
-        variable = _connected(leaf)
-        if variable is not None:
-            return variable
-    variable = next(domain.blank)
+        connected = _connected(leaf)
+        if connected is not None:
+            return connected
+    variable: Variable = next(domain.blank)
     # Some libraries compute with scalars in less time than with arrays of no axes.
     variable._raw = data if data.shape else domain.backend.scalar(data)
     variable._node = Leaf.of(variable, argument=True)
