@@ -115,7 +115,9 @@ def run_to_leaves(node: Edge, number: Any, leaves: Sequence[Edge]) -> ByNode[Any
     this.arrivals = arrivals = Arrivals(True)
     arrivals.gradients[node[RANK]] = number
     arrivals.queue.append(node)
-    this.aim([(node, number)], leaves, True)
+    this.targets = set(map(_RANK, leaves))
+    if len(leaves) < leaves_alive():  # most often these are all that there are
+        this.aim([(node, number)], leaves, True)
     try:
         run(this)
     finally:

@@ -292,7 +292,7 @@ def _differentiated(leaf: Any, domain: Domain, position: int, level: Domain | No
     variable: Variable = next(domain.blank)
     # Some libraries compute with scalars in less time than with arrays of no axes.
     variable._raw = data if data.shape else domain.backend.scalar(data)
-    variable._node = Leaf.of(variable, argument=True)
+    variable._node = Leaf.of(variable, True)
     return variable
 
 
