@@ -334,6 +334,19 @@ class Domain:
                 self._one[dtype] = known = self.backend.scalar(known)
         return known
 
+    def own(self, g: Any, given: dict[int, Any], x: Any = None) -> Any:
+        """Return a raw gradient as users get it: an array that shares memory with nothing else.
+
+        It is copied if it is a view, or among what is given out already, by identity, as cotangents
+        from users are. ``x`` is the raw array as which it is laid out.
+        """
+        own = g if x is None else self.backend.laid_out(g, x)
+        key = id(own)
+        if key in given:
+            return self.copy(own)
+        given[key] = own
+        return self.backend.own(own)
+
     def copy(self, data: Any) -> Any:
         """Return a copy of a raw array."""
         return self.library.asarray(self.backend.array(data), copy=True)

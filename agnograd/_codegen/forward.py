@@ -175,20 +175,15 @@ def _unwrapping(op: Op, form: Form) -> Iterator[str]:
         elif name in own:
             yield from _raw_of(name, tracked, kinds)
         else:
-            kind = f"_type({name})"
-            yield f"if {f'(_{name}_kind := {kind})' if kinds else kind} is _Variable:"
+            kind = f"_{name}_kind" if kinds else f"_type({name})"
+            asked = f"({kind} := _type({name}))" if kinds else kind
+            yield f"if {asked} is _Variable:"
             yield from indented(_raw_of(name, tracked, kinds))
-            kind = f"_{name}_kind" if kinds else kind
             if tracked:
                 yield f"elif {kind} in _plain:"
                 yield f"    _{name}_node = None"
             yield "else:" if tracked else f"elif {kind} not in _plain:"
-            if name in OPERANDS[form]:
-                if form == "ufunc":  # which takes lists for arrays
-                    yield f"    if {kind} is list or {kind} is tuple:"
-                    yield f"        {name} = _as_operand(_domain, {name})"
-                yield f"    if not _is_operand(_call, {name}):"
-                yield "        return NotImplemented"
+            yield from indented(_refused(name, form, kind))
             yield from indented(_left_above(op, name))
             node = f"_{name}_node" if tracked else "_"
             given = ", ".join([name, *(each for each in op.arrays if together and each != name)])
@@ -219,6 +214,17 @@ def _raw_of(name: str, tracked: bool, kinds: bool) -> Iterator[str]:
     yield from [f"_{name}_node = {name}._node"] * tracked
     yield f"{name} = {name}._raw"
     yield from [f"_{name}_kind = _type({name})"] * kinds
+
+
+def _refused(name: str, form: Form, kind: str) -> Iterator[str]:
+    """Leave the answer of an operator to an operand that is no array, of a type ``kind``."""
+    if name not in OPERANDS[form]:
+        return
+    if form == "ufunc":  # which takes lists for arrays
+        yield f"if {kind} is list or {kind} is tuple:"
+        yield f"    {name} = _as_operand(_domain, {name})"
+    yield f"if not _is_operand(_call, {name}):"
+    yield "    return NotImplemented"
 
 
 def _made_above(op: Op) -> Iterator[str]:

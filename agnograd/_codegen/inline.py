@@ -81,7 +81,7 @@ def written_out(
 
 
 def lambda_body(function: Callable[..., Any]) -> str | None:
-    """Return the expression of a lambda that knows its arguments alone, if its source is known."""
+    """Return the expression of a lambda that reads nothing but its arguments, if it is known."""
     if function.__name__ != "<lambda>" or facts_of(function) is None:
         return None
     code = function.__code__

@@ -36,7 +36,7 @@ class Arrivals:
         self.elements: dict[int, Elements] = {}  # gradients that come element by element
         self.queue: list[Node] = []  # a heap: newest first
         # Leaves that need no place in it: they get their gradients at the end of the pass.
-        self.leaves: list[Leaf] = []
+        self.leaves: list[Node] = []
         # Where the gradient was made here, and is changed in place. All others may be shared.
         self.owned: set[int] = set()
         # Nodes that a gradient reaches through an op that leaves elements out, such as `where`:
@@ -79,14 +79,6 @@ class Arrivals:
                     return
             self.owned.add(rank)
             self.gradients[rank] = total + g
-
-    def end(self, node: Node, g: Any) -> None:
-        """Let the first gradient arrive at a leaf or a read element, which have no turn."""
-        if node[OP].reads:
-            self.read(node, g)
-        else:
-            self.gradients[node[RANK]] = g
-            self.leaves.append(node)  # type: ignore[arg-type]
 
     def mask(self, node: Node) -> None:
         """Let what goes on from a node be masked, instead of what arrives there."""

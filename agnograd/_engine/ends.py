@@ -84,7 +84,7 @@ def commit(found: Mapping[int, tuple[Edge, Any]], seeds: Seeds) -> None:
                 like = None if x is None else x._raw
                 if type(g) in domain.plain_types:  # most often; as `owned`, in fewer calls
                     total = next(domain.blank)
-                    total._raw, total._node = owned_array(g, domain, given, like), None
+                    total._raw, total._node = domain.own(g, given, like), None
                 else:
                     total = owned(g, domain, given, like)
             else:
@@ -239,28 +239,14 @@ def _implied(output: Variable) -> Any:
 def owned(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Variable:
     """Return a gradient as users get it: a Variable that shares memory with nothing else.
 
-    A Variable stays connected. All else is as for ``owned_array``.
+    A Variable stays connected. All else is as for ``Domain.own``.
     """
     if not isinstance(g, domain.Variable):
         variable: Variable = next(domain.blank)
-        variable._raw, variable._node = owned_array(g, domain, given, x), None
+        variable._raw, variable._node = domain.own(g, given, x), None
         return variable
     raw = g._raw if x is None else domain.backend.laid_out(g._raw, x)
     return g if raw is g._raw else domain.Variable._make(raw, g._node)
-
-
-def owned_array(g: Any, domain: Domain, given: dict[int, Any], x: Any = None) -> Any:
-    """Return a raw gradient as users get it: an array that shares memory with nothing else.
-
-    It is copied if it is a view, or among what is given out already, by identity, as cotangents
-    from users are. ``x`` is the raw array as which it is laid out.
-    """
-    own = g if x is None else domain.backend.laid_out(g, x)
-    key = id(own)
-    if key in given:
-        return domain.copy(own)
-    given[key] = own
-    return domain.backend.own(own)
 
 
 def given_by(seeds: Seeds) -> dict[int, Any]:

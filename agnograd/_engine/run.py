@@ -109,23 +109,6 @@ def run_pass(
         set_mode(mode)  # which it is, unless an interrupt kept something from restoring it
 
 
-def run_to_leaves(node: Edge, number: Any, leaves: Sequence[Edge]) -> ByNode[Any]:
-    """Carry a number from one node to leaves: as ``run_pass``, where no state is entered."""
-    this = Pass()
-    this.arrivals = arrivals = Arrivals(True)
-    arrivals.gradients[node[RANK]] = number
-    arrivals.queue.append(node)
-    this.targets = set(map(_RANK, leaves))
-    if len(leaves) < leaves_alive():  # most often these are all that there are
-        this.aim([(node, number)], leaves, True)
-    try:
-        run(this)
-    finally:
-        if current_mode() is not None:  # an interrupt kept something from restoring it
-            set_mode(None)
-    return arrivals.final
-
-
 class Pass:
     """One reverse pass: what is asked of it, and the gradients that are on their way.
 
@@ -199,8 +182,11 @@ class Pass:
                 if reached is not None:
                     if gradients and reached[RANK] in gradients:
                         arrivals.add(reached, g, node[OP].domain)
+                    elif reached[OP].reads:
+                        arrivals.read(reached, g)
                     elif not reached[OP].turn:
-                        arrivals.end(reached, g)
+                        gradients[reached[RANK]] = g
+                        arrivals.leaves.append(reached)
                     elif queue and queue[0][RANK] < reached[RANK]:
                         gradients[reached[RANK]] = g
                         heappush(queue, reached)
@@ -272,23 +258,17 @@ class Pass:
 
     def hand_on(self, pairs: Pairs, domain: Domain) -> tuple[None, None]:
         """Let gradients arrive at all nodes that are reached: none is left to be handed on."""
-        arrivals = self.arrivals
-        gradients = arrivals.gradients
-        reading = self.plain and self.observers is None
+        arrivals, reading = self.arrivals, self.plain and self.observers is None
         for edge, part in pairs:
             if part is None:
                 continue
-            if edge[RANK] in gradients:
-                if Backend.switching:
-                    with on_device(edge, part):
-                        arrivals.add(edge, part, domain)
-                else:
-                    arrivals.add(edge, part, domain)
-            elif reading and edge[OP].reads:
+            if reading and edge[OP].reads:
                 arrivals.read(edge, part)
+            elif Backend.switching:
+                with on_device(edge, part):
+                    arrivals.add(edge, part, domain)
             else:
-                gradients[edge[RANK]] = part
-                heappush(arrivals.queue, edge)
+                arrivals.add(edge, part, domain)
         return None, None
 
     def pairs(self, node: Edge, g: Any) -> Pairs:

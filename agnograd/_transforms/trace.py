@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from itertools import islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from agnograd._arrays.domain import Domain
@@ -14,10 +14,11 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import derived, highest
 from agnograd._arrays.variable import Variable, owners
 from agnograd._arrays.views import View
-from agnograd._engine.ends import owned, owned_array, raw_seed, seed_of
-from agnograd._engine.run import run_pass, run_to_leaves
+from agnograd._engine.arrivals import Arrivals
+from agnograd._engine.ends import owned, raw_seed, seed_of
+from agnograd._engine.run import Pass, run, run_pass
 from agnograd._functions.runs import kept_now
-from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
+from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, leaves_alive, next_rank
 from agnograd._graph.paths import older, reachable
 from agnograd._hooks.entering import INSIDE, enable_grad, entered, recording_since
 from agnograd._hooks.state import Kept, Recorder, current_mode, is_grad_enabled, set_mode
@@ -31,7 +32,7 @@ ArgNums = int | Sequence[int]
 
 
 _SAME = nullcontext()
-_NODE = attrgetter("_node")
+_NODE, _RANK = attrgetter("_node"), itemgetter(RANK)
 
 
 class Trace:
@@ -147,7 +148,7 @@ class Trace:
         for output, g in pairs:
             if output._node is not None:
                 seeds.append((output._node, g))
-        run = partial(
+        carry = partial(
             run_pass,
             seeds,
             starts=pairs,
@@ -157,32 +158,43 @@ class Trace:
         )
         try:
             if state is None:
-                found = run()
+                found = carry()
             else:
                 with state:
-                    found = run()
+                    found = carry()
         finally:
             set_mode(mode)  # an interrupt may have kept the block from restoring it
         return self._gradients(found, dict(zip(map(id, given), given, strict=True)), as_variables)
 
     def pull_one(self, number: Variable) -> list[Any]:
         """Return the gradient of a real number by each input, as ``pull`` does."""
-        if self.as_variables or current_mode() is not None:
+        node = number._node
+        if self.as_variables or node is None or current_mode() is not None:
             return self.pull([number], [None], retain=False)
-        # Most often there is nothing to be asked.
-        node, one = number._node, number._domain.ones(number._raw)
-        found = ByNode[Any]() if node is None else run_to_leaves(node, one, self.nodes)
-        return self._gradients(found, {id(one): one}, False)
+        # Most often there is nothing to be asked, and the pass is one of the simplest.
+        one, this = number._domain.ones(number._raw), Pass()
+        this.arrivals = arrivals = Arrivals(True)
+        arrivals.add(node, one)
+        this.targets = {*map(_RANK, self.nodes)}
+        if len(self.nodes) < leaves_alive():  # most often these are all that there are
+            this.aim([(node, one)], self.nodes, True)
+        try:
+            run(this)
+        finally:
+            if current_mode() is not None:  # an interrupt kept something from restoring it
+                set_mode(None)
+        return self._gradients(arrivals.final, {id(one): one}, False)
 
     def _gradients(
         self, found: ByNode[Any], given: dict[int, Any], as_variables: bool
     ) -> list[Any]:
         """Return what a pass found for each input; ``given`` is what others hold, by identity."""
-        gradients, own = [], owned if as_variables else owned_array
+        gradients = []
         for x, node in zip(self.inputs, self.nodes, strict=True):
             end, domain = found.get(node[RANK]), x._domain
-            g = zeros_of(x) if end is None else end[1]
-            gradients.append(own(g, domain, given, x._raw if domain.lays_out else None))
+            g, like = zeros_of(x) if end is None else end[1], x._raw if domain.lays_out else None
+            own = owned(g, domain, given, like) if as_variables else domain.own(g, given, like)
+            gradients.append(own)
         return gradients
 
     def _pulled_at(

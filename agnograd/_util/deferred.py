@@ -247,7 +247,7 @@ def facts_of(function: Any) -> tuple[Any, ...] | None:
     """Return all that decides how a function is written out; None if it is called.
 
     That is what it was compiled to, its defaults, and which of its names its module knows. It is
-    written out if it is marked, or a lambda that knows its arguments alone.
+    written out if it is marked, or a lambda that reads nothing but its arguments.
     """
     if type(function) is not FunctionType:
         return None

@@ -326,7 +326,7 @@ def test_what_decides_how_a_function_is_written_out():
             sys.version_info >= (3, 12) and "each" in source
         )
     assert facts_of(builtins.max) is facts_of(lambda x: facts_of(x)) is None
-    assert facts_of(lambda x: x) is not None  # it knows its argument alone
+    assert facts_of(lambda x: x) is not None  # it reads nothing but its argument
     signed = compiled(sources[0])
     signed.__signature__ = None
     assert facts_of(signed) is None
