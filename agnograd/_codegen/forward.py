@@ -217,7 +217,7 @@ def _raw_of(name: str, tracked: bool, kinds: bool) -> Iterator[str]:
 
 
 def _refused(name: str, form: Form, kind: str) -> Iterator[str]:
-    """Leave the answer of an operator to an operand that is no array, of a type ``kind``."""
+    """Leave the answer of an operator to an operand of a type, ``kind``, that is not an array's."""
     if name not in OPERANDS[form]:
         return
     if form == "ufunc":  # which takes lists for arrays
