@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from agnograd._codegen.forward import filled, indented
 from agnograd._codegen.inline import lambda_body, written_out
-from agnograd._graph.nodes import FIRST
+from agnograd._graph.nodes import FIRST, RANK
 from agnograd._ops.op import Itself, Op, Rule
 from agnograd._ops.saved import multiplies, saved_values
 
@@ -43,8 +43,10 @@ def {name}_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     {unpacked} = node
-    # The pass is given the node that is reached, with its gradient.  ? only
-    # The pass is given a node that is reached, with its gradient; others get theirs.  ? several
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned with its gradient, and the others are queued. Leaves, and elements that were read,
+    # need no turn.
     {gradients}
     for _edge, _grad in zip(_edges, _grads):  ? sequence
         if _grad is not None:
@@ -54,20 +56,27 @@ def {name}_step(g, node, gradients, arrivals, keep):
         node[{OP}] = _freed  ? numbers
         node[{OP}] = _freed if _op is _call else _op.when_freed()[0]  ? not numbers
         {emptied} = None  ? emptied
-    {looked}
+    {arrival}
     return {returned}
 """
 
 _ARRIVAL = """
-if {edge}[{OP}].turn{still}:
-    _first, _part = {edge}, {grad}
-elif (_rank := {edge}[{RANK}]) in gradients:
+if {there}:
     arrivals.add({edge}, {grad}, _domain)
-elif {edge}[{OP}].turn:  ? later
-    gradients[_rank] = {grad}  ? later
-    _push(arrivals.queue, {edge})  ? later
+elif {edge}[{OP}].turn:
+    return {edge}, {grad}  ? only
+    _first, _part = {edge}, {grad}  ? first
+    if _first is None:  ? later
+        _first, _part = {edge}, {grad}
+    elif _first is {edge}:  ? later
+        gradients[{rank}] = _part
+        arrivals.add({edge}, {grad}, _domain)
+        _part = gradients.pop({rank})
+    else:  ? later
+        gradients[{rank}] = {grad}
+        _push(arrivals.queue, {edge})
 elif {edge}[{OP}] is _UNWATCHED:
-    gradients[_rank] = {grad}
+    gradients[{rank}] = {grad}
     arrivals.leaves.append({edge})
 """
 
@@ -85,7 +94,8 @@ if {edge}[{OP}].reads:
 # What is left to compute waits for calls that share an input, if it can. No name may refer to what
 # is there: Arrivals.add counts the references.
 _JOINING = """
-if (_rank := {edge}[{RANK}]) not in gradients or not (
+_there = (_rank := {edge}[{RANK}]) in gradients
+if not _there or not (
     {take} if _type(gradients[_rank]) is _Products else {join}
 ):
     {lines}
@@ -111,17 +121,17 @@ def step_source(
 ) -> str:
     """Write ``(g, node, gradients, arrivals, keep) -> (edge, gradient)``, of raw arrays only.
 
-    One of the edges is returned with its gradient, which is yet to arrive there: the only one, or
-    of several the first that has a turn. It is None if there is none. The others' gradients arrive
-    where the edges' gradients do. What the node saved is freed unless ``keep``.
-    The backend's own ``functions`` are written out; what they find in their modules is added to
-    ``names``. ``looks`` says whether a gradient may be large where the cotangent is not.
+    The gradients go to where the edges' gradients arrive, but that of the first edge that is
+    reached: it is returned with the edge, which the queue lacks, too. What the node saved is freed
+    unless ``keep``. The backend's own ``functions`` are written out; what they find in their
+    modules is added to ``names``. ``looks`` says whether a gradient may be large where the
+    cotangent is not.
     """
     pullbacks = {
         name: partial(_written, name, given, functions[name], names) for name, given in own.items()
     }
     several = len(op.differentiable) > 1
-    only = None if several or op.sequence else op.differentiable[0]
+    arrival = [] if several or op.sequence else _arrival(op, op.differentiable[0], looks)
     handed_on = _handed_on(op, pullbacks, looks)
     # As agnograd._graph.nodes.forget, for a known op. Numbers, shapes, dtypes and the like stay:
     # nobody reads them, and they are not arrays.
@@ -135,10 +145,8 @@ def step_source(
         sequence=op.sequence,
         numbers=op.of_numbers,
         emptied=" = ".join(places),
-        several=several,
-        only=only,
-        looked=_looked(op, only) if only and looks else [],
-        returned=_returned(op, only) if only else "_first, _part" if several else "None, None",
+        arrival=arrival,
+        returned="_first, _part" if several else "None, None",
     )
     return "\n".join([*lines, ""])
 
@@ -192,42 +200,27 @@ def _handed_on(op: Op, pullbacks: Pullbacks, looks: bool) -> Iterator[str]:
 
 
 def _arrival(op: Op, name: str, looks: bool) -> Iterator[str]:
-    """Hand the gradient with respect to one of several inputs on."""
+    """Hand the gradient with respect to one input on."""
     edge, grad = f"_{name}_edge", f"_{name}_grad"
     texts = [_ARRIVAL, _READ]
     if op.of_numbers:  # most often elements that were read, which arrays hardly ever are
         texts.reverse()
-    first = name == op.differentiable[0]
-    slots = {"later": not first, "still": "" if first else " and _first is None"}
-    lines, other = [filled(each, edge=edge, grad=grad, **slots) for each in texts]
+    # Numbers mostly have gradients that wait, and small arrays have none.
+    rank, there = f"{edge}[{RANK}]", f"gradients and {edge}[{RANK}] in gradients"
+    if op.of_numbers or name in op.stacks:
+        rank, there = "_rank", f"(_rank := {rank}) in gradients" if op.of_numbers else "_there"
+    only, first = len(op.differentiable) == 1, name == op.differentiable[0]
+    turn = {"only": only, "first": first and not only, "later": not first}
+    lines, other = [
+        filled(each, edge=edge, grad=grad, rank=rank, there=there, **turn) for each in texts
+    ]
     lines += [f"el{other[0]}", *other[1:]]
     if looks:
-        lines = [*_looked(op, name), *lines]
-    if _may_be_none(op, name):
+        large = f"_type({grad}) in _viewable and _count({grad}) >= _large"
+        lines = [f"if {large}:", "    arrivals.special = True", *lines]
+    if op.rules[name].kind != "elementwise":  # which may say that there is none
         lines = [f"if {grad} is not None:", *indented(lines)]
     yield from lines
-
-
-def _looked(op: Op, name: str) -> list[str]:
-    """Let a pass look at the nodes that follow if a gradient is large."""
-    grad = f"_{name}_grad"
-    large = f"_type({grad}) in _viewable and _count({grad}) >= _large"
-    return [f"if {large}:", "    arrivals.special = True"]
-
-
-def _returned(op: Op, name: str) -> str:
-    """Return the only input's edge and gradient, if there is one."""
-    reached = f"_{name}_edge, _{name}_grad"
-    return (
-        f"({reached}) if _{name}_grad is not None else (None, None)"
-        if _may_be_none(op, name)
-        else reached
-    )
-
-
-def _may_be_none(op: Op, name: str) -> bool:
-    """Return whether a rule may say that there is no gradient."""
-    return op.rules[name].kind != "elementwise"
 
 
 def _gradients(op: Op, manner: Manner, pullbacks: Pullbacks) -> Iterator[str]:

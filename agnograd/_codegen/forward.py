@@ -94,7 +94,7 @@ if _{one}_kind is _{other}_kind:
     else:
         _match = {mismatch}
 elif _{other}_kind in _SCALARS or _{one}_kind in _SCALARS:
-    if _type(_out) is _Number and _Number in (_{one}_kind, _{other}_kind):  ? numbers
+    if (_{one}_kind is _Number or _{other}_kind is _Number) and _type(_out) is _Number:  ? numbers
         if _state is None or not _state.attends:
             _result._node = {of_numbers}
             return _result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import ExitStack
 from functools import partial
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heapreplace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -178,25 +178,17 @@ class Pass:
                     reached, g = self.look(node, g)
                 else:
                     reached, g = step(g, node, gradients, arrivals, keep)
-                # Most often one node is reached, and is the newest of all: its turn is next.
-                if reached is not None:
-                    if gradients and reached[RANK] in gradients:
-                        arrivals.add(reached, g, node[OP].domain)
-                    elif reached[OP].reads:
-                        arrivals.read(reached, g)
-                    elif not reached[OP].turn:
-                        gradients[reached[RANK]] = g
-                        arrivals.leaves.append(reached)
-                    elif queue and queue[0][RANK] < reached[RANK]:
-                        gradients[reached[RANK]] = g
-                        heappush(queue, reached)
-                    else:
-                        node = reached
-                        continue
-                if not queue:
-                    break
-                node = heappop(queue)
-                g = gradients.pop(node[RANK])
+                # Most often the node that is reached is the newest of all.
+                if reached is None:
+                    if not queue:
+                        break
+                    reached = heappop(queue)
+                    g = gradients.pop(reached[RANK])
+                elif queue and queue[0][RANK] < reached[RANK]:
+                    gradients[reached[RANK]] = g
+                    reached = heapreplace(queue, reached)
+                    g = gradients.pop(reached[RANK])
+                node = reached
             final = arrivals.final
             for node in arrivals.leaves:
                 g = gradients[rank := node[RANK]]

@@ -57,7 +57,7 @@ def add(x1, x2, /):
             else:
                 _match = _mismatch(_out, x1, x2)
         elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
-            if _type(_out) is _Number and _Number in (_x1_kind, _x2_kind):
+            if (_x1_kind is _Number or _x2_kind is _Number) and _type(_out) is _Number:
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
@@ -125,7 +125,7 @@ def add(x1, x2, /):
             else:
                 _match = _mismatch(_out, x1, x2)
         elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
-            if _type(_out) is _Number and _Number in (_x1_kind, _x2_kind):
+            if (_x1_kind is _Number or _x2_kind is _Number) and _type(_out) is _Number:
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
@@ -194,7 +194,7 @@ def add(x2, x1, /):
             else:
                 _match = _mismatch(_out, x1, x2)
         elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
-            if _type(_out) is _Number and _Number in (_x1_kind, _x2_kind):
+            if (_x1_kind is _Number or _x2_kind is _Number) and _type(_out) is _Number:
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
@@ -279,7 +279,7 @@ def add(x1, x2, /):
             else:
                 _match = _mismatch(_out, x1, x2)
         elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
-            if _type(_out) is _Number and _Number in (_x1_kind, _x2_kind):
+            if (_x1_kind is _Number or _x2_kind is _Number) and _type(_out) is _Number:
                 if _state is None or not _state.attends:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
@@ -323,18 +323,21 @@ def add_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     _, _, _op, match, _x1_edge, _x2_edge = node
-    # The pass is given a node that is reached, with its gradient; others get theirs.
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned with its gradient, and the others are queued. Leaves, and elements that were read,
+    # need no turn.
     _first = _part = None
     if _x1_edge is not None:
         _x1_grad = g
         if match is not None:
             _x1_grad = _fit(_x1_grad, *match[0], xp)
-        if _x1_edge[2].turn:
-            _first, _part = _x1_edge, _x1_grad
-        elif (_rank := _x1_edge[0]) in gradients:
+        if gradients and _x1_edge[0] in gradients:
             arrivals.add(_x1_edge, _x1_grad, _domain)
+        elif _x1_edge[2].turn:
+            _first, _part = _x1_edge, _x1_grad
         elif _x1_edge[2] is _UNWATCHED:
-            gradients[_rank] = _x1_grad
+            gradients[_x1_edge[0]] = _x1_grad
             arrivals.leaves.append(_x1_edge)
         elif _x1_edge[2].reads:
             try:
@@ -347,15 +350,20 @@ def add_step(g, node, gradients, arrivals, keep):
         _x2_grad = g
         if match is not None:
             _x2_grad = _fit(_x2_grad, *match[1], xp)
-        if _x2_edge[2].turn and _first is None:
-            _first, _part = _x2_edge, _x2_grad
-        elif (_rank := _x2_edge[0]) in gradients:
+        if gradients and _x2_edge[0] in gradients:
             arrivals.add(_x2_edge, _x2_grad, _domain)
         elif _x2_edge[2].turn:
-            gradients[_rank] = _x2_grad
-            _push(arrivals.queue, _x2_edge)
+            if _first is None:
+                _first, _part = _x2_edge, _x2_grad
+            elif _first is _x2_edge:
+                gradients[_x2_edge[0]] = _part
+                arrivals.add(_x2_edge, _x2_grad, _domain)
+                _part = gradients.pop(_x2_edge[0])
+            else:
+                gradients[_x2_edge[0]] = _x2_grad
+                _push(arrivals.queue, _x2_edge)
         elif _x2_edge[2] is _UNWATCHED:
-            gradients[_rank] = _x2_grad
+            gradients[_x2_edge[0]] = _x2_grad
             arrivals.leaves.append(_x2_edge)
         elif _x2_edge[2].reads:
             try:
@@ -395,7 +403,10 @@ def add_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     _, _, _op, _x1_edge, _x2_edge = node
-    # The pass is given a node that is reached, with its gradient; others get theirs.
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned with its gradient, and the others are queued. Leaves, and elements that were read,
+    # need no turn.
     _first = _part = None
     if _x1_edge is not None:
         _x1_grad = g
@@ -406,10 +417,10 @@ def add_step(g, node, gradients, arrivals, keep):
                 _elements = arrivals.begin_elements(_x1_edge)
             _elements.keys.append(_x1_edge[3])
             _elements.cotangents.append(_x1_grad)
-        elif _x1_edge[2].turn:
-            _first, _part = _x1_edge, _x1_grad
         elif (_rank := _x1_edge[0]) in gradients:
             arrivals.add(_x1_edge, _x1_grad, _domain)
+        elif _x1_edge[2].turn:
+            _first, _part = _x1_edge, _x1_grad
         elif _x1_edge[2] is _UNWATCHED:
             gradients[_rank] = _x1_grad
             arrivals.leaves.append(_x1_edge)
@@ -422,13 +433,18 @@ def add_step(g, node, gradients, arrivals, keep):
                 _elements = arrivals.begin_elements(_x2_edge)
             _elements.keys.append(_x2_edge[3])
             _elements.cotangents.append(_x2_grad)
-        elif _x2_edge[2].turn and _first is None:
-            _first, _part = _x2_edge, _x2_grad
         elif (_rank := _x2_edge[0]) in gradients:
             arrivals.add(_x2_edge, _x2_grad, _domain)
         elif _x2_edge[2].turn:
-            gradients[_rank] = _x2_grad
-            _push(arrivals.queue, _x2_edge)
+            if _first is None:
+                _first, _part = _x2_edge, _x2_grad
+            elif _first is _x2_edge:
+                gradients[_rank] = _part
+                arrivals.add(_x2_edge, _x2_grad, _domain)
+                _part = gradients.pop(_rank)
+            else:
+                gradients[_rank] = _x2_grad
+                _push(arrivals.queue, _x2_edge)
         elif _x2_edge[2] is _UNWATCHED:
             gradients[_rank] = _x2_grad
             arrivals.leaves.append(_x2_edge)

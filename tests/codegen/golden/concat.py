@@ -52,6 +52,10 @@ def concat_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     _, _, _op, arrays_shape, axis, arrays_dtype, *_edges = node
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned with its gradient, and the others are queued. Leaves, and elements that were read,
+    # need no turn.
     _grads = _fit_each(_rule_arrays(g, arrays_shape, axis, xp), _edges, arrays_shape, arrays_dtype, xp)
     for _edge, _grad in zip(_edges, _grads):
         if _grad is not None:

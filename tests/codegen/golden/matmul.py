@@ -173,10 +173,14 @@ def matmul_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     _, _, _op, x1_shape, x2, x1_dtype, x1, x2_shape, x2_dtype, _x1_edge, _x2_edge = node
-    # The pass is given a node that is reached, with its gradient; others get theirs.
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned with its gradient, and the others are queued. Leaves, and elements that were read,
+    # need no turn.
     _first = _part = None
     if _x1_edge is not None:
-        if (_rank := _x1_edge[0]) not in gradients or not (
+        _there = (_rank := _x1_edge[0]) in gradients
+        if not _there or not (
             gradients[_rank].take(_x1_shared, x2, g) if _type(gradients[_rank]) is _Products else arrivals.join(_x1_edge, node, _x1_shared, x2, g)
         ):
             if g.ndim == 2 == x2.ndim and (g.dtype is _pullback_x1___float64 is x1_dtype or g.dtype is _pullback_x1___float32 is x1_dtype):
@@ -186,10 +190,10 @@ def matmul_step(g, node, gradients, arrivals, keep):
                 if _x1_grad is None or not (_x1_grad.shape == x1_shape and _x1_grad.dtype is x1_dtype):
                     _x1_grad = _fit(_x1_grad, x1_shape, x1_dtype, xp)
             if _x1_grad is not None:
-                if _x1_edge[2].turn:
-                    _first, _part = _x1_edge, _x1_grad
-                elif (_rank := _x1_edge[0]) in gradients:
+                if _there:
                     arrivals.add(_x1_edge, _x1_grad, _domain)
+                elif _x1_edge[2].turn:
+                    _first, _part = _x1_edge, _x1_grad
                 elif _x1_edge[2] is _UNWATCHED:
                     gradients[_rank] = _x1_grad
                     arrivals.leaves.append(_x1_edge)
@@ -201,7 +205,8 @@ def matmul_step(g, node, gradients, arrivals, keep):
                     _elements.keys.append(_x1_edge[3])
                     _elements.cotangents.append(_x1_grad)
     if _x2_edge is not None:
-        if (_rank := _x2_edge[0]) not in gradients or not (
+        _there = (_rank := _x2_edge[0]) in gradients
+        if not _there or not (
             gradients[_rank].take(_x2_shared, x1, g) if _type(gradients[_rank]) is _Products else arrivals.join(_x2_edge, node, _x2_shared, x1, g)
         ):
             if g.ndim == 2 == x1.ndim and (g.dtype is _pullback_x2___float64 is x2_dtype or g.dtype is _pullback_x2___float32 is x2_dtype):
@@ -211,13 +216,18 @@ def matmul_step(g, node, gradients, arrivals, keep):
                 if _x2_grad is None or not (_x2_grad.shape == x2_shape and _x2_grad.dtype is x2_dtype):
                     _x2_grad = _fit(_x2_grad, x2_shape, x2_dtype, xp)
             if _x2_grad is not None:
-                if _x2_edge[2].turn and _first is None:
-                    _first, _part = _x2_edge, _x2_grad
-                elif (_rank := _x2_edge[0]) in gradients:
+                if _there:
                     arrivals.add(_x2_edge, _x2_grad, _domain)
                 elif _x2_edge[2].turn:
-                    gradients[_rank] = _x2_grad
-                    _push(arrivals.queue, _x2_edge)
+                    if _first is None:
+                        _first, _part = _x2_edge, _x2_grad
+                    elif _first is _x2_edge:
+                        gradients[_rank] = _part
+                        arrivals.add(_x2_edge, _x2_grad, _domain)
+                        _part = gradients.pop(_rank)
+                    else:
+                        gradients[_rank] = _x2_grad
+                        _push(arrivals.queue, _x2_edge)
                 elif _x2_edge[2] is _UNWATCHED:
                     gradients[_rank] = _x2_grad
                     arrivals.leaves.append(_x2_edge)

@@ -77,7 +77,10 @@ def sum_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     _, _, _op, x_shape, axis, x_dtype, _x_edge = node
-    # The pass is given the node that is reached, with its gradient.
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned with its gradient, and the others are queued. Leaves, and elements that were read,
+    # need no turn.
     if g.dtype is not x_dtype:
         _x_grad = _rule_x(g, x_shape, axis, xp)
         if _x_grad is None or not (_x_grad.shape == x_shape and _x_grad.dtype is x_dtype):
@@ -98,6 +101,21 @@ def sum_step(g, node, gradients, arrivals, keep):
     if not keep:
         node[2] = _freed if _op is _call else _op.when_freed()[0]
         node[4] = None
-    if _type(_x_grad) in _viewable and _count(_x_grad) >= _large:
-        arrivals.special = True
-    return (_x_edge, _x_grad) if _x_grad is not None else (None, None)
+    if _x_grad is not None:
+        if _type(_x_grad) in _viewable and _count(_x_grad) >= _large:
+            arrivals.special = True
+        if gradients and _x_edge[0] in gradients:
+            arrivals.add(_x_edge, _x_grad, _domain)
+        elif _x_edge[2].turn:
+            return _x_edge, _x_grad
+        elif _x_edge[2] is _UNWATCHED:
+            gradients[_x_edge[0]] = _x_grad
+            arrivals.leaves.append(_x_edge)
+        elif _x_edge[2].reads:
+            try:
+                _elements = arrivals.elements[_x_edge[-1][0]]
+            except KeyError:
+                _elements = arrivals.begin_elements(_x_edge)
+            _elements.keys.append(_x_edge[3])
+            _elements.cotangents.append(_x_grad)
+    return None, None

@@ -95,7 +95,10 @@ def tanh_step(g, node, gradients, arrivals, keep):
     # A node has its rank, whom to tell of its gradient, the op, what the rules name, and an edge
     # for each input: the node that made it, or None.
     _, _, _op, x, _x_edge = node
-    # The pass is given the node that is reached, with its gradient.
+    # A gradient is handed on as soon as it is known. Where another one has arrived, they are
+    # added. A node that is reached for the first time gets its turn: the first of them is
+    # returned with its gradient, and the others are queued. Leaves, and elements that were read,
+    # need no turn.
     if _pullback_x__type(x) is not _pullback_x___ndarray or not x.ndim or (not _pullback_x___is_moderate(x)):
         _conjugated = g.dtype is not _float64 and g.dtype in _complex
         if _conjugated:
@@ -116,4 +119,18 @@ def tanh_step(g, node, gradients, arrivals, keep):
     if not keep:
         node[2] = _freed if _op is _call else _op.when_freed()[0]
         node[3] = None
-    return _x_edge, _x_grad
+    if gradients and _x_edge[0] in gradients:
+        arrivals.add(_x_edge, _x_grad, _domain)
+    elif _x_edge[2].turn:
+        return _x_edge, _x_grad
+    elif _x_edge[2] is _UNWATCHED:
+        gradients[_x_edge[0]] = _x_grad
+        arrivals.leaves.append(_x_edge)
+    elif _x_edge[2].reads:
+        try:
+            _elements = arrivals.elements[_x_edge[-1][0]]
+        except KeyError:
+            _elements = arrivals.begin_elements(_x_edge)
+        _elements.keys.append(_x_edge[3])
+        _elements.cotangents.append(_x_grad)
+    return None, None
