@@ -182,13 +182,14 @@ class Pass:
                 if reached is None:
                     if not queue:
                         break
-                    reached = heappop(queue)
-                    g = gradients.pop(reached[RANK])
+                    node = heappop(queue)
                 elif queue and queue[0][RANK] < reached[RANK]:
                     gradients[reached[RANK]] = g
-                    reached = heapreplace(queue, reached)
-                    g = gradients.pop(reached[RANK])
-                node = reached
+                    node = heapreplace(queue, reached)
+                else:
+                    node = reached
+                    continue
+                g = gradients.pop(node[RANK])
             final = arrivals.final
             for node in arrivals.leaves:
                 g = gradients[rank := node[RANK]]

@@ -174,7 +174,8 @@ class Trace:
         # Most often there is nothing to be asked, and the pass is one of the simplest.
         one, this = number._domain.ones(number._raw), Pass()
         this.arrivals = arrivals = Arrivals(True)
-        arrivals.add(node, one)
+        arrivals.gradients[node[RANK]] = one
+        arrivals.queue.append(node)
         this.targets = {*map(_RANK, self.nodes)}
         if len(self.nodes) < leaves_alive():  # most often these are all that there are
             this.aim([(node, one)], self.nodes, True)
