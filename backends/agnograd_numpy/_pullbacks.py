@@ -44,14 +44,12 @@ def _tanh(g: Any, x: Any) -> Any:
 def _is_moderate(x: Any) -> bool:
     """Return whether ``cosh(x)**2`` overflows nowhere; beyond, derivatives are hardly normal."""
     most = 354 if x.dtype is _float64 else 44 if x.dtype is _float32 else 0
-    size = x.size
-    if not most or not size:
+    if not most or not x.size:
         return False
-    # The sum of the squares of few elements is known sooner than their extremes.
-    if size <= _FEW:
-        row = x.reshape(-1)
-        if row.dot(row) < most * most:
-            return True
+    # The sum of the squares of few elements is known sooner than their extremes. (`dot` warns of
+    # an overflow, and `vdot` does not.)
+    if x.size <= _FEW and _vdot(x, x) < most * most:
+        return True
     return bool(_least(x, None) > -most and _most(x, None) < most)
 
 

@@ -508,3 +508,15 @@ def test_rolls(shape):
                 assert (found.shape, found.tobytes()) == (expected.shape, expected.tobytes())
                 compiled = ag.compile(lambda y, s=shift, a=axis: xp.roll(y, s, axis=a) + 0.0)
                 assert np.asarray(compiled(array)).tobytes() == (expected + 0.0).tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [7, 10_000])
+def test_the_derivative_of_tanh_warns_of_nothing(dtype, size):
+    xp, large = ag.namespace("numpy"), np.finfo(dtype).max / 4
+    x = np.resize(np.asarray([0.0, 20.0, -50.0, 400.0, -1e30, large, -np.inf], dtype), size)
+    with np.errstate(under="ignore"):
+        g = ag.grad(lambda x: xp.sum(xp.tanh(x)))(x)
+        expected = np.exp(-2 * np.abs(x)) * 4 / (1 + np.exp(-2 * np.abs(x))) ** 2
+    np.testing.assert_allclose(g, expected, rtol=1e-5 if dtype == "float32" else 1e-14)
+    assert np.isnan(ag.grad(lambda x: xp.sum(xp.tanh(x)))(np.asarray([np.nan], dtype)))

@@ -404,6 +404,26 @@ def test_elements_join_what_arrives_in_other_ways():
     ag.check_grad(f, x.data / 4)
 
 
+@pytest.mark.parametrize(
+    "op",
+    [
+        xp.add,
+        xp.subtract,
+        xp.divide,
+        xp.hypot,
+        xp.matmul,
+        xp.maximum,
+        lambda y, z: xp.add(y, z + y),
+    ],
+)
+@pytest.mark.parametrize("start", [np.eye(2) + 0.5, np.float64(1.5)], ids=["arrays", "numbers"])
+def test_an_op_whose_inputs_are_one_value(op, start):
+    if op is xp.matmul and not start.shape:
+        pytest.skip("numbers have no product of matrices")
+    ag.check_grad(lambda x: xp.sum(op(y := x * 2.0, y)), start, order=2)
+    ag.check_grad(lambda x: xp.sum(op(x, x) * xp.sum(op(y := xp.sin(x), y) + x)), start)
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_eight_threads_lose_no_gradient(shared):
     weights = (

@@ -2,6 +2,7 @@
 
 import inspect
 import linecache
+import sys
 import traceback
 from functools import wraps
 from types import SimpleNamespace
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd._codegen.inline import written_out
+from agnograd._codegen.inline import lambda_body, written_out
 from agnograd._codegen.texts import found_by
+from agnograd._graph.nodes import OP
 from agnograd.extend import inline
 
 FACTOR = 3
@@ -261,3 +263,45 @@ def test_an_error_in_what_is_written_out_says_where():
     with pytest.raises(ValueError, match="not aligned") as caught:
         x @ y
     assert "x1.dot(x2)" in "".join(traceback.format_exception(caught.value))
+
+
+LAMBDAS = """
+several = lambda x, xp: xp.cos(x), lambda x: -x, lambda out, x2: (out + 1) * x2, lambda π, x: π.π(x)
+of_module = lambda x: x * several
+of_python = lambda x: abs(x)
+with_option = lambda x, y=2: x * y
+with_loop = lambda x: [each for each in x]
+on_lines = lambda x, xp: xp.cos(
+    x + 1
+)
+def enclosing(y):
+    return lambda x: x + y
+"""
+
+
+def test_a_lambda_that_reads_nothing_but_its_arguments_is_an_expression(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text(LAMBDAS, encoding="utf-8")
+    scope = {}
+    exec(compile(LAMBDAS, file, "exec"), scope)
+    written = [lambda_body(each) for each in scope["several"]]
+    assert written == ["xp.cos(x)", "(-x)", "((out + 1) * x2)", "π.π(x)"]
+    for name in ("of_module", "of_python", "with_option", "on_lines", "enclosing"):
+        assert lambda_body(scope[name]) is None, name
+    assert lambda_body(scope["enclosing"](1)) is lambda_body(scaled) is None
+    if sys.version_info < (3, 12):  # which have no function for it
+        assert lambda_body(scope["with_loop"]) is None
+    file.write_text(LAMBDAS.replace("cos", "sin"))  # since it was imported
+    linecache.checkcache(str(file))
+    assert lambda_body(scope["several"][0]) is None
+    file.unlink()
+    linecache.checkcache(str(file))
+    assert lambda_body(scope["several"][1]) is None
+
+
+@pytest.mark.accelerated
+def test_short_rules_are_written_into_steps():
+    xp = ag.namespace("numpy")
+    y = xp.sin(ag.Variable([1.0, 2.0]))
+    y.backward(xp.ones_like(y), retain_graph=True)
+    assert "g * xp.cos(x)" in inspect.getsource(y._node[OP].step)
