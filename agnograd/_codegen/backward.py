@@ -68,10 +68,6 @@ elif {edge}[{OP}].turn:
     _first, _part = {edge}, {grad}  ? first
     if _first is None:  ? later
         _first, _part = {edge}, {grad}
-    elif _first is {edge}:  ? later
-        gradients[{rank}] = _part
-        arrivals.add({edge}, {grad}, _domain)
-        _part = gradients.pop({rank})
     else:  ? later
         gradients[{rank}] = {grad}
         _push(arrivals.queue, {edge})

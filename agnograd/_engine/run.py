@@ -183,9 +183,13 @@ class Pass:
                     if not queue:
                         break
                     node = heappop(queue)
-                elif queue and queue[0][RANK] < reached[RANK]:
-                    gradients[reached[RANK]] = g
-                    node = heapreplace(queue, reached)
+                elif queue and queue[0][RANK] <= reached[RANK]:
+                    if reached[RANK] in gradients:  # both inputs are of one value
+                        arrivals.add(reached, g, node[OP].domain)
+                        node = heappop(queue)
+                    else:
+                        gradients[reached[RANK]] = g
+                        node = heapreplace(queue, reached)
                 else:
                     node = reached
                     continue

@@ -424,6 +424,23 @@ def test_an_op_whose_inputs_are_one_value(op, start):
     ag.check_grad(lambda x: xp.sum(op(x, x) * xp.sum(op(y := xp.sin(x), y) + x)), start)
 
 
+@pytest.mark.parametrize(
+    "op",
+    [
+        lambda y: y * y[0],
+        lambda y: y[0] * y,
+        lambda y: y * y[0] + xp.exp(y[1]) * y,
+        lambda y: xp.matmul(y, y) + y[0] * y[2],
+    ],
+)
+def test_an_op_of_a_value_and_of_an_element_that_is_read_of_it(op):
+    ag.check_grad(lambda x: xp.sum(op(x * 2.0)), np.asarray([0.5, -0.25, 1.5]), order=2)
+    x = ag.Variable(np.asarray([0.5, -0.25, 1.5]))
+    xp.sum(op(y := x * 2.0) * (x[0] * x[1]) + y).backward()
+    expected = ag.grad(lambda x: xp.sum(op(y := x * 2.0) * (x[0] * x[1]) + y))(x.data)
+    np.testing.assert_allclose(x.grad.data, expected)
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_eight_threads_lose_no_gradient(shared):
     weights = (

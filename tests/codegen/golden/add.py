@@ -355,10 +355,6 @@ def add_step(g, node, gradients, arrivals, keep):
         elif _x2_edge[2].turn:
             if _first is None:
                 _first, _part = _x2_edge, _x2_grad
-            elif _first is _x2_edge:
-                gradients[_x2_edge[0]] = _part
-                arrivals.add(_x2_edge, _x2_grad, _domain)
-                _part = gradients.pop(_x2_edge[0])
             else:
                 gradients[_x2_edge[0]] = _x2_grad
                 _push(arrivals.queue, _x2_edge)
@@ -438,10 +434,6 @@ def add_step(g, node, gradients, arrivals, keep):
         elif _x2_edge[2].turn:
             if _first is None:
                 _first, _part = _x2_edge, _x2_grad
-            elif _first is _x2_edge:
-                gradients[_rank] = _part
-                arrivals.add(_x2_edge, _x2_grad, _domain)
-                _part = gradients.pop(_rank)
             else:
                 gradients[_rank] = _x2_grad
                 _push(arrivals.queue, _x2_edge)
