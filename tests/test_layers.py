@@ -48,7 +48,7 @@ BUDGETS = {
     "_passes": 1645,
     "_graph": 678,
     "_hooks": 1223,
-    "_engine": 1314,
+    "_engine": 1318,
     "_codegen": 1915,
     "_arrays": 3495,
     "_batch": 860,
