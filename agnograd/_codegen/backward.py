@@ -68,6 +68,10 @@ elif {edge}[{OP}].turn:
     _first, _part = {edge}, {grad}  ? first
     if _first is None:  ? later
         _first, _part = {edge}, {grad}
+    elif {edge}[{RANK}] < _first[{RANK}]:  # of two, the newer one comes first  ? later
+        gradients[_first[{RANK}]] = _part  ? later
+        _push(arrivals.queue, _first)  ? later
+        _first, _part = {edge}, {grad}  ? later
     else:  ? later
         gradients[{rank}] = {grad}
         _push(arrivals.queue, {edge})

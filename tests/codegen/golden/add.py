@@ -355,6 +355,10 @@ def add_step(g, node, gradients, arrivals, keep):
         elif _x2_edge[2].turn:
             if _first is None:
                 _first, _part = _x2_edge, _x2_grad
+            elif _x2_edge[0] < _first[0]:  # of two, the newer one comes first
+                gradients[_first[0]] = _part
+                _push(arrivals.queue, _first)
+                _first, _part = _x2_edge, _x2_grad
             else:
                 gradients[_x2_edge[0]] = _x2_grad
                 _push(arrivals.queue, _x2_edge)
@@ -433,6 +437,10 @@ def add_step(g, node, gradients, arrivals, keep):
             arrivals.add(_x2_edge, _x2_grad, _domain)
         elif _x2_edge[2].turn:
             if _first is None:
+                _first, _part = _x2_edge, _x2_grad
+            elif _x2_edge[0] < _first[0]:  # of two, the newer one comes first
+                gradients[_first[0]] = _part
+                _push(arrivals.queue, _first)
                 _first, _part = _x2_edge, _x2_grad
             else:
                 gradients[_rank] = _x2_grad
