@@ -11,29 +11,12 @@ from agnograd._program.straight import straight
 from tests.helpers.lowered import both, few_samples, lowered, program_of
 from threads import in_threads
 from traced import traced
+from under_jit import arrays_of, close, mlp
 
 jax = pytest.importorskip("jax", reason="JAX: pip install 'agnograd[jax]'")
 Compiled = pytest.importorskip("agnograd_jax.lowering").Compiled
 jnp = jax.numpy
 xp, np_xp = ag.namespace("jax"), ag.namespace("numpy")
-
-
-def close(found, expected):
-    """Return whether outcomes are the same up to the order in which XLA computes."""
-    if not isinstance(expected, list):
-        return found == expected
-    return len(found) == len(expected) and all(map(close_arrays, found, expected))
-
-
-def close_arrays(one, other):
-    if (one.dtype, one.shape) != (other.dtype, other.shape):
-        return False
-    narrow = str(one.dtype) in ("float32", "complex64")
-    bound = 1e-4 if narrow else 1e-9
-    one, other = np.asarray(one), np.asarray(other)
-    if one.dtype.kind not in "fc":
-        return np.array_equal(one, other)
-    return np.allclose(one, other, rtol=bound, atol=bound, equal_nan=True)
 
 
 @pytest.mark.parametrize("sample", few_samples())
@@ -43,19 +26,6 @@ def test_ops_compute_what_they_do_step_by_step(sample):
         run, plain = lowered("jax.jax", program), straight(program)
         for given in (arrays, others):
             assert close(run(given), plain(given))
-
-
-def mlp(xp):
-    def loss(x, w, b, v):
-        hidden = xp.tanh(x @ w + b)
-        return xp.mean(xp.square(hidden @ v))
-
-    return loss
-
-
-def arrays_of(make, dtype="float64"):
-    random = np.random.default_rng(3)
-    return [make(random.normal(size=s).astype(dtype)) for s in ((6, 5), (5, 4), (4,), (4, 2))]
 
 
 @pytest.mark.parametrize("x64", [False, True])

@@ -7,9 +7,9 @@ import agnograd as ag
 from agnograd._passes.passes import run as improved
 from agnograd._program.straight import straight
 from calls import profiled
-from tests.backends.test_jax_lowering import arrays_of, close, mlp
 from tests.helpers.lowered import both, lowered
 from traced import traced
+from under_jit import arrays_of, close, mlp
 
 jax = pytest.importorskip("jax", reason="JAX: pip install 'agnograd[jax]'")
 jnp = jax.numpy
