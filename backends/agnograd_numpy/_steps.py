@@ -22,7 +22,6 @@ __all__ = [
     "beside",
     "is_array",
     "is_concat",
-    "is_in_rows",
     "is_product",
     "is_stack_of_products",
     "parts_of_roll",
@@ -147,18 +146,9 @@ def parts_of_roll(program: TracedProgram, step: Step) -> tuple[Any, Any, int] | 
         return None
     fact = program.facts[step.args[0]]
     given = dict(zip(("shift", "axis"), step.args[1:], strict=False)) | dict(step.kwargs)
-    if fact != program.facts[step.outs[0]] or not is_in_rows(fact):
+    if fact != program.facts[step.outs[0]]:
         return None
     return rolled(fact.kind, fact.shape, given.get("shift"), given.get("axis"))
-
-
-def is_in_rows(fact: Fact) -> bool:
-    """Return whether elements lie one after the other, the last axis first."""
-    size = fact.dtype.itemsize
-    return bool(
-        fact.strides
-        == tuple(size * math.prod(fact.shape[axis + 1 :]) for axis in range(len(fact.shape)))
-    )
 
 
 def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -209,8 +210,8 @@ class NumpyWriter(ElementwiseWriter):
             return (
                 f"{self.held(np.concatenate, 'concat')}({self.text(step.args[0])}, {axis}, {into})"
             )
-        if step.op == "roll" and (parts := _steps.parts_of_roll(self.program, step)) is not None:
-            return self.roll(step, parts, into)
+        if into and step.op == "roll":
+            return self.roll(step, into)
         if step.op == "stack" and into is None and step.kwargs == {"axis": 0}:
             return self.stack(step)
         if step.op[0] == "@" or len(step.outs) != 1:
@@ -236,11 +237,14 @@ class NumpyWriter(ElementwiseWriter):
             return None
         return f"{self.held(np.array, 'array')}({self.text(step.args[0])})"
 
-    def roll(self, step: Step, parts: tuple[Any, Any, int], into: str | None) -> str:
+    def roll(self, step: Step, into: str) -> str | None:
         """Write what puts the two parts of an axis together."""
+        parts = _steps.parts_of_roll(self.program, step)
+        if parts is None:
+            return None
         x, concat = self.text(step.args[0]), self.held(np.concatenate, "concat")
         first, second = (f"{x}[{self.held(key, 'key')}]" for key in parts[:2])
-        return f"{concat}(({first}, {second}), {parts[2]}{f', {into}' if into else ''})"
+        return f"{concat}(({first}, {second}), {parts[2]}, {into})"
 
     def key(self, key: Any) -> str:
         """Write what stands in brackets: one object, unless a part of it is a value."""
@@ -288,7 +292,11 @@ class NumpyWriter(ElementwiseWriter):
     def row(self, ref: Ref) -> str | None:
         """Return the variable of a value's buffer as an array of one axis, in C's order."""
         buffer, fact = self.buffers.get(ref), self.program.facts[ref]
-        if buffer is None or not _steps.is_in_rows(fact):
+        strides = tuple(
+            fact.dtype.itemsize * math.prod(fact.shape[axis + 1 :])
+            for axis in range(len(fact.shape))
+        )
+        if buffer is None or fact.strides != strides:
             return None
         one = fact._replace(shape=(fact.size,), strides=(fact.dtype.itemsize,))
         return self.form(buffer, one)
