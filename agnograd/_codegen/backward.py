@@ -82,11 +82,11 @@ elif {edge}[{OP}] is _UNWATCHED:
 
 # As Arrivals.read, without a call.
 _READ = """
-if {edge}[{OP}].reads:
-    try:
-        _elements = arrivals.elements[{edge}[-1][{RANK}]]
-    except KeyError:
-        _elements = arrivals.begin_elements({edge})
+if _place := {edge}[{OP}].reads:
+    _elements, _array = arrivals.newest, {edge}[_place]
+    if _elements.array is not _array:  # they are of one array most often
+        _elements = arrivals.elements.get(_array[{RANK}]) or arrivals.begin_elements({edge})
+        arrivals.newest = _elements
     _elements.keys.append({edge}[{FIRST}])
     _elements.cotangents.append({grad})
 """

@@ -82,7 +82,7 @@ if _type(_out) is _Number or _type(_out) in _scalars:
 # is as the other one.
 _MATCHING = """
 if _{one}_kind is _{other}_kind:
-    if _{one}_kind is _Number is _type(_out) and (_state is None or not _state.attends):  ? numbers
+    if {both} and (_state is None or not _state.attends):  ? numbers
         _result._node = {of_numbers}
         return _result
     if {alike}:
@@ -146,7 +146,7 @@ def forward_source(
         nodes=nodes,
         one=one,
         constant=constant,
-        node=_new_node(op, place, numbers) if recorded else (),
+        node=_new_node(op, place, numbers and form) if recorded else (),
         place=place,
         untracked=["_result._node = None" if one else "_result = _wrap(_out)"],
         returned=returned,
@@ -269,8 +269,8 @@ def arguments(op: Op) -> str:
     return ", ".join(parts)
 
 
-def _new_node(op: Op, place: str, numbers: bool) -> Iterator[str]:
-    """Make the node of the output."""
+def _new_node(op: Op, place: str, numbers: Form | Literal[False]) -> Iterator[str]:
+    """Make the node of the output; ``numbers`` is how the op is called that has a form for them."""
     if op.broadcasts:
         yield from _matching(op, numbers)
     if op.reads:
@@ -304,18 +304,22 @@ def _node(op: Op, call: str, tracked: tuple[str, ...] | None = None) -> str:
     return f"[{', '.join(parts)}]"
 
 
-def _matching(op: Op, numbers: bool) -> list[str]:
+def _matching(op: Op, numbers: Form | Literal[False]) -> list[str]:
     """Find out whether gradients have to be summed over broadcast axes, or cast."""
     mismatch = f"_mismatch(_out, {', '.join(op.differentiable)})"
     if not asks_kinds(op):
         return [f"_match = {mismatch}"]
     one, other = op.arrays
+    both = f"_{one}_kind is _Number"
+    if numbers not in ("operator", "reflected"):  # which give a number of two
+        both += " is _type(_out)"
     alike = f"{one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
     return filled(
         _MATCHING,
         one=one,
         other=other,
         numbers=numbers,
+        both=both,
         of_numbers=_node(op._replace(of_numbers=True), "_of_numbers"),
         product=op.product,  # often of an array with itself
         alike=f"{one} is {other} or ({alike})" if op.product else alike,

@@ -78,7 +78,7 @@ def generated(op: Op, domain: Domain, kernel: Callable[..., Any], form: Form) ->
         scope["_of_numbers"] = _call(op._replace(of_numbers=True), domain, dict(scope))
     call = _call(op, domain, scope)
     if op.reads:
-        scope["_reading"] = call.variant("reading", reads=True, turn=False)
+        scope["_reading"] = call.variant("reading", reads=call.first, turn=False)
         scope["_reading_leaf"] = call.reading_leaf()
     return function_from(text_of("forward_source", scope, op, form, kernel, numbers), scope)
 

@@ -21,6 +21,7 @@ def _references_to_what_arrived() -> int:
     return getrefcount(total)
 
 
+_NO_ELEMENTS = Elements([None], None)  # those of no array
 # Those of a gradient that nothing refers to but the dictionary, seen as in `add`.
 _ALONE = _references_to_what_arrived()
 
@@ -34,6 +35,7 @@ class Arrivals:
     def __init__(self, in_place: bool) -> None:
         self.gradients: dict[int, Any] = {}
         self.elements: dict[int, Elements] = {}  # gradients that come element by element
+        self.newest = _NO_ELEMENTS  # those to which one came last
         self.queue: list[Node] = []  # a heap: newest first
         # Leaves that need no place in it: they get their gradients at the end of the pass.
         self.leaves: list[Node] = []
@@ -109,6 +111,7 @@ class Arrivals:
             heappush(self.queue, node)
         self.gradients[rank] = g
         self.elements.pop(rank, None)
+        self.newest = _NO_ELEMENTS
         self.owned.add(rank)
 
     def buffer(self, node: Node, domain: Domain) -> Any:

@@ -40,13 +40,15 @@ class Pending:
 class Elements(Pending):
     """The gradient of an array that was read one element at a time, from a loop over ``x[i]``.
 
-    ``keys`` are where. Many are added at once: that costs a fraction of one after the other.
+    ``array`` is the node that made it, ``keys`` are where. Many are added at once: that costs a
+    fraction of one after the other.
     """
 
-    __slots__ = ("keys",)
+    __slots__ = ("array", "keys")
 
     def __init__(self, node: Node, total: Any) -> None:
         super().__init__(node, total)
+        self.array: Node | None = node[-1]
         self.keys: list[Any] = []
 
     def gathered(self) -> Any:

@@ -104,7 +104,8 @@ class Call:
         "name",
         "parameters",
         "plan",
-        "reads",  # whether it read one element, whose gradient may wait for those of others
+        "reads",  # if it read one element, whose gradient may wait for those of others: where in
+        # a node that made the array is; otherwise 0
         "step",  # of a pass in which nobody looks at gradients; None if the op needs more than that
         "turn",  # whether nodes have one in a pass: those that read one element need none
     )
@@ -116,7 +117,7 @@ class Call:
         self.step: Callable[..., Any] | None = None
         self.freed: tuple[Any, ...] | None = None
         self.hooks: ActiveHooks | None = None
-        self.reads, self.turn, self.location_sought = False, True, False
+        self.reads, self.turn, self.location_sought = 0, True, False
         self.found_location: str | None = None
         self.batch_size: int | None = None
         self.saves(Plan())
@@ -135,7 +136,7 @@ class Call:
         call = _new(Call)
         call.name, call.domain, call.compiled = self.name, self.domain, self.compiled
         call.plan, call.first, call.step = self.plan, self.first, self.step
-        call.reads, call.turn = False, True
+        call.reads, call.turn = 0, True
         call.freed = call.hooks = call.found_location = None
         call.parameters, call.location_sought = parameters, True
         call.batch_size = self.batch_size
@@ -161,14 +162,14 @@ class Call:
         own.backward = lambda g, node, xp=raw: whole.backward(g, in_full(node), xp)
         own.guarded = lambda g, node, xp=raw: whole.guarded(g, in_full(node), xp)
         own.add = lambda g, node, into: whole.add(g, in_full(node), into)  # type: ignore[misc]
-        call.reads, call.turn = True, False
+        call.reads, call.turn = call.first, False
         return call
 
     def watched(self) -> Call:
         """Return, or become, what stands for calls whose results' gradients someone watches."""
         if self.step is None and not self.reads:
             return self
-        return self.variant("watched", reads=False, turn=True, step=None)
+        return self.variant("watched", reads=0, turn=True, step=None)
 
     def variant(self, name: str, **other: Any) -> Call:
         """Return a call with other attributes, one for all; one that is in one node becomes it."""

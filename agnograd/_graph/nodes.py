@@ -41,7 +41,7 @@ class NoOp:
     """What leaves and outputs have for an op; ``UNWATCHED`` is that of an unwatched leaf."""
 
     name, first, step, domain = "leaf", FIRST, None, None
-    reads, turn = False, True
+    reads, turn = 0, True
     began = -(2**62)  # the rank of what it may stand for: none
 
     def watched(self) -> NoOp:

@@ -250,6 +250,15 @@ def test_python_calls_of_an_element_that_is_read():
     with ag.enable_grad():  # a state of its own
         assert calls_per_step(lambda n: read(n).backward) == 1
 
+    def read_in_turn(n):
+        x, y = ag.Variable(np.linspace(0.0, 1.0, n)), ag.Variable(np.linspace(1.0, 2.0, n))
+        total = 0.0
+        for i in range(n):
+            total = total + x[i] * y[i]
+        return total
+
+    assert calls_per_step(lambda n: read_in_turn(n).backward) == 2  # of the sum and the product
+
 
 def test_objects_that_a_recorded_op_leaves_behind():
     gc.collect()

@@ -113,6 +113,15 @@ def of_elements(w):
     return total + sum(w[i % 4, 1] * w[1, i % 4] + xp.sum(w @ drawn(4)) for i in range(12))
 
 
+def of_arrays_in_turn(w):
+    v, u, total = xp.sin(w), w * w, 0.0
+    for i in range(8):
+        total = total + w[i % 4, 0] * v[0, i % 4] + v[i % 4, 1] * v[1, i % 4] * u[2, 2]
+        if i % 3 == 0:  # what waits is gathered, or replaced, in between
+            total = total + xp.sum(v * w) + xp.sum(u)
+    return total + xp.sum(v[0, :] * u[:, 1])
+
+
 def of_a_result(w):
     v = xp.sin(w) * 2.0
     return recurrent(v) + of_elements(v) + xp.sum(v * w)
@@ -133,7 +142,8 @@ def of_one_of_several(w):
     return sum(xp.sum(xp.sin(x @ q)) + xp.sum(r @ x.T) for x in states(9, 5, 4))
 
 
-PROGRAMS = (recurrent, both_ways, squares, of_elements, of_a_result, in_stacks, transposed)
+PROGRAMS = (recurrent, both_ways, squares, of_elements, of_arrays_in_turn, of_a_result)
+PROGRAMS += (in_stacks, transposed)
 
 
 @pytest.mark.parametrize("f", [*PROGRAMS, of_one_of_several])

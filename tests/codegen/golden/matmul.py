@@ -197,11 +197,11 @@ def matmul_step(g, node, gradients, arrivals, keep):
                 elif _x1_edge[2] is _UNWATCHED:
                     gradients[_rank] = _x1_grad
                     arrivals.leaves.append(_x1_edge)
-                elif _x1_edge[2].reads:
-                    try:
-                        _elements = arrivals.elements[_x1_edge[-1][0]]
-                    except KeyError:
-                        _elements = arrivals.begin_elements(_x1_edge)
+                elif _place := _x1_edge[2].reads:
+                    _elements, _array = arrivals.newest, _x1_edge[_place]
+                    if _elements.array is not _array:  # they are of one array most often
+                        _elements = arrivals.elements.get(_array[0]) or arrivals.begin_elements(_x1_edge)
+                        arrivals.newest = _elements
                     _elements.keys.append(_x1_edge[3])
                     _elements.cotangents.append(_x1_grad)
     if _x2_edge is not None:
@@ -231,11 +231,11 @@ def matmul_step(g, node, gradients, arrivals, keep):
                 elif _x2_edge[2] is _UNWATCHED:
                     gradients[_rank] = _x2_grad
                     arrivals.leaves.append(_x2_edge)
-                elif _x2_edge[2].reads:
-                    try:
-                        _elements = arrivals.elements[_x2_edge[-1][0]]
-                    except KeyError:
-                        _elements = arrivals.begin_elements(_x2_edge)
+                elif _place := _x2_edge[2].reads:
+                    _elements, _array = arrivals.newest, _x2_edge[_place]
+                    if _elements.array is not _array:  # they are of one array most often
+                        _elements = arrivals.elements.get(_array[0]) or arrivals.begin_elements(_x2_edge)
+                        arrivals.newest = _elements
                     _elements.keys.append(_x2_edge[3])
                     _elements.cotangents.append(_x2_grad)
     # What the node saved is freed.

@@ -100,11 +100,11 @@ def max_step(g, node, gradients, arrivals, keep):
         elif _x_edge[2] is _UNWATCHED:
             gradients[_x_edge[0]] = _x_grad
             arrivals.leaves.append(_x_edge)
-        elif _x_edge[2].reads:
-            try:
-                _elements = arrivals.elements[_x_edge[-1][0]]
-            except KeyError:
-                _elements = arrivals.begin_elements(_x_edge)
+        elif _place := _x_edge[2].reads:
+            _elements, _array = arrivals.newest, _x_edge[_place]
+            if _elements.array is not _array:  # they are of one array most often
+                _elements = arrivals.elements.get(_array[0]) or arrivals.begin_elements(_x_edge)
+                arrivals.newest = _elements
             _elements.keys.append(_x_edge[3])
             _elements.cotangents.append(_x_grad)
     return None, None

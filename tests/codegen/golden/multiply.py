@@ -129,7 +129,7 @@ def multiply(x1, x2, /):
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         if _x1_kind is _x2_kind:
-            if _x1_kind is _Number is _type(_out) and (_state is None or not _state.attends):
+            if _x1_kind is _Number and (_state is None or not _state.attends):
                 _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                 return _result
             if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
@@ -275,11 +275,11 @@ def multiply_step(g, node, gradients, arrivals, keep):
         elif _x1_edge[2] is _UNWATCHED:
             gradients[_x1_edge[0]] = _x1_grad
             arrivals.leaves.append(_x1_edge)
-        elif _x1_edge[2].reads:
-            try:
-                _elements = arrivals.elements[_x1_edge[-1][0]]
-            except KeyError:
-                _elements = arrivals.begin_elements(_x1_edge)
+        elif _place := _x1_edge[2].reads:
+            _elements, _array = arrivals.newest, _x1_edge[_place]
+            if _elements.array is not _array:  # they are of one array most often
+                _elements = arrivals.elements.get(_array[0]) or arrivals.begin_elements(_x1_edge)
+                arrivals.newest = _elements
             _elements.keys.append(_x1_edge[3])
             _elements.cotangents.append(_x1_grad)
         _x1_edge = _x2_edge = None
@@ -297,11 +297,11 @@ def multiply_step(g, node, gradients, arrivals, keep):
         elif _x1_edge[2] is _UNWATCHED:
             gradients[_x1_edge[0]] = _x1_grad
             arrivals.leaves.append(_x1_edge)
-        elif _x1_edge[2].reads:
-            try:
-                _elements = arrivals.elements[_x1_edge[-1][0]]
-            except KeyError:
-                _elements = arrivals.begin_elements(_x1_edge)
+        elif _place := _x1_edge[2].reads:
+            _elements, _array = arrivals.newest, _x1_edge[_place]
+            if _elements.array is not _array:  # they are of one array most often
+                _elements = arrivals.elements.get(_array[0]) or arrivals.begin_elements(_x1_edge)
+                arrivals.newest = _elements
             _elements.keys.append(_x1_edge[3])
             _elements.cotangents.append(_x1_grad)
     if _x2_edge is not None:
@@ -326,11 +326,11 @@ def multiply_step(g, node, gradients, arrivals, keep):
         elif _x2_edge[2] is _UNWATCHED:
             gradients[_x2_edge[0]] = _x2_grad
             arrivals.leaves.append(_x2_edge)
-        elif _x2_edge[2].reads:
-            try:
-                _elements = arrivals.elements[_x2_edge[-1][0]]
-            except KeyError:
-                _elements = arrivals.begin_elements(_x2_edge)
+        elif _place := _x2_edge[2].reads:
+            _elements, _array = arrivals.newest, _x2_edge[_place]
+            if _elements.array is not _array:  # they are of one array most often
+                _elements = arrivals.elements.get(_array[0]) or arrivals.begin_elements(_x2_edge)
+                arrivals.newest = _elements
             _elements.keys.append(_x2_edge[3])
             _elements.cotangents.append(_x2_grad)
     # What the node saved is freed.
@@ -415,11 +415,11 @@ def multiply_step(g, node, gradients, arrivals, keep):
     if _x1_edge is _x2_edge and x1 is x2:
         _x1_grad = g * x2
         _x1_grad += _x1_grad
-        if _x1_edge[2].reads:
-            try:
-                _elements = arrivals.elements[_x1_edge[-1][0]]
-            except KeyError:
-                _elements = arrivals.begin_elements(_x1_edge)
+        if _place := _x1_edge[2].reads:
+            _elements, _array = arrivals.newest, _x1_edge[_place]
+            if _elements.array is not _array:  # they are of one array most often
+                _elements = arrivals.elements.get(_array[0]) or arrivals.begin_elements(_x1_edge)
+                arrivals.newest = _elements
             _elements.keys.append(_x1_edge[3])
             _elements.cotangents.append(_x1_grad)
         elif (_rank := _x1_edge[0]) in gradients:
@@ -432,11 +432,11 @@ def multiply_step(g, node, gradients, arrivals, keep):
         _x1_edge = _x2_edge = None
     if _x1_edge is not None:
         _x1_grad = g * x2
-        if _x1_edge[2].reads:
-            try:
-                _elements = arrivals.elements[_x1_edge[-1][0]]
-            except KeyError:
-                _elements = arrivals.begin_elements(_x1_edge)
+        if _place := _x1_edge[2].reads:
+            _elements, _array = arrivals.newest, _x1_edge[_place]
+            if _elements.array is not _array:  # they are of one array most often
+                _elements = arrivals.elements.get(_array[0]) or arrivals.begin_elements(_x1_edge)
+                arrivals.newest = _elements
             _elements.keys.append(_x1_edge[3])
             _elements.cotangents.append(_x1_grad)
         elif (_rank := _x1_edge[0]) in gradients:
@@ -448,11 +448,11 @@ def multiply_step(g, node, gradients, arrivals, keep):
             arrivals.leaves.append(_x1_edge)
     if _x2_edge is not None:
         _x2_grad = g * x1
-        if _x2_edge[2].reads:
-            try:
-                _elements = arrivals.elements[_x2_edge[-1][0]]
-            except KeyError:
-                _elements = arrivals.begin_elements(_x2_edge)
+        if _place := _x2_edge[2].reads:
+            _elements, _array = arrivals.newest, _x2_edge[_place]
+            if _elements.array is not _array:  # they are of one array most often
+                _elements = arrivals.elements.get(_array[0]) or arrivals.begin_elements(_x2_edge)
+                arrivals.newest = _elements
             _elements.keys.append(_x2_edge[3])
             _elements.cotangents.append(_x2_grad)
         elif (_rank := _x2_edge[0]) in gradients:
