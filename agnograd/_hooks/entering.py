@@ -246,9 +246,14 @@ class _Inside(entered):
         super().__init__(recording=True, inside=True)
         self._outermost = self._level(None)
 
-    def _level(self, outer: Mode | None) -> Mode:
-        known = outer is None and hasattr(self, "_outermost")
-        return self._outermost if known else super()._level(outer)
+    def __enter__(self) -> Any:
+        if current_mode() is not None:
+            return super().__enter__()
+        try:
+            set_mode(self._outermost)
+        except BaseException:
+            set_mode(None)
+            raise
 
     def __exit__(self, *error: Any) -> None:
         if current_mode() is self._outermost:

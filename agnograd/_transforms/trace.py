@@ -54,29 +54,29 @@ class Trace:
     ) -> None:
         mode = current_mode()
         level = None if mode is None else mode.level
-        self._asked = asked = _positions(argnums, len(args))
+        # The positions that are named, those of arguments to differentiate by, and all others.
+        self._asked, self._places, others = _positions(argnums, len(args))
         # Whether results are Variables. Under no_grad they are connected to nothing.
-        self.as_variables = (mode is not None and mode.inside) or any(map(_has_variables, tangents))
+        self.as_variables = mode is not None and mode.inside
+        if tangents:
+            self.as_variables = self.as_variables or any(map(_has_variables, tangents))
         self.start = next_rank()
         self.inputs: list[Variable] = []
-        # The positions of arguments to differentiate by, and the structures of those that have one.
-        self._places: list[int] = []
-        self._trees: dict[int, Any] = {}
-        lifted: list[Any] = []
-        for position, arg in enumerate(args):
-            domain = owners.get(type(arg))
-            if position not in asked:
-                lifted.append(self._lifted(arg))
-            elif domain is not None:  # most often: an array
-                variable = _differentiated(arg, domain, position, level)
-                self._places.append(position)
-                self.inputs.append(variable)
-                lifted.append(variable)
-            else:
-                lifted.append(self._inputs(arg, position, level))
-        options = kwargs and {name: self._lifted(value) for name, value in kwargs.items()}
         # As they are before the function runs, which may write to the inputs.
-        self.nodes: list[Edge] = list(map(_NODE, self.inputs))
+        self.nodes: list[Edge] = []
+        self._trees: dict[int, Any] = {}  # the structures of arguments that have one
+        lifted = [*args]
+        for position in self._places:
+            domain = owners.get(type(arg := args[position]))
+            if domain is not None:  # most often: an array
+                lifted[position] = variable = _differentiated(arg, domain, position, level)
+                self.inputs.append(variable)
+                self.nodes.append(variable._node)
+            else:
+                lifted[position] = self._inputs(arg, position, level)
+        for position in others:
+            lifted[position] = self._lifted(args[position])
+        options = kwargs and {name: self._lifted(value) for name, value in kwargs.items()}
         tape = forward(self) if callable(forward) else Recorder() if forward else None
         self.result = self._run(f, lifted, options, tape)
 
@@ -88,11 +88,11 @@ class Trace:
                 "other arguments by argnums"
             )
         found, tree = flatten(arg)
-        self._places.append(position)
         self._trees[position] = tree
         self.as_variables = self.as_variables or any(isinstance(x, Variable) for x in found)
         inputs = [_differentiated(leaf, domain_of(leaf), position, level) for leaf in found]
         self.inputs += inputs
+        self.nodes += map(_NODE, inputs)
         return unflatten(tree, inputs)
 
     def _lifted(self, arg: Any) -> Any:
@@ -110,7 +110,7 @@ class Trace:
         try:
             with INSIDE if usual else recording_since(self.start, tape, inside=True):
                 result = f(*args, **kwargs)
-                for leaf in [result] if isinstance(result, Variable) else leaves(result):
+                for leaf in (result,) if isinstance(result, Variable) else leaves(result):
                     if isinstance(leaf, View):
                         leaf.refresh()  # while it is recorded
             return result
@@ -213,7 +213,7 @@ class Trace:
 
     def arranged(self, values: Iterable[Any]) -> tuple[Any, ...]:
         """Return values of all inputs in the structure of each argument that is asked for."""
-        if not self._trees and self._places == [*self._asked]:  # most often
+        if not self._trees and self._places == self._asked:  # most often
             return tuple(values)
         left, found = iter(values), {}
         for position in self._places:
@@ -244,8 +244,11 @@ class Trace:
 
 
 @lru_cache
-def _positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
-    """Return the positions, from 0 on, that argnums name among so many arguments."""
+def _positions(argnums: int | tuple[int, ...], count: int) -> tuple[tuple[int, ...], ...]:
+    """Return the positions, from 0 on, that argnums name among so many arguments.
+
+    They come as they are named, in order, and after these all others.
+    """
     found = []
     for each in (argnums,) if isinstance(argnums, int) else argnums:
         if not -count <= each < count:
@@ -254,7 +257,8 @@ def _positions(argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
                 "what is differentiated by position"
             )
         found.append(each % count)
-    return tuple(found)
+    named = {*found}
+    return tuple(found), tuple(sorted(named)), tuple(sorted({*range(count)} - named))
 
 
 def _has_variables(tree: Any) -> bool:
