@@ -6,6 +6,7 @@ Each knows the usual case, and leaves all else to the rule.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import unwrap
 from math import prod
 from typing import Any
 
@@ -20,7 +21,9 @@ __all__ = ["PULLBACKS"]
 _ndarray, _float16 = np.ndarray, np.dtype(np.float16)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 _cosh, _least, _most = np.cosh, np.minimum.reduce, np.maximum.reduce
-_divide, _multiply, _vdot = np.divide, np.multiply, np.vdot
+_divide, _square = np.divide, np.square
+# NumPy's own, which looks for no other library's arrays: there are none where it is called.
+_vdot = unwrap(np.vdot)
 _add, _broadcast_to, _count = np.add, np.broadcast_to, np.count_nonzero
 
 # Up to how many elements products of vectors take less time than two reductions.
@@ -37,18 +40,18 @@ def _tanh(g: Any, x: Any) -> Any:
     if type(x) is not _ndarray or not x.ndim or not _is_moderate(x):
         return NotImplemented
     product = _cosh(x)
-    _multiply(product, product, product)
+    _square(product, product)
     return _divide(g, product, product)
 
 
 def _is_moderate(x: Any) -> bool:
     """Return whether ``cosh(x)**2`` overflows nowhere; beyond, derivatives are hardly normal."""
     most = 354 if x.dtype is _float64 else 44 if x.dtype is _float32 else 0
-    if not most or not x.size:
+    if not most or not (size := x.size):
         return False
     # The sum of the squares of few elements is known sooner than their extremes. (`dot` warns of
     # an overflow, and `vdot` does not.)
-    if x.size <= _FEW and _vdot(x, x) < most * most:
+    if size <= _FEW and _vdot(x, x) < most * most:
         return True
     return bool(_least(x, None) > -most and _most(x, None) < most)
 

@@ -256,8 +256,8 @@ class NumpyWriter(ElementwiseWriter):
         """Write the derivative of tanh as it is in ``_pullbacks``."""
         g, x = map(self.text, _tanh.tanh_operands(step))
         out = into or self.name(step.outs[0])
-        cosh, multiply, divide = (
-            self.held(each, each.__name__) for each in (np.cosh, np.multiply, np.divide)
+        cosh, square, divide = (
+            self.held(each, each.__name__) for each in (np.cosh, np.square, np.divide)
         )
         small = _tanh.tanh_condition(self.program.facts[of := _tanh.tanh_operands(step)[1]])
         row = self.row(of)
@@ -267,7 +267,7 @@ class NumpyWriter(ElementwiseWriter):
         self.lines += [
             f"if {small.format(x=x, **held)}:",
             f"    {cosh}({x}, {into})" if into else f"    {out} = {cosh}({x})",
-            f"    {multiply}({out}, {out}, {out})",
+            f"    {square}({out}, {out})",
             f"    {divide}({g}, {out}, {out})",
             "else:",
             f"    {f'{into}[...]' if into else out} = {self.call(step)}",

@@ -107,7 +107,7 @@ def tanh_step(g, node, gradients, arrivals, keep):
             _x_grad = g * _rule_x(x, xp)
     else:
         _pullback_x__product = _pullback_x___cosh(x)
-        _pullback_x___multiply(_pullback_x__product, _pullback_x__product, _pullback_x__product)
+        _pullback_x___square(_pullback_x__product, _pullback_x__product)
         _x_grad = _pullback_x___divide(g, _pullback_x__product, _pullback_x__product)
         if _x_grad is NotImplemented:
             _conjugated = g.dtype is not _float64 and g.dtype in _complex
