@@ -40,8 +40,7 @@ class Pending:
 class Elements(Pending):
     """The gradient of an array that was read one element at a time, from a loop over ``x[i]``.
 
-    ``array`` is the node that made it, ``keys`` are where. Many are added at once: that costs a
-    fraction of one after the other.
+    ``keys`` are where in ``array``. Many are added at once, for a fraction of the time of each.
     """
 
     __slots__ = ("array", "keys")

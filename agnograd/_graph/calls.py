@@ -104,8 +104,7 @@ class Call:
         "name",
         "parameters",
         "plan",
-        "reads",  # if it read one element, whose gradient may wait for those of others: where in
-        # a node that made the array is; otherwise 0
+        "reads",  # 0, or where the array is of which it read one element: gradients may wait
         "step",  # of a pass in which nobody looks at gradients; None if the op needs more than that
         "turn",  # whether nodes have one in a pass: those that read one element need none
     )

@@ -183,9 +183,18 @@ def _array_keyer(value: Any) -> Callable[[Any], Key]:
     settings = None if owner is None else owner.backend.settings()
     if isinstance(getattr(value, "strides", None), tuple) and not (device or rest or settings):
         return _layout_of
-    by_stride = callable(getattr(value, "stride", None)) and settings is None
-    if by_stride and device and rest == ["requires_grad"]:
-        return lambda a: (kind, a.shape, a.dtype, a.stride(), a.device, None, a.requires_grad)
+    read: Callable[[], Any] = settings or (lambda: None)
+    if callable(getattr(value, "stride", None)) and device and rest == ["requires_grad"]:
+        return lambda a: (
+            kind,
+            a.shape,
+            a.dtype,
+            a.stride(),
+            a.device,
+            None,
+            a.requires_grad,
+            read(),
+        )
 
     def of_array(array: Any) -> Key:
         strides = getattr(array, "strides", None)
@@ -197,7 +206,7 @@ def _array_keyer(value: Any) -> Callable[[Any], Key]:
             array.device if device else None,
             getattr(array, "weak_type", None),
             getattr(array, "requires_grad", None),
-            settings and settings(),
+            read(),
         )
 
     return of_array

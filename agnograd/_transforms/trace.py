@@ -71,7 +71,7 @@ class Trace:
             if domain is not None:  # most often: an array
                 lifted[position] = variable = _differentiated(arg, domain, position, level)
                 self.inputs.append(variable)
-                self.nodes.append(variable._node)
+                self.nodes.append(variable._node)  # type: ignore[arg-type]
             else:
                 lifted[position] = self._inputs(arg, position, level)
         for position in others:

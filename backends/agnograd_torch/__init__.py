@@ -45,6 +45,12 @@ class TorchBackend(Backend):
         torch.empty(2**25 - 2**13, dtype=torch.uint8, device="cpu")
         return xp
 
+    def settings(self) -> Callable[[], str]:
+        """Return what reads the default dtype and device, and autocast, which are the thread's."""
+        from agnograd_torch._settings import reader
+
+        return reader(self.capabilities.devices)
+
     def array_types(self) -> tuple[type, ...]:
         """Return ``torch.Tensor``."""
         import torch

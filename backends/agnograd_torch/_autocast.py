@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-__all__ = ["in_full", "widened"]
+__all__ = ["in_full", "is_on", "widened"]
 
 _HALF = (torch.float16, torch.bfloat16)
-_is_on = torch._C._is_any_autocast_enabled
+is_on = torch._C._is_any_autocast_enabled
 
 
 def in_full(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -27,7 +27,7 @@ def in_full(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if not _is_on():
+        if not is_on():
             return function(*args, **kwargs)
         devices = {"cpu"}
         args, kwargs = _widened(args, devices), _widened(kwargs, devices)
