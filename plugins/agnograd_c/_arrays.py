@@ -14,14 +14,18 @@ from agnograd_c._code import (
     is_complex,
 )
 from agnograd_c._derivatives import add_derivative, is_known
-from agnograd_c._function import LONGEST, MOST, Added, Function, GroupWriter
+from agnograd_c._function import LONGEST, MOST, Added, Addition, Function, GroupWriter
 from agnograd_c._groups import axes_kept
 from agnograd_c._layout import Layout, is_dense, layout_of, rows
 from agnograd_c._reads import is_in_rows
+from agnograd_c._regions import region_of
 
 __all__ = ["ArrayWriter"]
 
 _CHUNK = 1024  # as in lanes.h
+# Elements that are computed before they are added to parts of arrays, and how many parts there may
+# be: at most 64 KiB wait on the stack, in a cache that is as near as can be.
+_BLOCKS = ((256, 32), (64, 128))
 
 
 class ArrayWriter(GroupWriter):
@@ -29,13 +33,21 @@ class ArrayWriter(GroupWriter):
 
     def build(self) -> None:
         self.sums: list[Added] = []
+        self.additions: list[Addition] = []
+        self.arrays: list[Ref] = []  # that those make
         self.kept = self._kept()
+        may_add = self._may_add()
         for number, step in self.steps:
             if step.op in ("sum", "mean"):
                 if self._axes(step) != self.kept or not is_in_rows(self.facts[step.outs[0]]):
                     self.left.append(number)
                     continue
                 self._sum(step)
+            elif step.op == "@scatter_add":
+                if may_add:
+                    self._add(step)
+                else:
+                    self.left.append(number)
             elif is_known(step):
                 add_derivative(self.code, step)
             else:
@@ -43,6 +55,33 @@ class ArrayWriter(GroupWriter):
         self.layout = self._layout()
         if self.kept and not self._in_order():
             self._leave_sums()
+        if self.layout.is_across and self.additions:
+            self._leave_additions()
+
+    def _may_add(self) -> bool:
+        count = sum(step.op == "@scatter_add" for _, step in self.steps)
+        return self.is_serial and count <= _BLOCKS[-1][1]
+
+    def _add(self, step: Step) -> None:
+        """Add a value to a part of an array, which is a new one or that of the step before."""
+        into, key, value = step.args
+        (out,) = step.outs
+        type, region = code_of(self.facts[out]) or "", region_of(self.facts[out], key)
+        assert region is not None
+        (operand,) = self.code.as_type(value, type)
+        if into in self.arrays:
+            number = self.arrays.index(into)
+            self.arrays[number] = out
+        else:
+            number = len(self.arrays)
+            self.arrays.append(out)
+        self.additions.append(Addition(operand, type, region, number))
+
+    def _leave_additions(self) -> None:
+        self.left += [n for n, step in self.steps if step.op == "@scatter_add"]
+        self.left.sort()
+        self.additions, self.arrays = [], []
+        self.layout = self._layout()
 
     def _kept(self) -> tuple[int, ...]:
         """Return the axes that sums leave: those of the first sum over the last axes, if any."""
@@ -71,18 +110,30 @@ class ArrayWriter(GroupWriter):
     def full(self) -> list[Ref]:
         """Return the values of the group's shape that are used outside."""
         added = {ref for each in self.sums for ref in each.step.outs}
-        return [ref for ref in self.wanted() if ref not in added]
+        return [ref for ref in self.wanted() if ref not in added and ref not in self.arrays]
 
     def _layout(self) -> Layout:
         arrays = [self.facts[ref] for ref in self.code.inputs]
         own = [self.facts[ref] for ref in self.full()]
         self.results = [fact if is_dense(fact) else rows(fact) for fact in own]
-        return layout_of(self.group.shape, arrays, self.results, self.kept)
+        # Parts of arrays come last among what is read, so that the order of a loop is that of
+        # another array; their strides are kept for themselves.
+        parts = [
+            rows(self.facts[self.arrays[each.array]])._replace(
+                shape=self.group.shape, strides=each.region.strides
+            )
+            for each in self.additions
+        ]
+        layout = layout_of(self.group.shape, [*arrays, *parts], self.results, self.kept)
+        first, last = len(arrays), len(arrays) + len(parts)
+        self.parts = layout.strides[first:last]
+        del layout.strides[first:last]
+        return layout
 
     def function(self) -> Function | None:
         inputs, full = tuple(self.code.inputs), self.full()
         sums = [each for each in self.sums if each.step.outs[0] in self.needed]
-        if self.layout.is_short or not (full or sums):
+        if self.layout.is_short or not (full or sums or self.arrays):
             return None
         body = Body(
             self.code.instructions,
@@ -91,14 +142,24 @@ class ArrayWriter(GroupWriter):
         )
         lines = body.statements()
         stores, ends = self._stores(body, full, sums)
-        lines = body.finished([*lines, *stores])
-        outputs = (*full, *(each.step.outs[0] for each in sums))
+        waits = self._waits(body)
+        lines = body.finished([*lines, *stores, *waits])
+        outputs = (*full, *(each.step.outs[0] for each in sums), *self.arrays)
         if body.length() > LONGEST or len(inputs) + len(outputs) > MOST:
             return None
         text = "\n".join([*self._part(body, lines, sums, ends, len(full)), *self._whole(sums)])
-        results = (*self.results, *(rows(self.facts[each.step.outs[0]]) for each in sums))
+        results = (*self.results, *(rows(self.facts[ref]) for ref in outputs[len(full) :]))
         work = prod(self.group.shape) * len(self.code.instructions)
-        return Function(text, self.lanes, inputs, outputs, results, work, self.functions())
+        return Function(
+            text,
+            self.lanes,
+            inputs,
+            outputs,
+            results,
+            work,
+            self.functions(),
+            is_serial=bool(self.additions),
+        )
 
     @property
     def lanes(self) -> int:
@@ -136,6 +197,38 @@ class ArrayWriter(GroupWriter):
                 f"total_{each.type}(a{number});"
             )
         return stores, ends
+
+    def _waits(self, body: Body) -> list[str]:
+        """Write what keeps values until they are added to parts of arrays: each of them once."""
+        texts = {each.operand: (body.operand(each.operand), each.type) for each in self.additions}
+        self.waiting = {operand: number for number, operand in enumerate(texts)}
+        return [
+            f"s{number}[(i - o) / LANES] = {text};"
+            for number, (text, _) in enumerate(texts.values())
+        ]
+
+    def _added(self, first: int) -> tuple[list[str], list[str]]:
+        """Write where the parts of arrays are, and what adds values to them."""
+        pointers, lines = [], []
+        for number, (each, own) in enumerate(zip(self.additions, self.parts, strict=True)):
+            terms = [f"j{axis} * {stride}" for axis, stride in enumerate(own[:-1]) if stride]
+            terms += [f"at * {own[-1]}"] * bool(own[-1]) + [str(each.region.offset)]
+            place = f"p[{first + each.array}]"
+            pointers.append(f"char *const r{number} = {' + '.join([place, *terms])};")
+            at, stride = f"r{number} + i * {own[-1]}", own[-1]
+            value = f"s{self.waiting[each.operand]}[(i - o) / LANES]"
+            if stride == BYTES[each.type]:
+                there, put = f"row_{each.type}({at}, m)", f"put_row_{each.type}({at}, m,"
+            else:
+                there = f"apart_{each.type}({at}, {stride}, m)"
+                put = f"put_apart_{each.type}({at}, {stride}, m,"
+            lines += [
+                "for (ptrdiff_t i = o; i < e; i += LANES) {",
+                "    const ptrdiff_t m = n - i;",
+                f"    {put} add_{each.type}({there}, {value}));",
+                "}",
+            ]
+        return pointers, lines
 
     def _end_across(self, number: int, added: Added) -> str:
         """Write what stores a sum of each lane."""
@@ -214,6 +307,8 @@ class ArrayWriter(GroupWriter):
         loop = ["for (ptrdiff_t i = 0; i < n; i += LANES) {", "    const ptrdiff_t m = n - i;"]
         if not self.layout.is_across:
             inside = [f"    {line}" for line in lines]
+            if self.additions:
+                return [*self._in_blocks(pointers, zeros, inside), *ends]
             return [*pointers, *zeros, *loop, *inside, "}", *ends]
         axis = self._outer
         return [
@@ -225,6 +320,34 @@ class ArrayWriter(GroupWriter):
             *[f"    {line}" for line in ends],
             "}",
         ]
+
+    def _in_blocks(
+        self, pointers: Sequence[str], zeros: Sequence[str], inside: Sequence[str]
+    ) -> list[str]:
+        """Write the loop in blocks, after each of which its values are added to parts of arrays."""
+        block = next(n for n, most in _BLOCKS if len(self.additions) <= most)
+        types = {self.waiting[each.operand]: each.type for each in self.additions}
+        places, adding = self._added(self._first_array)
+        return [
+            *pointers,
+            *places,
+            *zeros,
+            *[f"{type} s{number}[{block} / LANES];" for number, type in sorted(types.items())],
+            f"for (ptrdiff_t o = 0; o < n; o += {block}) {{",
+            f"    const ptrdiff_t e = n - o < {block} ? n : o + {block};",
+            "    for (ptrdiff_t i = o; i < e; i += LANES) {",
+            "        const ptrdiff_t m = n - i;",
+            *[f"    {line}" for line in inside],
+            "    }",
+            *[f"    {line}" for line in adding],
+            "}",
+        ]
+
+    @property
+    def _first_array(self) -> int:
+        """The place of the first array that values are added to, among all that C is given."""
+        sums = sum(each.step.outs[0] in self.needed for each in self.sums)
+        return len(self.code.inputs) + len(self.results) + sums
 
     def _load(self, number: int, ref: Ref, type: str, stride: int | None) -> list[str]:
         """Write what reads an input: once, if ``stride`` is None, or at each place."""
@@ -245,6 +368,9 @@ class ArrayWriter(GroupWriter):
     def _whole(self, sums: Sequence[Added]) -> list[str]:
         """Write the function that is called: all units of work, and the sums of their sums."""
         lines = ["int @(char *const *p, long threads)", "{"]
+        for number, ref in enumerate(self.arrays):
+            size = self.facts[ref].size * self.facts[ref].dtype.itemsize
+            lines.append(f"    memset(p[{self._first_array + number}], 0, {size});")
         if not sums or self.layout.is_across:
             return [*lines, f"    return spread(part_@, p, {self.units}, NULL, threads);", "}"]
         lines.append(f"    char *sums = malloc({8 * self.units * len(sums)});")

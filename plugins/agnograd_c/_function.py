@@ -12,11 +12,12 @@ from agnograd_c._code import (
     Operand,
 )
 from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
+from agnograd_c._regions import Region
 
 if TYPE_CHECKING:
     from agnograd_c._groups import Group
 
-__all__ = ["LONGEST", "MOST", "Added", "Function", "GroupWriter"]
+__all__ = ["LONGEST", "MOST", "Added", "Addition", "Function", "GroupWriter"]
 
 # With more statements, and more inputs and outputs, the C compiler takes too long.
 LONGEST, MOST = 3000, 4000
@@ -44,6 +45,8 @@ class Function:
         The name of the file that has what its text names.
     adds : bool
         Whether it adds to its first input, in whose memory its only output may be.
+    is_serial : bool
+        Whether one thread has to compute all of it.
     """
 
     text: str
@@ -55,6 +58,7 @@ class Function:
     functions: set[tuple[str, str]]
     header: str = "lanes.h"
     adds: bool = False
+    is_serial: bool = False
 
 
 class Added(NamedTuple):
@@ -66,10 +70,22 @@ class Added(NamedTuple):
     result: str
 
 
+class Addition(NamedTuple):
+    """A group's values, added to a part of an array of zeros."""
+
+    operand: Operand
+    type: str
+    region: Region
+    array: int  # the number of the array
+
+
 class GroupWriter:
     """What the functions of all groups have in common: see the classes derived from it."""
 
-    def __init__(self, program: TracedProgram, group: Group, needed: frozenset[Ref]) -> None:
+    def __init__(
+        self, program: TracedProgram, group: Group, needed: frozenset[Ref], serial: bool = True
+    ) -> None:
+        self.is_serial = serial  # whether the function may be one for a single thread
         self.program, self.group, self.facts = program, group, program.facts
         self.steps = [(number, program.steps[number]) for number in group.steps]
         self.needed = needed

@@ -13,6 +13,7 @@ from agnograd_c._fits import Fitting, is_inexact, looked_at
 from agnograd_c._layout import CACHED, SHORT
 from agnograd_c._products import added_to, is_product, work_of
 from agnograd_c._reads import is_read, is_scatter
+from agnograd_c._regions import Additions
 
 __all__ = [
     "FEWEST_SCALARS",
@@ -87,20 +88,25 @@ def groups_of(program: TracedProgram) -> list[Group]:
 
 def levels_of(program: TracedProgram, sums: Container[int]) -> dict[Ref, Level]:
     """Return the level of the step that makes each value; sums with products are in no group."""
-    fitting, exact = Fitting(program.facts), looked_at(program)
+    fitting, exact, additions = Fitting(program.facts), looked_at(program), Additions(program)
     made: dict[Ref, Level] = {}
     of_effects = 0  # the level of the last step with effects, which come one after the other
     for number, step in enumerate(program.steps):
         shape = None if number in sums else _shape_of(fitting, step, made)
         if shape is not None and is_inexact(step) and not exact.isdisjoint(step.outs):
             shape = None
+        adds = shape is None and exact.isdisjoint(step.outs) and additions.fits(step, made)
+        if adds:
+            shape = fitting.facts[step.args[2]].shape
         level = 0
         for ref in step.uses():
             of, at, ends = made.get(ref, _GIVEN)
+            ends = ends and not (adds and additions.follows(step, ref))
             level = max(level, at + (of is not None and (of != shape or ends)))
         if step.effects:
             level = of_effects = max(level, of_effects)
-        made.update(dict.fromkeys(step.outs, (shape, level, step.op in ("sum", "mean"))))
+        ends = adds or step.op in ("sum", "mean")
+        made.update(dict.fromkeys(step.outs, (shape, level, ends)))
     return made
 
 

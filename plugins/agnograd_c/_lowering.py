@@ -104,6 +104,8 @@ def functions_of(program: TracedProgram, groups: Sequence[Group]) -> list[tuple[
             if ref in outputs or not readers.get(ref, set()) <= inside
         )
         made = written(program, group, needed, views)
+        if made is not None and made[0].is_serial and _threads_of(made[0]) > 1:
+            made = written(program, group, needed, views, serial=False)
         if made is None:
             continue
         function, left = made
@@ -137,9 +139,13 @@ def _callables(
                 name,
                 [program.facts[ref] for ref in each.inputs],
                 each.results,
-                threads() if each.work >= _SPREAD and each.lanes > 1 else 1,
+                1 if each.is_serial else _threads_of(each),
             )
     return [made[number] for number in range(len(functions))]
+
+
+def _threads_of(function: Function) -> int:
+    return threads() if function.work >= _SPREAD and function.lanes > 1 else 1
 
 
 def threads() -> int:

@@ -78,7 +78,7 @@ class _Search:
         self.members = {
             ref
             for step in steps
-            if step.op not in ("sum", "mean") and not step.effects
+            if step.op not in ("sum", "mean", "@scatter_add") and not step.effects
             for ref in step.outs
         }
         for step in program.steps:

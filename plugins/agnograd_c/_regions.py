@@ -1,0 +1,115 @@
+"""Sums of element-wise values in parts of an array of zeros: gradients of slices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any, NamedTuple
+
+from agnograd.extend import Fact, Ref, Step, TracedProgram
+from agnograd_c._code import FLOATS, code_of, is_complex, type_of
+from agnograd_c._reads import is_in_rows
+
+__all__ = ["Additions", "region_of"]
+
+
+class Additions:
+    """Says which steps add an element-wise value to a part of an array that a group makes.
+
+    The first one adds to zeros, and each other one to what only the one before it made, so that
+    nothing has to be there when the group begins. A group that adds a value up while it is in a
+    cache needs no memory for all of it.
+    """
+
+    def __init__(self, program: TracedProgram) -> None:
+        self.facts, self.constants = program.facts, program.constants
+        self._used = program.used() if any(map(_adds, program.steps)) else dict[Ref, int]()
+        self._zeros: dict[Ref, bool] = {}
+        self._made: set[Ref] = set()
+
+    def fits(self, step: Step, groups: Mapping[Ref, tuple[Any, ...]]) -> bool:
+        """Return whether a group can compute a step.
+
+        ``groups`` has the shape of the elements of the group that makes each value, and more.
+        """
+        if not _adds(step) or step.kwargs or step.views or len(step.args) != 3:
+            return False
+        into, key, value = step.args
+        (out,) = step.outs
+        if not (type(into) is type(value) is Ref):
+            return False
+        array, added = self.facts[out], self.facts[value]
+        if not added.shape or self._shape(value, groups) != added.shape:
+            return False
+        if added.dtype != array.dtype or code_of(array) not in FLOATS or is_complex(array) or not is_in_rows(array):
+            return False
+        region = region_of(array, key)
+        # If it were all of the array, the group could be told to write over what it reads.
+        if region is None or region.shape != added.shape or prod(region.shape) == array.size:
+            return False
+        follows = into in self._made and self._used[into] == 1
+        follows = follows and self._shape(into, groups) == added.shape
+        found = self.facts[into] == array if follows else self._is_zero(into, array)
+        if found:
+            self._made.add(out)
+        return found
+
+    def follows(self, step: Step, ref: Ref) -> bool:
+        """Return whether a step that fits adds to a value in the group that made it."""
+        return _adds(step) and ref == step.args[0] and ref in self._made
+
+    @staticmethod
+    def _shape(ref: Ref, groups: Mapping[Ref, tuple[Any, ...]]) -> Any:
+        return groups[ref][0] if ref in groups else None
+
+    def _is_zero(self, ref: Ref, array: Fact) -> bool:
+        """Return whether a value is a constant like an array, all of whose bits are zeros."""
+        value, fact = self.constants.get(ref), self.facts[ref]
+        if value is None or fact.shape != array.shape or fact.dtype != array.dtype:
+            return False
+        if ref not in self._zeros:
+            spread = fact.strides is not None and not any(fact.strides) and fact.size
+            least = value[(slice(1),) * len(fact.shape)] if spread else value
+            self._zeros[ref] = not any(least.tobytes())
+        return self._zeros[ref]
+
+
+class Region(NamedTuple):
+    """A part of an array: its first byte, its shape, and its strides."""
+
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def region_of(fact: Fact, key: Any) -> Region | None:
+    """Return the part of an array that a key of integers and slices names; None for another key."""
+    keys = key if type(key) is tuple else (key,)
+    whole = (slice(None),) * (len(fact.shape) - sum(each is not ... for each in keys))
+    if ... in [each for each in keys if each is ...]:
+        place = next(n for n, each in enumerate(keys) if each is ...)
+        keys = (*keys[:place], *whole, *keys[place + 1 :])
+    else:
+        keys = (*keys, *whole)
+    if len(keys) != len(fact.shape) or fact.strides is None:
+        return None
+    offset, shape, strides = 0, list[int](), list[int]()
+    for each, length, stride in zip(keys, fact.shape, fact.strides, strict=True):
+        if type(each) is slice and all(type(n) in (int, type(None)) for n in _bounds(each)):
+            numbers = range(*each.indices(length))
+            offset += numbers.start * stride if numbers else 0
+            shape.append(len(numbers))
+            strides.append(numbers.step * stride)
+        elif type_of(each) is int and -length <= each < length:
+            offset += each % length * stride
+        else:
+            return None
+    return Region(offset, tuple(shape), tuple(strides))
+
+
+def _bounds(part: slice) -> tuple[Any, Any, Any]:
+    return part.start, part.stop, part.step
+
+
+def _adds(step: Step) -> bool:
+    return step.op == "@scatter_add"
