@@ -49,6 +49,11 @@ class Life:
             kept.insert(place + 1, True)
         return Life(self.size, events, kept)
 
+    def until(self, units: Sequence[int]) -> Life:
+        """Return the life of a value that units read, too."""
+        events = [self.events[0], *sorted({*self.events[1:], *units})]
+        return Life(self.size, events, [True] * (len(events) - 1))
+
 
 class Lives:
     """What is in memory while the units of a program run.

@@ -9,7 +9,7 @@ from math import prod
 
 from agnograd.extend import Ref, Step, TracedProgram, dead, roots_of
 from agnograd_c._groups import Group, groups_of, levels_of
-from agnograd_c._lives import Lives
+from agnograd_c._lives import Life, Lives
 
 __all__ = ["recomputed", "unpinned"]
 
@@ -22,6 +22,9 @@ _PART = 512  # and of which part of all that is in use
 _GAIN, _SHARE = 2**16, 0.1  # bytes that have to be saved, and their share of all
 _STEPS = 4  # by how many of them a value may be computed again
 _TIMES = 3  # and how often
+# By how many of them a group makes a value itself in no more time than it takes to read it.
+_FEW = 2
+_QUICK = frozenset(("add", "subtract", "multiply", "negative", "maximum", "minimum", "abs"))
 
 
 def recomputed(program: TracedProgram) -> TracedProgram:
@@ -31,6 +34,9 @@ def recomputed(program: TracedProgram) -> TracedProgram:
     from values that are kept anyway: the state of a layer from what its derivative needs, or a
     softmax's numerator from its scores. It is made before its next reader, or before the last one
     of what it is made from, whose place it takes then. A group that reads it makes it itself.
+
+    What only such groups read, and one or two quick steps make of a value that is kept beside it,
+    is never kept: each of them makes it of the other one.
     """
     if not _may_gain(program):
         return program
@@ -38,9 +44,12 @@ def recomputed(program: TracedProgram) -> TracedProgram:
     if all(group.is_product for group in groups):
         return program
     search = _Search(program, groups)
-    before = max(search.lives.use)
-    found = search.found()
+    late = search.late()
+    before, known = max(search.lives.use), dict(search.lives.known)
+    found = search.found(late)
     if before - max(search.lives.use) < max(_GAIN, _SHARE * before):
+        search.lives.known, found = known, late
+    if not found:
         return program
     return _Writer(program, search).written(found)
 
@@ -73,6 +82,7 @@ class _Search:
         self.lives = Lives(program, groups, _LEAST)
         self.makers = {ref: step for step in program.steps for ref in step.outs}
         self.roots = roots_of(program)
+        self._sources: set[Ref] = set()  # what other values are made of, and which is kept for them
         elementwise = (group for group in groups if not group.is_product)
         steps = [program.steps[number] for group in elementwise for number in group.steps]
         self.members = {
@@ -85,9 +95,63 @@ class _Search:
             if len(step.outs) > 1 and step.views:  # which would all be taken again for one of them
                 self.members.difference_update(*(self.roots[ref] for ref in step.views))
 
-    def found(self) -> dict[int, list[Ref]]:
-        """Return what is computed again, by the unit before which that is; see ``lives`` then."""
+    def late(self) -> dict[int, list[Ref]]:
+        """Return what groups make themselves, by the unit of the group.
+
+        Wherever a value was, only what it is made of is in its place, or both were before.
+        """
         lives, due = self.lives, dict[int, list[Ref]]()
+        for ref, life in [*lives.known.items()]:
+            made, *readers = life.events
+            shape = lives.shapes[made]
+            if ref not in self.members or ref in self._sources or len(readers) > _TIMES:
+                continue
+            if shape is None or any(lives.shapes[each] != shape for each in readers):
+                continue
+            source = self._source(ref, made, readers[-1])
+            if source is None:
+                continue
+            self._sources.add(source)
+            lives.change(ref, Life(life.size, life.events, [False] * len(life.kept)))
+            lives.change(source, lives.known[source].until(readers))
+            for each in readers:
+                due.setdefault(each, []).append(ref)
+        return due
+
+    def _source(self, ref: Ref, unit: int, last: int) -> Ref | None:
+        """Return the value that a few quick steps of a unit make another one of, if it is kept.
+
+        All else that they read is there up to the last unit that reads what they make.
+        """
+        left, steps, kept = [ref], set[Ref](), set[Ref]()
+        while left:
+            each = left.pop()
+            if each in steps or each in kept:
+                continue
+            life = self.lives.known.get(each)
+            if each is not ref and life is not None and all(life.kept):
+                kept.add(each)
+            elif each in self.members and self.lives.made[each] == unit and len(steps) < _FEW:
+                step = self.makers[each]
+                if step.op not in _QUICK:
+                    return None
+                steps.add(each)
+                left += step.uses()
+            elif not all(self.lives.is_there(root, last) for root in self.roots[each]):
+                return None
+        ending = [each for each in kept if self.lives.known[each].events[-1] < last]
+        sources = ending or list(kept)
+        if len(ending) > 1 or not sources:
+            return None
+        (source, *_) = sources
+        return source if self.lives.known[source].size <= self.lives.known[ref].size else None
+
+    def found(self, late: Mapping[int, Sequence[Ref]]) -> dict[int, list[Ref]]:
+        """Return what is computed again, by the unit before which that is; see ``lives`` then.
+
+        ``late`` is a part of that.
+        """
+        lives, due = self.lives, {unit: [*refs] for unit, refs in late.items()}
         while lives.use:
             most = max(lives.use)
             peak = lives.use.index(most)

@@ -27,10 +27,11 @@ class Additions:
         self._zeros: dict[Ref, bool] = {}
         self._made: set[Ref] = set()
 
-    def fits(self, step: Step, groups: Mapping[Ref, tuple[Any, ...]]) -> bool:
+    def fits(self, step: Step, made: Mapping[Ref, tuple[Any, int, bool]]) -> bool:
         """Return whether a group can compute a step.
 
-        ``groups`` has the shape of the elements of the group that makes each value, and more.
+        ``made`` has the levels of the values before it, as ``levels_of`` finds them: the first is
+        the shape of the elements of a value's group.
         """
         if not _adds(step) or step.kwargs or step.views or len(step.args) != 3:
             return False
@@ -39,17 +40,20 @@ class Additions:
         if not (type(into) is type(value) is Ref):
             return False
         array, added = self.facts[out], self.facts[value]
-        if not added.shape or self._shape(value, groups) != added.shape:
+        shape, level, _ = made.get(value, (None, 0, False))
+        if not added.shape or shape != added.shape or added.dtype != array.dtype:
             return False
-        if added.dtype != array.dtype or code_of(array) not in FLOATS or is_complex(array) or not is_in_rows(array):
+        if code_of(array) not in FLOATS or is_complex(array) or not is_in_rows(array):
             return False
         region = region_of(array, key)
         # If it were all of the array, the group could be told to write over what it reads.
         if region is None or region.shape != added.shape or prod(region.shape) == array.size:
             return False
-        follows = into in self._made and self._used[into] == 1
-        follows = follows and self._shape(into, groups) == added.shape
-        found = self.facts[into] == array if follows else self._is_zero(into, array)
+        if into in self._made:  # by a group that this step, too, can be in
+            found = self._used[into] == 1 and made[into][0] == shape and level <= made[into][1]
+            found = found and self.facts[into] == array
+        else:
+            found = self._is_zero(into, array)
         if found:
             self._made.add(out)
         return found
@@ -57,10 +61,6 @@ class Additions:
     def follows(self, step: Step, ref: Ref) -> bool:
         """Return whether a step that fits adds to a value in the group that made it."""
         return _adds(step) and ref == step.args[0] and ref in self._made
-
-    @staticmethod
-    def _shape(ref: Ref, groups: Mapping[Ref, tuple[Any, ...]]) -> Any:
-        return groups[ref][0] if ref in groups else None
 
     def _is_zero(self, ref: Ref, array: Fact) -> bool:
         """Return whether a value is a constant like an array, all of whose bits are zeros."""
