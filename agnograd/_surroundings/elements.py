@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from itertools import chain
 from math import prod
-from operator import eq
 from typing import Any, NamedTuple
 
 from agnograd._arrays.variable import Variable
@@ -18,7 +17,7 @@ from agnograd._surroundings.keys import Key, Same, elements_of, host_of, is_immu
 # Each of these is far from the others, and takes as long to read as hundreds in a row.
 _SHORT, _SAMPLE = 128, 32
 _KEPT = 2**22  # bytes: the elements of shorter arrays are kept to compare with, not hashed again
-_PIECE = 2**14  # bytes that are copied at a time, to be compared
+_PIECE = 2**14  # bytes that are copied at a time, to be hashed
 
 
 class Sample(NamedTuple):
@@ -51,7 +50,7 @@ class WatchedArrays:
         self._used: frozenset[Name] = frozenset()
         self._seen: frozenset[Name] = frozenset()
         # What an array was, all its elements or an array that nobody can write to; their digest.
-        self._known: dict[Name, tuple[list[bytes] | Same, bytes]] = {}
+        self._known: dict[Name, tuple[bytearray | Same, bytes]] = {}
         self._samples: dict[int, tuple[Same, Any]] = {}
         self._places: tuple[Any, Any, Any, list[tuple[int, Name, bool]]] = (None, None, None, [])
 
@@ -138,44 +137,59 @@ class WatchedArrays:
         raw = array._raw if isinstance(array, Variable) else array
         if known is not None and type(known[0]) is Same and known[0].value is raw:
             return known[1]
-        pieces = _pieces_of(raw)
-        if pieces is None:
-            return elements_of(raw)
-        if known is not None and type(known[0]) is list and _are_equal(pieces(), known[0]):
+        data = _host_of(raw)
+        if type(data) is not bytes and not hasattr(data, "tobytes"):
+            return data
+        if known is not None and type(known[0]) is bytearray and _are_equal(known[0], data):
             return known[1]
-        hashed, size = hashlib.blake2b(digest_size=16), 0
-        for piece in pieces():
+        hashed, kept = hashlib.blake2b(digest_size=16), bytearray()
+        size = len(data) if type(data) is bytes else data.nbytes
+        is_kept = size <= _KEPT and not is_immutable(raw)
+        for piece in _pieces(data):
             hashed.update(piece)
-            size += len(piece)
+            if is_kept:
+                kept += piece
         digest = hashed.digest()
         if is_immutable(raw):
             self._known[name] = Same(raw), digest
-        elif size <= _KEPT:
-            self._known[name] = [*pieces()], digest
+        elif is_kept:
+            self._known[name] = kept, digest
         return digest
 
 
-def _pieces_of(raw: Any) -> Callable[[], Iterator[bytes]] | None:
-    """Return what yields the elements of an array, some at a time; None if they are unknown."""
+def _host_of(raw: Any) -> Any:
+    """Return an array as one of NumPy's; of one that is not ordinary, what ``elements_of`` does."""
     to_host = host_of(raw)
-    if to_host is None:
-        data = elements_of(raw)
-        return (lambda: iter([data])) if type(data) is bytes else None
-    try:
-        host = to_host(raw)
-    except Exception:  # whatever a library raises where there are no values
-        return None
-    count = max(_PIECE // max(host.itemsize, 1), 1)
-    if host.size <= count or not host.flags.c_contiguous:
-        return lambda: iter([host.tobytes()])
-    flat = host.reshape(-1)
-    return lambda: (flat[at : at + count].tobytes() for at in range(0, host.size, count))
+    if to_host is not None:
+        with suppress(Exception):  # whatever a library raises where there are no values
+            return to_host(raw)
+    return elements_of(raw)
 
 
-def _are_equal(pieces: Iterable[bytes], others: Iterable[bytes]) -> bool:
-    """Compare pieces one at a time, where ``map`` lets each of them go before it asks for more."""
-    ended = (chain(each, (b"",)) for each in (pieces, others))  # of which the longer one differs
-    return all(map(eq, *ended))
+def _pieces(data: Any) -> Iterator[bytes]:
+    """Yield the elements of an array, some at a time; bytes as they are."""
+    if type(data) is bytes:
+        yield data
+        return
+    count = max(_PIECE // max(data.itemsize, 1), 1)
+    if data.size <= count or not data.flags.c_contiguous:
+        yield data.tobytes()
+        return
+    flat = data.reshape(-1)
+    for at in range(0, data.size, count):
+        yield flat[at : at + count].tobytes()
+
+
+def _are_equal(known: bytearray, data: Any) -> bool:
+    """Return whether an array has elements that were seen, or bytes are those.
+
+    What lies in a row is compared where it is: a ``bytearray`` does that with any memory, as bytes.
+    """
+    if type(data) is bytes or data.flags.c_contiguous:
+        found: bool = known.__eq__(data)
+        if found is not NotImplemented:  # as it is for dates, which have no buffer
+            return found
+    return known == data.tobytes()
 
 
 @lru_cache(1024)

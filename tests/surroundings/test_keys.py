@@ -303,7 +303,28 @@ class TestWatchedElements:
         for array in (x, x.T, x[::2, ::-1], np.asfortranarray(x)):
             assert self.key(watched, array) == self.key(self.watched(), array.copy("C"))
 
-    def test_what_is_compared_is_copied_in_pieces(self):
-        watched, x = self.watched(), np.arange(2.0**18)
+    def test_what_is_compared_is_not_copied(self):
+        watched, x = self.watched(), np.arange(2.0**12)
         self.key(watched, x)
-        assert peak_of(lambda: self.key(watched, x)) < x.nbytes / 8
+        assert peak_of(lambda: self.key(watched, x)) < x.nbytes / 16
+
+    def test_what_is_seen_first_is_copied_in_pieces(self):
+        watched, x = self.watched(), np.arange(2.0**20)
+        assert x.nbytes > 2**22  # too large to be kept
+        assert peak_of(lambda: self.key(watched, x)) < x.nbytes / 64
+
+    @pytest.mark.parametrize(
+        "dtype", ["M8[s]", "U3", "f2", "c16", "?", ">f8", [("a", "i8"), ("b", "f4")]]
+    )
+    def test_dtypes(self, dtype):
+        watched, x = self.watched(), np.array([1, 0, 1, 1]).astype(dtype)
+        first = self.key(watched, x)
+        assert self.key(watched, x.copy()) == first
+        x[1] = x[0]
+        assert self.key(watched, x) != first
+
+    def test_nan_is_what_it_was_and_zeros_have_signs(self):
+        watched = self.watched()
+        first = self.key(watched, np.array([np.nan, 0.0]))
+        assert self.key(watched, np.array([np.nan, 0.0])) == first
+        assert self.key(watched, np.array([np.nan, -0.0])) != first
