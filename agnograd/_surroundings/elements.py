@@ -186,10 +186,10 @@ def _are_equal(known: bytearray, data: Any) -> bool:
     What lies in a row is compared where it is: a ``bytearray`` does that with any memory, as bytes.
     """
     if type(data) is bytes or data.flags.c_contiguous:
-        found: bool = known.__eq__(data)
-        if found is not NotImplemented:  # as it is for dates, which have no buffer
+        found: Any = known.__eq__(data)
+        if type(found) is bool:  # not for dates, which have no buffer
             return found
-    return known == data.tobytes()
+    return bool(known == data.tobytes())
 
 
 @lru_cache(1024)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from agnograd.extend import Description, Lowering, Runnable, TracedProgram, lowering_for
+from agnograd_c._extremes import by_ties
 from agnograd_c._groups import groups_of
 from agnograd_c._parts import in_parts
 from agnograd_c._recompute import recomputed
@@ -66,7 +67,7 @@ def _substituted(program: TracedProgram) -> TracedProgram:
 
 def _prepared(program: TracedProgram) -> TracedProgram:
     """Return a program as groups are looked for in it."""
-    return with_slopes(recomputed(in_parts(unrolled(program))))
+    return with_slopes(recomputed(by_ties(in_parts(unrolled(program)))))
 
 
 lowering = C()

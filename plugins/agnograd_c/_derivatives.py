@@ -9,6 +9,8 @@ from agnograd.extend import Fact, Ref, Step
 from agnograd_c._code import FLOATS, Code, Number, Operand, code_of, decay, type_of
 
 __all__ = [
+    "SLOPE",
+    "TIES",
     "add_derivative",
     "fits_derivative",
     "is_exact",
@@ -18,7 +20,8 @@ __all__ = [
 ]
 
 _PULLBACK, _CALL = "@pullback", "@call"
-SLOPE = "slope"  # marks the call of what ``agnograd_c._slopes`` computes
+# These mark calls of what ``agnograd_c._slopes`` and ``agnograd_c._extremes`` compute.
+SLOPE, TIES = "slope", "ties"
 # Those of two arguments: which of them has to be the larger one to be given the cotangent.
 _LARGER = {
     ("maximum", "x1"): ("x1", "x2"),
@@ -33,7 +36,7 @@ def is_known(step: Step) -> bool:
     """Return whether a step is a derivative that C may compute."""
     if step.op == _PULLBACK:
         return _of(step) == _TANH or _of(step) in _LARGER
-    return step.op == _CALL and SLOPE in step.kwargs
+    return step.op == _CALL and not step.kwargs.keys().isdisjoint((SLOPE, TIES))
 
 
 def is_of_tanh(step: Step) -> bool:
@@ -43,7 +46,7 @@ def is_of_tanh(step: Step) -> bool:
 
 def is_exact(step: Step) -> bool:
     """Return whether C gives the same bits for a derivative as NumPy."""
-    return step.op == _PULLBACK and _of(step) != _TANH
+    return _of(step) != _TANH if step.op == _PULLBACK else TIES in step.kwargs
 
 
 def fits_derivative(facts: Mapping[Ref, Fact], step: Step) -> bool:
@@ -63,6 +66,9 @@ def add_derivative(code: Code, step: Step) -> None:
     def op(name: str, *args: Operand) -> int:
         return code.op(name, type, *args)
 
+    if TIES in step.kwargs:
+        code.values[out] = (code.cast(code.put(f"equal_{type}", "b1", *given), "b1", type),)
+        return
     if not is_exact(step):
         # As in the rule: 4 e / (1 + e)**2, where e = exp(-2 |x|). It neither over- nor underflows
         # before the derivative itself does.
@@ -88,7 +94,7 @@ def _of(step: Step) -> tuple[str, str]:
 def operands(step: Step) -> list[Any]:
     """Return the cotangent, and the arguments of the op, the one that is to be larger first.
 
-    A slope has no cotangent.
+    A slope has no cotangent, and neither have ties.
     """
     if step.op == _CALL:
         return list(step.args)

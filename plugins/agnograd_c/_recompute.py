@@ -11,11 +11,11 @@ from agnograd.extend import Ref, Step, TracedProgram, dead, roots_of
 from agnograd_c._groups import Group, groups_of, levels_of
 from agnograd_c._lives import Life, Lives
 
-__all__ = ["recomputed", "unpinned"]
+__all__ = ["AFTER", "recomputed", "unpinned"]
 
 # A step whose result is its first argument, as it is after its second one is there. Groups have
 # steps that can run at one time: it keeps what is computed again out of the group that made it.
-_AFTER = "@after"
+AFTER = "@after"
 
 _LEAST = 2**10  # bytes of a value
 _PART = 512  # and of which part of all that is in use
@@ -59,7 +59,7 @@ def unpinned(program: TracedProgram) -> TracedProgram:
     same: dict[Ref, Ref] = {}
     steps = []
     for step in program.steps:
-        if step.op == _AFTER:
+        if step.op == AFTER:
             same[step.outs[0]] = same.get(step.args[0], step.args[0])
         else:
             steps.append(step.renamed(same))
@@ -269,7 +269,7 @@ class _Writer:
             there = all(self.lives.is_there(root, unit) for root in self.roots[ref])
             if step is None or there or not (ref in self.members or step.views):
                 kept = self._viewed(ref)
-                now[ref] = self._add(Step(_AFTER, (kept, token), {}, (ref,), views=(kept,)))
+                now[ref] = self._add(Step(AFTER, (kept, token), {}, (ref,), views=(kept,)))
             else:
                 new = {each: self._again(each, unit, token, now) for each in step.uses()}
                 now[ref] = self._add(step.renamed(new))

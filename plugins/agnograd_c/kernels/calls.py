@@ -16,7 +16,7 @@ import numpy as np
 from agnograd.extend import Fact
 from agnograd_c._compiler import NoCompiler, built, name_of
 
-__all__ = ["callable_of", "driver", "slope"]
+__all__ = ["callable_of", "driver", "slope", "ties"]
 
 _DRIVER = Path(__file__).parent.parent / "csrc" / "driver.c"
 
@@ -161,3 +161,8 @@ def slope(x: Any) -> Any:
     """Return the derivative of tanh at an array, where no group computes it: see ``_slopes``."""
     e = np.exp(np.abs(x) * -2.0)
     return 4.0 * e / (1.0 + e) ** 2
+
+
+def ties(x: Any, out: Any) -> Any:
+    """Return 1 where an array equals its extreme and 0 elsewhere, where no group computes it."""
+    return np.equal(x, out).astype(x.dtype)

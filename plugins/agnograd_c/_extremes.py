@@ -1,0 +1,83 @@
+"""Derivatives of the largest and smallest elements, as steps that groups can compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agnograd.extend import Fact, Ref, Step, TracedProgram
+from agnograd_c._code import FLOATS, code_of
+from agnograd_c._derivatives import TIES
+from agnograd_c._groups import is_sum
+from agnograd_c._recompute import AFTER
+
+__all__ = ["by_ties"]
+
+
+def by_ties(program: TracedProgram) -> TracedProgram:
+    """Return the program in which derivatives of extremes are products of element-wise steps.
+
+    They are the rule's: a gradient is shared by the elements that equal the extreme. NumPy makes
+    two arrays for it; C counts the ties where it reads the elements for something else, and finds
+    them again where it uses the result.
+    """
+    writing = _Writing(program)
+    return writing.written() if any(map(_is_of_extreme, program.steps)) else program
+
+
+def _is_of_extreme(step: Step) -> bool:
+    return (
+        step.op == "@pullback"
+        and step.kwargs["op"] in ("max", "min")
+        and step.kwargs["input"] == "x"
+    )
+
+
+class _Writing:
+    """A walk through a program that writes such derivatives otherwise."""
+
+    def __init__(self, program: TracedProgram) -> None:
+        self.program, self.facts = program, dict(program.facts)
+        self.steps: list[Step] = []
+        self._next = program.next_number()
+
+    def written(self) -> TracedProgram:
+        for step in self.program.steps:
+            if not (_is_of_extreme(step) and self._write(step)):
+                self.steps.append(step)
+        if len(self.facts) == len(self.program.facts):
+            return self.program
+        return self.program.with_(steps=tuple(self.steps), facts=self.facts)
+
+    def _write(self, step: Step) -> bool:
+        """Write a derivative; say whether it is one that groups can compute."""
+        from agnograd_c.kernels.calls import ties  # which imports NumPy
+
+        given = dict(zip(step.kwargs["function"].names, step.args, strict=True))
+        g, x, out, axis = (given[name] for name in ("g", "x", "out", "axis"))
+        if not all(type(each) is Ref for each in (g, x, out)):
+            return False
+        fact, other, total = self.facts[step.outs[0]], self.facts[x], self.facts[out]
+        alike = {code_of(self.facts[each]) for each in (g, x, out, step.outs[0])}
+        if len(alike) > 1 or not alike <= FLOATS or fact.dtype.kind != "f":
+            return False
+        if fact.shape != other.shape or len(total.shape) not in (0, len(fact.shape)):
+            return False  # groups add up, and read, what kept its axes
+        options = {"axis": axis, "keepdims": bool(total.shape)}
+        counted = Step("sum", (x,), options, (out,))
+        if self.facts[g].shape != total.shape or not is_sum(self.facts, counted):
+            return False
+
+        def add(op: str, args: Any, like: Fact, **kwargs: Any) -> Ref:
+            ref = Ref(self._next)
+            self._next += 1
+            self.facts[ref] = like
+            views = args[:1] if op == AFTER else ()
+            self.steps.append(Step(op, args, kwargs, (ref,), views=views, location=step.location))
+            return ref
+
+        call = {"function": ties, TIES: True}
+        count = add("sum", (add("@call", (x, out), fact, **call),), total, **options)
+        share = add("divide", (g, count), total)
+        again = add("@call", (add(AFTER, (x, share), other), out), fact, **call)
+        self.steps.append(Step("multiply", (share, again), {}, step.outs, location=step.location))
+        return True
