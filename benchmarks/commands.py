@@ -45,7 +45,7 @@ def chosen(context: click.Context, parameter: click.Parameter, value: str) -> tu
     found = names(context, parameter, value)
     tables = {"convnets": CONVNETS, "held-out": HELD_OUT, "vmap": BATCHES}
     table = tables.get(context.info_name or "", WORKLOADS)
-    known = WORKLOADS | HELD_OUT if context.info_name == "backends" else table
+    known = WORKLOADS | HELD_OUT if context.info_name in ("backends", "memory") else table
     for name in found:
         if name not in known:
             raise click.BadParameter(f"no workload is named {name!r}; there are {', '.join(known)}")

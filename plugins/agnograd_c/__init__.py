@@ -15,6 +15,7 @@ from agnograd_c._parts import in_parts
 from agnograd_c._recompute import recomputed
 from agnograd_c._slopes import with_slopes
 from agnograd_c._triangles import by_substitution
+from agnograd_c._turned import turned
 from agnograd_c._unrolled import unrolled
 
 __all__ = ["C", "lowering"]
@@ -67,7 +68,7 @@ def _substituted(program: TracedProgram) -> TracedProgram:
 
 def _prepared(program: TracedProgram) -> TracedProgram:
     """Return a program as groups are looked for in it."""
-    return with_slopes(recomputed(by_ties(in_parts(unrolled(program)))))
+    return with_slopes(recomputed(by_ties(turned(in_parts(unrolled(program))))))
 
 
 lowering = C()

@@ -226,6 +226,15 @@ def test_memory(tmp_path):
         assert each["agnograd_compiled"] > 0
 
 
+def test_memory_of_programs_held_out(tmp_path):
+    data = tmp_path / "found.json"
+    names = "--workloads", "moving-window,index"
+    run("memory", "--quick", *names, "--json", str(data), "--against", "agnograd_compiled")
+    found = json.loads(data.read_text())["bytes"]
+    assert list(found) == ["moving-window", "index"]
+    assert all(each["agnograd_compiled"] > 0 for each in found.values())
+
+
 def test_hooks(tmp_path):
     data = tmp_path / "data.json"
     found = run("hooks", "--quick", "--json", str(data))

@@ -1,0 +1,88 @@
+"""Transposed products that are added to something, as products of the transposed factors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import replace
+
+from agnograd.extend import Fact, Ref, Step, TracedProgram
+from agnograd_c._fits import looked_at
+from agnograd_c._products import PRODUCTS, is_product
+
+__all__ = ["turned"]
+
+_TRANSPOSED = ("matrix_transpose", "linalg.matrix_transpose")
+
+
+def turned(program: TracedProgram) -> TracedProgram:
+    """Return the program with ``x + b.T @ a.T`` in place of ``x + (a @ b).T``.
+
+    The gradient of ``a @ a.T`` is such a sum. C reads small factors in either order, and adds their
+    product to what is there before, so that it is in no memory of its own.
+    """
+    found = _found(program, looked_at(program))
+    if not found:
+        return program
+    facts, ready = dict(program.facts), program.next_number()
+    steps: list[Step] = []
+    gone = {id(view) for _, view in found.values()}
+    for step in program.steps:
+        if id(step) in gone:
+            continue
+        if id(step) not in found:
+            steps.append(step)
+            continue
+        product, view = found[id(step)]
+        factors = (Ref(ready), Ref(ready + 1))
+        ready += 2
+        for ref, of in zip(factors, reversed(product.args), strict=True):
+            facts[ref] = _across(facts[of])
+            made = Step(_TRANSPOSED[0], (of,), {}, (ref,), views=(of,), location=step.location)
+            steps.append(made)
+        facts[view.outs[0]] = _laid_out(facts, product)
+        steps.append(replace(product, args=factors, outs=view.outs))
+    return program.with_(steps=tuple(steps), facts=facts)
+
+
+def _found(program: TracedProgram, exact: Set[Ref]) -> dict[int, tuple[Step, Step]]:
+    """Return the products, by their identity, each with the step that transposes it."""
+    facts, makers = program.facts, {ref: step for step in program.steps for ref in step.outs}
+    if not any(step.op in PRODUCTS for step in program.steps):
+        return {}
+    used = program.used()
+
+    def product_of(view: Step | None) -> Step | None:
+        """Return the product that a step transposes, where nothing else reads either of the two."""
+        if view is None or view.op not in _TRANSPOSED or used[view.outs[0]] > 1:
+            return None
+        step = makers.get(view.args[0])
+        known = step is not None and step.op in PRODUCTS and is_product(facts, step)
+        alone = used[view.args[0]] == 1 and exact.isdisjoint((*view.args, *view.outs))
+        return step if known and alone else None
+
+    found: dict[int, tuple[Step, Step]] = {}
+    for step in program.steps:
+        if step.op != "add" or not exact.isdisjoint(step.outs):
+            continue
+        for one, other in (step.args, step.args[::-1]):
+            product = product_of(makers.get(other)) if type(other) is Ref else None
+            if product is None or one not in makers or used[one] > 1:
+                continue
+            if facts[one] == facts[step.outs[0]] == _laid_out(facts, product):
+                found[id(product)] = product, makers[other]
+                break
+    return found
+
+
+def _laid_out(facts: Mapping[Ref, Fact], product: Step) -> Fact:
+    """Return the fact of a transposed product that is written row by row."""
+    fact = facts[product.outs[0]]
+    rows, columns = fact.shape
+    return fact._replace(
+        shape=(columns, rows), strides=(rows * fact.dtype.itemsize, fact.dtype.itemsize)
+    )
+
+
+def _across(fact: Fact) -> Fact:
+    strides = None if fact.strides is None else fact.strides[::-1]
+    return fact._replace(shape=fact.shape[::-1], strides=strides)
