@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from agnograd.extend import Ref, Step
+from agnograd_c._adding import ADDS, MOST_PARTS, Adding
 from agnograd_c._body import C_TYPES, Body
 from agnograd_c._code import (
     BYTES,
@@ -14,18 +15,16 @@ from agnograd_c._code import (
     is_complex,
 )
 from agnograd_c._derivatives import add_derivative, is_known
-from agnograd_c._function import LONGEST, MOST, Added, Addition, Function, GroupWriter
+from agnograd_c._function import LONGEST, MOST, Added, Function, GroupWriter
 from agnograd_c._groups import axes_kept
 from agnograd_c._layout import Layout, is_dense, layout_of, rows
 from agnograd_c._reads import is_in_rows
-from agnograd_c._regions import region_of
 
 __all__ = ["ArrayWriter"]
 
 _CHUNK = 1024  # as in lanes.h
-# Elements that are computed before they are added to parts of arrays, and how many parts there may
-# be: at most 64 KiB wait on the stack, in a cache that is as near as can be.
-_BLOCKS = ((256, 32), (64, 128))
+# A loop that adds to parts of arrays may be as short, where it would be longer otherwise.
+_SHORTEST = 64
 
 
 class ArrayWriter(GroupWriter):
@@ -33,8 +32,7 @@ class ArrayWriter(GroupWriter):
 
     def build(self) -> None:
         self.sums: list[Added] = []
-        self.additions: list[Addition] = []
-        self.arrays: list[Ref] = []  # that those make
+        self.adding = Adding(self.facts, self.code)
         self.kept = self._kept()
         may_add = self._may_add()
         for number, step in self.steps:
@@ -43,9 +41,9 @@ class ArrayWriter(GroupWriter):
                     self.left.append(number)
                     continue
                 self._sum(step)
-            elif step.op == "@scatter_add":
+            elif step.op == ADDS:
                 if may_add:
-                    self._add(step)
+                    self.adding.add(step)
                 else:
                     self.left.append(number)
             elif is_known(step):
@@ -55,32 +53,27 @@ class ArrayWriter(GroupWriter):
         self.layout = self._layout()
         if self.kept and not self._in_order():
             self._leave_sums()
-        if self.layout.is_across and self.additions:
+        if self.adding and not self._is_as_good():
             self._leave_additions()
 
     def _may_add(self) -> bool:
-        count = sum(step.op == "@scatter_add" for _, step in self.steps)
-        return self.is_serial and count <= _BLOCKS[-1][1]
+        return self.is_serial and sum(step.op == ADDS for _, step in self.steps) <= MOST_PARTS
 
-    def _add(self, step: Step) -> None:
-        """Add a value to a part of an array, which is a new one or that of the step before."""
-        into, key, value = step.args
-        (out,) = step.outs
-        type, region = code_of(self.facts[out]) or "", region_of(self.facts[out], key)
-        assert region is not None
-        (operand,) = self.code.as_type(value, type)
-        if into in self.arrays:
-            number = self.arrays.index(into)
-            self.arrays[number] = out
-        else:
-            number = len(self.arrays)
-            self.arrays.append(out)
-        self.additions.append(Addition(operand, type, region, number))
+    def _is_as_good(self) -> bool:
+        """Return whether a loop that adds to parts of arrays reads and writes all else as before.
+
+        Axes that lie in a row otherwise may not do so in a part.
+        """
+        arrays = [self.facts[ref] for ref in self.code.inputs]
+        plain, layout = layout_of(self.group.shape, arrays, self.results, self.kept), self.layout
+        innermost = [[each[-1] for each in found.strides] for found in (layout, plain)]
+        long = layout.dims[-1] >= min(_SHORTEST, plain.dims[-1])
+        return long and innermost[0] == innermost[1] and not layout.is_across
 
     def _leave_additions(self) -> None:
-        self.left += [n for n, step in self.steps if step.op == "@scatter_add"]
+        self.left += [n for n, step in self.steps if step.op == ADDS]
         self.left.sort()
-        self.additions, self.arrays = [], []
+        self.adding = Adding(self.facts, self.code)
         self.layout = self._layout()
 
     def _kept(self) -> tuple[int, ...]:
@@ -110,7 +103,7 @@ class ArrayWriter(GroupWriter):
     def full(self) -> list[Ref]:
         """Return the values of the group's shape that are used outside."""
         added = {ref for each in self.sums for ref in each.step.outs}
-        return [ref for ref in self.wanted() if ref not in added and ref not in self.arrays]
+        return [ref for ref in self.wanted() if ref not in added and ref not in self.adding.arrays]
 
     def _layout(self) -> Layout:
         arrays = [self.facts[ref] for ref in self.code.inputs]
@@ -118,22 +111,17 @@ class ArrayWriter(GroupWriter):
         self.results = [fact if is_dense(fact) else rows(fact) for fact in own]
         # Parts of arrays come last among what is read, so that the order of a loop is that of
         # another array; their strides are kept for themselves.
-        parts = [
-            rows(self.facts[self.arrays[each.array]])._replace(
-                shape=self.group.shape, strides=each.region.strides
-            )
-            for each in self.additions
-        ]
+        parts = self.adding.parts(self.group.shape)
         layout = layout_of(self.group.shape, [*arrays, *parts], self.results, self.kept)
-        first, last = len(arrays), len(arrays) + len(parts)
-        self.parts = layout.strides[first:last]
-        del layout.strides[first:last]
+        ours = slice(len(arrays), len(arrays) + len(parts))
+        self.parts = layout.strides[ours]
+        del layout.strides[ours]
         return layout
 
     def function(self) -> Function | None:
         inputs, full = tuple(self.code.inputs), self.full()
         sums = [each for each in self.sums if each.step.outs[0] in self.needed]
-        if self.layout.is_short or not (full or sums or self.arrays):
+        if self.layout.is_short or not (full or sums or self.adding):
             return None
         body = Body(
             self.code.instructions,
@@ -142,9 +130,8 @@ class ArrayWriter(GroupWriter):
         )
         lines = body.statements()
         stores, ends = self._stores(body, full, sums)
-        waits = self._waits(body)
-        lines = body.finished([*lines, *stores, *waits])
-        outputs = (*full, *(each.step.outs[0] for each in sums), *self.arrays)
+        lines = body.finished([*lines, *stores, *self.adding.waiting(body)])
+        outputs = (*full, *(each.step.outs[0] for each in sums), *self.adding.arrays)
         if body.length() > LONGEST or len(inputs) + len(outputs) > MOST:
             return None
         text = "\n".join([*self._part(body, lines, sums, ends, len(full)), *self._whole(sums)])
@@ -158,7 +145,7 @@ class ArrayWriter(GroupWriter):
             results,
             work,
             self.functions(),
-            is_serial=bool(self.additions),
+            is_serial=bool(self.adding),
         )
 
     @property
@@ -197,38 +184,6 @@ class ArrayWriter(GroupWriter):
                 f"total_{each.type}(a{number});"
             )
         return stores, ends
-
-    def _waits(self, body: Body) -> list[str]:
-        """Write what keeps values until they are added to parts of arrays: each of them once."""
-        texts = {each.operand: (body.operand(each.operand), each.type) for each in self.additions}
-        self.waiting = {operand: number for number, operand in enumerate(texts)}
-        return [
-            f"s{number}[(i - o) / LANES] = {text};"
-            for number, (text, _) in enumerate(texts.values())
-        ]
-
-    def _added(self, first: int) -> tuple[list[str], list[str]]:
-        """Write where the parts of arrays are, and what adds values to them."""
-        pointers, lines = [], []
-        for number, (each, own) in enumerate(zip(self.additions, self.parts, strict=True)):
-            terms = [f"j{axis} * {stride}" for axis, stride in enumerate(own[:-1]) if stride]
-            terms += [f"at * {own[-1]}"] * bool(own[-1]) + [str(each.region.offset)]
-            place = f"p[{first + each.array}]"
-            pointers.append(f"char *const r{number} = {' + '.join([place, *terms])};")
-            at, stride = f"r{number} + i * {own[-1]}", own[-1]
-            value = f"s{self.waiting[each.operand]}[(i - o) / LANES]"
-            if stride == BYTES[each.type]:
-                there, put = f"row_{each.type}({at}, m)", f"put_row_{each.type}({at}, m,"
-            else:
-                there = f"apart_{each.type}({at}, {stride}, m)"
-                put = f"put_apart_{each.type}({at}, {stride}, m,"
-            lines += [
-                "for (ptrdiff_t i = o; i < e; i += LANES) {",
-                "    const ptrdiff_t m = n - i;",
-                f"    {put} add_{each.type}({there}, {value}));",
-                "}",
-            ]
-        return pointers, lines
 
     def _end_across(self, number: int, added: Added) -> str:
         """Write what stores a sum of each lane."""
@@ -307,8 +262,9 @@ class ArrayWriter(GroupWriter):
         loop = ["for (ptrdiff_t i = 0; i < n; i += LANES) {", "    const ptrdiff_t m = n - i;"]
         if not self.layout.is_across:
             inside = [f"    {line}" for line in lines]
-            if self.additions:
-                return [*self._in_blocks(pointers, zeros, inside), *ends]
+            if self.adding:
+                before = [*pointers, *zeros]
+                return [*self.adding.loop(before, lines, self.parts, self._first_array), *ends]
             return [*pointers, *zeros, *loop, *inside, "}", *ends]
         axis = self._outer
         return [
@@ -318,28 +274,6 @@ class ArrayWriter(GroupWriter):
             *[f"        {line}" for line in (*pointers, *lines)],
             "    }",
             *[f"    {line}" for line in ends],
-            "}",
-        ]
-
-    def _in_blocks(
-        self, pointers: Sequence[str], zeros: Sequence[str], inside: Sequence[str]
-    ) -> list[str]:
-        """Write the loop in blocks, after each of which its values are added to parts of arrays."""
-        block = next(n for n, most in _BLOCKS if len(self.additions) <= most)
-        types = {self.waiting[each.operand]: each.type for each in self.additions}
-        places, adding = self._added(self._first_array)
-        return [
-            *pointers,
-            *places,
-            *zeros,
-            *[f"{type} s{number}[{block} / LANES];" for number, type in sorted(types.items())],
-            f"for (ptrdiff_t o = 0; o < n; o += {block}) {{",
-            f"    const ptrdiff_t e = n - o < {block} ? n : o + {block};",
-            "    for (ptrdiff_t i = o; i < e; i += LANES) {",
-            "        const ptrdiff_t m = n - i;",
-            *[f"    {line}" for line in inside],
-            "    }",
-            *[f"    {line}" for line in adding],
             "}",
         ]
 
@@ -368,9 +302,7 @@ class ArrayWriter(GroupWriter):
     def _whole(self, sums: Sequence[Added]) -> list[str]:
         """Write the function that is called: all units of work, and the sums of their sums."""
         lines = ["int @(char *const *p, long threads)", "{"]
-        for number, ref in enumerate(self.arrays):
-            size = self.facts[ref].size * self.facts[ref].dtype.itemsize
-            lines.append(f"    memset(p[{self._first_array + number}], 0, {size});")
+        lines += [f"    {line}" for line in self.adding.cleared(self._first_array)]
         if not sums or self.layout.is_across:
             return [*lines, f"    return spread(part_@, p, {self.units}, NULL, threads);", "}"]
         lines.append(f"    char *sums = malloc({8 * self.units * len(sums)});")

@@ -12,12 +12,11 @@ from agnograd_c._code import (
     Operand,
 )
 from agnograd_c._fits import FUNCTIONS, FUNCTIONS2
-from agnograd_c._regions import Region
 
 if TYPE_CHECKING:
     from agnograd_c._groups import Group
 
-__all__ = ["LONGEST", "MOST", "Added", "Addition", "Function", "GroupWriter"]
+__all__ = ["LONGEST", "MOST", "Added", "Function", "GroupWriter"]
 
 # With more statements, and more inputs and outputs, the C compiler takes too long.
 LONGEST, MOST = 3000, 4000
@@ -68,15 +67,6 @@ class Added(NamedTuple):
     operand: Operand
     type: str  # of what is added up
     result: str
-
-
-class Addition(NamedTuple):
-    """A group's values, added to a part of an array of zeros."""
-
-    operand: Operand
-    type: str
-    region: Region
-    array: int  # the number of the array
 
 
 class GroupWriter:

@@ -1,0 +1,138 @@
+"""The text that adds a group's values to parts of arrays, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from agnograd.extend import Fact, Ref, Step
+from agnograd_c._body import Body
+from agnograd_c._code import BYTES, Code, Operand, code_of
+from agnograd_c._layout import rows
+from agnograd_c._regions import Region, region_of
+
+__all__ = ["ADDS", "MOST_PARTS", "Adding"]
+
+ADDS = "@scatter_add"
+# Elements that are computed before they are added to parts of arrays, and how many parts there may
+# be for that: at most 64 KiB wait on the stack, in a cache that is as near as can be.
+_BLOCKS = ((256, 32), (64, 128))
+MOST_PARTS = _BLOCKS[-1][1]
+
+
+class _Addition(NamedTuple):
+    """A group's values, added to a part of an array of zeros."""
+
+    operand: Operand
+    type: str
+    region: Region
+    array: int  # the number of the array
+
+
+class Adding:
+    """What a group adds to parts of arrays.
+
+    To add each vector at once would take longer: the next one is added to a part that overlaps with
+    it, and would have to wait until it is in memory.
+
+    Attributes
+    ----------
+    additions : list
+        In the order of the steps.
+    arrays : list of Ref
+        The values of the arrays, with all that is added to them.
+    """
+
+    def __init__(self, facts: Mapping[Ref, Fact], code: Code) -> None:
+        self.facts, self.code = facts, code
+        self.additions: list[_Addition] = []
+        self.arrays: list[Ref] = []
+        self._waiting: dict[Operand, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.additions)
+
+    def add(self, step: Step) -> None:
+        """Add a value to a part of an array, which is a new one or that of the step before."""
+        into, key, value = step.args
+        (out,) = step.outs
+        type, region = code_of(self.facts[out]) or "", region_of(self.facts[out], key)
+        assert region is not None
+        (operand,) = self.code.as_type(value, type)
+        if into in self.arrays:
+            number = self.arrays.index(into)
+            self.arrays[number] = out
+        else:
+            number = len(self.arrays)
+            self.arrays.append(out)
+        self.additions.append(_Addition(operand, type, region, number))
+
+    def parts(self, shape: tuple[int, ...]) -> list[Fact]:
+        """Return the facts of the parts, as arrays of the group's shape."""
+        return [
+            self.facts[self.arrays[each.array]]._replace(shape=shape, strides=each.region.strides)
+            for each in self.additions
+        ]
+
+    def results(self) -> list[Fact]:
+        """Return the facts of the arrays."""
+        return [rows(self.facts[ref]) for ref in self.arrays]
+
+    def cleared(self, first: int) -> list[str]:
+        """Write what fills the arrays with zeros; ``first`` is the place of the first of them."""
+        return [
+            f"memset(p[{first + number}], 0, {fact.size * fact.dtype.itemsize});"
+            for number, fact in enumerate(self.results())
+        ]
+
+    def waiting(self, body: Body) -> list[str]:
+        """Write what keeps values until they are added: each of them once."""
+        texts = {each.operand: body.operand(each.operand) for each in self.additions}
+        self._waiting = {operand: number for number, operand in enumerate(texts)}
+        return [f"s{n}[(i - o) / LANES] = {text};" for n, text in enumerate(texts.values())]
+
+    def loop(
+        self, before: Sequence[str], inside: Sequence[str], strides: Sequence[list[int]], first: int
+    ) -> list[str]:
+        """Write the loop over a chunk, after each block of which values are added.
+
+        ``before`` is what is before all of it, ``inside`` what is done at each place, ``strides``
+        has those of the parts in all loops, and ``first`` is the place of the first array.
+        """
+        block = next(size for size, most in _BLOCKS if len(self.additions) <= most)
+        types = {self._waiting[each.operand]: each.type for each in self.additions}
+        places, added = self._added(strides, first)
+        return [
+            *before,
+            *places,
+            *[f"{type} s{number}[{block} / LANES];" for number, type in sorted(types.items())],
+            f"for (ptrdiff_t o = 0; o < n; o += {block}) {{",
+            f"    const ptrdiff_t e = n - o < {block} ? n : o + {block};",
+            "    for (ptrdiff_t i = o; i < e; i += LANES) {",
+            "        const ptrdiff_t m = n - i;",
+            *[f"        {line}" for line in inside],
+            "    }",
+            *[f"    {line}" for line in added],
+            "}",
+        ]
+
+    def _added(self, strides: Sequence[list[int]], first: int) -> tuple[list[str], list[str]]:
+        """Write where the parts of arrays are, and what adds values to them."""
+        pointers, lines = [], []
+        for number, (each, own) in enumerate(zip(self.additions, strides, strict=True)):
+            terms = [f"j{axis} * {stride}" for axis, stride in enumerate(own[:-1]) if stride]
+            terms += [f"at * {own[-1]}"] * bool(own[-1]) + [str(each.region.offset)]
+            place = f"p[{first + each.array}]"
+            pointers.append(f"char *const r{number} = {' + '.join([place, *terms])};")
+            at, kind, given = f"r{number} + i * {own[-1]}", "row", "m"
+            if own[-1] != BYTES[each.type]:
+                kind, given = "apart", f"{own[-1]}, m"
+            value = f"s{self._waiting[each.operand]}[(i - o) / LANES]"
+            found = f"add_{each.type}({kind}_{each.type}({at}, {given}), {value})"
+            lines += [
+                "for (ptrdiff_t i = o; i < e; i += LANES) {",
+                "    const ptrdiff_t m = n - i;",
+                f"    put_{kind}_{each.type}({at}, {given}, {found});",
+                "}",
+            ]
+        return pointers, lines
