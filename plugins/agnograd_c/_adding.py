@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from agnograd.extend import Fact, Ref, Step
@@ -104,8 +105,8 @@ class Adding:
         places, added = self._added(strides, first)
         return [
             *before,
-            *places,
             *[f"{type} s{number}[{block} / LANES];" for number, type in sorted(types.items())],
+            *places,
             f"for (ptrdiff_t o = 0; o < n; o += {block}) {{",
             f"    const ptrdiff_t e = n - o < {block} ? n : o + {block};",
             "    for (ptrdiff_t i = o; i < e; i += LANES) {",
@@ -119,20 +120,27 @@ class Adding:
     def _added(self, strides: Sequence[list[int]], first: int) -> tuple[list[str], list[str]]:
         """Write where the parts of arrays are, and what adds values to them."""
         pointers, lines = [], []
-        for number, (each, own) in enumerate(zip(self.additions, strides, strict=True)):
-            terms = [f"j{axis} * {stride}" for axis, stride in enumerate(own[:-1]) if stride]
-            terms += [f"at * {own[-1]}"] * bool(own[-1]) + [str(each.region.offset)]
-            place = f"p[{first + each.array}]"
-            pointers.append(f"char *const r{number} = {' + '.join([place, *terms])};")
-            at, kind, given = f"r{number} + i * {own[-1]}", "row", "m"
-            if own[-1] != BYTES[each.type]:
-                kind, given = "apart", f"{own[-1]}, m"
-            value = f"s{self._waiting[each.operand]}[(i - o) / LANES]"
-            found = f"add_{each.type}({kind}_{each.type}({at}, {given}), {value})"
+        pairs = zip(self.additions, strides, strict=True)
+        alike = groupby(pairs, key=lambda pair: (pair[0].type, pair[1][-1]))
+        # One loop for all that it is the same for: a C compiler takes long for many loops.
+        for number, ((type, stride), found) in enumerate(alike):
+            starts, values = [], []
+            for each, own in found:
+                terms = [f"j{axis} * {step}" for axis, step in enumerate(own[:-1]) if step]
+                terms += [f"at * {stride}"] * bool(stride) + [str(each.region.offset)]
+                starts.append(" + ".join([f"p[{first + each.array}]", *terms]))
+                values.append(f"s{self._waiting[each.operand]}")
+            pointers.append(f"char *const r{number}[] = {{{', '.join(starts)}}};")
+            pointers.append(f"{type} *const w{number}[] = {{{', '.join(values)}}};")
+            kind, given = ("row", "m") if stride == BYTES[type] else ("apart", f"{stride}, m")
             lines += [
-                "for (ptrdiff_t i = o; i < e; i += LANES) {",
-                "    const ptrdiff_t m = n - i;",
-                f"    put_{kind}_{each.type}({at}, {given}, {found});",
-                "}",
+                f"for (int k = 0; k < {len(starts)}; k++)",
+                "    for (ptrdiff_t i = o; i < e; i += LANES) {",
+                "        const ptrdiff_t m = n - i;",
+                f"        char *const at = r{number}[k] + i * {stride};",
+                f"        const {type} there = {kind}_{type}(at, {given});",
+                f"        const {type} sum = add_{type}(there, w{number}[k][(i - o) / LANES]);",
+                f"        put_{kind}_{type}(at, {given}, sum);",
+                "    }",
             ]
         return pointers, lines
