@@ -131,6 +131,25 @@ def test_what_is_first_read_late_is_computed_late():
     assert "@after" not in str(run.explain(w, x))
 
 
+def heat(u):
+    """Return the squares of temperatures on a ring."""
+    for _ in range(20):
+        u = u + 0.1 * (XP.roll(u, 1) - 2.0 * u + XP.roll(u, -1))
+    return XP.sum(u * u)
+
+
+def test_what_is_quick_to_make_of_a_kept_value_is_not_kept(monkeypatch):
+    """A gradient, its tenth, and that rolled to both sides: minus its fifth is made of those."""
+    u = normal(1500)
+    program = improved(traced("numpy", ag.grad(heat), u))
+    run, buffers = lowered(program)
+    assert buffers <= 4 * u.nbytes
+    monkeypatch.setattr(agnograd_c, "recomputed", lambda program: program)
+    kept, more = lowered(program)
+    assert more >= 5 * u.nbytes
+    assert run([u])[0].tobytes() == kept([u])[0].tobytes()
+
+
 def test_views_of_what_is_computed_again():
     w, x = normal(128, 128) / 11, normal(4, 32, 128)
 
