@@ -108,20 +108,22 @@ class _Search:
                 continue
             if shape is None or any(lives.shapes[each] != shape for each in readers):
                 continue
-            source = self._source(ref, made, readers[-1])
-            if source is None:
+            sources = self._made_quickly(ref, made, readers[-1])
+            if not sources:
                 continue
-            self._sources.add(source)
+            self._sources.update(sources)
+            (source, *_) = sources
             lives.change(ref, Life(life.size, life.events, [False] * len(life.kept)))
             lives.change(source, lives.known[source].until(readers))
             for each in readers:
                 due.setdefault(each, []).append(ref)
         return due
 
-    def _source(self, ref: Ref, unit: int, last: int) -> Ref | None:
-        """Return the value that a few quick steps of a unit make another one of, if it is kept.
+    def _made_quickly(self, ref: Ref, unit: int, last: int) -> list[Ref]:
+        """Return what a few quick steps of a unit make a value of, none if it cannot replace it.
 
-        All else that they read is there up to the last unit that reads what they make.
+        Only the first one may have to be kept longer, and is no larger then; all others are there up
+        to the last unit that reads the value.
         """
         left, steps, kept = [ref], set[Ref](), set[Ref]()
         while left:
@@ -134,17 +136,17 @@ class _Search:
             elif each in self.members and self.lives.made[each] == unit and len(steps) < _FEW:
                 step = self.makers[each]
                 if step.op not in _QUICK:
-                    return None
+                    return []
                 steps.add(each)
                 left += step.uses()
             elif not all(self.lives.is_there(root, last) for root in self.roots[each]):
-                return None
-        ending = [each for each in kept if self.lives.known[each].events[-1] < last]
-        sources = ending or list(kept)
-        if len(ending) > 1 or not sources:
-            return None
-        (source, *_) = sources
-        return source if self.lives.known[source].size <= self.lives.known[ref].size else None
+                return []
+        known = self.lives.known
+        ends = {each: known[each].events[-1] for each in kept}
+        longer = [each for each in kept if ends[each] < last]
+        if len(longer) > 1 or any(known[each].size > known[ref].size for each in longer):
+            return []
+        return sorted(kept, key=lambda each: (ends[each], each.number))
 
     def found(self, late: Mapping[int, Sequence[Ref]]) -> dict[int, list[Ref]]:
         """Return what is computed again, by the unit before which that is; see ``lives`` then.
