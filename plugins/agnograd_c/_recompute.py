@@ -122,8 +122,8 @@ class _Search:
     def _made_quickly(self, ref: Ref, unit: int, last: int) -> list[Ref]:
         """Return what a few quick steps of a unit make a value of, none if it cannot replace it.
 
-        Only the first one may have to be kept longer, and is no larger then; all others are there
-        up to the last unit that reads the value.
+        Only the first one may have to be kept longer, if it is at most as large; all others are
+        there up to the last unit that reads the value.
         """
         left, steps, kept = [ref], set[Ref](), set[Ref]()
         while left:
