@@ -47,7 +47,7 @@ class C(Lowering):
             return plain.describe(program)
         from agnograd_c._lowering import described
 
-        return described(prepared, plain)
+        return described(prepared, plain, program)
 
 
 def _substituted(program: TracedProgram) -> TracedProgram:

@@ -23,15 +23,16 @@ __all__ = ["described", "functions_of", "in_c", "threads"]
 _SPREAD = 2**21
 
 
-def described(program: TracedProgram, plain: Lowering) -> Description:
+def described(program: TracedProgram, plain: Lowering, given: TracedProgram) -> Description:
     """Return the groups that become C, and the text of all that runs.
 
-    ``plain`` is what runs the other steps.
+    ``plain`` is what runs the other steps, and all steps of the program that was ``given`` if there
+    is no compiler.
     """
     try:
         found = functions_of(program, groups_of(program))
     except NoCompiler:
-        return plain.describe(program)
+        return plain.describe(given)
     texts = [each.text.replace("@", f"group{k}") for k, (_, each) in enumerate(found)]
     own = plain.describe(unpinned(in_c(program)))
     return {

@@ -198,6 +198,8 @@ def test_without_a_compiler_nothing_is_computed_again(monkeypatch):
     monkeypatch.setattr("agnograd_c._compiler.compiler", none)
     for one, other in zip(agnograd_c.lowering.lower(program)([*arrays]), expected, strict=True):
         assert one.tobytes() == other.tobytes()
+    plain = lowering_for("numpy", "numpy").describe(program)
+    assert agnograd_c.lowering.describe(program)["source"] == plain["source"]
 
 
 def test_random_programs(again, request):

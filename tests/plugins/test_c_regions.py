@@ -9,6 +9,7 @@ from agnograd._passes.passes import run as improved
 from agnograd.extend import Fact
 from agnograd_c import _arrays, _compiler, _groups, _lowering
 from agnograd_c._regions import region_of
+from agnograd_c.kernels import calls
 from memory import peak_of
 from threads import in_threads
 from traced import traced
@@ -183,6 +184,12 @@ def test_threads_share_no_array(added, monkeypatch):
     assert found[1][0] == found[0][0] + 4
     for one, other in zip(*(run([normal(5), normal(9000)]) for _, run in found), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_without_an_extension_module(added, monkeypatch):
+    monkeypatch.setattr(calls, "driver", lambda: None)
+    agree(window, (normal(5), normal(3000)))
+    assert added == [5]
 
 
 def test_python_threads_at_once(added):
