@@ -12,9 +12,8 @@ from agnograd_c._code import BYTES, Code, Operand, code_of
 from agnograd_c._layout import rows
 from agnograd_c._regions import Region, region_of
 
-__all__ = ["ADDS", "MOST_PARTS", "Adding"]
+__all__ = ["MOST_PARTS", "Adding"]
 
-ADDS = "@scatter_add"
 # Elements that are computed before they are added to parts of arrays, and how many parts there may
 # be for that: at most 64 KiB wait on the stack, in a cache that is as near as can be.
 _BLOCKS = ((256, 32), (64, 128))

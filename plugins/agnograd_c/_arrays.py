@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from agnograd.extend import Ref, Step
-from agnograd_c._adding import ADDS, MOST_PARTS, Adding
+from agnograd_c._adding import MOST_PARTS, Adding
 from agnograd_c._body import C_TYPES, Body
 from agnograd_c._code import (
     BYTES,
@@ -19,6 +19,7 @@ from agnograd_c._function import LONGEST, MOST, Added, Function, GroupWriter
 from agnograd_c._groups import axes_kept
 from agnograd_c._layout import Layout, is_dense, layout_of, rows
 from agnograd_c._reads import is_in_rows
+from agnograd_c._regions import ADDS
 
 __all__ = ["ArrayWriter"]
 
@@ -57,7 +58,7 @@ class ArrayWriter(GroupWriter):
             self._leave_additions()
 
     def _may_add(self) -> bool:
-        return self.is_serial and sum(step.op == ADDS for _, step in self.steps) <= MOST_PARTS
+        return self.is_serial and [step.op for _, step in self.steps].count(ADDS) <= MOST_PARTS
 
     def _is_as_good(self) -> bool:
         """Return whether a loop that adds to parts of arrays reads and writes all else as before.

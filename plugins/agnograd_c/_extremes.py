@@ -20,8 +20,9 @@ def by_ties(program: TracedProgram) -> TracedProgram:
     two arrays for it; C counts the ties where it reads the elements for something else, and finds
     them again where it uses the result.
     """
-    writing = _Writing(program)
-    return writing.written() if any(map(_is_of_extreme, program.steps)) else program
+    if "@pullback" not in {step.op for step in program.steps}:
+        return program
+    return _Writing(program).written()
 
 
 def _is_of_extreme(step: Step) -> bool:

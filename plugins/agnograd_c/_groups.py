@@ -13,7 +13,7 @@ from agnograd_c._fits import Fitting, is_inexact, looked_at
 from agnograd_c._layout import CACHED, SHORT
 from agnograd_c._products import added_to, is_product, work_of
 from agnograd_c._reads import is_read, is_scatter
-from agnograd_c._regions import Additions
+from agnograd_c._regions import ADDS, Additions
 
 __all__ = [
     "FEWEST_SCALARS",
@@ -95,7 +95,8 @@ def levels_of(program: TracedProgram, sums: Container[int]) -> dict[Ref, Level]:
         shape = None if number in sums else _shape_of(fitting, step, made)
         if shape is not None and is_inexact(step) and not exact.isdisjoint(step.outs):
             shape = None
-        adds = shape is None and exact.isdisjoint(step.outs) and additions.fits(step, made)
+        adds = step.op == ADDS and shape is None and exact.isdisjoint(step.outs)
+        adds = adds and additions.fits(step, made)
         if adds:
             shape = fitting.facts[step.args[2]].shape
         level = 0

@@ -10,6 +10,7 @@ from math import prod
 from agnograd.extend import Ref, Step, TracedProgram, dead, roots_of
 from agnograd_c._groups import Group, groups_of, levels_of
 from agnograd_c._lives import Life, Lives
+from agnograd_c._regions import ADDS
 
 __all__ = ["AFTER", "recomputed", "unpinned"]
 
@@ -88,7 +89,7 @@ class _Search:
         self.members = {
             ref
             for step in steps
-            if step.op not in ("sum", "mean", "@scatter_add") and not step.effects
+            if step.op not in ("sum", "mean", ADDS) and not step.effects
             for ref in step.outs
         }
         for step in program.steps:

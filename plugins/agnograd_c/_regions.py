@@ -10,7 +10,9 @@ from agnograd.extend import Fact, Ref, Step, TracedProgram
 from agnograd_c._code import FLOATS, code_of, is_complex, type_of
 from agnograd_c._reads import is_in_rows
 
-__all__ = ["Additions", "region_of"]
+__all__ = ["ADDS", "Additions", "region_of"]
+
+ADDS = "@scatter_add"
 
 
 class Additions:
@@ -23,7 +25,8 @@ class Additions:
 
     def __init__(self, program: TracedProgram) -> None:
         self.facts, self.constants = program.facts, program.constants
-        self._used = program.used() if any(map(_adds, program.steps)) else dict[Ref, int]()
+        adds = ADDS in {step.op for step in program.steps}
+        self._used = program.used() if adds else dict[Ref, int]()
         self._zeros: dict[Ref, bool] = {}
         self._made: set[Ref] = set()
 
@@ -33,7 +36,7 @@ class Additions:
         ``made`` has the levels of the values before it, as ``levels_of`` finds them: the first is
         the shape of the elements of a value's group.
         """
-        if not _adds(step) or step.kwargs or step.views or len(step.args) != 3:
+        if step.op != ADDS or step.kwargs or step.views or len(step.args) != 3:
             return False
         into, key, value = step.args
         (out,) = step.outs
@@ -60,7 +63,7 @@ class Additions:
 
     def follows(self, step: Step, ref: Ref) -> bool:
         """Return whether a step that fits adds to a value in the group that made it."""
-        return _adds(step) and ref == step.args[0] and ref in self._made
+        return step.op == ADDS and ref == step.args[0] and ref in self._made
 
     def _is_zero(self, ref: Ref, array: Fact) -> bool:
         """Return whether a value is a constant like an array, all of whose bits are zeros."""
@@ -109,7 +112,3 @@ def region_of(fact: Fact, key: Any) -> Region | None:
 
 def _bounds(part: slice) -> tuple[Any, Any, Any]:
     return part.start, part.stop, part.step
-
-
-def _adds(step: Step) -> bool:
-    return step.op == "@scatter_add"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import replace
 
 from agnograd.extend import Fact, Ref, Step, TracedProgram
@@ -20,7 +20,7 @@ def turned(program: TracedProgram) -> TracedProgram:
     The gradient of ``a @ a.T`` is such a sum. C reads small factors in either order, and adds their
     product to what is there before, so that it is in no memory of its own.
     """
-    found = _found(program, looked_at(program))
+    found = _found(program)
     if not found:
         return program
     facts, ready = dict(program.facts), program.next_number()
@@ -44,12 +44,12 @@ def turned(program: TracedProgram) -> TracedProgram:
     return program.with_(steps=tuple(steps), facts=facts)
 
 
-def _found(program: TracedProgram, exact: Set[Ref]) -> dict[int, tuple[Step, Step]]:
+def _found(program: TracedProgram) -> dict[int, tuple[Step, Step]]:
     """Return the products, by their identity, each with the step that transposes it."""
-    facts, makers = program.facts, {ref: step for step in program.steps for ref in step.outs}
-    if not any(step.op in PRODUCTS for step in program.steps):
+    if {step.op for step in program.steps}.isdisjoint(PRODUCTS):
         return {}
-    used = program.used()
+    facts, makers = program.facts, {ref: step for step in program.steps for ref in step.outs}
+    used, exact = program.used(), looked_at(program)
 
     def product_of(view: Step | None) -> Step | None:
         """Return the product that a step transposes, where nothing else reads either of the two."""
