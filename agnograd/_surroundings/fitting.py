@@ -76,13 +76,22 @@ class Looking:
             for name, leaf in zip(self._leaves, leaves, strict=True)
             for each in self._conditions(name, leaf)
         ]
-        # The variables of arrays from outside are known only with what reads them.
-        self._outer = [self._elsewhere(each) for each in outside]
+        # The variables of arrays from outside are known only with what reads them. To be the array
+        # that it was says all of one that nobody can write to, but not that it still has to exist.
+        self._outer = [self._conditions("{0}", each) for each in outside]
+        self._same = [
+            f"{self._hold(weakref.ref(each))}() is {{0}} is not None" if is_immutable(each) else ""
+            for each in outside
+        ]
         self._raw = ["._raw" * isinstance(each, Variable) for each in (*leaves, *outside)]
         samples = watched.samples(elements, facts.arrays) if watched else {}
         self._compares = samples is None  # elements, besides samples of them
         for place, sample in (samples or {}).items():
-            self._outer[place] += self._sample("{0}" + self._raw[len(leaves) + place], sample)
+            own = self._sample("{0}" + self._raw[len(leaves) + place], sample)
+            if self._same[place] and sample.array is outside[place]:
+                self._same[place], self._outer[place] = own[0], own
+            else:
+                self._outer[place] += own
 
     def function(self, reader: Reader) -> Look | None:
         """Return the function of positional arguments, and those by name.
@@ -95,17 +104,11 @@ class Looking:
             return None
         scope = {**reader.constants, **self._held}
         names = [*self._leaves, *reader.arrays]
-        outer = [
-            each.format(name)
-            for name, conditions in zip(reader.arrays, self._outer, strict=True)
-            for each in conditions
-        ]
         differ = ["watched.names is not names", *[self._sets] * bool(self._sets)]
         if reader.same:
             known = f"not ({reader.same}) and " * (reader.facts == self._facts)
             differ.append(f"{known}{reader.again} != facts")
-        if self._compares:
-            outer.append(f"watched.key([{', '.join(reader.arrays)}], facts.arrays) == elements")
+        elements = f"watched.key([{', '.join(reader.arrays)}], facts.arrays) == elements"
         found = ", ".join(
             names[place] + self._raw[place] * self._returns_raw for place in self._wanted
         )
@@ -116,7 +119,9 @@ class Looking:
             " return None",
             *(f"if {each}: return None" for each in differ),
             *self._structure(),
-            *(f"if not ({each}): return None" for each in (*self._inner, *outer)),
+            *(f"if not ({each}): return None" for each in self._inner),
+            *self._elsewhere(reader),
+            *[f"if not {elements}: return None"] * self._compares,
             f"return [{found}]",
         ]
         head = [f"def make({', '.join(scope)}):", " def look(args, kwargs):"]
@@ -138,12 +143,25 @@ class Looking:
         self._held[name] = thing
         return name
 
-    def _elsewhere(self, value: Any) -> list[str]:
-        """Return what has to be true for an array from outside, most often the same one."""
-        found = self._conditions("{0}", value)
-        if not is_immutable(value):
-            return found
-        return [f"({self._hold(weakref.ref(value))}() is {{0}} or ({' and '.join(found)}))"]
+    def _elsewhere(self, reader: Reader) -> list[str]:
+        """Return the lines that look at arrays from outside, most often the same ones."""
+        named = list(zip(reader.arrays, self._same, self._outer, strict=True))
+        same = [each.format(name) for name, each, _ in named if each]
+        merged = [f"if {reader.merged}: return None"] * bool(reader.merged)
+        if len(same) == len(named):  # arrays that were different ones are so again
+            each_one = [
+                f"if not ({each.format(name)}): return None"
+                for name, _, conditions in named
+                for each in conditions
+            ]
+            slow = [f" {line}" for line in (*each_one, *merged)]
+            return [f"if not ({' and '.join(same)}):", *slow] if slow else []
+        lines = []
+        for name, short, conditions in named:
+            whole = " and ".join(conditions)
+            text = f"({short} or ({whole}))" if short else whole
+            lines.append(f"if not ({text.format(name)}): return None")
+        return lines + merged
 
     def _conditions(self, name: str, value: Any) -> list[str]:
         """Return what has to be true for a variable of the text to have a value's key."""

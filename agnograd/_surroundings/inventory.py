@@ -98,8 +98,8 @@ class Reader(NamedTuple):
     read : callable
         Returns what was found, or None if it is made up otherwise.
     lines : tuple of str
-        What it looks at, in statements that return None where something is not as it was. They may
-        raise exceptions, which mean the same.
+        What it looks at besides the arrays, in statements that return None where something is not
+        as it was. They may raise exceptions, which mean the same.
     constants : dict of str to object
         What these name.
     facts : Facts
@@ -110,6 +110,8 @@ class Reader(NamedTuple):
         An expression of the facts where they are not; None where one of them is not a value.
     arrays : tuple of str
         The variables of the arrays.
+    merged : str
+        The condition that two of these are one array, empty if there are no two.
     """
 
     read: Callable[[], Reading | None]
@@ -119,6 +121,7 @@ class Reader(NamedTuple):
     same: str
     again: str
     arrays: tuple[str, ...]
+    merged: str = ""
 
 
 class Inventory:
@@ -135,6 +138,8 @@ class Inventory:
         self.values: list[Found] = []
         self.objects: list[Found] = []
         self._lines: list[str] = []
+        self._kinds: list[str] = []  # conditions that what was an array is another thing
+        self._merged = ""
         self._constants: dict[int, tuple[str, Any]] = {}
         self._count = 0
 
@@ -152,6 +157,12 @@ class Inventory:
     def differs_if(self, text: str) -> None:
         """Let the structure be another one where a condition is true."""
         self._lines.append(f"if {text}: return None")
+
+    def array(self, variable: str, value: Any, name: Name) -> None:
+        """Note an array, which a variable of the function holds."""
+        self._kinds.append(f"type({variable}) is not {self.constant(type(value))}")
+        self.note(name, "array")
+        self.arrays.append(Found(variable, value, name))
 
     def note(self, name: Name, key: Any) -> None:
         """Note a part of the structure."""
@@ -171,7 +182,7 @@ class Inventory:
                 for each, value, _ in self.arrays
             )
             if len(set(known)) == len(names):
-                self.differs_if(f"len({{{ids}}}) != {len(names)}")
+                self._merged = f"len({{{ids}}}) != {len(names)}"
             else:  # rare: so it is looked at again each time
                 self.differs_if("True")
                 self.note(names[0], ("one", tuple(map(known.index, known))))
@@ -200,7 +211,9 @@ class Inventory:
         variables = tuple(found.variable for found in self.arrays)
         arrays = ", ".join(variables)
         values = "".join(f"{found.variable}, " for found in self.values)
-        lines = [f"  {line}" for line in self._lines or ["pass"]]
+        differ = [*self._kinds, *[self._merged] * bool(self._merged)]
+        looked = [*self._lines, *(f"if {each}: return None" for each in differ)]
+        lines = [f"  {line}" for line in looked or ["pass"]]
         other = f"{again}(({values}))"
         ends = [f" return [{arrays}], {facts}"]
         if same:
@@ -214,7 +227,8 @@ class Inventory:
         text = "\n ".join([*head, *lines, *tail])
         read = _maker(text)(*constants.values())
         own = tuple(self._lines)
-        return Reader(read, own, constants, self.facts, same, other, variables)
+        merged = self._merged
+        return Reader(read, own, constants, self.facts, same, other, variables, merged)
 
 
 @lru_cache(256)

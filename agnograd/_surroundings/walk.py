@@ -107,9 +107,7 @@ class Walk:
     def _look_at(self, value: Any, variable: str, name: Name) -> None:
         inventory, kind = self.inventory, type(value)
         if is_array(value):
-            inventory.differs_if(f"type({variable}) is not {inventory.constant(kind)}")
-            inventory.note(name, "array")
-            inventory.arrays.append(Found(variable, value, name))
+            inventory.array(variable, value, name)
         elif isinstance(value, _CONTAINERS):
             self._container(value, variable, name)
             self._attributes(value, variable, name)
