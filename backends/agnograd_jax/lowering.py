@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -95,6 +96,9 @@ class JitWriter(Writer):
         self._tanhs: dict[Any, Ref] = {}  # by the input
         self._transposed: dict[Any, Ref] = {}  # by the result
         self._chosen: dict[Any, Step] = {}  # by the result
+        self._inverted: dict[Any, Ref] = {}  # what 1 is divided by, by the result
+        uses = [*(ref for step in program.steps for ref in step.uses()), *program.outputs]
+        self._uses = Counter(uses)
 
     def source(self) -> str:
         """Write the function."""
@@ -127,7 +131,10 @@ class JitWriter(Writer):
             self._transposed[step.outs[0]] = step.args[0]
         elif step.op == "where":
             self._chosen[step.outs[0]] = step
-        if not (self.by_tanh(step) or self.by_columns(step) or self.by_factors(step)):
+        elif step.op == "divide" and type(step.args[0]) in (int, float) and step.args[0] == 1:
+            self._inverted[step.outs[0]] = step.args[1]
+        known = self.by_tanh(step) or self.by_columns(step)
+        if not (known or self.by_factors(step) or self.by_quotient(step)):
             super().step(number, step)
 
     def by_tanh(self, step: Step) -> bool:
@@ -158,6 +165,27 @@ class JitWriter(Writer):
         product = self.held(self.program.domain.raw.tensordot, "tensordot")
         self.lines.append(f"{self.results(step)} = {product}({given}, axes=((0,), ({place},)))")
         return True
+
+    def by_quotient(self, step: Step) -> bool:
+        """Write a product with a reciprocal that nothing else uses as a quotient.
+
+        XLA writes the reciprocal to memory if many elements are multiplied by each of its own,
+        which takes less time than to divide them: that stays.
+        """
+        if step.op != "multiply":
+            return False
+        facts, args = self.program.facts, step.args
+        for other, ref in (args, args[::-1]):
+            below = self._inverted.get(ref)
+            if below not in facts or other not in facts or self._uses[ref] > 1:
+                continue
+            top, bottom, out = facts[other], facts[below], facts[step.outs[0]]
+            if top.dtype == bottom.dtype == out.dtype and top.size <= bottom.size:
+                divide = self.held(self.program.domain.raw.divide, "divide")
+                given = f"{self.text(other)}, {self.text(below)}"
+                self.lines.append(f"{self.results(step)} = {divide}({given})")
+                return True
+        return False
 
     def by_factors(self, step: Step) -> bool:
         """Write the inverse of a matrix in whose place there is the identity if it is singular.
