@@ -247,11 +247,11 @@ ops.elementwise(
 def _clip_x(g: Any, x: Any, min: Any, max: Any, xp: Any) -> Any:
     # 1 on the closed interval. It is chosen, not multiplied: an infinite cotangent of what is
     # outside, as that of a root at the bound, would make NaN of a product with 0.
-    inside = x == x
-    if min is not None:
-        inside = xp.logical_and(inside, x >= min)
-    if max is not None:
-        inside = xp.logical_and(inside, x <= max)
+    # No comparison with a bound is true of a NaN.
+    if min is None:
+        inside = x == x if max is None else x <= max
+    else:
+        inside = x >= min if max is None else xp.logical_and(x >= min, x <= max)
     return xp.where(inside, g, 0.0)
 
 
