@@ -1,5 +1,6 @@
 """Calls that are of the kind of an earlier one: never one that has another key."""
 
+import gc
 import math
 
 import numpy as np
@@ -44,11 +45,11 @@ FACTS = Facts(Structure(), (), (), ())
 BOX = []  # what stands for all that a function finds outside
 
 
-def reader(count, facts=FACTS):
+def reader(count, facts=FACTS, merged=""):
     """Return what reads so many arrays in the box."""
     variables = tuple(f"v{place}" for place in range(count))
     lines = tuple(f"{name} = k0[{place}]" for place, name in enumerate(variables))
-    return Reader(lambda: None, lines, {"k0": BOX}, facts, "", "", variables)
+    return Reader(lambda: None, lines, {"k0": BOX}, facts, "", "", variables, merged)
 
 
 def fitting(leaves, outside, watched=None, names=()):
@@ -267,3 +268,33 @@ def test_what_is_watched_later_is_noticed():
     before = watched.names
     watched.see([first, second])
     assert watched.names is not before
+
+
+def test_an_array_that_is_gone_is_not_nothing():
+    jnp = pytest.importorskip("jax.numpy", reason="JAX: pip install 'agnograd[jax]'")
+    arrays = [jnp.ones(3), jnp.zeros(3)]
+    fits = fitting([], arrays)
+    assert fits([], arrays)
+    assert fits([], [jnp.zeros(3), jnp.ones(3)])
+    for other in ([None, arrays[1]], [arrays[0], np.zeros(3)], [arrays[0], jnp.zeros(4)]):
+        assert not fits([], other)
+    del arrays
+    gc.collect()
+    assert not fits([], [None, None])
+    assert fits([], [jnp.ones(3), jnp.zeros(3)])
+
+
+@pytest.mark.parametrize("library", ["numpy", "jax"])
+def test_arrays_that_were_two_have_to_be_two(library):
+    asarray = pytest.importorskip(f"{library}{'.numpy' * (library == 'jax')}").asarray
+    arrays = [asarray([1.0, 2.0]), asarray([3.0, 4.0])]
+    looking = Looking(FACTS, [], None, arrays, WatchedArrays(), (), [0, 1], raw=False)
+    look = looking.function(reader(2, merged="len({id(v0), id(v1)}) != 2"))
+    for given, is_like in (
+        (arrays, True),
+        (arrays[::-1], True),
+        ([arrays[0] + 0.0, arrays[1]], True),
+        ([arrays[0]] * 2, False),
+    ):
+        BOX[:] = given
+        assert (look((), {}) is not None) is is_like
