@@ -56,7 +56,7 @@ BUDGETS = {
     "_transforms": 2534,
     "_sparse": 2400,
     "_implicit": 1070,
-    "_surroundings": 2365,
+    "_surroundings": 2395,
     "_compile": 2671,
     "certify": 2296,
     "_cli": 652,

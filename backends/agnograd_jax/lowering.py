@@ -169,18 +169,18 @@ class JitWriter(Writer):
     def by_quotient(self, step: Step) -> bool:
         """Write a product with a reciprocal that nothing else uses as a quotient.
 
-        XLA writes the reciprocal to memory if many elements are multiplied by each of its own,
-        which takes less time than to divide them: that stays.
+        Where a reciprocal is a factor of many elements, it is computed once, which takes less time
+        than to divide each of them: that stays.
         """
         if step.op != "multiply":
             return False
         facts, args = self.program.facts, step.args
         for other, ref in (args, args[::-1]):
             below = self._inverted.get(ref)
-            if below not in facts or other not in facts or self._uses[ref] > 1:
+            if below is None or below not in facts or other not in facts or self._uses[ref] > 1:
                 continue
             top, bottom, out = facts[other], facts[below], facts[step.outs[0]]
-            if top.dtype == bottom.dtype == out.dtype and top.size <= bottom.size:
+            if top.dtype == bottom.dtype == out.dtype and out.size == bottom.size:
                 divide = self.held(self.program.domain.raw.divide, "divide")
                 given = f"{self.text(other)}, {self.text(below)}"
                 self.lines.append(f"{self.results(step)} = {divide}({given})")
