@@ -57,7 +57,7 @@ BUDGETS = {
     "_sparse": 2400,
     "_implicit": 1070,
     "_surroundings": 2395,
-    "_compile": 2671,
+    "_compile": 2685,
     "certify": 2296,
     "_cli": 652,
 }

@@ -223,6 +223,12 @@ class Interpretation(Backend):
         found = domain is not None and stands_on(self.below, domain)
         return self.array_class(value) if found else NotImplemented
 
+    def accepts(self, value: object) -> bool:
+        return root_of(self.below).backend.accepts(value)
+
+    def constant(self, value: Any, beside: Any = None) -> Any:
+        return self.array_class(root_of(self.below).backend.constant(value, beside))
+
     def payload(self, value: Any) -> Any:
         """Return the payload of an array, and anything else from below as it is."""
         return value.payload if type(value) is self.array_class else value
@@ -300,9 +306,8 @@ class Interpretation(Backend):
             several = isinstance(out[0], tuple | list)
             return tuple(map(raw_gradient, out[0])) if several else raw_gradient(out[0])
 
-        op, _ = forward(
-            self.call(op, inputs), compute, (), (*map(raw_gradient, inputs),), parameters
-        )
+        raw = (*map(raw_gradient, inputs),)
+        op, _ = forward(self.call(op, inputs), compute, (), raw, parameters)
         return op, out[0]
 
     def of_function(self, backward: Backward, g: Any, node: Node, xp: Any) -> Pairs:
@@ -323,12 +328,9 @@ class Interpretation(Backend):
         def pulled(*payloads: Any) -> list[Any]:
             recorded = xp is not None or any(isinstance(each, Variable) for each in payloads)
             below = node[OP].domain
-            values = [below.wrap(each) for each in payloads] if recorded else payloads
-            pairs = backward(
-                [*values] if isinstance(g, list) else values[0],
-                node,
-                below.namespace if recorded else None,
-            )
+            values = [below.wrap(each) if recorded else each for each in payloads]
+            cotangents = values if isinstance(g, list) else values[0]
+            pairs = backward(cotangents, node, below.namespace if recorded else None)
             edges[:] = [edge for edge, _ in pairs]
             return [part for _, part in pairs]
 
@@ -374,8 +376,7 @@ class Interpretation(Backend):
         return into + add(values, indices, axis=axis, shape=into.shape)
 
     def to_host(self, array: Any, *, dtype: Any = None, copy: bool | None = None) -> Any:
-        found = self.concrete(array)
-        return root_of(self.below).backend.to_host(found, dtype=dtype, copy=copy)
+        return root_of(self.below).backend.to_host(self.concrete(array), dtype=dtype, copy=copy)
 
     def item(self, array: Any) -> Any:
         return root_of(self.below).item(self.concrete(array))
@@ -385,8 +386,7 @@ class Interpretation(Backend):
 
         def method(function: Callable[..., Any]) -> Callable[..., Any]:
             # A function that is an attribute of a class is a method; other objects are not.
-            is_method = isinstance(function, FunctionType)
-            return function if is_method else lambda *args: function(*args)
+            return function if isinstance(function, FunctionType) else lambda *args: function(*args)
 
         def reflected(function: Callable[..., Any]) -> Callable[..., Any]:
             return lambda x2, x1: function(x1, x2)

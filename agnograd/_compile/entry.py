@@ -136,7 +136,8 @@ class Entry:
         self.latest: Latest | None = None
         self.is_abstract = any(map(self._domain.backend.is_abstract, map(raw_of, given)))
         others = [ARRAY if i in self._places else leaf for i, leaf in enumerate(leaves)]
-        callee = Callee(f, Signature(tuple(others), tree))
+        beside = [each for each, foreign in zip(outside, self.foreign, strict=True) if foreign]
+        callee = Callee(f, Signature(tuple(others), tree), beside)
         self._variables = [place for place, x in enumerate(given) if isinstance(x, Variable)]
         # A transformation of raw arrays returns raw arrays, whatever the function closes over.
         inside = is_inside() or any(isinstance(x, Variable) for x in inner)

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import ref
 
 from agnograd._arrays.interpreted import Run
 from agnograd._engine.reference import carry
@@ -41,6 +42,8 @@ class Recording(Run):
     unknown : bool
         Whether it used arrays from outside that are not inputs: Python may have made them of those
         that are.
+    foreign : sequence of weak references
+        To arrays of other libraries outside: the program is made for their elements in any case.
     by_elements : tuple of array
         The arrays from outside that the program is made for as they are, element by element: what
         Python does with them is not part of it.
@@ -64,6 +67,7 @@ class Recording(Run):
         self.known: dict[int, Any] = {}
         self.met: set[int] = set()
         self.unknown = False
+        self.foreign: Sequence[ref[Any]] = ()
         self.by_elements: tuple[Any, ...] = ()
         self.ages: list[int] = []
         self.lines: list[str | None] = []

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, NamedTuple
+from weakref import ref
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.variable import Variable
@@ -81,13 +82,18 @@ class Callee:
     its arguments come those that it finds elsewhere.
     """
 
-    def __init__(self, f: Callable[..., Any], signature: Signature) -> None:
+    def __init__(
+        self, f: Callable[..., Any], signature: Signature, foreign: Sequence[Any] = ()
+    ) -> None:
         self.f, self.signature = f, signature
         self._inner = signature.arrays
+        # Nothing keeps them alive. Scalars, which have no weak references, are Python's to ops.
+        self._foreign = [ref(each) for each in foreign if type(each).__weakrefoffset__]
 
     def __call__(self, run: Recording, arrays: Sequence[Variable]) -> Result:
         """Call the function; what it finds elsewhere stands for arrays that it is given here."""
         before, outside = run.known, slice(self._inner, len(arrays))
+        run.foreign = self._foreign
         run.known = before | {
             id(raw): array for raw, array in zip(run.arrays[outside], arrays[outside], strict=True)
         }

@@ -176,6 +176,13 @@ class Tracing(Interpretation):
             run.unknown = True
         return lifted
 
+    def constant(self, value: Any, beside: Any = None) -> Any:
+        """Return another library's array as a constant, which the function may have made."""
+        run = running.get()
+        if run is not None and not any(each() is value for each in run.foreign):
+            run.unknown = True
+        return super().constant(value, beside)
+
     def refuse_write(self) -> NoReturn:
         """Refuse a write to an array from outside: it would happen only while tracing."""
         raise refused(
