@@ -15,6 +15,7 @@ __all__ = ["reader"]
 # A default device is a mode of the thread, and so is a `with torch.device(...)`. Where no mode is
 # entered, there is none: to ask for the device itself takes 50 times as long.
 _modes: Callable[[], int] = torch._C._len_torch_function_stack
+_casts = torch.is_autocast_enabled
 
 
 def reader(devices: tuple[str, ...]) -> Callable[[], str]:
@@ -28,9 +29,6 @@ def reader(devices: tuple[str, ...]) -> Callable[[], str]:
         return _text(default_dtype(), device, tuple(casts))
 
     return read
-
-
-_casts = torch.is_autocast_enabled
 
 
 @cache

@@ -89,7 +89,7 @@ def region_of(fact: Fact, key: Any) -> Region | None:
     """Return the part of an array that a key of integers and slices names; None for another key."""
     keys = key if type(key) is tuple else (key,)
     whole = (slice(None),) * (len(fact.shape) - sum(each is not ... for each in keys))
-    if ... in [each for each in keys if each is ...]:
+    if any(each is ... for each in keys):
         place = next(n for n, each in enumerate(keys) if each is ...)
         keys = (*keys[:place], *whole, *keys[place + 1 :])
     else:

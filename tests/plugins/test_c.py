@@ -16,16 +16,14 @@ from agnograd.extend import Missed, lowering_for, straight
 from agnograd_c import _compiler, _groups, _library, _lowering, _slopes, _triangles, _unrolled
 from agnograd_c._fits import INEXACT
 from agnograd_c.kernels import calls
+from in_c import needs_compiler
 from memory import peak_of
 from threads import in_threads
 from traced import traced
 
 xp = ag.namespace("numpy")
 
-try:
-    _compiler.compiler()
-except _compiler.NoCompiler:
-    pytest.skip("there is no C compiler", allow_module_level=True)
+needs_compiler()
 
 # How many units in the last place a function of C's may be from NumPy's, and a sum of many.
 ULPS, ULPS_OF_SUMS = 4, 16

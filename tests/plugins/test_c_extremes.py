@@ -6,30 +6,17 @@ import pytest
 import agnograd as ag
 import agnograd_c
 from agnograd._passes.passes import run as improved
-from agnograd_c import _compiler, _extremes, _groups, _turned
+from agnograd_c import _extremes, _turned
+from in_c import needs_compiler
 from memory import peak_of
 from traced import traced
 
 XP = ag.namespace("numpy")
 
-try:
-    _compiler.compiler()
-except _compiler.NoCompiler:
-    pytest.skip("there is no C compiler", allow_module_level=True)
+needs_compiler()
 
 
-@pytest.fixture(autouse=True, scope="module")
-def folder(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AGNOGRAD_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-@pytest.fixture
-def every(monkeypatch):
-    """Let groups of one step be worth it."""
-    for name, value in {"LEAST": -(10**9), "GROUP": -(10**7), "FEWEST_SCALARS": 10**9}.items():
-        monkeypatch.setattr(_groups, name, value)
+pytestmark = pytest.mark.usefixtures("c_folder")
 
 
 @pytest.fixture
@@ -55,7 +42,7 @@ def ops_of(program):
 
 
 class TestExtremes:
-    @pytest.mark.usefixtures("every")
+    @pytest.mark.usefixtures("small_groups")
     @pytest.mark.parametrize("op", ["max", "min"])
     @pytest.mark.parametrize(
         "options",
@@ -79,7 +66,7 @@ class TestExtremes:
             assert found.dtype == expected.dtype
             np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
-    @pytest.mark.usefixtures("every")
+    @pytest.mark.usefixtures("small_groups")
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300, -0.0])
     def test_special_values(self, value):
         def f(x):

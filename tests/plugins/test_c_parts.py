@@ -9,14 +9,12 @@ import agnograd as ag
 import agnograd_c
 from agnograd._passes.passes import run as improved
 from agnograd.extend import straight
-from agnograd_c import _compiler, _groups, _parts, _products
+from agnograd_c import _groups, _parts, _products
+from in_c import needs_compiler
 from memory import peak_of
 from traced import traced
 
-try:
-    _compiler.compiler()
-except _compiler.NoCompiler:
-    pytest.skip("there is no C compiler", allow_module_level=True)
+needs_compiler()
 
 xp = ag.namespace("numpy")
 rng = np.random.default_rng(0)

@@ -8,29 +8,25 @@ import agnograd_c
 from agnograd._passes.passes import run as improved
 from agnograd.errors import CompileError
 from agnograd.extend import lowering_for
-from agnograd_c import _compiler, _groups, _parts, _products, _recompute
+from agnograd_c import _compiler, _parts, _products, _recompute
 from drawn import XP, search
+from in_c import needs_compiler
 from memory import peak_of
 from traced import traced
 
-try:
-    _compiler.compiler()
-except _compiler.NoCompiler:
-    pytest.skip("there is no C compiler", allow_module_level=True)
+needs_compiler()
 
 rng = np.random.default_rng(0)
 
 
 @pytest.fixture
-def again(monkeypatch):
+def again(monkeypatch, small_groups):
     """Let what can be computed again be worth it, groups of one step, and the smallest products.
 
     The count is a list: of programs, and of those in which something is computed again.
     """
     for name, value in {"_LEAST": 1, "_GAIN": 1, "_SHARE": 0.0, "_PART": 2**40}.items():
         monkeypatch.setattr(_recompute, name, value)
-    for name, value in {"LEAST": -(10**9), "GROUP": -(10**7), "FEWEST_SCALARS": 10**9}.items():
-        monkeypatch.setattr(_groups, name, value)
     monkeypatch.setattr(_products, "_LEAST", 1)
     monkeypatch.setattr(_parts, "_SHORTEST", 1)
     count = [0, 0]

@@ -7,33 +7,25 @@ import agnograd as ag
 import agnograd_c
 from agnograd._passes.passes import run as improved
 from agnograd.extend import Fact
-from agnograd_c import _arrays, _compiler, _groups, _lowering
+from agnograd_c import _arrays, _lowering
 from agnograd_c._regions import region_of
 from agnograd_c.kernels import calls
+from in_c import needs_compiler
 from memory import peak_of
 from threads import in_threads
 from traced import traced
 
 XP = ag.namespace("numpy")
 
-try:
-    _compiler.compiler()
-except _compiler.NoCompiler:
-    pytest.skip("there is no C compiler", allow_module_level=True)
+needs_compiler()
 
 
-@pytest.fixture(autouse=True, scope="module")
-def folder(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AGNOGRAD_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
+pytestmark = pytest.mark.usefixtures("c_folder")
 
 
 @pytest.fixture(autouse=True)
-def added(monkeypatch):
+def added(monkeypatch, small_groups):
     """Let groups of one step be worth it; the list has how often each group adds to a part."""
-    for name, value in {"LEAST": -(10**9), "GROUP": -(10**7), "FEWEST_SCALARS": 10**9}.items():
-        monkeypatch.setattr(_groups, name, value)
     found, function = [], _arrays.ArrayWriter.function
 
     def counted(self):

@@ -1,0 +1,13 @@
+"""What tests of programs in C need: a compiler."""
+
+import pytest
+
+from agnograd_c import _compiler
+
+
+def needs_compiler():
+    """Skip the module that calls this, loudly, where there is no C compiler."""
+    try:
+        _compiler.compiler()
+    except _compiler.NoCompiler:
+        pytest.skip("there is no C compiler", allow_module_level=True)
