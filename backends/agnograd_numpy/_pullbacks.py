@@ -6,6 +6,7 @@ Each knows the usual case, and leaves all else to the rule.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import Context
 from inspect import unwrap
 from math import prod
 from typing import Any
@@ -16,44 +17,50 @@ import numpy as np
 from agnograd.extend import inline, keep_axes
 from agnograd_numpy._kernels import filled
 
-__all__ = ["PULLBACKS"]
+__all__ = ["PULLBACKS", "cosh_squared"]
 
 _ndarray, _float16 = np.ndarray, np.dtype(np.float16)
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
-_cosh, _least, _most = np.cosh, np.minimum.reduce, np.maximum.reduce
-_divide, _square = np.divide, np.square
+_cosh, _divide, _square = np.cosh, np.divide, np.square
 # NumPy's own, which looks for no other library's arrays: there are none where it is called.
 _vdot = unwrap(np.vdot)
 _add, _broadcast_to, _count = np.add, np.broadcast_to, np.count_nonzero
-
-# Up to how many elements products of vectors take less time than two reductions.
-_FEW = 2**13
-
 
 # Between what norms lie of whose squares none that counts under- or overflows.
 _NORMS = {_float32: (1e-15, 1e18), _float64: (1e-140, 1e140)}
 
 
+# What NumPy computes in it raises an error where a number overflows, whatever errstate the caller
+# has. To enter it takes less time than to see beforehand that none will.
+_TRAPPING = Context()
+_TRAPPING.run(np.seterr, over="raise")
+
+
 @inline
 def _tanh(g: Any, x: Any) -> Any:
     """Compute ``g / cosh(x)**2`` in one array."""
-    if type(x) is not _ndarray or not x.ndim or not _is_moderate(x):
+    product = cosh_squared(x)
+    if product is None:
         return NotImplemented
-    product = _cosh(x)
-    _square(product, product)
     return _divide(g, product, product)
 
 
-def _is_moderate(x: Any) -> bool:
-    """Return whether ``cosh(x)**2`` overflows nowhere; beyond, derivatives are hardly normal."""
-    most = 354 if x.dtype is _float64 else 44 if x.dtype is _float32 else 0
-    if not most or not (size := x.size):
-        return False
-    # The sum of the squares of few elements is known sooner than their extremes. (`dot` warns of
-    # an overflow, and `vdot` does not.)
-    if size <= _FEW and _vdot(x, x) < most * most:
-        return True
-    return bool(_least(x, None) > -most and _most(x, None) < most)
+def cosh_squared(x: Any, into: Any = None) -> Any:
+    """Return ``cosh(x)**2``, or None where it overflows: there derivatives are hardly normal.
+
+    It is written ``into`` an array, if one is given. It is None, too, for scalars, and for dtypes
+    other than float32 and float64.
+    """
+    if type(x) is not _ndarray or (x.dtype is not _float64 and x.dtype is not _float32):
+        return None
+    if not x.ndim:
+        return None
+    run = _TRAPPING.copy().run  # no two threads can be in one context at a time
+    try:
+        product = run(_cosh, x, into)
+        return run(_square, product, product)
+    except FloatingPointError:
+        return None
 
 
 @inline

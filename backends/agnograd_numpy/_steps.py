@@ -10,7 +10,6 @@ import numpy as np
 
 from agnograd.extend import Fact, MemoryPlan, Ref, Step, TracedProgram, Way, named_function, nbytes
 from agnograd_numpy._kernels import KERNELS, rolled
-from agnograd_numpy._tanh import is_tanh
 
 __all__ = [
     "BESIDE",
@@ -24,6 +23,7 @@ __all__ = [
     "is_concat",
     "is_product",
     "is_stack_of_products",
+    "operands_of_tanh",
     "parts_of_roll",
     "sum_in_order",
     "ufunc_of",
@@ -87,8 +87,8 @@ def way_of(program: TracedProgram, step: Step) -> Way:
         # NumPy rounds a product of two complex numbers otherwise where it overwrites one of them.
         return Way.NEW if out.size == 1 and out.dtype.kind == "c" else Way.ELEMENTWISE
     known = is_product(program, step) or is_stack_of_products(program, step)
-    known = known or is_concat(program, step) or is_tanh(step, facts)
-    known = known or parts_of_roll(program, step) is not None
+    known = known or is_concat(program, step) or parts_of_roll(program, step) is not None
+    known = known or operands_of_tanh(program, step) is not None
     return Way.INTO if known else Way.NEW
 
 
@@ -149,6 +149,22 @@ def parts_of_roll(program: TracedProgram, step: Step) -> tuple[Any, Any, int] | 
     if fact != program.facts[step.outs[0]]:
         return None
     return rolled(fact.kind, fact.shape, given.get("shift"), given.get("axis"))
+
+
+def operands_of_tanh(program: TracedProgram, step: Step) -> tuple[Any, Any] | None:
+    """Return the cotangent and the input of the derivative of tanh, of arrays that NumPy knows.
+
+    None where a step is something else.
+    """
+    if step.op != "@pullback" or step.kwargs["op"] != "tanh":
+        return None
+    given = dict(zip(step.kwargs["function"].names, step.args, strict=True))
+    if type(given["g"]) is not Ref or type(given["x"]) is not Ref:
+        return None
+    g, x, out = (program.facts[each] for each in (given["g"], given["x"], step.outs[0]))
+    alike = g.dtype == x.dtype == out.dtype and g.shape == x.shape
+    known = is_array(g) and is_array(x) and x.size > 0 and x.dtype.char in "fd"
+    return (given["g"], given["x"]) if alike and known else None
 
 
 def beside(program: TracedProgram, step: Step, value: Any, most: int) -> Any:

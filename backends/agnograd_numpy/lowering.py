@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,10 +19,11 @@ from agnograd.extend import (
     is_basic,
     named_function,
 )
-from agnograd_numpy import _steps, _tanh
+from agnograd_numpy import _steps
 from agnograd_numpy._blocks import grouped
 from agnograd_numpy._elementwise import ElementwiseWriter
 from agnograd_numpy._kernels import KERNELS
+from agnograd_numpy._pullbacks import cosh_squared
 from agnograd_numpy._steps import BLOCKS, CALL, Buffers, is_product
 
 __all__ = ["NumpyLowering", "NumpyWriter", "lowering"]
@@ -151,8 +151,8 @@ class NumpyWriter(ElementwiseWriter):
             self.scatter(step, into)
         elif self.way(step) is Way.ELEMENTWISE:
             self.compute(step, self.elementwise(step, into), into)
-        elif _tanh.is_tanh(step, self.program.facts):
-            self.tanh(step, into)
+        elif (operands := _steps.operands_of_tanh(self.program, step)) is not None:
+            self.tanh(step, operands, into)
         elif (text := self.short(step, into)) is not None:
             self.compute(step, text, into)
         else:
@@ -252,23 +252,14 @@ class NumpyWriter(ElementwiseWriter):
             return self.text(key)
         return self.held(key, "key")
 
-    def tanh(self, step: Step, into: str | None) -> None:
+    def tanh(self, step: Step, operands: tuple[Any, Any], into: str | None) -> None:
         """Write the derivative of tanh as it is in ``_pullbacks``."""
-        g, x = map(self.text, _tanh.tanh_operands(step))
+        g, x = map(self.text, operands)
         out = into or self.name(step.outs[0])
-        cosh, square, divide = (
-            self.held(each, each.__name__) for each in (np.cosh, np.square, np.divide)
-        )
-        small = _tanh.tanh_condition(self.program.facts[of := _tanh.tanh_operands(step)[1]])
-        row = self.row(of)
-        if row is not None:
-            small = small.replace("{vdot}({x}, {x})", f"{row}.dot({row})")
-        held = {name: self.held(thing, name) for name, thing in _tanh.CONDITION.items()}
+        made = f"{self.held(cosh_squared, 'cosh_squared')}({x}, {into})"
         self.lines += [
-            f"if {small.format(x=x, **held)}:",
-            f"    {cosh}({x}, {into})" if into else f"    {out} = {cosh}({x})",
-            f"    {square}({out}, {out})",
-            f"    {divide}({g}, {out}, {out})",
+            f"if {made if into else f'({out} := {made})'} is not None:",
+            f"    {self.held(np.divide, 'divide')}({g}, {out}, {out})",
             "else:",
             f"    {f'{into}[...]' if into else out} = {self.call(step)}",
         ]
@@ -288,18 +279,6 @@ class NumpyWriter(ElementwiseWriter):
             given.append(self.places.get(ref, "None"))
         text = f"{self.held(step.kwargs['function'], 'group')}({', '.join(given)})"
         self.lines.append(f"{', '.join(new)} = {text}" if new else text)
-
-    def row(self, ref: Ref) -> str | None:
-        """Return the variable of a value's buffer as an array of one axis, in C's order."""
-        buffer, fact = self.buffers.get(ref), self.program.facts[ref]
-        strides = tuple(
-            fact.dtype.itemsize * math.prod(fact.shape[axis + 1 :])
-            for axis in range(len(fact.shape))
-        )
-        if buffer is None or fact.strides != strides:
-            return None
-        one = fact._replace(shape=(fact.size,), strides=(fact.dtype.itemsize,))
-        return self.form(buffer, one)
 
     def blocks(self, number: int, step: Step) -> None:
         """Write the call of a group of steps, which writes to given arrays."""

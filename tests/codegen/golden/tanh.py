@@ -99,15 +99,14 @@ def tanh_step(g, node, gradients, arrivals, keep):
     # added. A node that is reached for the first time gets its turn: the first of them is
     # returned with its gradient, and the others are queued. Leaves, and elements that were read,
     # need no turn.
-    if _pullback_x__type(x) is not _pullback_x___ndarray or not x.ndim or (not _pullback_x___is_moderate(x)):
+    _pullback_x__product = _pullback_x__cosh_squared(x)
+    if _pullback_x__product is None:
         _conjugated = g.dtype is not _float64 and g.dtype in _complex
         if _conjugated:
             _x_grad = g * _conjugate(_rule_x(x, xp), xp)
         else:
             _x_grad = g * _rule_x(x, xp)
     else:
-        _pullback_x__product = _pullback_x___cosh(x)
-        _pullback_x___square(_pullback_x__product, _pullback_x__product)
         _x_grad = _pullback_x___divide(g, _pullback_x__product, _pullback_x__product)
         if _x_grad is NotImplemented:
             _conjugated = g.dtype is not _float64 and g.dtype in _complex
