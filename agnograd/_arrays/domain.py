@@ -82,7 +82,7 @@ class Domain:
             self.number_type = type(backend.scalar(zero))
         self.complex_dtypes = self._dtypes("complex64", "complex128", "clongdouble")
         floats = self._dtypes("float16", "bfloat16", "float32", "float64", "longdouble")
-        self.inexact_dtypes = floats | self.complex_dtypes
+        self.real_dtypes, self.inexact_dtypes = floats, floats | self.complex_dtypes
         self.is_complex = self.complex_dtypes.__contains__
         self.is_inexact = self.inexact_dtypes.__contains__  # whether arrays have gradients
         # Two backends' Variables are told apart by their types.

@@ -76,8 +76,7 @@ def run_pass(
     ``level``, if cotangents belong to one above, returns what rules compute in of the domain of a
     node; if the pass ``connects``, what was saved is connected to the graph.
     """
-    mode = current_mode()
-    this = Pass()
+    mode, this = current_mode(), Pass()
     this.arrivals = arrivals = Arrivals(not create_graph and level is None)
     for node, g in seeds:
         arrivals.add(node, g)
@@ -131,6 +130,7 @@ class Pass:
     noticing = False  # whether gradients in the middle of the graph are asked for
     # Whether nobody but plugins looks at a gradient before it is whole, and at a leaf.
     plain = shows = True
+    to_all = True  # whether the gradients of all leaves are asked for
 
     def ask(
         self, mode: Mode | None, create_graph: bool, retain_graph: bool, retain_grads: bool
@@ -149,7 +149,7 @@ class Pass:
 
     def aim(self, seeds: Sequence[tuple[Edge, Any]], targets: Sequence[Edge], beyond: bool) -> None:
         """Ask only for the gradients of some nodes: see ``run_pass``."""
-        self.targets = set(map(_RANK, targets))  # no comprehension, which is a call in small passes
+        self.to_all, self.targets = False, set(map(_RANK, targets))
         only_leaves = _LEAVES.issuperset(map(type, targets))
         # Most often there are no other leaves in the process, and all ways end at those.
         if not only_leaves or len(self.targets) < leaves_alive():
@@ -291,7 +291,7 @@ class Pass:
         """Show a gradient to those who asked; return it, or None if it ends here or at a leaf."""
         if type(g) is Parts:  # each is asked for where it came from
             return g
-        if not self.targets and not isinstance(node[OP], Call):
+        if self.to_all and not isinstance(node[OP], Call):
             node[OP].ended(())
         ends, leaf = node[RANK] in self.ends, isinstance(node, Leaf)
         watch = node[WATCH] if self.shows and not ends else None

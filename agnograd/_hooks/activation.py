@@ -59,7 +59,7 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
             for plugin in self.plugins:
                 if hasattr(plugin, "__enter__"):
                     stack.enter_context(plugin)  # type: ignore[arg-type]
-            level = self._level(outer)
+            level = self.level_inside(outer)
             level.closing = stack
             set_mode(level)
             return self.plugins
@@ -71,8 +71,8 @@ class hooks(entered):  # noqa: N801 - used as a statement: with ag.hooks(...)
     def __repr__(self) -> str:
         return f"ag.hooks({', '.join(map(repr, self.plugins))})"
 
-    def _level(self, outer: Mode | None) -> Mode:
-        level = super()._level(outer)
+    def level_inside(self, outer: Mode | None) -> Mode:
+        level = super().level_inside(outer)
         level.activate(_joined(level.hooks, self.plugins))
         return level
 

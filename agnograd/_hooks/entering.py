@@ -9,6 +9,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agnograd._graph.nodes import RANK
+from agnograd._graph.paths import reachable
 from agnograd._hooks.state import Kept, Memo, Mode, Recorder, current_mode, set_mode
 from agnograd._util.deferred import later
 
@@ -49,14 +50,14 @@ class entered:  # noqa: N801 - used as a statement: with entered(...)
     # what is restored does not depend on the state that is found.
     def __enter__(self) -> Any:
         outer = current_mode()
-        level = self._level(outer)
+        level = self.level_inside(outer)
         try:
             set_mode(level)
         except BaseException:
             set_mode(outer)
             raise
 
-    def _level(self, outer: Mode | None) -> Mode:
+    def level_inside(self, outer: Mode | None) -> Mode:
         """Return a new level inside another one."""
         around = outer or _USUAL
         level = around.level if self._domain is False else self._domain
@@ -233,36 +234,30 @@ def recording_since(
     return entered(recording=True, kept=kept, tape=tape, inside=inside)
 
 
-class _Inside(entered):
-    """The state in which a function runs that is being transformed, and nobody takes note.
+def apart_from(outputs: Iterable[Node | None]) -> entered:
+    """Return a state that records, and for which all that a run recorded is a constant.
 
-    Most often it is entered around no other. Then it is one object for all threads: a level is
-    changed by nobody but those who made it.
+    Then a pass through what a pullback returned ends at its cotangents: it does not go on into the
+    run, which it would free although the pullback may be called again.
     """
+    mode = current_mode()
+    outer = mode.kept if mode is not None else None
+    own = {node[RANK] for node in reachable(outputs)}
 
-    __slots__ = ("_outermost",)
+    def kept(*nodes: Node | None) -> tuple[Node | None, ...]:
+        return tuple(
+            None if node is None or node[RANK] in own else node
+            for node in (nodes if outer is None else outer(*nodes))
+        )
 
-    def __init__(self) -> None:
-        super().__init__(recording=True, inside=True)
-        self._outermost = self._level(None)
-
-    def __enter__(self) -> Any:
-        if current_mode() is not None:
-            return super().__enter__()
-        try:
-            set_mode(self._outermost)
-        except BaseException:
-            set_mode(None)
-            raise
-
-    def __exit__(self, *error: Any) -> None:
-        if current_mode() is self._outermost:
-            set_mode(None)
-        else:
-            super().__exit__(*error)
+    return entered(recording=True, kept=kept)
 
 
-INSIDE = _Inside()
+# The state in which a function runs that is being transformed, and nobody takes note. Most often it
+# is entered around no other. Then it is one object for all threads: a level is changed by nobody
+# but those who made it.
+INSIDE = entered(recording=True, inside=True)
+OUTERMOST = INSIDE.level_inside(None)
 
 
 def is_inside() -> bool:

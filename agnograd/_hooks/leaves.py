@@ -63,7 +63,7 @@ def replace(this: Any) -> None:
 
 def _asked(this: Any, leaf: Leaf) -> bool:
     """Return whether a pass was asked for the gradient of a leaf, and is not a part of another."""
-    return leaf[RANK] not in this.ends and (not this.targets or leaf[RANK] in this.targets)
+    return leaf[RANK] not in this.ends and (this.to_all or leaf[RANK] in this.targets)
 
 
 def _checked(pairs: Iterable[tuple[Variable, Any]]) -> list[tuple[Leaf, Any]]:

@@ -23,8 +23,7 @@ def _scalar(value: Any, what: str, inputs: Sequence[Variable]) -> Variable:
     """Return what a function returned as a Variable; it has to be a real number."""
     if isinstance(value, Variable):
         domain, raw = value._domain, value._raw
-        dtype = raw.dtype
-        if raw.shape == () and dtype in domain.inexact_dtypes and not domain.is_complex(dtype):
+        if raw.shape == () and raw.dtype in domain.real_dtypes:
             return value
     elif not (is_python_scalar(value) or is_array(value)):
         raise NoGradientError(
@@ -89,16 +88,17 @@ def value_and_grad(f: Function, argnums: ArgNums = 0, has_aux: bool = False) -> 
 
 
 def _gradient_of(
-    what: str, f: Function, argnums: ArgNums, has_aux: bool = False, with_value: bool = False
+    name: str, f: Function, argnums: ArgNums, has_aux: bool = False, with_value: bool = False
 ) -> Function:
-    callable_in(f"ag.{what}", f, f"ag.{what}(f)(x), where f(x) returns a real 0-d array")
-    positions, with_aux = argnums_in(f"ag.{what}", argnums), flag_in(f"ag.{what}: has_aux", has_aux)
+    what = f"ag.{name}"
+    callable_in(what, f, f"{what}(f)(x), where f(x) returns a real 0-d array")
+    positions, with_aux = argnums_in(what, argnums), flag_in(f"{what}: has_aux", has_aux)
 
     @functools.wraps(f)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         trace = Trace(f, args, kwargs, positions)
-        value, aux = pair_from(f"ag.{what}", trace.result) if with_aux else (trace.result, None)
-        scalar = _scalar(value, f"ag.{what}", trace.inputs)
+        value, aux = pair_from(what, trace.result) if with_aux else (trace.result, None)
+        scalar = _scalar(value, what, trace.inputs)
         gradients = trace.arranged(trace.pull_one(scalar))
         gradient = gradients[0] if isinstance(positions, int) else gradients
         if with_value:  # of its own: the function may have kept its result, and write to it

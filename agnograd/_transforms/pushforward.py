@@ -17,10 +17,10 @@ from agnograd._engine.run import run_pass
 from agnograd._functions.runs import restoring
 from agnograd._functions.sensitivity import irregular
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank, raw_gradient
-from agnograd._hooks.entering import entered, recording_since
+from agnograd._hooks.entering import apart_from, entered, recording_since
 from agnograd._hooks.state import is_grad_enabled
 from agnograd._transforms.passes import at_level, pass_at, zeros_of
-from agnograd._transforms.trace import Trace, apart_from
+from agnograd._transforms.trace import Trace
 
 
 class Pushforward:
@@ -87,7 +87,7 @@ class Pushforward:
         if self.connects:
             state, targets = recording_since(self.start), [end for end in ends if end is not None]
         elif tracked:
-            state = apart_from(gradient for gradient in self.gradients if gradient is not None)
+            state = apart_from(each._node for each in self.gradients if each is not None)
         seeds = [
             (behind_mask(g._node) if guarded else g._node, t if create_graph else t._raw)
             for g, t in zip(self.gradients, tangents, strict=True)
