@@ -24,6 +24,7 @@ OPERANDS: dict[Form, tuple[str, ...]] = {
     "ufunc": ("x1", "x2"),
 }
 
+_OPERATORS = ("operator", "reflected")
 # Options that mean in every op what they mean in the standard. They are neither positions nor
 # numbers that a result could depend on smoothly, so no Variable is looked for in them.
 STRUCTURE = frozenset({"copy", "device", "dtype", "keepdims"})
@@ -38,10 +39,18 @@ def {name}{signature}:
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call  ? recorded
     _state = _mode()
+    # An operator of two numbers gives one, and needs no more than its node.  ? numbers
+    if {numbers} and (_state is None or _state.usual):  ? numbers
+        {computed}
+        _result = _next(_blank)
+        _result._raw = _out
+        _result._node = None if {constant} else {of_numbers}
+        return _result
+    _op = _call  ? recorded
     if _state is None or not _state.looks:
         {computed}
+        {reading}
     elif _state.whole and (_at := _entered_above(_domain, {quoted})) is not None:
         {taken_over}
     else:
@@ -65,8 +74,10 @@ def {name}{signature}:
 
 # One element is not a view. If a leaf is read, it keeps its shape and dtype itself.
 _READING = """
-if _type(_out) is _Number or _type(_out) in _scalars:
-    if _state is None or not _state.attends:
+if _{name}_node is not None and (_state is None or _state.usual):
+    if _type(_out) is _Number or _type(_out) in _scalars:
+        _result = _next(_blank)
+        _result._raw = _out
         if _type(_{name}_node) is _Leaf:
             if _{name}_node.facts is None:
                 _{name}_node.facts = {name}.shape, {name}.dtype
@@ -74,17 +85,16 @@ if _type(_out) is _Number or _type(_out) in _scalars:
             return _result
         _result._node = {node}
         return _result
-    if _op is _call:
-        _op = _reading
 """
 
 # Whether gradients have to be summed over broadcast axes, or cast. With a real scalar, the result
 # is as the other one.
 _MATCHING = """
 if _{one}_kind is _{other}_kind:
-    if {both} and (_state is None or not _state.attends):  ? numbers
-        _result._node = {of_numbers}
-        return _result
+    if _{one}_kind is _Number is _type(_out):  ? functions
+        if _state is None or not _state.attends:
+            _result._node = {of_numbers}
+            return _result
     if {alike}:
         _match = None
         if _large is not None and _count(_out) >= _large:  ? product
@@ -120,6 +130,7 @@ def forward_source(
     nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
     untracked = " and ".join(f"_{name}_node is None" for name in op.differentiable)
     constant = "not any(_edges)" if op.sequence else untracked
+    kinds = [f"_{name}_kind" for name in op.arrays]
     if op.may_cast:  # a result that is cast to integers has no gradient
         constant += " or _out.dtype not in _inexact"
     place, returned = "_result._node" if one else "_node", "_result"
@@ -134,6 +145,8 @@ def forward_source(
         view=op.view,
         base=op.sequence or "x",
         unwrapping=_unwrapping(op, form),
+        numbers=numbers and form in _OPERATORS and asks_kinds(op) and " is _Number is ".join(kinds),
+        of_numbers=_of_numbers(op),
         recorded=recorded,
         computed=written_out(compute, given, "_out", "_kernel", names),
         quoted=repr(op.name),
@@ -146,6 +159,7 @@ def forward_source(
         nodes=nodes,
         one=one,
         constant=constant,
+        reading=filled(_READING, name=op.arrays[0], node=_node(op, "_reading")) if op.reads else (),
         node=_new_node(op, place, numbers and form) if recorded else (),
         place=place,
         untracked=["_result._node = None" if one else "_result = _wrap(_out)"],
@@ -274,7 +288,8 @@ def _new_node(op: Op, place: str, numbers: Form | Literal[False]) -> Iterator[st
     if op.broadcasts:
         yield from _matching(op, numbers)
     if op.reads:
-        yield from filled(_READING, name=op.arrays[0], node=_node(op, "_reading"))
+        yield "if _op is _call and (_type(_out) is _Number or _type(_out) in _scalars):"
+        yield "    _op = _reading"
     if len(op.differentiable) == 2 and any(saved.users for saved in saved_values(op)):
         # What is saved depends on which of the two is tracked: that is asked once.
         one, other = op.differentiable
@@ -286,6 +301,11 @@ def _new_node(op: Op, place: str, numbers: Form | Literal[False]) -> Iterator[st
         yield f"    {place} = {_node(op, '_op', (one, other))}"
     else:
         yield f"{place} = {_node(op, '_op')}"
+
+
+def _of_numbers(op: Op) -> str:
+    """Write the node of two numbers."""
+    return _node(op._replace(of_numbers=True), "_of_numbers")
 
 
 def _node(op: Op, call: str, tracked: tuple[str, ...] | None = None) -> str:
@@ -310,17 +330,14 @@ def _matching(op: Op, numbers: Form | Literal[False]) -> list[str]:
     if not asks_kinds(op):
         return [f"_match = {mismatch}"]
     one, other = op.arrays
-    both = f"_{one}_kind is _Number"
-    if numbers not in ("operator", "reflected"):  # which give a number of two
-        both += " is _type(_out)"
     alike = f"{one}.shape == {other}.shape and {one}.dtype is {other}.dtype"
     return filled(
         _MATCHING,
         one=one,
         other=other,
         numbers=numbers,
-        both=both,
-        of_numbers=_node(op._replace(of_numbers=True), "_of_numbers"),
+        functions=numbers and numbers not in _OPERATORS,
+        of_numbers=_of_numbers(op),
         product=op.product,  # often of an array with itself
         alike=f"{one} is {other} or ({alike})" if op.product else alike,
         mismatch=mismatch,

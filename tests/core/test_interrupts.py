@@ -156,17 +156,18 @@ def interrupted(program, at):
         own = name.startswith("agnograd.") or frame.f_code.co_filename.startswith("<agnograd")
         return on_line if own else None
 
-    tracing = sys.gettrace()
+    tracing, errors = sys.gettrace(), np.geterr()
     sys.settrace(on_call)
     try:
         program()
     except KeyboardInterrupt:
         # A tracer raises where no signal handler runs, too: between the last line of a `with` block
-        # and the call that releases its lock.
+        # and the call that releases its lock, or restores NumPy's errstate.
         _free_all()
         return True
     finally:
         sys.settrace(tracing)
+        np.seterr(**errors)
     return False
 
 

@@ -15,10 +15,21 @@ def __getitem__(x, key, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call
     _state = _mode()
+    _op = _call
     if _state is None or not _state.looks:
         _out = x[key]
+        if _x_node is not None and (_state is None or _state.usual):
+            if _type(_out) is _Number or _type(_out) in _scalars:
+                _result = _next(_blank)
+                _result._raw = _out
+                if _type(_x_node) is _Leaf:
+                    if _x_node.facts is None:
+                        _x_node.facts = x.shape, x.dtype
+                    _result._node = [_next(_ranks), None, _reading_leaf, key, _x_node]
+                    return _result
+                _result._node = [_next(_ranks), None, _reading, key, x.shape, x.dtype, _x_node]
+                return _result
     elif _state.whole and (_at := _entered_above(_domain, '__getitem__')) is not None:
         if _x_node is not None:
             x = _Variable._make(x, _x_node)
@@ -32,17 +43,8 @@ def __getitem__(x, key, /):
     _result = _next(_blank)
     _result._raw = _out
     if not (_x_node is None) and (_state is None or _state.recording):
-        if _type(_out) is _Number or _type(_out) in _scalars:
-            if _state is None or not _state.attends:
-                if _type(_x_node) is _Leaf:
-                    if _x_node.facts is None:
-                        _x_node.facts = x.shape, x.dtype
-                    _result._node = [_next(_ranks), None, _reading_leaf, key, _x_node]
-                    return _result
-                _result._node = [_next(_ranks), None, _reading, key, x.shape, x.dtype, _x_node]
-                return _result
-            if _op is _call:
-                _op = _reading
+        if _op is _call and (_type(_out) is _Number or _type(_out) in _scalars):
+            _op = _reading
         _result._node = [_next(_ranks), None, _op, key, x.shape, x.dtype, _x_node]
         if _state is not None and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (x, ), {'key': key})

@@ -29,8 +29,8 @@ def add(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call
     _state = _mode()
+    _op = _call
     if _state is None or not _state.looks:
         _out = _kernel(x1, x2)
     elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
@@ -49,9 +49,10 @@ def add(x1, x2, /):
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         if _x1_kind is _x2_kind:
-            if _x1_kind is _Number is _type(_out) and (_state is None or not _state.attends):
-                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                return _result
+            if _x1_kind is _Number is _type(_out):
+                if _state is None or not _state.attends:
+                    _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+                    return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:
@@ -97,8 +98,15 @@ def add(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call
     _state = _mode()
+    # An operator of two numbers gives one, and needs no more than its node.
+    if _x1_kind is _Number is _x2_kind and (_state is None or _state.usual):
+        _out = x1 + x2
+        _result = _next(_blank)
+        _result._raw = _out
+        _result._node = None if _x1_node is None and _x2_node is None else [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+        return _result
+    _op = _call
     if _state is None or not _state.looks:
         _out = x1 + x2
     elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
@@ -117,9 +125,6 @@ def add(x1, x2, /):
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         if _x1_kind is _x2_kind:
-            if _x1_kind is _Number and (_state is None or not _state.attends):
-                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:
@@ -166,8 +171,15 @@ def add(x2, x1, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call
     _state = _mode()
+    # An operator of two numbers gives one, and needs no more than its node.
+    if _x1_kind is _Number is _x2_kind and (_state is None or _state.usual):
+        _out = x1 + x2
+        _result = _next(_blank)
+        _result._raw = _out
+        _result._node = None if _x1_node is None and _x2_node is None else [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+        return _result
+    _op = _call
     if _state is None or not _state.looks:
         _out = x1 + x2
     elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
@@ -186,9 +198,6 @@ def add(x2, x1, /):
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         if _x1_kind is _x2_kind:
-            if _x1_kind is _Number and (_state is None or not _state.attends):
-                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:
@@ -251,8 +260,8 @@ def add(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call
     _state = _mode()
+    _op = _call
     if _state is None or not _state.looks:
         _out = x1 + x2
     elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
@@ -271,9 +280,10 @@ def add(x1, x2, /):
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         if _x1_kind is _x2_kind:
-            if _x1_kind is _Number is _type(_out) and (_state is None or not _state.attends):
-                _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
-                return _result
+            if _x1_kind is _Number is _type(_out):
+                if _state is None or not _state.attends:
+                    _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
+                    return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
             else:

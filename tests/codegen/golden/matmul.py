@@ -25,8 +25,8 @@ def matmul(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call
     _state = _mode()
+    _op = _call
     if _state is None or not _state.looks:
         if _kernel__type(x1) is _kernel___ndarray is _kernel__type(x2) and x1.ndim == 2 == x2.ndim:
             _out = x1.dot(x2)
@@ -82,8 +82,8 @@ def matmul(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call
     _state = _mode()
+    _op = _call
     if _state is None or not _state.looks:
         if _kernel__type(x1) is _kernel___ndarray is _kernel__type(x2) and x1.ndim == 2 == x2.ndim:
             _out = x1.dot(x2)

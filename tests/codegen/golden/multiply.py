@@ -29,8 +29,8 @@ def multiply(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call
     _state = _mode()
+    _op = _call
     if _state is None or not _state.looks:
         if _kernel__type(x1) is _kernel___ndarray or _kernel__type(x2) is _kernel___ndarray:
             _out = _kernel___multiply(x1, x2)
@@ -52,9 +52,10 @@ def multiply(x1, x2, /):
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         if _x1_kind is _x2_kind:
-            if _x1_kind is _Number is _type(_out) and (_state is None or not _state.attends):
-                _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
-                return _result
+            if _x1_kind is _Number is _type(_out):
+                if _state is None or not _state.attends:
+                    _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
+                    return _result
             if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
                 _match = None
                 if _large is not None and _count(_out) >= _large:
@@ -109,8 +110,15 @@ def multiply(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call
     _state = _mode()
+    # An operator of two numbers gives one, and needs no more than its node.
+    if _x1_kind is _Number is _x2_kind and (_state is None or _state.usual):
+        _out = x1 * x2
+        _result = _next(_blank)
+        _result._raw = _out
+        _result._node = None if _x1_node is None and _x2_node is None else [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
+        return _result
+    _op = _call
     if _state is None or not _state.looks:
         _out = x1 * x2
     elif _state.whole and (_at := _entered_above(_domain, 'multiply')) is not None:
@@ -129,9 +137,6 @@ def multiply(x1, x2, /):
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
         if _x1_kind is _x2_kind:
-            if _x1_kind is _Number and (_state is None or not _state.attends):
-                _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
-                return _result
             if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
                 _match = None
                 if _large is not None and _count(_out) >= _large:

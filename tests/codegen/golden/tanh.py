@@ -14,8 +14,8 @@ def tanh(x, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call
     _state = _mode()
+    _op = _call
     if _state is None or not _state.looks:
         _out = _kernel(x)
     elif _state.whole and (_at := _entered_above(_domain, 'tanh')) is not None:

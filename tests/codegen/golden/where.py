@@ -31,8 +31,8 @@ def where(condition, x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _op = _call
     _state = _mode()
+    _op = _call
     if _state is None or not _state.looks:
         _out = _kernel(condition, x1, x2)
     elif _state.whole and (_at := _entered_above(_domain, 'where')) is not None:
