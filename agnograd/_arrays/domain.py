@@ -55,7 +55,7 @@ class Domain:
         self.backend = backend
         self.level = backend.level
         self.library = require(backend)
-        self._one: dict[Any, Any] = {}
+        self._one: dict[type, Any] = {}
         self._named: dict[str, Any] = {}
         self.large = backend.large
         self.count = backend.counter()
@@ -325,13 +325,13 @@ class Domain:
 
     def ones(self, like: Any) -> Any:
         """Return ones for each element of a raw array."""
-        dtype = like.dtype
-        known = self._one.get(dtype) if like.shape == () else None
-        if known is None:
-            known = self.raw.ones(like.shape, dtype=dtype, device=self.device(like))
+        if (known := self._one.get(type(like))) is None and like.shape == () and self.scalar_types:
             # Libraries with scalars have no devices to tell apart, and no traces to leak from.
-            if like.shape == () and self.scalar_types:
-                self._one[dtype] = known = self.backend.scalar(known)
+            known = self.backend.scalar(self.raw.ones((), dtype=like.dtype))
+            if type(like) in self.scalar_types:
+                self._one[type(like)] = known
+        if known is None:
+            known = self.raw.ones(like.shape, dtype=like.dtype, device=self.device(like))
         return known
 
     def own(self, g: Any, given: dict[int, Any], x: Any = None) -> Any:

@@ -39,16 +39,16 @@ def {name}{signature}:
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     # An operator of two numbers gives one, and needs no more than its node.  ? numbers
-    if {numbers} and (_state is None or _state.usual):  ? numbers
+    if {numbers} and _usual:  ? numbers
         {computed}
         _result = _next(_blank)
         _result._raw = _out
         _result._node = None if {constant} else {of_numbers}
         return _result
     _op = _call  ? recorded
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         {computed}
         {reading}
     elif _state.whole and (_at := _entered_above(_domain, {quoted})) is not None:
@@ -61,9 +61,9 @@ def {name}{signature}:
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)  ? one
     _result._raw = _out  ? one
-    if not ({constant}) and (_state is None or _state.recording):  ? recorded
+    if not ({constant}) and (_usual or _state.recording):  ? recorded
         {node}
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             {place} = _state.recorded({place}, _out, _declared, {inputs}, {options})
         _result = _wrap_outputs(_out, _node)  ? not one
     else:  ? recorded
@@ -74,7 +74,7 @@ def {name}{signature}:
 
 # One element is not a view. If a leaf is read, it keeps its shape and dtype itself.
 _READING = """
-if _{name}_node is not None and (_state is None or _state.usual):
+if _{name}_node is not None and _usual:
     if _type(_out) is _Number or _type(_out) in _scalars:
         _result = _next(_blank)
         _result._raw = _out
@@ -92,7 +92,7 @@ if _{name}_node is not None and (_state is None or _state.usual):
 _MATCHING = """
 if _{one}_kind is _{other}_kind:
     if _{one}_kind is _Number is _type(_out):  ? functions
-        if _state is None or not _state.attends:
+        if _usual:
             _result._node = {of_numbers}
             return _result
     if {alike}:
@@ -105,7 +105,7 @@ if _{one}_kind is _{other}_kind:
         _match = {mismatch}
 elif _{other}_kind in _SCALARS or _{one}_kind in _SCALARS:
     if (_{one}_kind is _Number or _{other}_kind is _Number) and _type(_out) is _Number:  ? numbers
-        if _state is None or not _state.attends:
+        if _usual:
             _result._node = {of_numbers}
             return _result
     _match = None
@@ -130,7 +130,7 @@ def forward_source(
     nodes = "_edges" if op.sequence else _tuple(f"_{name}_node" for name in op.differentiable)
     untracked = " and ".join(f"_{name}_node is None" for name in op.differentiable)
     constant = "not any(_edges)" if op.sequence else untracked
-    kinds = [f"_{name}_kind" for name in op.arrays]
+    kinds = [f"_{name}_kind is _Number" for name in op.arrays]
     if op.may_cast:  # a result that is cast to integers has no gradient
         constant += " or _out.dtype not in _inexact"
     place, returned = "_result._node" if one else "_node", "_result"
@@ -145,7 +145,7 @@ def forward_source(
         view=op.view,
         base=op.sequence or "x",
         unwrapping=_unwrapping(op, form),
-        numbers=numbers and form in _OPERATORS and asks_kinds(op) and " is _Number is ".join(kinds),
+        numbers=numbers and form in _OPERATORS and asks_kinds(op) and " and ".join(kinds),
         of_numbers=_of_numbers(op),
         recorded=recorded,
         computed=written_out(compute, given, "_out", "_kernel", names),

@@ -23,7 +23,7 @@ def _scalar(value: Any, what: str, inputs: Sequence[Variable]) -> Variable:
     """Return what a function returned as a Variable; it has to be a real number."""
     if isinstance(value, Variable):
         domain, raw = value._domain, value._raw
-        if raw.shape == () and raw.dtype in domain.real_dtypes:
+        if type(raw) is domain.number_type or (raw.shape == () and raw.dtype in domain.real_dtypes):
             return value
     elif not (is_python_scalar(value) or is_array(value)):
         raise NoGradientError(

@@ -78,7 +78,7 @@ def matmul(x1: Any, x2: Any, /) -> Any:
 
     It takes half of the time where they have a few elements, and nine tenths at 64 by 64.
     """
-    if type(x1) is _ndarray is type(x2) and x1.ndim == 2 == x2.ndim:
+    if type(x1) is _ndarray and type(x2) is _ndarray and x1.ndim == 2 and x2.ndim == 2:
         return x1.dot(x2)
     return _matmul(x1, x2)
 

@@ -67,18 +67,16 @@ def cosh_squared(x: Any, into: Any = None) -> Any:
 def _matmul_x1(g: Any, x2: Any, x1_dtype: Any) -> Any:
     """Multiply two matrices by their method, which has less to prepare than ``matmul``."""
     # Then x1 is a matrix, too, and nothing is complex.
-    if g.ndim == 2 == x2.ndim and (
-        g.dtype is _float64 is x1_dtype or g.dtype is _float32 is x1_dtype
-    ):
+    real = x1_dtype is _float64 or x1_dtype is _float32
+    if real and g.dtype is x1_dtype and g.ndim == 2 and x2.ndim == 2:
         return g.dot(x2.T)
     return NotImplemented
 
 
 @inline
 def _matmul_x2(g: Any, x1: Any, x2_dtype: Any) -> Any:
-    if g.ndim == 2 == x1.ndim and (
-        g.dtype is _float64 is x2_dtype or g.dtype is _float32 is x2_dtype
-    ):
+    real = x2_dtype is _float64 or x2_dtype is _float32
+    if real and g.dtype is x2_dtype and g.ndim == 2 and x1.ndim == 2:
         return x1.T.dot(g)
     return NotImplemented
 

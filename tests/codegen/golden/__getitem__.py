@@ -15,11 +15,11 @@ def __getitem__(x, key, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     _op = _call
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         _out = x[key]
-        if _x_node is not None and (_state is None or _state.usual):
+        if _x_node is not None and _usual:
             if _type(_out) is _Number or _type(_out) in _scalars:
                 _result = _next(_blank)
                 _result._raw = _out
@@ -42,11 +42,11 @@ def __getitem__(x, key, /):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x_node is None) and (_state is None or _state.recording):
+    if not (_x_node is None) and (_usual or _state.recording):
         if _op is _call and (_type(_out) is _Number or _type(_out) in _scalars):
             _op = _reading
         _result._node = [_next(_ranks), None, _op, key, x.shape, x.dtype, _x_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (x, ), {'key': key})
     else:
         _result._node = None

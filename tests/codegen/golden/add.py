@@ -29,9 +29,9 @@ def add(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     _op = _call
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         _out = _kernel(x1, x2)
     elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
         if _x1_node is not None:
@@ -47,10 +47,10 @@ def add(x1, x2, /):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
+    if not (_x1_node is None and _x2_node is None) and (_usual or _state.recording):
         if _x1_kind is _x2_kind:
             if _x1_kind is _Number is _type(_out):
-                if _state is None or not _state.attends:
+                if _usual:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
@@ -59,14 +59,14 @@ def add(x1, x2, /):
                 _match = _mismatch(_out, x1, x2)
         elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
             if (_x1_kind is _Number or _x2_kind is _Number) and _type(_out) is _Number:
-                if _state is None or not _state.attends:
+                if _usual:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
         _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
@@ -98,16 +98,16 @@ def add(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     # An operator of two numbers gives one, and needs no more than its node.
-    if _x1_kind is _Number is _x2_kind and (_state is None or _state.usual):
+    if _x1_kind is _Number and _x2_kind is _Number and _usual:
         _out = x1 + x2
         _result = _next(_blank)
         _result._raw = _out
         _result._node = None if _x1_node is None and _x2_node is None else [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
         return _result
     _op = _call
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         _out = x1 + x2
     elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
         if _x1_node is not None:
@@ -123,7 +123,7 @@ def add(x1, x2, /):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
+    if not (_x1_node is None and _x2_node is None) and (_usual or _state.recording):
         if _x1_kind is _x2_kind:
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
@@ -131,14 +131,14 @@ def add(x1, x2, /):
                 _match = _mismatch(_out, x1, x2)
         elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
             if (_x1_kind is _Number or _x2_kind is _Number) and _type(_out) is _Number:
-                if _state is None or not _state.attends:
+                if _usual:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
         _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
@@ -171,16 +171,16 @@ def add(x2, x1, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     # An operator of two numbers gives one, and needs no more than its node.
-    if _x1_kind is _Number is _x2_kind and (_state is None or _state.usual):
+    if _x1_kind is _Number and _x2_kind is _Number and _usual:
         _out = x1 + x2
         _result = _next(_blank)
         _result._raw = _out
         _result._node = None if _x1_node is None and _x2_node is None else [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
         return _result
     _op = _call
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         _out = x1 + x2
     elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
         if _x1_node is not None:
@@ -196,7 +196,7 @@ def add(x2, x1, /):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
+    if not (_x1_node is None and _x2_node is None) and (_usual or _state.recording):
         if _x1_kind is _x2_kind:
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
                 _match = None
@@ -204,14 +204,14 @@ def add(x2, x1, /):
                 _match = _mismatch(_out, x1, x2)
         elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
             if (_x1_kind is _Number or _x2_kind is _Number) and _type(_out) is _Number:
-                if _state is None or not _state.attends:
+                if _usual:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
         _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
@@ -260,9 +260,9 @@ def add(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     _op = _call
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         _out = x1 + x2
     elif _state.whole and (_at := _entered_above(_domain, 'add')) is not None:
         if _x1_node is not None:
@@ -278,10 +278,10 @@ def add(x1, x2, /):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
+    if not (_x1_node is None and _x2_node is None) and (_usual or _state.recording):
         if _x1_kind is _x2_kind:
             if _x1_kind is _Number is _type(_out):
-                if _state is None or not _state.attends:
+                if _usual:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
             if x1.shape == x2.shape and x1.dtype is x2.dtype:
@@ -290,14 +290,14 @@ def add(x1, x2, /):
                 _match = _mismatch(_out, x1, x2)
         elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
             if (_x1_kind is _Number or _x2_kind is _Number) and _type(_out) is _Number:
-                if _state is None or not _state.attends:
+                if _usual:
                     _result._node = [_next(_ranks), None, _of_numbers, _x1_node, _x2_node]
                     return _result
             _match = None
         else:
             _match = _mismatch(_out, x1, x2)
         _result._node = [_next(_ranks), None, _op, _match, _x1_node, _x2_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None

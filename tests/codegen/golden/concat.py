@@ -10,9 +10,9 @@ def concat(arrays, /, *, axis=0):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     _op = _call
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         _out = _kernel(arrays, axis=axis)
     elif _state.whole and (_at := _entered_above(_domain, 'concat')) is not None:
         arrays = [_Variable._make(*_each) for _each in zip(arrays, _edges)]
@@ -25,9 +25,9 @@ def concat(arrays, /, *, axis=0):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (not any(_edges)) and (_state is None or _state.recording):
+    if not (not any(_edges)) and (_usual or _state.recording):
         _result._node = [_next(_ranks), None, _op, [_each.shape for _each in arrays], axis, [_each.dtype for _each in arrays], *_edges]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (*arrays, ), {'axis': axis})
     else:
         _result._node = None

@@ -25,10 +25,10 @@ def matmul(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     _op = _call
-    if _state is None or not _state.looks:
-        if _kernel__type(x1) is _kernel___ndarray is _kernel__type(x2) and x1.ndim == 2 == x2.ndim:
+    if _usual or not _state.looks:
+        if _kernel__type(x1) is _kernel___ndarray and _kernel__type(x2) is _kernel___ndarray and (x1.ndim == 2) and (x2.ndim == 2):
             _out = x1.dot(x2)
         else:
             _out = _kernel___matmul(x1, x2)
@@ -46,14 +46,14 @@ def matmul(x1, x2, /):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
+    if not (_x1_node is None and _x2_node is None) and (_usual or _state.recording):
         if _x2_node is None:
             _result._node = [_next(_ranks), None, _op, x1.shape, x2, x1.dtype, None, None, None, _x1_node, None]
         elif _x1_node is None:
             _result._node = [_next(_ranks), None, _op, None, None, None, x1, x2.shape, x2.dtype, None, _x2_node]
         else:
             _result._node = [_next(_ranks), None, _op, x1.shape, x2, x1.dtype, x1, x2.shape, x2.dtype, _x1_node, _x2_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
@@ -82,10 +82,10 @@ def matmul(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     _op = _call
-    if _state is None or not _state.looks:
-        if _kernel__type(x1) is _kernel___ndarray is _kernel__type(x2) and x1.ndim == 2 == x2.ndim:
+    if _usual or not _state.looks:
+        if _kernel__type(x1) is _kernel___ndarray and _kernel__type(x2) is _kernel___ndarray and (x1.ndim == 2) and (x2.ndim == 2):
             _out = x1.dot(x2)
         else:
             _out = _kernel___matmul(x1, x2)
@@ -103,14 +103,14 @@ def matmul(x1, x2, /):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
+    if not (_x1_node is None and _x2_node is None) and (_usual or _state.recording):
         if _x2_node is None:
             _result._node = [_next(_ranks), None, _op, x1.shape, x2, x1.dtype, None, None, None, _x1_node, None]
         elif _x1_node is None:
             _result._node = [_next(_ranks), None, _op, None, None, None, x1, x2.shape, x2.dtype, None, _x2_node]
         else:
             _result._node = [_next(_ranks), None, _op, x1.shape, x2, x1.dtype, x1, x2.shape, x2.dtype, _x1_node, _x2_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
@@ -183,7 +183,8 @@ def matmul_step(g, node, gradients, arrivals, keep):
         if not _there or not (
             gradients[_rank].take(_x1_shared, x2, g) if _type(gradients[_rank]) is _Products else arrivals.join(_x1_edge, node, _x1_shared, x2, g)
         ):
-            if g.ndim == 2 == x2.ndim and (g.dtype is _pullback_x1___float64 is x1_dtype or g.dtype is _pullback_x1___float32 is x1_dtype):
+            _pullback_x1__real = x1_dtype is _pullback_x1___float64 or x1_dtype is _pullback_x1___float32
+            if _pullback_x1__real and g.dtype is x1_dtype and (g.ndim == 2) and (x2.ndim == 2):
                 _x1_grad = g.dot(x2.T)
             else:
                 _x1_grad = _rule_x1(g, x1_shape, x2, xp)
@@ -209,7 +210,8 @@ def matmul_step(g, node, gradients, arrivals, keep):
         if not _there or not (
             gradients[_rank].take(_x2_shared, x1, g) if _type(gradients[_rank]) is _Products else arrivals.join(_x2_edge, node, _x2_shared, x1, g)
         ):
-            if g.ndim == 2 == x1.ndim and (g.dtype is _pullback_x2___float64 is x2_dtype or g.dtype is _pullback_x2___float32 is x2_dtype):
+            _pullback_x2__real = x2_dtype is _pullback_x2___float64 or x2_dtype is _pullback_x2___float32
+            if _pullback_x2__real and g.dtype is x2_dtype and (g.ndim == 2) and (x1.ndim == 2):
                 _x2_grad = x1.T.dot(g)
             else:
                 _x2_grad = _rule_x2(g, x1, x2_shape, xp)

@@ -29,9 +29,9 @@ def multiply(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     _op = _call
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         if _kernel__type(x1) is _kernel___ndarray or _kernel__type(x2) is _kernel___ndarray:
             _out = _kernel___multiply(x1, x2)
         else:
@@ -50,10 +50,10 @@ def multiply(x1, x2, /):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
+    if not (_x1_node is None and _x2_node is None) and (_usual or _state.recording):
         if _x1_kind is _x2_kind:
             if _x1_kind is _Number is _type(_out):
-                if _state is None or not _state.attends:
+                if _usual:
                     _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                     return _result
             if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
@@ -66,7 +66,7 @@ def multiply(x1, x2, /):
                 _match = _mismatch(_out, x1, x2)
         elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
             if (_x1_kind is _Number or _x2_kind is _Number) and _type(_out) is _Number:
-                if _state is None or not _state.attends:
+                if _usual:
                     _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                     return _result
             _match = None
@@ -78,7 +78,7 @@ def multiply(x1, x2, /):
             _result._node = [_next(_ranks), None, _op, None, x1, _match, None, _x2_node]
         else:
             _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None
@@ -110,16 +110,16 @@ def multiply(x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     # An operator of two numbers gives one, and needs no more than its node.
-    if _x1_kind is _Number is _x2_kind and (_state is None or _state.usual):
+    if _x1_kind is _Number and _x2_kind is _Number and _usual:
         _out = x1 * x2
         _result = _next(_blank)
         _result._raw = _out
         _result._node = None if _x1_node is None and _x2_node is None else [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
         return _result
     _op = _call
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         _out = x1 * x2
     elif _state.whole and (_at := _entered_above(_domain, 'multiply')) is not None:
         if _x1_node is not None:
@@ -135,7 +135,7 @@ def multiply(x1, x2, /):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
+    if not (_x1_node is None and _x2_node is None) and (_usual or _state.recording):
         if _x1_kind is _x2_kind:
             if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
                 _match = None
@@ -147,7 +147,7 @@ def multiply(x1, x2, /):
                 _match = _mismatch(_out, x1, x2)
         elif _x2_kind in _SCALARS or _x1_kind in _SCALARS:
             if (_x1_kind is _Number or _x2_kind is _Number) and _type(_out) is _Number:
-                if _state is None or not _state.attends:
+                if _usual:
                     _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
                     return _result
             _match = None
@@ -159,7 +159,7 @@ def multiply(x1, x2, /):
             _result._node = [_next(_ranks), None, _op, None, x1, _match, None, _x2_node]
         else:
             _result._node = [_next(_ranks), None, _op, x2, x1, _match, _x1_node, _x2_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (x1, x2, ), {})
     else:
         _result._node = None

@@ -16,9 +16,9 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     _op = _call
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         _out = _kernel___add(x, axis, dtype, None, keepdims)
     elif _state.whole and (_at := _entered_above(_domain, 'sum')) is not None:
         if _x_node is not None:
@@ -32,9 +32,9 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x_node is None or _out.dtype not in _inexact) and (_state is None or _state.recording):
+    if not (_x_node is None or _out.dtype not in _inexact) and (_usual or _state.recording):
         _result._node = [_next(_ranks), None, _op, x.shape, axis, x.dtype, _x_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (x, ), {'axis': axis, 'dtype': dtype, 'keepdims': keepdims})
     else:
         _result._node = None

@@ -18,9 +18,9 @@ def unstack(x, /, *, axis=0):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     _op = _call
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         _out = _kernel(x, axis=axis)
     elif _state.whole and (_at := _entered_above(_domain, 'unstack')) is not None:
         if _x_node is not None:
@@ -32,9 +32,9 @@ def unstack(x, /, *, axis=0):
         )
     # The result becomes a Variable. If an input has a node, it gets one, too: a list of its rank,
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
-    if not (_x_node is None) and (_state is None or _state.recording):
+    if not (_x_node is None) and (_usual or _state.recording):
         _node = [_next(_ranks), None, _op, x.shape, x.dtype, _device(x), axis, _x_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _node = _state.recorded(_node, _out, _declared, (x, ), {'axis': axis})
         _result = _wrap_outputs(_out, _node)
     else:

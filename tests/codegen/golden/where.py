@@ -31,9 +31,9 @@ def where(condition, x1, x2, /):
     # A thread's state is most often None. Where nobody looks at the op, the backend's function is
     # called, or written out, here. For plugins with hooks on ops and for gradient managers,
     # Mode.compute calls it.
-    _state = _mode()
+    _usual = (_state := _mode()) is None or _state.usual
     _op = _call
-    if _state is None or not _state.looks:
+    if _usual or not _state.looks:
         _out = _kernel(condition, x1, x2)
     elif _state.whole and (_at := _entered_above(_domain, 'where')) is not None:
         if _x1_node is not None:
@@ -49,14 +49,14 @@ def where(condition, x1, x2, /):
     # of whom to tell of its gradient, the op, what the rules name, and the inputs' nodes.
     _result = _next(_blank)
     _result._raw = _out
-    if not (_x1_node is None and _x2_node is None) and (_state is None or _state.recording):
+    if not (_x1_node is None and _x2_node is None) and (_usual or _state.recording):
         if _x2_node is None:
             _result._node = [_next(_ranks), None, _op, condition, x1.shape, x1.dtype, None, None, _x1_node, None]
         elif _x1_node is None:
             _result._node = [_next(_ranks), None, _op, condition, None, None, x2.shape, x2.dtype, None, _x2_node]
         else:
             _result._node = [_next(_ranks), None, _op, condition, x1.shape, x1.dtype, x2.shape, x2.dtype, _x1_node, _x2_node]
-        if _state is not None and _state.watches:
+        if not _usual and _state.watches:
             _result._node = _state.recorded(_result._node, _out, _declared, (condition, x1, x2, ), {})
     else:
         _result._node = None
