@@ -24,7 +24,8 @@ OPERANDS: dict[Form, tuple[str, ...]] = {
     "ufunc": ("x1", "x2"),
 }
 
-_OPERATORS = ("operator", "reflected")
+_OPERATORS = ("operator", "reflected")  # of two numbers they give one
+
 # Options that mean in every op what they mean in the standard. They are neither positions nor
 # numbers that a result could depend on smoothly, so no Variable is looked for in them.
 STRUCTURE = frozenset({"copy", "device", "dtype", "keepdims"})
@@ -91,10 +92,9 @@ if _{name}_node is not None and _usual:
 # is as the other one.
 _MATCHING = """
 if _{one}_kind is _{other}_kind:
-    if _{one}_kind is _Number is _type(_out):  ? functions
-        if _usual:
-            _result._node = {of_numbers}
-            return _result
+    if _{one}_kind is _Number and _usual and _type(_out) is _Number:  ? functions
+        _result._node = {of_numbers}
+        return _result
     if {alike}:
         _match = None
         if _large is not None and _count(_out) >= _large:  ? product

@@ -46,17 +46,16 @@ class Mode:
     inputs that depend on nothing that a manager attached. ``tape`` is notified of every node.
     ``memo`` gives what is called in place of an op's kernel, and may know the result already.
     ``watches`` says whether anyone needs to be notified of nodes at all, ``looks`` whether ops are
-    computed by ``compute``, ``attends`` whether either is so, ``usual`` whether ops are recorded
-    and neither is so, and ``whole`` whether ops of levels below are left to ``level``. ``inside``
-    says whether a function that is being transformed runs, ``level`` is the domain that stands on
-    others in which it runs, if there is one, and ``beneath`` is the state in which that was
-    entered: its ``kept`` and ``tape`` are of the nodes of domains below. ``batch_size`` is the
-    number of members where these compute an op of many. ``closing`` is what ends with this object.
+    computed by ``compute``, ``usual`` whether ops are recorded and neither is so, and ``whole``
+    whether ops of levels below are left to ``level``. ``inside`` says whether a function that is
+    being transformed runs, ``level`` is the domain that stands on others in which it runs, if there
+    is one, and ``beneath`` is the state in which that was entered: its ``kept`` and ``tape`` are of
+    the nodes of domains below. ``batch_size`` is the number of members where these compute an op of
+    many. ``closing`` is what ends with this object.
     """
 
     __slots__ = (
         "__weakref__",
-        "attends",
         "batch_size",
         "beneath",
         "closing",
@@ -115,8 +114,7 @@ class Mode:
         if self.beneath is not None:
             self.watches |= self.beneath.watches
             self.looks |= self.beneath.looks
-        self.attends = self.watches or self.looks
-        self.usual = self.recording and not self.attends
+        self.usual = self.recording and not (self.watches or self.looks)
 
     def of(self, level: int) -> Mode:
         """Return the state whose ``kept`` and ``tape`` are of the nodes of a level."""

@@ -19,16 +19,7 @@ from agnograd._arrays.views import View
 from agnograd._engine.arrivals import Arrivals
 from agnograd._engine.ends import owned, raw_seed, seed_of
 from agnograd._engine.run import Pass, run, run_pass
-from agnograd._graph.nodes import (
-    RANK,
-    UNWATCHED,
-    ByNode,
-    Edge,
-    Leaf,
-    leaves_alive,
-    next_rank,
-    ranks,
-)
+from agnograd._graph.nodes import RANK, UNWATCHED, ByNode, Edge, Leaf, leaves_alive, ranks
 from agnograd._graph.paths import older
 from agnograd._hooks.entering import (
     INSIDE,
@@ -76,7 +67,7 @@ class Trace:
         self.as_variables = mode is not None and mode.inside
         if tangents:
             self.as_variables = self.as_variables or any(map(_has_variables, tangents))
-        self.start = next_rank()
+        self.start = next(ranks)
         self.inputs: list[Variable] = []
         # As they are before the function runs, which may write to the inputs.
         self.nodes: list[Edge] = []

@@ -52,10 +52,9 @@ def multiply(x1, x2, /):
     _result._raw = _out
     if not (_x1_node is None and _x2_node is None) and (_usual or _state.recording):
         if _x1_kind is _x2_kind:
-            if _x1_kind is _Number is _type(_out):
-                if _usual:
-                    _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
-                    return _result
+            if _x1_kind is _Number and _usual and _type(_out) is _Number:
+                _result._node = [_next(_ranks), None, _of_numbers, x2, x1, _x1_node, _x2_node]
+                return _result
             if x1 is x2 or (x1.shape == x2.shape and x1.dtype is x2.dtype):
                 _match = None
                 if _large is not None and _count(_out) >= _large:
