@@ -14,7 +14,7 @@ from agnograd._codegen.products import behind_mask
 from agnograd._engine.run import run_pass
 from agnograd._functions.policies import Keeping, Policy, Restoring, policy_in
 from agnograd._functions.purity import fingerprint, variables_of
-from agnograd._functions.runs import Prepared, kept_now, restoring
+from agnograd._functions.runs import Prepared, restoring
 from agnograd._graph.calls import Call, Pairs, Plan
 from agnograd._graph.nodes import (
     FIRST,
@@ -28,7 +28,7 @@ from agnograd._graph.nodes import (
     next_rank,
 )
 from agnograd._graph.paths import older
-from agnograd._hooks.entering import entered, recording_since
+from agnograd._hooks.entering import entered, kept_now, recording_since
 from agnograd._hooks.state import Recorder, current_mode, is_grad_enabled
 from agnograd._util.checks import callable_in, is_variable
 from agnograd._util.trees import flatten, unflatten

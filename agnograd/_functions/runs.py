@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from agnograd._arrays.variable import Variable
 from agnograd._arrays.views import View
-from agnograd._hooks.state import Kept, current_mode, set_mode
+from agnograd._hooks.state import current_mode, set_mode
 from agnograd._plugins.backends import is_array
 from agnograd._util.trees import flatten, unflatten
 
@@ -28,12 +28,6 @@ def restoring(function: F) -> F:
             set_mode(outer)
 
     return restored  # type: ignore[return-value]
-
-
-def kept_now() -> Kept | None:
-    """Return what drops the nodes that a gradient manager, or a pullback, takes for constants."""
-    mode = current_mode()
-    return None if mode is None else mode.kept
 
 
 def first_array(values: Sequence[Any]) -> Any:

@@ -208,6 +208,12 @@ def _async_generator(state: entered, function: Callable[..., Any]) -> Callable[.
     return async_generator
 
 
+def kept_now() -> Kept | None:
+    """Return what drops the nodes that a gradient manager, or a pullback, takes for constants."""
+    mode = current_mode()
+    return None if mode is None else mode.kept
+
+
 def recording_since(
     start: int,
     tape: Recorder | None = None,
@@ -219,8 +225,7 @@ def recording_since(
     Its own are those that were made since ``start``, a rank: newer nodes rank lower. ``also`` are
     others that pass.
     """
-    mode = current_mode()
-    outer = mode.kept if mode is not None else None
+    outer = kept_now()
     if outer is None:
         return INSIDE if inside and not tape else entered(recording=True, tape=tape, inside=inside)
     ranks = frozenset(node[RANK] for node in also if node is not None)
@@ -240,8 +245,7 @@ def apart_from(outputs: Iterable[Node | None]) -> entered:
     Then a pass through what a pullback returned ends at its cotangents: it does not go on into the
     run, which it would free although the pullback may be called again.
     """
-    mode = current_mode()
-    outer = mode.kept if mode is not None else None
+    outer = kept_now()
     own = {node[RANK] for node in reachable(outputs)}
 
     def kept(*nodes: Node | None) -> tuple[Node | None, ...]:

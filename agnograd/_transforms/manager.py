@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, Self
 from agnograd._arrays.variable import Variable
 from agnograd._engine.ends import commit, pairs_of, seeds_of
 from agnograd._engine.run import Callback, replaced, run_pass
-from agnograd._functions.runs import kept_now, restoring
+from agnograd._functions.runs import restoring
 from agnograd._graph.nodes import RANK, ByNode, Edge, Leaf, next_rank
-from agnograd._hooks.entering import enable_grad, entered, no_grad
+from agnograd._hooks.entering import enable_grad, entered, kept_now, no_grad
 from agnograd._hooks.state import Mode, current_mode, set_mode
 from agnograd._util.checks import callable_in, flags_in, variables_in
 from agnograd._util.trees import leaves

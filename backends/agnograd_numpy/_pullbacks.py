@@ -29,7 +29,6 @@ _add, _broadcast_to, _count = np.add, np.broadcast_to, np.count_nonzero
 # Between what norms lie of whose squares none that counts under- or overflows.
 _NORMS = {_float32: (1e-15, 1e18), _float64: (1e-140, 1e140)}
 
-
 # What NumPy computes in it raises an error where a number overflows, whatever errstate the caller
 # has. To enter it takes less time than to see beforehand that none will.
 _TRAPPING = Context()
@@ -51,9 +50,8 @@ def cosh_squared(x: Any, into: Any = None) -> Any:
     It is written ``into`` an array, if one is given. It is None, too, for scalars, and for dtypes
     other than float32 and float64.
     """
-    if type(x) is not _ndarray or (x.dtype is not _float64 and x.dtype is not _float32):
-        return None
-    if not x.ndim:
+    known = type(x) is _ndarray and (x.dtype is _float64 or x.dtype is _float32)
+    if not known or not x.ndim:
         return None
     run = _TRAPPING.copy().run  # no two threads can be in one context at a time
     try:

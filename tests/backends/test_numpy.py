@@ -531,3 +531,13 @@ def test_the_derivative_of_tanh_overflows_nowhere(dtype, over):
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(check, range(64)))
+
+
+def test_a_derivative_of_tanh_that_overflows_leaves_a_compiled_run_as_it_was():
+    """Its memory is planned, and written to before the overflow comes up."""
+    xp = ag.namespace("numpy")
+    gradient = ag.grad(lambda x: xp.sum(xp.sin(xp.tanh(xp.tanh(x * 2.0) * 3.0) * x)))
+    compiled = ag.compile(gradient, lowering="numpy")
+    x = np.random.default_rng(0).normal(size=(64, 64))
+    for each in (x, x, np.where(x > 2.0, 1e300, x), x * 1e3, x):
+        np.testing.assert_array_equal(compiled(each), gradient(each))
