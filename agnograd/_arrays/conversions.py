@@ -204,7 +204,13 @@ def unwrap_each(
 
 
 def is_operand(call: Call, value: Any) -> bool:
-    """Return whether a binary operator takes this operand, or leaves it to the operand's type."""
+    """Return whether a binary operator takes this operand, or leaves it to the operand's type.
+
+    A raw array of a level above answers itself: its rules compute with raw arrays only.
+    """
+    level = derived.get(type(value))
+    if level is not None and level.level > call.domain.level and not isinstance(value, Variable):
+        return False
     return (
         isinstance(value, (Variable, Number, *call.domain.array_types))
         or (isinstance(value, list | tuple) and holds_variable(value))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat, starmap
 from operator import setitem
 from time import perf_counter
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.conversions import SCOPE
@@ -234,6 +235,20 @@ class Domain:
             return make(value, Output(node, index, siblings, self))
         is_all = isinstance(value, tuple | list)
         return self.wrap_outputs(value, node) if is_all else make(value, node)
+
+    def raised(self, value: Any, as_variable: bool) -> Any:
+        """Return an array from below as one of this level, raw or as a Variable.
+
+        So are those in a list; all else stays. An array's graph stays with its payload.
+        """
+        if isinstance(value, tuple | list):
+            return _rebuilt(value, [self.raised(each, as_variable) for each in value])
+        if is_python_scalar(value) or isinstance(value, slice | str | None | EllipsisType):
+            return value
+        lifted = self.backend.lift(value)
+        if lifted is NotImplemented:
+            return value
+        return self.Variable._make(lifted, None) if as_variable else lifted
 
     def home_of(self, value: Any) -> Domain | None:
         """Return the domain of a saved value, None if it is not an array: this one, or another one.
