@@ -8,7 +8,7 @@ from numbers import Number
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.levels import above, derived, entered_above, highest
+from agnograd._arrays.levels import above, derived, entered_above, highest, is_tracked
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import Edge
 from agnograd._hooks.state import is_grad_enabled
@@ -229,7 +229,7 @@ def option(call: Call, name: str, value: Any) -> Any:
             return value if isinstance(value, bool) else index(value)
         except TypeError:
             return value
-    if value.requires_grad and is_grad_enabled():
+    if is_tracked(value) and is_grad_enabled():
         raise NoGradientError(
             f"{call.name}: {name!r} requires a gradient, and is not an input that has one: pass "
             f"{name}={name}.item(), or detach() what is not a single number"

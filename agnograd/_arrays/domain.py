@@ -7,7 +7,7 @@ from itertools import repeat, starmap
 from operator import setitem
 from time import perf_counter
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from agnograd._arrays.conversions import SCOPE
 from agnograd._arrays.levels import root_of
@@ -225,11 +225,7 @@ class Domain:
         if source == "attributes":  # those with arrays, which a derivative must not read
             return None
         if source == "unknown":
-            raise GradientError(
-                f"{node[OP].name} saved an array that is neither an argument nor a result, so that "
-                "its own derivative is unknown: under create_graph, save only arguments or "
-                "results, and compute anything else in backward"
-            )
+            refuse_unknown(node[OP].name)
         if isinstance(source, tuple):  # one of several results
             _, index, siblings = source
             return make(value, Output(node, index, siblings, self))
@@ -365,6 +361,15 @@ class Domain:
     def copy(self, data: Any) -> Any:
         """Return a copy of a raw array."""
         return self.library.asarray(self.backend.array(data), copy=True)
+
+
+def refuse_unknown(name: str) -> NoReturn:
+    """Refuse the derivative of an array that a user's function has saved."""
+    raise GradientError(
+        f"{name} saved an array that is neither an argument nor a result, so that its own "
+        "derivative is unknown: where gradients are themselves differentiated, save only arguments "
+        "or results, and compute anything else in backward"
+    )
 
 
 def _rebuilt(container: Any, values: list[Any]) -> Any:
