@@ -140,7 +140,7 @@ class Interpretation(Backend):
         border = Border(cls, leaves)
         args, kwargs = unflatten(tree, [border.into(leaf, run) for leaf in leaves])
         found, tree = flatten(border.call(run, f, args, kwargs))
-        return unflatten(tree, [border.out(leaf, run) for leaf in found])
+        return unflatten(tree, border.out(found, run))
 
     # -- what a subclass says ----------------------------------------------------------------------
 
