@@ -162,10 +162,9 @@ class Tracing(Interpretation):
         if type(value) is self.array_class:
             return value
         run = running.get()
-        raw = value._raw if isinstance(value, Variable) else value
-        if run is not None and id(raw) in run.known:
-            run.met.add(id(raw))
-            return run.known[id(raw)]
+        known = None if run is None else run.stand_in(value)
+        if known is not None:
+            return known
         lifted = super().lift(value)
         if lifted is NotImplemented:
             return lifted

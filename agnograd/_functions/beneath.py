@@ -17,7 +17,7 @@ from agnograd._arrays.domain import refuse_unknown
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import over
 from agnograd._arrays.variable import Variable
-from agnograd._functions.derivative import FunctionRule, CustomDerivative, applied, check_results
+from agnograd._functions.derivative import CustomDerivative, FunctionRule, applied, check_results
 from agnograd._functions.purity import attributes_since, held_by, refuse_attributes
 from agnograd._hooks.entering import entered
 from agnograd._levels.interpreted import Interpreted, Run, at_home
