@@ -221,13 +221,17 @@ class Tracing(Interpretation):
     def each_member(
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Call a function of raw arrays, which becomes a step."""
+        """Call a function of raw arrays, which becomes a step; None stays None."""
+        given_back: list[bool] = []
 
         def below(*given: Any, **_: Any) -> Sequence[Any]:
             with self._entered_below:  # what it makes of raw arrays is of the library
-                return [_constant(each) for each in f(*given)]
+                found = [_constant(each) for each in f(*given)]
+            given_back[:] = [each is not None for each in found]
+            return [each for each in found if each is not None]
 
-        return tuple(self.note("@call", below, tuple(arrays), {"function": below}))
+        found = iter(self.note("@call", below, tuple(arrays), {"function": below}))
+        return tuple([next(found) if one else None for one in given_back])
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         backend, copy = self.below.backend, self.below.copy

@@ -31,8 +31,10 @@ def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cota
     """Return the cotangent of an output, or a tangent, as a Variable of a level above it."""
     level, seed = over(level, output._domain), cotangent
     if not isinstance(cotangent, level.Variable):
-        raw = raw_seed(output, cotangent, what) if cotangent is None else cotangent
-        seed = level.Variable._make(level.to_raw(raw), None)
+        given = raw_seed(output, cotangent, what) if cotangent is None else cotangent
+        seed = level.raised(given, True)
+        if not isinstance(seed, level.Variable):
+            seed = level.Variable._make(level.to_raw(seed), None)
     if seed.shape != output.shape or seed.dtype != output.dtype:
         raise GradientError(
             f"{what} of shape {seed.shape} and dtype {seed.dtype} does not fit a value of shape "
@@ -45,7 +47,10 @@ def pass_at(
     level: Domain, pairs: Sequence[tuple[Edge, Variable]], targets: Sequence[Edge], connects: bool
 ) -> ByNode[Any]:
     """Run a pass of cotangents of a level above the graph; what it computes is of that level."""
-    tracked = is_grad_enabled() and any(g._node is not None for _, g in pairs)
+    backend: Any = level.backend
+    # Where what is tracked below is tracked at the level, rules have to be recorded there.
+    tracked = any(g._node is not None for _, g in pairs) or (connects and backend.whole)
+    tracked = tracked and is_grad_enabled()
     seeds = [(node, g if tracked else g._raw) for node, g in pairs]
     with enable_grad() if tracked or connects else _SAME:
         return run_pass(
