@@ -39,8 +39,11 @@ def _beneath(function: CustomDerivative, level: Domain, args: Sequence[Any], opt
     """
     beneath = Beneath(function, level, args, options)
     backend: Any = level.backend
+    payloads = [each.payload for each in beneath.arrays_of(args)]
+    if backend.below.level:  # some may be from further below
+        payloads = backend.below.raised(payloads, True)
     with backend._entered_below:
-        found = called(beneath, tuple(each.payload for each in beneath.arrays_of(args)), {})
+        found = called(beneath, tuple(payloads), {})
     arrays = [*beneath.arrays_of(args), *map(beneath.lifted, found, beneath.runs_of_results)]
     function._saved = tuple(
         [arrays[each] if is_place else each for is_place, each in beneath.references]

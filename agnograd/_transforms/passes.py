@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.levels import over
+from agnograd._arrays.levels import over, stands_on
 from agnograd._arrays.variable import Variable
 from agnograd._engine.ends import raw_seed, seed_of
 from agnograd._engine.run import run_pass
@@ -30,6 +30,13 @@ def tangent_of(x: Variable, tangent: Any) -> Variable:
 def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
     """Return the cotangent of an output, or a tangent, as a Variable of a level above it."""
     level, seed = over(level, output._domain), cotangent
+    if not stands_on(level, output._domain):
+        made, here = output._domain.backend.name, level.backend.name
+        raise GradientError(
+            f"{what} of {here} is given for a value of {made}, on which that does not stand: a "
+            "function that is compiled inside of vmap uses a pullback, or a pushforward, that was "
+            "made outside of it; make it inside, or do not compile this function"
+        )
     if not isinstance(cotangent, level.Variable):
         given = raw_seed(output, cotangent, what) if cotangent is None else cotangent
         seed = level.raised(given, True)
