@@ -18,7 +18,7 @@ from agnograd._arrays.domain import Domain
 from agnograd._arrays.levels import above
 from agnograd._arrays.operators import add_operators
 from agnograd._codegen.deferring import compile_op
-from agnograd._hooks.state import current_mode
+from agnograd._hooks.state import VERIFY, current_mode
 from agnograd._ops.op import Op
 from agnograd._plugins.backends import backend_named
 from agnograd._plugins.op_sets import extensions, registered_in
@@ -167,6 +167,10 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
         if within(backend.below.raw, op.name) is None:
             return None
         rule: Callable[..., Any] | None = backend.rule(op)
+        if rule is not None and VERIFY:
+            from agnograd._arrays.invariants import verified
+
+            return verified(rule, domain, op.name)
         if rule is not None or op.forward is None:
             return rule
     if op.forward is operator.getitem:
