@@ -24,10 +24,10 @@ class Written(NamedTuple):
 class Writer:
     """Writes a program; ``pick`` chooses one of several options, of which the first is simplest."""
 
-    def __init__(self, pick, depth=None):
+    def __init__(self, pick):
         self.pick = pick
-        self.lines, self.count, self.depth = [], 0, 0
-        depth = pick([1, 2, 3, 4, 2, 3]) if depth is None else depth
+        self.lines, self.count = [], 0
+        depth = pick([1, 2, 3, 2, 3, 4])
         self.n = pick(SIZES)
         self.mode = pick(MODES)
         names = ["x", "y"] if self.mode == MODES[-1] else ["x"]

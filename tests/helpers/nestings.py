@@ -115,7 +115,7 @@ def own_on(backend):
 # -- how nestings are drawn, checked and made smaller ---------------------------------------------
 
 
-def drawn(seed, depth=None):
+def drawn(seed):
     """Return a nesting, and the choices that lead to it."""
     rng, choices = random.Random(seed), []
 
@@ -123,7 +123,7 @@ def drawn(seed, depth=None):
         choices.append(rng.randrange(len(options)))
         return options[choices[-1]]
 
-    return Nesting(*Writer(pick, depth).written), choices
+    return Nesting(*Writer(pick).written), choices
 
 
 def replayed(choices):
@@ -203,16 +203,18 @@ def smaller(choices, backend, kind, seconds=20.0):
     """Return the smallest nesting found in some time that fails in the same way."""
     end = monotonic() + seconds
     best, made = replayed(choices)
-    while True:
-        for trial in simpler(made):
-            if monotonic() > end:
-                return best
-            nesting, used = replayed(trial)
-            if size_of(nesting, used) < size_of(best, made) and fails(nesting, backend, kind):
-                best, made = nesting, used
-                break
-        else:
-            return best
+    before = None
+    while before != made:
+        before = made
+        for change in CHANGES:
+            place = 0
+            while place < len(made) and monotonic() < end:
+                nesting, used = replayed(change(made, place))
+                if size_of(nesting, used) < size_of(best, made) and fails(nesting, backend, kind):
+                    best, made = nesting, used
+                else:
+                    place += 1
+    return best
 
 
 def fails(nesting, backend, kind):
@@ -223,16 +225,19 @@ def fails(nesting, backend, kind):
     return failure is not None and failure.kind == kind
 
 
-def simpler(choices):
-    """Yield shorter choices, and smaller ones."""
-    count = len(choices)
-    for size in (8, 4, 2, 1):
-        for i in range(count):
-            yield [*choices[:i], *choices[i + size :]]
-    for i, each in enumerate(choices):
-        for to in sorted({0, each // 2, each - 1}):
-            if 0 <= to < each:
-                yield [*choices[:i], to, *choices[i + 1 :]]
+def without(count, lower=0):
+    """Return what leaves choices out, from a nesting that is less deep."""
+    return lambda made, place: [max(made[0] - lower, 0), *made[1 : 1 + place], *made[1 + place + count :]]
+
+
+def replaced(by):
+    return lambda made, place: [*made[:place], min(by(made[place]), made[place]), *made[place + 1 :]]
+
+
+CHANGES = [
+    *(without(count, lower) for lower in (1, 0) for count in (40, 25, 16, 11, 8, 6, 5, 4, 3, 2, 1)),
+    *(replaced(by) for by in (lambda x: 0, lambda x: 1, lambda x: x // 2, lambda x: x - 1)),
+]
 
 
 def size_of(nesting, choices):

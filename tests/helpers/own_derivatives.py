@@ -90,7 +90,7 @@ fixed = ag.implicit(iterated, fixed_point=lambda x, a: 0.3 * x / (1.0 + x * x) +
 ''',
     "dense": '''
 def dense(entries, xp, n):
-    values, rows, columns = entries
+    values, rows, columns, _ = entries
     return xp.scatter_add(values, (rows, columns), shape=(n, n))
 ''',
 }

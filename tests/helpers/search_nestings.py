@@ -18,11 +18,11 @@ from twin import InconclusiveError
 AT_ONCE = 100  # nestings of a task
 
 
-def checked(backend, depth, seeds):
+def checked(backend, seeds):
     """Return counts of results and of transformations, and the failures, each with its seed."""
     counts, used, failures = Counter(), Counter(), []
     for seed in seeds:
-        nesting, _ = nestings.drawn(seed, depth)
+        nesting, _ = nestings.drawn(seed)
         try:
             failure = nestings.check(nesting, backend)
         except InconclusiveError:
@@ -41,10 +41,10 @@ def checked(backend, depth, seeds):
     return counts, used, failures
 
 
-def shrunk(backend, depth, seconds, failure):
+def shrunk(backend, seconds, failure):
     """Return the smallest nesting found that fails as that of a seed."""
     kind, seed = failure
-    _, choices = nestings.drawn(seed, depth)
+    _, choices = nestings.drawn(seed)
     return nestings.smaller(choices, backend, kind, seconds)
 
 
@@ -52,7 +52,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--nestings", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="the first one")
-    parser.add_argument("--depth", type=int, help="of all nestings; random without it")
     parser.add_argument("--backend", default="numpy")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--shrink", type=int, default=3, help="how many failures of a kind")
@@ -62,13 +61,13 @@ def main():
     tasks = [every[i : i + AT_ONCE] for i in range(0, len(every), AT_ONCE)]
     counts, used, kinds = Counter(), Counter(), defaultdict(list)
     with ProcessPoolExecutor(asked.processes, get_context("spawn")) as pool:
-        for some, names, failures in pool.map(partial(checked, asked.backend, asked.depth), tasks):
+        for some, names, failures in pool.map(partial(checked, asked.backend), tasks):
             counts += some
             used += names
             for kind, seed in failures:
                 kinds[kind].append((kind, seed))
         chosen = [each for found in kinds.values() for each in found[: asked.shrink]]
-        small = list(pool.map(partial(shrunk, asked.backend, asked.depth, asked.seconds), chosen))
+        small = list(pool.map(partial(shrunk, asked.backend, asked.seconds), chosen))
     for name, count in sorted(counts.items()):
         print(f"{count:8} {name}")
     for name, count in used.most_common():
