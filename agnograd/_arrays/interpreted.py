@@ -17,7 +17,7 @@ from agnograd._arrays.levels import highest, over, root_of
 from agnograd._arrays.namespace import within
 from agnograd._arrays.variable import Variable, built
 from agnograd._hooks.entering import entered, is_inside
-from agnograd._hooks.state import VERIFY, current_mode, set_mode
+from agnograd._hooks.state import current_mode, set_mode
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import default_name
 from agnograd._util.locks import Lock
@@ -388,7 +388,7 @@ class Border:
         They are raw if all arguments are, and no payload is tracked: then all are Variables.
         """
         inside = self._inside
-        for payload, home in found if VERIFY else ():
+        for payload, home in found if self.domain.backend.verifies else ():  # type: ignore[attr-defined]
             check_left(payload, home or self.domain)
         for payload, _ in () if inside else found:
             inside = inside or getattr(payload, "_node", None) is not None

@@ -30,8 +30,9 @@ def verified(function: Callable[..., Any], domain: Domain, name: str) -> Callabl
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         for each in _arrays((args, kwargs)):
-            if isinstance(each, Variable) or level_of(each) > domain.level:
-                _hold(level_of(each) < domain.level, f"{name} is given", each, domain)
+            if isinstance(each, Variable) and each._domain.level >= domain.level:
+                return function(*args, **kwargs)  # left to the function of Variables
+            _hold(level_of(each) <= domain.level, f"{name} is given", each, domain)
             check_below(each, f"{name} is given")
         out = function(*args, **kwargs)
         for each in _arrays(out):

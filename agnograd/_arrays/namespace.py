@@ -18,7 +18,7 @@ from agnograd._arrays.domain import Domain
 from agnograd._arrays.levels import above
 from agnograd._arrays.operators import add_operators
 from agnograd._codegen.deferring import compile_op
-from agnograd._hooks.state import VERIFY, current_mode
+from agnograd._hooks.state import current_mode
 from agnograd._ops.op import Op
 from agnograd._plugins.backends import backend_named
 from agnograd._plugins.op_sets import extensions, registered_in
@@ -167,7 +167,7 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
         if within(backend.below.raw, op.name) is None:
             return None
         rule: Callable[..., Any] | None = backend.rule(op)
-        if rule is not None and VERIFY:
+        if rule is not None and backend.verifies:
             from agnograd._arrays.invariants import verified
 
             return verified(rule, domain, op.name)

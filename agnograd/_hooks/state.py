@@ -172,8 +172,6 @@ class Mode:
 # Whether this process computes in the simple way that the fast one is held against: see
 # ``agnograd._engine.reference``.
 REFERENCE = os.environ.get("AGNOGRAD_REFERENCE", "0") not in ("", "0")
-# Whether it checks what has to hold where levels meet: see ``agnograd._arrays.invariants``.
-VERIFY = os.environ.get("AGNOGRAD_VERIFY", "0") not in ("", "0")
 
 # None is the usual state (recording, no hooks), so that an op pays for only one test. A process
 # with AGNOGRAD_PLUGINS starts in a state of its own, whose hooks

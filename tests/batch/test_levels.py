@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 import agnograd as ag
-from agnograd.errors import GradientError, InterpretationError, LostGradientError, NoGradientError
+from agnograd.errors import (
+    GradientError,
+    InterpretationError,
+    LostGradientError,
+    NoGradientError,
+    RuleError,
+)
 from agnograd.extend import Interpretation, Run, is_tracked
 from arrays import host
 
@@ -322,3 +328,20 @@ def test_nothing_leaves_that_is_tracked_below(x, xp):
 
     with pytest.raises(LostGradientError, match="__array__"):
         ag.vmap(lambda m: m * np.asarray(ag.namespace(m).asarray(shared)))(x)
+
+
+@pytest.mark.parametrize("way", ["xp.exp(v)", "x * v", "xp.multiply(x, v)", "xp.concat([x, v])"])
+def test_a_variable_among_raw_arrays_gives_a_variable_at_each_level(rows, way):
+    class Mixed(ag.Function):
+        def __init__(self, v):
+            self.v = v
+
+        def forward(self, xp, x):
+            return eval(way, {"xp": xp, "x": x, "v": self.v})
+
+    def f(v):
+        return Mixed(v)(v * 1.0)
+
+    for call in (ag.vmap(f), ag.grad(lambda rows: ag.vmap(f)(rows))):
+        with pytest.raises(RuleError, match="returned Variable"):
+            call(rows)
