@@ -20,7 +20,6 @@ xp.sort({v})
 xp.cumulative_sum({v}) * {h}
 xp.flip({v})
 xp.roll({v}, 1)
-{v}[::-1]
 xp.take({v}, xp.asarray({indices}))
 xp.concat([{v}[1:], {v}[:1]])
 xp.sum(xp.stack([{v}, {v}]), axis=0)
@@ -71,7 +70,6 @@ WRITES = """
 {A} += {s}
 {A} -= {v}
 {A} /= 1.5 + xp.cos({v})
-{A}[::-1] += {v}
 """
 ROWS = """
 xp.stack([{v}, {v}])

@@ -23,6 +23,7 @@ from nesting_writer import Writer
 from own_derivatives import OWN, TWINS
 
 TRANSFORMATIONS = re.compile(r"\b(?:ag\.(\w+)|(wrapped|root|fixed|detach)\b|([A-Z]\w+)\(\))")
+APART = ("strict",)  # raw arrays of these libraries do not leave operators to Variables
 
 
 class Nesting(NamedTuple):
@@ -32,6 +33,7 @@ class Nesting(NamedTuple):
     inputs: list
     mode: str
     depth: int
+    backend: str = "numpy"
 
     def __repr__(self):
         return "Nesting, of which the script is above"
@@ -54,19 +56,24 @@ class Nesting(NamedTuple):
         whole = lambda *args: twin.XP.sum(twin.XP.sin(program(*args)))  # noqa: E731
         return twin.grad(whole, len(self.inputs) - 1)(*map(twin.asarray, self.inputs))
 
-    def found(self, backend):
-        """Return what agnograd computes on a backend."""
-        xp = ag.namespace(backend)
-        names = dict(own_on(backend))
+    def found(self):
+        """Return what agnograd computes."""
+        xp = ag.namespace(self.backend)
+        names = dict(own_on(self.backend))
         exec(self.source, names)
         library = xp.empty(0)._domain.library
         inputs = [library.asarray(each, dtype=library.float64) for each in self.inputs]
+        if self.backend in APART:
+            inputs = [ag.Variable(each, requires_grad=False) for each in inputs]
         return np.asarray(on_host(run(names["program"], self.mode, xp, inputs)))
 
-    def script(self, backend):
+    def script(self):
         """Return a script that fails while the result differs from what the twin computes."""
+        array = "library.asarray({}, dtype=library.float64)"
+        if self.backend in APART:
+            array = f"ag.Variable({array}, requires_grad=False)"
         inputs = "".join(
-            f"{name} = library.asarray({each.tolist()}, dtype=library.float64)\n"
+            f"{name} = {array.format(each.tolist())}\n"
             for name, each in zip("xy", self.inputs, strict=False)
         )
         own = "\n\n".join(text for name, text in OWN.items() if re.search(rf"\b{name}\b", self.source))
@@ -74,14 +81,14 @@ class Nesting(NamedTuple):
         call = {
             "raw": f"found = program({names})\n",
             "variable": "found = program(ag.Variable(x, requires_grad=False))\n",
-            "backward": "x = ag.Variable(x)\n"
+            "backward": "x = ag.Variable(x, requires_grad=True)\n"
             "(xp.sum(xp.sin(program(x))) + xp.sum(0.0 * x)).backward()\nfound = x.grad\n",
-            "beside a tracked one": "y = ag.Variable(y)\n"
+            "beside a tracked one": "y = ag.Variable(y, requires_grad=True)\n"
             "(xp.sum(xp.sin(program(x, y))) + xp.sum(0.0 * y)).backward()\nfound = y.grad\n",
         }[self.mode]
         return (
             "import numpy as np\n\nimport agnograd as ag\n\n"
-            f'xp = ag.namespace("{backend}")\nlibrary = xp.empty(0)._domain.library\n\n\n'
+            f'xp = ag.namespace("{self.backend}")\nlibrary = xp.empty(0)._domain.library\n\n\n'
             f"{own}\n\n{self.source}\n\n{inputs}{call}"
             f"expected = np.asarray({self.expected().tolist()})\n"
             "found = found.data if isinstance(found, ag.Variable) else found\n"
@@ -95,7 +102,7 @@ def run(program, mode, xp, inputs):
         return program(*inputs)
     if mode == "variable":
         return program(*(ag.Variable(x, requires_grad=False) for x in inputs))
-    leaf = ag.Variable(inputs[-1])
+    leaf = ag.Variable(inputs[-1], requires_grad=True)
     (xp.sum(xp.sin(program(*inputs[:-1], leaf))) + xp.sum(0.0 * leaf)).backward()
     return leaf.grad
 
@@ -115,7 +122,7 @@ def own_on(backend):
 # -- how nestings are drawn, checked and made smaller ---------------------------------------------
 
 
-def drawn(seed):
+def drawn(seed, backend="numpy"):
     """Return a nesting, and the choices that lead to it."""
     rng, choices = random.Random(seed), []
 
@@ -123,10 +130,10 @@ def drawn(seed):
         choices.append(rng.randrange(len(options)))
         return options[choices[-1]]
 
-    return Nesting(*Writer(pick).written), choices
+    return Nesting(*Writer(pick).written, backend), choices
 
 
-def replayed(choices):
+def replayed(choices, backend):
     """Return the nesting of other choices; where there are none left, the simplest ones."""
     left, made = iter(choices), []
 
@@ -134,7 +141,7 @@ def replayed(choices):
         made.append(next(left, 0) % len(options))
         return options[made[-1]]
 
-    return Nesting(*Writer(pick).written), made
+    return Nesting(*Writer(pick).written, backend), made
 
 
 class Failure(NamedTuple):
@@ -156,7 +163,7 @@ REFUSED = {
 }
 
 
-def check(nesting, backend):
+def check(nesting):
     """Return None if a nesting is right, and a Failure otherwise.
 
     Raise InconclusiveError where numbers are too large, or a kink is too near.
@@ -172,8 +179,8 @@ def check(nesting, backend):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", BatchingWarning)
         try:
-            with backend_named(backend).conformance():
-                found = nesting.found(backend)
+            with backend_named(nesting.backend).conformance():
+                found = nesting.found()
         except Exception as error:  # noqa: BLE001
             return failure_of(error)
     if found.shape != expected.shape:
@@ -202,24 +209,24 @@ def masked(text):
 def smaller(choices, backend, kind, seconds=20.0):
     """Return the smallest nesting found in some time that fails in the same way."""
     end = monotonic() + seconds
-    best, made = replayed(choices)
+    best, made = replayed(choices, backend)
     before = None
     while before != made:
         before = made
         for change in CHANGES:
             place = 0
             while place < len(made) and monotonic() < end:
-                nesting, used = replayed(change(made, place))
-                if size_of(nesting, used) < size_of(best, made) and fails(nesting, backend, kind):
+                nesting, used = replayed(change(made, place), backend)
+                if size_of(nesting, used) < size_of(best, made) and fails(nesting, kind):
                     best, made = nesting, used
                 else:
                     place += 1
     return best
 
 
-def fails(nesting, backend, kind):
+def fails(nesting, kind):
     try:
-        failure = check(nesting, backend)
+        failure = check(nesting)
     except twin.InconclusiveError:
         return False
     return failure is not None and failure.kind == kind

@@ -22,9 +22,9 @@ def checked(backend, seeds):
     """Return counts of results and of transformations, and the failures, each with its seed."""
     counts, used, failures = Counter(), Counter(), []
     for seed in seeds:
-        nesting, _ = nestings.drawn(seed)
+        nesting, _ = nestings.drawn(seed, backend)
         try:
-            failure = nestings.check(nesting, backend)
+            failure = nestings.check(nesting)
         except InconclusiveError:
             counts["inconclusive"] += 1
             continue
@@ -44,7 +44,7 @@ def checked(backend, seeds):
 def shrunk(backend, seconds, failure):
     """Return the smallest nesting found that fails as that of a seed."""
     kind, seed = failure
-    _, choices = nestings.drawn(seed)
+    _, choices = nestings.drawn(seed, backend)
     return nestings.smaller(choices, backend, kind, seconds)
 
 
@@ -68,6 +68,7 @@ def main():
                 kinds[kind].append((kind, seed))
         chosen = [each for found in kinds.values() for each in found[: asked.shrink]]
         small = list(pool.map(partial(shrunk, asked.backend, asked.seconds), chosen))
+    print(f"{asked.nestings:8} nestings")
     for name, count in sorted(counts.items()):
         print(f"{count:8} {name}")
     for name, count in used.most_common():
@@ -77,7 +78,7 @@ def main():
     shown = set()
     for (kind, seed), nesting in zip(chosen, small, strict=True):
         if (like := nestings.masked(nesting.source)) not in shown:
-            print(f"\n# {kind} (seed {seed})\n\n{nesting.script(asked.backend)}")
+            print(f"\n# {kind} (seed {seed})\n\n{nesting.script()}")
             shown.add(like)
     sys.exit(bool(kinds))
 
