@@ -9,8 +9,9 @@ from operator import attrgetter
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from agnograd._arrays.border import Border
 from agnograd._arrays.domains import Variable, domain_named
-from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced, at_home
+from agnograd._arrays.interpreted import Functions, Interpreted, Run, _replaced, at_home
 from agnograd._arrays.levels import derived, highest, root_of, stands_on, untracked
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY

@@ -6,9 +6,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from agnograd._arrays.border import Border
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_of, owner_of
-from agnograd._arrays.interpreted import Border, payload_of
+from agnograd._arrays.interpreted import payload_of
 from agnograd._arrays.variable import Variable
 from agnograd._batch.arrays import Batched, Batches, Members
 from agnograd._batch.units import Units

@@ -18,7 +18,7 @@ from agnograd._arrays.domains import domain_of
 from agnograd._arrays.interpreted import Interpreted, Run, at_home
 from agnograd._arrays.levels import over
 from agnograd._arrays.variable import Variable
-from agnograd._functions.function import Function, FunctionRule, applied, check_results
+from agnograd._functions.derivative import FunctionRule, OwnDerivative, applied, check_results
 from agnograd._functions.purity import attributes_since, held_by, refuse_attributes
 from agnograd._hooks.entering import entered
 
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
 
-def called_beneath(function: Function, level: Domain, args: Sequence[Any], options: Any) -> Any:
+def called(function: OwnDerivative, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Call a function with its own derivative; it is recorded at each level where it has to be."""
+    return applied(function, args, options, _beneath)
+
+
+def _beneath(function: OwnDerivative, level: Domain, args: Sequence[Any], options: Any) -> Any:
     """Call a function on raw arrays of a level, some of which are tracked below.
 
     Return its results, whose payloads have the function's own derivative. What the function saves
@@ -35,7 +40,7 @@ def called_beneath(function: Function, level: Domain, args: Sequence[Any], optio
     beneath = Beneath(function, level, args, options)
     backend: Any = level.backend
     with backend._entered_below:
-        found = applied(beneath, tuple(each.payload for each in beneath.arrays_of(args)), {})
+        found = called(beneath, tuple(each.payload for each in beneath.arrays_of(args)), {})
     arrays = [*beneath.arrays_of(args), *map(beneath.lifted, found, beneath.runs_of_results)]
     function._saved = tuple(
         [arrays[each] if is_place else each for is_place, each in beneath.references]
@@ -44,7 +49,7 @@ def called_beneath(function: Function, level: Domain, args: Sequence[Any], optio
     return tuple(results) if beneath.several else results[0]
 
 
-class Beneath(Function):
+class Beneath(OwnDerivative):
     """A call of a function on arrays of a level, as a function of their payloads.
 
     Its results are the payloads of the function's results, and of what else the function saves:
@@ -54,7 +59,7 @@ class Beneath(Function):
     _knows_attributes = True
 
     def __init__(
-        self, function: Function, level: Domain, args: Sequence[Any], options: Any
+        self, function: OwnDerivative, level: Domain, args: Sequence[Any], options: Any
     ) -> None:
         kind = level.backend.array_class  # type: ignore[attr-defined]
         self.function, self.level, self.options = function, level, options

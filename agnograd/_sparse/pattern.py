@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
+from agnograd._arrays.border import Border
 from agnograd._arrays.domains import domain_of
-from agnograd._arrays.interpreted import Border, payload_of
+from agnograd._arrays.interpreted import payload_of
 from agnograd._arrays.variable import Variable
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._sparse.picture import drawn
