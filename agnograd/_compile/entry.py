@@ -184,6 +184,8 @@ class Entry:
         if isinstance(unit, GraphUnit):
             first = len(self._places)
             own = {place: raw_of(x) for place, x in enumerate(given[first:], first)}
+            if len({id(x) for x in own.values()}) < len(own):
+                _tell_apart(given[first:])
             way, outputs = unit.recorded(given, own)
             return way.filled(outputs)
         way, found = unit.ways.run(given)
@@ -211,6 +213,19 @@ class Entry:
             return filled(found)
 
         return run
+
+
+class SharedArrays(Exception):  # noqa: N818 - nobody sees it
+    """Two Variables from outside share a raw array, by which a trace tells arrays apart."""
+
+
+def _tell_apart(outside: Sequence[Any]) -> None:
+    """Raise if one raw array belongs to Variables whose gradients differ."""
+    nodes: dict[int, Any] = {}
+    for each in outside:
+        node = each._node if isinstance(each, Variable) else None
+        if nodes.setdefault(id(raw_of(each)), node) is not node:
+            raise SharedArrays
 
 
 def is_transformation(f: Callable[..., Any]) -> bool:

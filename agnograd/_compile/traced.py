@@ -165,7 +165,10 @@ class Tracing(Interpretation):
         raw = value._raw if isinstance(value, Variable) else value
         if run is not None and id(raw) in run.known:
             run.met.add(id(raw))
-            return run.known[id(raw)]
+            known: Variable = run.known[id(raw)]
+            # A raw array, and what is cut, share the raw array of what is tracked.
+            is_cut = getattr(value, "_node", None) is None and known.requires_grad
+            return known.detach() if is_cut else known
         lifted = super().lift(value)
         if lifted is NotImplemented:
             return lifted
