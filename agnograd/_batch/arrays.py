@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.interpretation import Interpretation
-from agnograd._arrays.interpreted import Interpreted, Run, at_home
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.binding import Bound, Names, has_arrays
 from agnograd._batch.units import Units, product, scale
+from agnograd._levels.interpretation import Interpretation
+from agnograd._levels.interpreted import Interpreted, Run, at_home
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
 from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_python_scalar

@@ -11,10 +11,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
 
-from agnograd._arrays.interpreted import Run
 from agnograd._engine.reference import carry
 from agnograd._engine.run import Pass
 from agnograd._graph.nodes import RANK, next_rank
+from agnograd._levels.interpreted import Run
 from agnograd._program.program import GUARD, Fact, Ref, Step, TracedProgram, seen_by
 from agnograd.errors import AgnogradError, CompileError
 

@@ -8,12 +8,12 @@ from operator import attrgetter
 from typing import Any, NoReturn
 
 from agnograd._arrays.domain import Domain
-from agnograd._arrays.interpretation import Interpretation
-from agnograd._arrays.interpreted import Interpreted, _replaced
 from agnograd._arrays.levels import root_of
 from agnograd._arrays.variable import Variable
 from agnograd._compile.pullbacks import Functions, traced_pullbacks
 from agnograd._compile.recording import Recording, refused, running
+from agnograd._levels.interpretation import Interpretation
+from agnograd._levels.interpreted import Interpreted, _replaced
 from agnograd._ops.op import Op
 from agnograd._ops.op_set import WITH_EFFECTS
 from agnograd._ops.rule_helpers import is_mask, is_python_scalar

@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domain import refuse_unknown
 from agnograd._arrays.domains import domain_of
-from agnograd._arrays.interpreted import Interpreted, Run, at_home
 from agnograd._arrays.levels import over
 from agnograd._arrays.variable import Variable
-from agnograd._functions.derivative import FunctionRule, OwnDerivative, applied, check_results
+from agnograd._functions.derivative import FunctionRule, CustomDerivative, applied, check_results
 from agnograd._functions.purity import attributes_since, held_by, refuse_attributes
 from agnograd._hooks.entering import entered
+from agnograd._levels.interpreted import Interpreted, Run, at_home
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
 
 
-def called(function: OwnDerivative, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def called(function: CustomDerivative, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Call a function with its own derivative; it is recorded at each level where it has to be."""
     return applied(function, args, options, _beneath)
 
 
-def _beneath(function: OwnDerivative, level: Domain, args: Sequence[Any], options: Any) -> Any:
+def _beneath(function: CustomDerivative, level: Domain, args: Sequence[Any], options: Any) -> Any:
     """Call a function on raw arrays of a level, some of which are tracked below.
 
     Return its results, whose payloads have the function's own derivative. What the function saves
@@ -49,7 +49,7 @@ def _beneath(function: OwnDerivative, level: Domain, args: Sequence[Any], option
     return tuple(results) if beneath.several else results[0]
 
 
-class Beneath(OwnDerivative):
+class Beneath(CustomDerivative):
     """A call of a function on arrays of a level, as a function of their payloads.
 
     Its results are the payloads of the function's results, and of what else the function saves:
@@ -59,7 +59,7 @@ class Beneath(OwnDerivative):
     _knows_attributes = True
 
     def __init__(
-        self, function: OwnDerivative, level: Domain, args: Sequence[Any], options: Any
+        self, function: CustomDerivative, level: Domain, args: Sequence[Any], options: Any
     ) -> None:
         kind = level.backend.array_class  # type: ignore[attr-defined]
         self.function, self.level, self.options = function, level, options

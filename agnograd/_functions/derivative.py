@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
-from agnograd._arrays.interpreted import Interpreted, _replaced
 from agnograd._arrays.levels import beside, derived, highest, is_tracked, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.purity import (
@@ -22,6 +21,7 @@ from agnograd._functions.runs import first_array
 from agnograd._graph.calls import Call, Pairs, Plan, Source
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, edges_of, next_rank
 from agnograd._hooks.state import current_mode, is_grad_enabled
+from agnograd._levels.interpreted import Interpreted, _replaced
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
 from agnograd.errors import NoGradientError, RuleError, UnsupportedArrayError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NO_ARRAY: Any = object()  # in place of the node of what is not an array
 
 
-class OwnDerivative:
+class CustomDerivative:
     """What a call with its own derivative consists of: see ``agnograd.Function``."""
 
     accumulate: Callable[..., Any] | None = None
@@ -77,11 +77,11 @@ class OwnDerivative:
 
 
 # Calls the forward of a function at a level, where an argument is tracked below it.
-Beneath = Callable[[OwnDerivative, "Domain", Sequence[Any], Mapping[str, Any]], Any]
+Beneath = Callable[[CustomDerivative, "Domain", Sequence[Any], Mapping[str, Any]], Any]
 
 
 def applied(
-    function: OwnDerivative, args: tuple[Any, ...], options: dict[str, Any], beneath: Beneath
+    function: CustomDerivative, args: tuple[Any, ...], options: dict[str, Any], beneath: Beneath
 ) -> Any:
     """Run a function's forward, and record the call if an argument is tracked."""
     name = function._title or type(function).__name__
@@ -168,7 +168,7 @@ def _refuse_tracked(name: str, key: str, value: Any) -> None:
         )
 
 
-def _checked(out: Any, function: OwnDerivative, domain: Domain, inputs: Sequence[Any]) -> Any:
+def _checked(out: Any, function: CustomDerivative, domain: Domain, inputs: Sequence[Any]) -> Any:
     """Return what ``forward`` returned; raise if that is not an array, or several."""
     check_results(out if isinstance(out, tuple | list) else (out,), function, domain)
     if not domain.level:
@@ -176,7 +176,7 @@ def _checked(out: Any, function: OwnDerivative, domain: Domain, inputs: Sequence
     return by_backward(domain.backend, function.backward, inputs, out)
 
 
-def check_results(results: Sequence[Any], function: OwnDerivative, domain: Domain) -> None:
+def check_results(results: Sequence[Any], function: CustomDerivative, domain: Domain) -> None:
     """Raise if what ``forward`` returned is not of a domain's raw arrays."""
     for each in results:
         if not isinstance(each, domain.array_types):
@@ -218,7 +218,7 @@ def by_backward(
 
 
 def _recorded(
-    function: OwnDerivative,
+    function: CustomDerivative,
     call: Call,
     domain: Domain,
     inputs: Sequence[Any],
@@ -269,7 +269,7 @@ class FunctionRule:
 
     def __init__(
         self,
-        function: OwnDerivative,
+        function: CustomDerivative,
         domain: Domain,
         inputs: Sequence[Any],
         several: bool,
@@ -317,7 +317,7 @@ class FunctionRule:
         function = self._running(node)
         return None if function._push is None else function._push(*tangents)
 
-    def _running(self, node: Node) -> OwnDerivative:
+    def _running(self, node: Node) -> CustomDerivative:
         function = copy.copy(self.function)
         saved = node[FIRST : node[OP].first]
         if self.kept and saved.pop() is None:

@@ -6,10 +6,10 @@ import copy
 from typing import Any
 
 from agnograd._functions.beneath import called
-from agnograd._functions.derivative import OwnDerivative
+from agnograd._functions.derivative import CustomDerivative
 
 
-class Function(OwnDerivative):
+class Function(CustomDerivative):
     """A function with its own derivative: subclass it, and call an instance.
 
     ``forward(self, xp, *args, **options)`` gets the raw namespace and raw arrays, and returns an

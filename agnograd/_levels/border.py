@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.domains import domain_named, owner_of
-from agnograd._arrays.interpreted import Run, payload_of
-from agnograd._arrays.invariants import check_left
 from agnograd._arrays.levels import highest, over, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._hooks.entering import entered, is_inside
 from agnograd._hooks.state import current_mode, set_mode
+from agnograd._levels.interpreted import Run, payload_of
+from agnograd._levels.invariants import check_left
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import default_name
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
-    from agnograd._arrays.interpretation import Interpretation
+    from agnograd._levels.interpretation import Interpretation
 
 
 class Border:
@@ -97,8 +97,9 @@ class Border:
         They are raw if all arguments are, and no payload is tracked: then all are Variables.
         """
         inside = self._inside
-        for payload, home in found if self.domain.backend.verifies else ():  # type: ignore[attr-defined]
-            check_left(payload, home or self.domain)
+        if self.domain.backend.verifies:  # type: ignore[attr-defined]
+            for payload, home in found:
+                check_left(payload, (home or self.domain).level)
         for payload, _ in () if inside else found:
             inside = inside or getattr(payload, "_node", None) is not None
         return [

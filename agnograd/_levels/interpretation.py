@@ -9,9 +9,7 @@ from operator import attrgetter
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agnograd._arrays.border import Border
 from agnograd._arrays.domains import Variable, domain_named
-from agnograd._arrays.interpreted import Functions, Interpreted, Run, _replaced, at_home
 from agnograd._arrays.levels import derived, highest, root_of, stands_on, untracked
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
@@ -19,6 +17,9 @@ from agnograd._arrays.variable import built, owners
 from agnograd._graph.nodes import OP, raw_gradient
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode
+from agnograd._levels.border import Border
+from agnograd._levels.interpreted import Functions, Interpreted, Run, _replaced, at_home
+from agnograd._levels.invariants import verified
 from agnograd._ops.op import Op
 from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import add_backend
@@ -89,7 +90,7 @@ class Interpretation(Backend):
         self.capabilities: Capabilities = below.backend.capabilities._replace(immutable=True)
         body = {"__slots__": (), "_backend": self, "__module__": "agnograd"}
         self.array_class = type(self.array_class.__name__, (self.array_class,), body)
-        # Whether ops check what has to hold where levels meet: ``agnograd._arrays.invariants``.
+        # Whether ops check what has to hold where levels meet: ``agnograd._levels.invariants``.
         self.verifies = os.environ.get("AGNOGRAD_VERIFY", "0") not in ("", "0")
         self._kinds = (Variable, *below.array_types)
         self._entered_below = entered(level=below if below.level else None)
@@ -307,6 +308,13 @@ class Interpretation(Backend):
         """Return what computes an op, by its name, on arrays of this backend."""
         found: Callable[..., Any] = attrgetter(name)(built[self.name].raw)
         return found
+
+    def kernel(self, op: Op) -> Callable[..., Any] | None:
+        """Return what computes an op on arrays: its rule, which is checked if that is asked for."""
+        rule = self.rule(op)
+        if rule is None or not self.verifies:
+            return rule
+        return verified(rule, self.level, op.name)
 
     # -- as a backend ------------------------------------------------------------------------------
 

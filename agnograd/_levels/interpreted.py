@@ -20,7 +20,7 @@ from agnograd._util.locks import Lock
 from agnograd.errors import AgnogradError, InterpretationError, LostGradientError
 
 if TYPE_CHECKING:
-    from agnograd._arrays.interpretation import Interpretation
+    from agnograd._levels.interpretation import Interpretation
 
 _resuming = Lock()  # of all runs: two threads may go on in one
 
