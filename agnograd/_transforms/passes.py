@@ -39,9 +39,7 @@ def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cota
         )
     if not isinstance(cotangent, level.Variable):
         given = raw_seed(output, cotangent, what) if cotangent is None else cotangent
-        seed = level.raised(given, True)
-        if not isinstance(seed, level.Variable):
-            seed = level.Variable._make(level.to_raw(seed), None)
+        seed = level.as_variable(given)
     if seed.shape != output.shape or seed.dtype != output.dtype:
         raise GradientError(
             f"{what} of shape {seed.shape} and dtype {seed.dtype} does not fit a value of shape "
@@ -73,7 +71,7 @@ def pass_at(
 def at_level(level: Domain, value: Any, of: Variable) -> Variable:
     """Return what a pass of a level found for a Variable from below; None counts as zeros."""
     value, level = zeros_of(of) if value is None else value, over(level, of._domain)
-    return value if isinstance(value, Variable) else level.Variable._make(level.to_raw(value), None)
+    return level.as_variable(value)
 
 
 def zeros_of(x: Variable) -> Any:
