@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.levels import levels_up
+from agnograd._arrays.levels import derived, levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.binding import Bound, Names, has_arrays
 from agnograd._batch.units import Units, product, scale
@@ -151,7 +151,7 @@ class Batches(Interpretation):
 
         def unary(x: Any, /) -> Any:
             if type(x) is not array:
-                at = self.of_variables(op.name, x)
+                at = self.elsewhere(op.name, x)
                 return at(x) if at else array(function(self.functions(x))(x))
             payload, run = x.payload, x.run
             if run is not None and run.ended:
@@ -216,7 +216,7 @@ class Batches(Interpretation):
             bound = Bound(names, args, kwargs)
             run, mapped, xp = self._unwrapped(inputs, sequence, bound.arguments)
             if xp is None:
-                return self.of_variables(op.name, args, *kwargs.values())(*args, **kwargs)  # type: ignore[misc]
+                return self.elsewhere(op.name, args, *kwargs.values())(*args, **kwargs)  # type: ignore[misc]
             if multiplies and run is not None and run.has_units:
                 rows = product(self, *args)
                 if rows is not None:
@@ -243,7 +243,7 @@ class Batches(Interpretation):
     ) -> tuple[Members | None, Set[str], Any]:
         """Replace arrays by payloads; return the run, the inputs that are mapped, functions.
 
-        There are no functions for Variables of this level, or of one above.
+        There are no functions for arrays that are not for this level.
         """
         if sequence is not None or ("key" in given and has_arrays(given["key"])):
             return self._unwrapped_parts(inputs, sequence, given)
@@ -257,7 +257,7 @@ class Batches(Interpretation):
                     run = value.run.meet(run)
                     mapped.add(name)
                 given[name] = value = value.payload
-            elif isinstance(value, Variable) and value._domain.level >= self.level:
+            elif type(value) in derived and self.is_elsewhere(value):
                 return run, mapped, None
             recorded = recorded or isinstance(value, Variable)
         return run, mapped, self.below.namespace if recorded else self.below.raw
@@ -275,7 +275,7 @@ class Batches(Interpretation):
                     if each.run is not None:
                         run = each.run.meet(run)
                         mapped.add(name)
-                elif isinstance(each, Variable) and each._domain.level >= self.level:
+                elif type(each) in derived and self.is_elsewhere(each):
                     return run, mapped, None
                 else:
                     payloads.append(each)

@@ -85,7 +85,7 @@ class Tracing(Interpretation):
         shaped = SHAPED_BY_VALUES.get(op.name)
 
         def traced(*args: Any, **kwargs: Any) -> Any:
-            if (at := self.of_variables(op.name, args, *kwargs.values())) is not None:
+            if (at := self.elsewhere(op.name, args, *kwargs.values())) is not None:
                 return at(*args, **kwargs)
             if shaped is not None and shaped(*args, **kwargs):
                 raise refused(f"{op.name}: the shape of its result depends on values, {_INSTEAD}")

@@ -20,6 +20,7 @@ from agnograd._functions.purity import (
 from agnograd._functions.runs import first_array
 from agnograd._graph.calls import Call, Pairs, Plan, Source
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, edges_of, next_rank
+from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, is_grad_enabled
 from agnograd._levels.interpreted import Interpreted, _replaced
 from agnograd._ops.rule_helpers import is_python_scalar
@@ -91,6 +92,10 @@ def applied(
             f"{name} was called without any array: pass at least one by position"
         )
     domain = highest(domain_of(first), args) if derived else domain_of(first)
+    state = current_mode()
+    if state is not None and state.level is not None and domain.level < state.level.level:
+        with entered(level=domain if domain.level else None):  # where what it makes belongs
+            return applied(function, args, options, beneath)
     there = domain
     if function.backend is not None:
         there = beside(domain, root_of(domain_named(function.backend)))
@@ -100,7 +105,6 @@ def applied(
     inputs = [x for x, edge in zip(raw, found, strict=True) if edge is not NO_ARRAY]
     edges = tuple([edge for edge in found if edge is not NO_ARRAY])
     options = {key: _constant(name, key, value) for key, value in options.items()}
-    state = current_mode()
     below = not function._records_below and domain.level and is_grad_enabled()
     if below := bool(below) and any(map(is_tracked, inputs)):
         for key, value in options.items():
@@ -170,10 +174,16 @@ def _refuse_tracked(name: str, key: str, value: Any) -> None:
 
 def _checked(out: Any, function: CustomDerivative, domain: Domain, inputs: Sequence[Any]) -> Any:
     """Return what ``forward`` returned; raise if that is not an array, or several."""
-    check_results(out if isinstance(out, tuple | list) else (out,), function, domain)
+    results = out if isinstance(out, tuple | list) else (out,)
+    check_results(results, function, domain)
     if not domain.level:
         return out
-    return by_backward(domain.backend, function.backward, inputs, out)
+    found = by_backward(domain.backend, function.backward, inputs, out)
+    if found is not out:  # what it has saved of its results is known by identity
+        pairs = zip(results, found if isinstance(out, tuple | list) else (found,), strict=True)
+        known = {id(before): after for before, after in pairs}
+        function._saved = tuple([known.get(id(each), each) for each in function.saved])
+    return found
 
 
 def check_results(results: Sequence[Any], function: CustomDerivative, domain: Domain) -> None:

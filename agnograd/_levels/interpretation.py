@@ -169,7 +169,7 @@ class Interpretation(Backend):
                 payloads.append(value)
                 return value
 
-            if (at := self.of_variables(op.name, args, *kwargs.values())) is not None:
+            if (at := self.elsewhere(op.name, args, *kwargs.values())) is not None:
                 return at(*args, **kwargs)
             args = _replaced(payload, args)
             kwargs = {name: _replaced(payload, value) for name, value in kwargs.items()}
@@ -292,13 +292,27 @@ class Interpretation(Backend):
                 return self.below.namespace
         return self.below.raw
 
-    def of_variables(self, name: str, *values: Any) -> Callable[..., Any] | None:
-        """Return an op's function of Variables if one of this level, or above, is among values."""
+    def elsewhere(self, name: str, *values: Any) -> Callable[..., Any] | None:
+        """Return the function that computes an op of values which are not for this level's own.
+
+        That is a raw function of a level above, if an array of that is among them; or a function of
+        Variables, if one of this level or above is. Otherwise it is None.
+        """
         found = highest(self.below, values)
-        if found.level < self.level or not _has_variable(values, self.level):
+        if found.level < self.level:
             return None
-        function: Callable[..., Any] = attrgetter(name)(found.namespace)
+        variables = _has_variable(values, self.level)
+        if found.level == self.level and not variables:
+            return None
+        function: Callable[..., Any] = attrgetter(name)(found.namespace if variables else found.raw)
         return function
+
+    def is_elsewhere(self, value: Any) -> bool:
+        """Return whether ``elsewhere`` has a function for a value."""
+        domain = derived.get(type(value))
+        if domain is None or domain.level < self.level:
+            return False
+        return domain.level > self.level or isinstance(value, Variable)
 
     def moved(self, array: Any, payload: Any, there: Domain) -> Any:
         """Return an array of ``there``, this interpretation of another library, by its payload."""

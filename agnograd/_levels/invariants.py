@@ -27,9 +27,8 @@ def verified(function: Callable[..., Any], level: int, name: str) -> Callable[..
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         for each in _arrays((args, kwargs)):
-            if isinstance(each, Variable) and each._domain.level >= level:
-                return function(*args, **kwargs)  # left to the function of Variables
-            _hold(level_of(each) <= level, f"{name} is given", each, level)
+            if level_of(each) > level - isinstance(each, Variable):
+                return function(*args, **kwargs)  # left to another level, or to the namespace
             check_below(each, f"{name} is given")
         out = function(*args, **kwargs)
         for each in _arrays(out):

@@ -20,6 +20,10 @@ from agnograd.errors import GradientError
 _SAME = nullcontext()
 
 
+class OtherLevelError(GradientError):
+    """A cotangent, or a tangent, is of a level that does not stand on that of the run."""
+
+
 def tangent_of(x: Variable, tangent: Any) -> Variable:
     """Return the tangent of an input as a Variable, of its own domain or of a level above."""
     if isinstance(tangent, Variable) and tangent._domain.level > x._domain.level:
@@ -32,7 +36,7 @@ def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cota
     level, seed = over(level, output._domain), cotangent
     if not stands_on(level, output._domain):
         made, here = output._domain.backend.name, level.backend.name
-        raise GradientError(
+        raise OtherLevelError(
             f"{what} of {here} is given for a value of {made}, on which that does not stand: a "
             "function that is compiled inside of vmap uses a pullback, or a pushforward, that was "
             "made outside of it; make it inside, or do not compile this function"
