@@ -139,11 +139,11 @@ class Entry:
         beside = [each for each, foreign in zip(outside, self.foreign, strict=True) if foreign]
         callee = Callee(f, Signature(tuple(others), tree), beside)
         self._variables = [place for place, x in enumerate(given) if isinstance(x, Variable)]
-        # A transformation of raw arrays returns raw arrays, whatever the function closes over.
         inside = is_inside() or any(isinstance(x, Variable) for x in inner)
-        connects = inside or not is_transformation(f)
-        tracked = [place for place in self._variables if connects and given[place].requires_grad]
-        self._as_variables = inside or (connects and bool(self._variables))
+        tracked = [place for place in self._variables if given[place].requires_grad]
+        # A transformation of raw arrays returns raw arrays where nothing is tracked.
+        self._lowers = not inside and is_transformation(f)
+        self._as_variables = inside or (not self._lowers and bool(self._variables))
         self._unit = (
             GraphUnit(owner, callee, self._domain, tracked)
             if tracked and is_grad_enabled()
@@ -187,7 +187,7 @@ class Entry:
             if len({id(x) for x in own.values()}) < len(own):
                 _tell_apart(given[first:])
             way, outputs = unit.recorded(given, own)
-            return way.filled(outputs)
+            return way.filled([*map(_lowered, outputs)] if self._lowers else outputs)
         way, found = unit.ways.run(given)
         if self._as_variables:
             make = self._domain.Variable._make

@@ -225,13 +225,17 @@ class Tracing(Interpretation):
     def each_member(
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
-        """Call a function of raw arrays, which becomes a step."""
+        """Call a function of raw arrays, which becomes a step; None stays None."""
+        exists: list[bool] = []
 
         def below(*given: Any, **_: Any) -> Sequence[Any]:
             with self._entered_below:  # what it makes of raw arrays is of the library
-                return [_constant(each) for each in f(*given)]
+                found = f(*given)
+                exists[:] = [each is not None for each in found]
+                return [_constant(each) for each in found if each is not None]
 
-        return tuple(self.note("@call", below, tuple(arrays), {"function": below}))
+        found = iter(self.note("@call", below, tuple(arrays), {"function": below}))
+        return tuple([next(found) if one else None for one in exists])
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         backend, copy = self.below.backend, self.below.copy
