@@ -16,14 +16,7 @@ from agnograd._arrays.domains import domain_of, owner_of
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.members import OfMembers, computed, given_in
-from agnograd._compile.entry import (
-    Entry,
-    Latest,
-    SharedArrays,
-    called_plainly,
-    raw_of,
-    settings_without,
-)
+from agnograd._compile.entry import Entry, Latest, called_plainly, raw_of, settings_without
 from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.trace import Traced
 from agnograd._compile.ways import TooManyPrograms
@@ -100,8 +93,6 @@ class CompiledFunction:
                     return run(given)
                 except TooManyPrograms:
                     why = None if self._warned else self._difference(latest.key)
-                except SharedArrays:
-                    why = None
                 return self._plainly(*self._apart(args, kwargs), why)
         return self._by_key(args, kwargs, mode)
 
@@ -137,8 +128,6 @@ class CompiledFunction:
             return entry(leaves, outside)
         except TooManyPrograms:
             why = None if self._warned else self._difference(key)
-        except SharedArrays:
-            why = None
         return self._plainly(leaves, tree, why)
 
     def _first(self, key: Key, leaves: Sequence[Any], tree: Any, outside: Sequence[Any]) -> Any:

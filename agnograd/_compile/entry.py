@@ -8,7 +8,7 @@ from typing import Any
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_named, domain_of, owner_of
 from agnograd._arrays.variable import Variable
-from agnograd._compile.graph import GraphUnit
+from agnograd._compile.graph import GraphUnit, Outside
 from agnograd._compile.trace import ARRAY, Callee, Signature, arguments
 from agnograd._compile.unit import Owner, Runs, Unit
 from agnograd._hooks.entering import is_inside
@@ -139,11 +139,9 @@ class Entry:
         beside = [each for each, foreign in zip(outside, self.foreign, strict=True) if foreign]
         callee = Callee(f, Signature(tuple(others), tree), beside)
         self._variables = [place for place, x in enumerate(given) if isinstance(x, Variable)]
-        inside = is_inside() or any(isinstance(x, Variable) for x in inner)
         tracked = [place for place in self._variables if given[place].requires_grad]
-        # A transformation of raw arrays returns raw arrays where nothing is tracked.
-        self._lowers = not inside and is_transformation(f)
-        self._as_variables = inside or (not self._lowers and bool(self._variables))
+        inside = is_inside() or any(isinstance(x, Variable) for x in inner)
+        self._as_variables = inside or bool(self._variables)
         self._unit = (
             GraphUnit(owner, callee, self._domain, tracked)
             if tracked and is_grad_enabled()
@@ -183,11 +181,9 @@ class Entry:
             given = self._as_the_library_has_them(given)
         if isinstance(unit, GraphUnit):
             first = len(self._places)
-            own = {place: raw_of(x) for place, x in enumerate(given[first:], first)}
-            if len({id(x) for x in own.values()}) < len(own):
-                _tell_apart(given[first:])
+            own = {place: Outside.of(x) for place, x in enumerate(given[first:], first)}
             way, outputs = unit.recorded(given, own)
-            return way.filled([*map(_lowered, outputs)] if self._lowers else outputs)
+            return way.filled(outputs)
         way, found = unit.ways.run(given)
         if self._as_variables:
             make = self._domain.Variable._make
@@ -213,25 +209,6 @@ class Entry:
             return filled(found)
 
         return run
-
-
-class SharedArrays(Exception):  # noqa: N818 - nobody sees it
-    """Two Variables from outside share a raw array, by which a trace tells arrays apart."""
-
-
-def _tell_apart(outside: Sequence[Any]) -> None:
-    """Raise if one raw array belongs to Variables whose gradients differ."""
-    nodes: dict[int, Any] = {}
-    for each in outside:
-        node = each._node if isinstance(each, Variable) else None
-        if nodes.setdefault(id(raw_of(each)), node) is not node:
-            raise SharedArrays
-
-
-def is_transformation(f: Callable[..., Any]) -> bool:
-    """Return whether a function is what ``ag.grad`` or the like returned."""
-    module = getattr(f, "__globals__", {}).get("__name__", "")
-    return str(module).startswith("agnograd._transforms.")
 
 
 def _is_array(leaf: Any) -> bool:

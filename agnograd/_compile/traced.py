@@ -162,13 +162,9 @@ class Tracing(Interpretation):
         if type(value) is self.array_class:
             return value
         run = running.get()
-        raw = value._raw if isinstance(value, Variable) else value
-        if run is not None and id(raw) in run.known:
-            run.met.add(id(raw))
-            known: Variable = run.known[id(raw)]
-            # A raw array, and what is cut, share the raw array of what is tracked.
-            is_cut = getattr(value, "_node", None) is None and known.requires_grad
-            return known.detach() if is_cut else known
+        known = None if run is None else run.stand_in(value)
+        if known is not None:
+            return known
         lifted = super().lift(value)
         if lifted is NotImplemented:
             return lifted
@@ -226,16 +222,16 @@ class Tracing(Interpretation):
         self, f: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> tuple[Any, ...]:
         """Call a function of raw arrays, which becomes a step; None stays None."""
-        exists: list[bool] = []
+        given_back: list[bool] = []
 
         def below(*given: Any, **_: Any) -> Sequence[Any]:
             with self._entered_below:  # what it makes of raw arrays is of the library
-                found = f(*given)
-                exists[:] = [each is not None for each in found]
-                return [_constant(each) for each in found if each is not None]
+                found = [_constant(each) for each in f(*given)]
+            given_back[:] = [each is not None for each in found]
+            return [each for each in found if each is not None]
 
         found = iter(self.note("@call", below, tuple(arrays), {"function": below}))
-        return tuple([next(found) if one else None for one in exists])
+        return tuple([next(found) if one else None for one in given_back])
 
     def scatter_add(self, into: Any, key: Any, values: Any) -> Any:
         backend, copy = self.below.backend, self.below.copy

@@ -184,11 +184,11 @@ def seeds_of(
 def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Variable:
     """Return the cotangent of an output, or a tangent, as a Variable, one by default."""
     domain = output._domain
+    if domain.level:
+        cotangent = domain.raised(cotangent, True)
     raw = raw_seed(output, cotangent, what)
     if isinstance(cotangent, domain.Variable):
         return cotangent
-    if getattr(cotangent, "_node", None) is not None:  # of a level below
-        return domain.as_variable(cotangent)
     return domain.Variable._make(raw, None)
 
 

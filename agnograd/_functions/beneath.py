@@ -17,7 +17,7 @@ from agnograd._arrays.domain import refuse_unknown
 from agnograd._arrays.domains import domain_of
 from agnograd._arrays.levels import over
 from agnograd._arrays.variable import Variable
-from agnograd._functions.derivative import FunctionRule, CustomDerivative, applied, check_results
+from agnograd._functions.derivative import CustomDerivative, FunctionRule, applied, check_results
 from agnograd._functions.purity import attributes_since, held_by, refuse_attributes
 from agnograd._hooks.entering import entered
 from agnograd._levels.interpreted import Interpreted, Run, at_home
@@ -39,8 +39,11 @@ def _beneath(function: CustomDerivative, level: Domain, args: Sequence[Any], opt
     """
     beneath = Beneath(function, level, args, options)
     backend: Any = level.backend
+    payloads = [each.payload for each in beneath.arrays_of(args)]
+    if backend.below.level:  # some may be from further below
+        payloads = backend.below.raised(payloads, True)
     with backend._entered_below:
-        found = called(beneath, tuple(each.payload for each in beneath.arrays_of(args)), {})
+        found = called(beneath, tuple(payloads), {})
     arrays = [*beneath.arrays_of(args), *map(beneath.lifted, found, beneath.runs_of_results)]
     function._saved = tuple(
         [arrays[each] if is_place else each for is_place, each in beneath.references]

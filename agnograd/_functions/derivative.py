@@ -95,10 +95,10 @@ def applied(
     if function.backend is not None:
         there = beside(domain, root_of(domain_named(function.backend)))
     call = Call(name, "function", domain)
-    raw, edges = _unwrapped(call, args)
+    raw, found = _unwrapped(call, args)
     call.domain = there
-    inputs = [x for x, edge in zip(raw, edges, strict=True) if edge is not NO_ARRAY]
-    edges = tuple([edge for edge in edges if edge is not NO_ARRAY])
+    inputs = [x for x, edge in zip(raw, found, strict=True) if edge is not NO_ARRAY]
+    edges = tuple([edge for edge in found if edge is not NO_ARRAY])
     options = {key: _constant(name, key, value) for key, value in options.items()}
     state = current_mode()
     below = not function._records_below and domain.level and is_grad_enabled()

@@ -27,6 +27,7 @@ from agnograd._functions.derivative import FunctionRule
 from agnograd._graph.nodes import (
     OP,
     RANK,
+    UNWATCHED,
     ByNode,
     Edge,
     Leaf,
@@ -235,6 +236,9 @@ class Duals(NoOp, Recorder):
         for node in reachable([outputs[place]._node for place in waiting], self.trace.start):
             if self.knows(node):
                 ends.put(node, self._raw(node))
+        if self.as_variables:  # the graph of tangents leads to these, which are constants there
+            for node, _ in ends.values():
+                node[OP] = UNWATCHED if type(node) is Dual else node[OP]
         if ends:
             pushed = self._through(ends, [outputs[place] for place in waiting])
             for place, raw in zip(waiting, pushed, strict=True):
