@@ -181,15 +181,10 @@ class Domain:
         ]
         return _rebuilt(out, results)
 
-    def as_variable(self, value: Any) -> Variable:
-        """Return an array as a Variable; one from below has what it is connected to, here."""
-        if isinstance(value, Variable):
-            if not self.level or value._domain is self:
-                return value
-            lifted = self.backend.lift(value)
-            if isinstance(lifted, Variable):
-                return lifted
-        return self.Variable._make(self.to_raw(value), None)
+    def as_gradient(self, value: Any) -> Variable:
+        """Return what a user's hook gave for a gradient as a Variable."""
+        known = isinstance(value, Variable)
+        return value if known else self.Variable._make(self.to_raw(value), None)
 
     def connected(self, node: Node, values: Sequence[Any]) -> list[Any]:
         """Return the values that a node saved as Variables that are connected to the graph.

@@ -128,7 +128,7 @@ class Variable(Methods):
     def _fitting(self, value: Any, what: str) -> Variable:
         """Return an array as a Variable that has the shape and dtype of this one."""
         if type(value) is not self._domain.Variable:
-            value = self._domain.as_variable(value)
+            value = self._domain.Variable._make(self._domain.to_raw(value), None)
         if value.shape != self.shape or value.dtype != self.dtype:
             raise GradientError(
                 f"{what} of shape {value.shape} and dtype {value.dtype} cannot belong to an array "

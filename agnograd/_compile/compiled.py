@@ -16,13 +16,7 @@ from agnograd._arrays.domains import domain_of, owner_of
 from agnograd._arrays.levels import levels_up
 from agnograd._arrays.variable import Variable
 from agnograd._batch.members import OfMembers, computed, given_in
-from agnograd._compile.entry import (
-    Entry,
-    Latest,
-    called_plainly,
-    raw_of,
-    settings_without,
-)
+from agnograd._compile.entry import Entry, Latest, called_plainly, raw_of, settings_without
 from agnograd._compile.statics import Statics, WithStatics
 from agnograd._compile.trace import Traced
 from agnograd._compile.ways import TooManyPrograms

@@ -187,8 +187,6 @@ def seed_of(output: Variable, cotangent: Any, what: str = "a cotangent") -> Vari
     raw = raw_seed(output, cotangent, what)
     if isinstance(cotangent, domain.Variable):
         return cotangent
-    if getattr(cotangent, "_node", None) is not None:  # of a level below
-        return domain.as_variable(cotangent)
     return domain.Variable._make(raw, None)
 
 

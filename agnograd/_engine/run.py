@@ -379,7 +379,7 @@ def replaced(hook: Callable[[Any], Any], g: Any, domain: Any, create_graph: bool
         new = hook(grad)
     if new is None:
         return g
-    new = domain.as_variable(new)
+    new = domain.as_gradient(new)
     if new.shape != grad.shape or new.dtype != grad.dtype:
         raise GradientError(
             f"a hook returned a gradient of shape {new.shape} and dtype {new.dtype}, in place "

@@ -75,7 +75,7 @@ def pass_at(
 def at_level(level: Domain, value: Any, of: Variable) -> Variable:
     """Return what a pass of a level found for a Variable from below; None counts as zeros."""
     value, level = zeros_of(of) if value is None else value, over(level, of._domain)
-    return level.as_variable(value)
+    return value if isinstance(value, Variable) else level.Variable._make(level.to_raw(value), None)
 
 
 def zeros_of(x: Variable) -> Any:

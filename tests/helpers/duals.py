@@ -142,7 +142,8 @@ def where(mask, a, b):
         return np.where(mask, a, b)
     (a, da), (b, db) = parts(a, at), parts(b, at)
     slopes = where(
-        mask, np.zeros((1,) * (mask.ndim + 1)) if da is None else da,
+        mask,
+        np.zeros((1,) * (mask.ndim + 1)) if da is None else da,
         np.zeros((1,) * (mask.ndim + 1)) if db is None else db,
     )
     return Dual(at, where(mask, a, b), slopes)

@@ -76,7 +76,9 @@ class Nesting(NamedTuple):
             f"{name} = {array.format(each.tolist())}\n"
             for name, each in zip("xy", self.inputs, strict=False)
         )
-        own = "\n\n".join(text for name, text in OWN.items() if re.search(rf"\b{name}\b", self.source))
+        own = "\n\n".join(
+            text for name, text in OWN.items() if re.search(rf"\b{name}\b", self.source)
+        )
         names = ", ".join("xy"[: len(self.inputs)])
         call = {
             "raw": f"found = program({names})\n",
@@ -157,7 +159,7 @@ REFUSED = {
     "CompileError": "the function uses a tracked Variable that is neither an argument nor"
     "|computed outside of the program has parameters that are trained"
     "|writes to an array that was there before it was called",
-    "GradientError": "user's function that ran outside of compile",
+    "GradientError": "user's function that ran outside of .*compile|on which that does not stand",
     "MixedBackendsError": "is written to an array that has views on",
     "SparsityError": "depends on values",
 }
@@ -234,11 +236,19 @@ def fails(nesting, kind):
 
 def without(count, lower=0):
     """Return what leaves choices out, from a nesting that is less deep."""
-    return lambda made, place: [max(made[0] - lower, 0), *made[1 : 1 + place], *made[1 + place + count :]]
+    return lambda made, place: [
+        max(made[0] - lower, 0),
+        *made[1 : 1 + place],
+        *made[1 + place + count :],
+    ]
 
 
 def replaced(by):
-    return lambda made, place: [*made[:place], min(by(made[place]), made[place]), *made[place + 1 :]]
+    return lambda made, place: [
+        *made[:place],
+        min(by(made[place]), made[place]),
+        *made[place + 1 :],
+    ]
 
 
 CHANGES = [

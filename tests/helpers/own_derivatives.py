@@ -8,23 +8,23 @@ from twin import XP, Array, raw, scatter_add
 # By name, the source. Most of these derivatives are wrong on purpose, so that it shows who computed
 # them.
 OWN = {
-    "Rounded": '''
+    "Rounded": """
 class Rounded(ag.Function):
     def forward(self, xp, x):
         return xp.round(4.0 * x) * 0.25
 
     def backward(self, xp, g):
         return g
-''',
-    "Reversed": '''
+""",
+    "Reversed": """
 class Reversed(ag.Function):
     def forward(self, xp, x):
         return x * 1.0
 
     def backward(self, xp, g):
         return -0.5 * g
-''',
-    "Steep": '''
+""",
+    "Steep": """
 class Steep(ag.Function):
     def forward(self, xp, x):
         self.save(x)
@@ -33,8 +33,8 @@ class Steep(ag.Function):
     def backward(self, xp, g):
         (x,) = self.saved
         return g * (x + 2.0)
-''',
-    "OfOutput": '''
+""",
+    "OfOutput": """
 class OfOutput(ag.Function):
     def forward(self, xp, x):
         y = xp.tanh(x)
@@ -44,8 +44,8 @@ class OfOutput(ag.Function):
     def backward(self, xp, g):
         (y,) = self.saved
         return xp.exp(y) * g
-''',
-    "Mixed": '''
+""",
+    "Mixed": """
 class Mixed(ag.Function):
     def forward(self, xp, x):
         self.save(x)
@@ -54,8 +54,8 @@ class Mixed(ag.Function):
     def backward(self, xp, g):
         (x,) = self.saved
         return xp.flip(g) + x * xp.sum(g)
-''',
-    "Product": '''
+""",
+    "Product": """
 class Product(ag.Function):
     def forward(self, xp, x, y):
         self.save(x, y)
@@ -64,11 +64,11 @@ class Product(ag.Function):
     def backward(self, xp, g):
         x, y = self.saved
         return g * xp.cos(y), 0.5 * g * x
-''',
-    "wrapped": '''
+""",
+    "wrapped": """
 wrapped = ag.wrap(lambda x: x * x + 0.5, vjp=lambda g, out, x: g * (x + out))
-''',
-    "root": '''
+""",
+    "root": """
 def newton(a):
     x = 0.0 * a
     for _ in range(60):
@@ -77,8 +77,8 @@ def newton(a):
 
 
 root = ag.implicit(newton, lambda x, a: x**3 + x - a)
-''',
-    "fixed": '''
+""",
+    "fixed": """
 def iterated(a):
     x = 0.0 * a
     for _ in range(60):
@@ -87,12 +87,12 @@ def iterated(a):
 
 
 fixed = ag.implicit(iterated, fixed_point=lambda x, a: 0.3 * x / (1.0 + x * x) + a)
-''',
-    "dense": '''
+""",
+    "dense": """
 def dense(entries, xp, n):
     values, rows, columns, _ = entries
     return xp.scatter_add(values, (rows, columns), shape=(n, n))
-''',
+""",
 }
 
 

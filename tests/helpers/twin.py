@@ -415,7 +415,9 @@ def roll(x, shift):
 
 
 def take(x, indices, axis=0):
-    return Array(duals.item(raw(x), (slice(None),) * axis + (np.asarray(plain(raw_index(indices))),)))
+    return Array(
+        duals.item(raw(x), (slice(None),) * axis + (np.asarray(plain(raw_index(indices))),))
+    )
 
 
 def raw_index(x):
