@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from agnograd._arrays.conversions import is_plain_numpy
 from agnograd._arrays.domains import operand
-from agnograd._arrays.variable import is_tracked
+from agnograd._arrays.levels import is_tracked
 from agnograd._ops.batching import (
     behind,
     in_full,

@@ -8,7 +8,7 @@ from numbers import Number
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from agnograd._arrays.levels import above, derived, entered_above, highest
+from agnograd._arrays.levels import above, derived, entered_above, highest, is_tracked
 from agnograd._arrays.variable import Variable
 from agnograd._graph.nodes import Edge
 from agnograd._hooks.state import is_grad_enabled
@@ -204,7 +204,13 @@ def unwrap_each(
 
 
 def is_operand(call: Call, value: Any) -> bool:
-    """Return whether a binary operator takes this operand, or leaves it to the operand's type."""
+    """Return whether a binary operator takes this operand, or leaves it to the operand's type.
+
+    A raw array of a level above answers itself: its rules compute with raw arrays only.
+    """
+    level = derived.get(type(value))
+    if level is not None and level.level > call.domain.level and not isinstance(value, Variable):
+        return False
     return (
         isinstance(value, (Variable, Number, *call.domain.array_types))
         or (isinstance(value, list | tuple) and holds_variable(value))
@@ -223,7 +229,7 @@ def option(call: Call, name: str, value: Any) -> Any:
             return value if isinstance(value, bool) else index(value)
         except TypeError:
             return value
-    if value.requires_grad and is_grad_enabled():
+    if is_tracked(value) and is_grad_enabled():
         raise NoGradientError(
             f"{call.name}: {name!r} requires a gradient, and is not an input that has one: pass "
             f"{name}={name}.item(), or detach() what is not a single number"

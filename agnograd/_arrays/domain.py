@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat, starmap
 from operator import setitem
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from agnograd._arrays.conversions import SCOPE
 from agnograd._arrays.levels import root_of
@@ -224,16 +225,26 @@ class Domain:
         if source == "attributes":  # those with arrays, which a derivative must not read
             return None
         if source == "unknown":
-            raise GradientError(
-                f"{node[OP].name} saved an array that is neither an argument nor a result, so that "
-                "its own derivative is unknown: under create_graph, save only arguments or "
-                "results, and compute anything else in backward"
-            )
+            refuse_unknown(node[OP].name)
         if isinstance(source, tuple):  # one of several results
             _, index, siblings = source
             return make(value, Output(node, index, siblings, self))
         is_all = isinstance(value, tuple | list)
         return self.wrap_outputs(value, node) if is_all else make(value, node)
+
+    def raised(self, value: Any, as_variable: bool) -> Any:
+        """Return an array from below as one of this level, raw or as a Variable.
+
+        So are those in a list; all else stays. An array's graph stays with its payload.
+        """
+        if isinstance(value, tuple | list):
+            return _rebuilt(value, [self.raised(each, as_variable) for each in value])
+        if is_python_scalar(value) or isinstance(value, slice | str | None | EllipsisType):
+            return value
+        lifted = self.backend.lift(value)
+        if lifted is NotImplemented:
+            return value
+        return self.Variable._make(lifted, None) if as_variable else lifted
 
     def home_of(self, value: Any) -> Domain | None:
         """Return the domain of a saved value, None if it is not an array: this one, or another one.
@@ -350,6 +361,15 @@ class Domain:
     def copy(self, data: Any) -> Any:
         """Return a copy of a raw array."""
         return self.library.asarray(self.backend.array(data), copy=True)
+
+
+def refuse_unknown(name: str) -> NoReturn:
+    """Refuse the derivative of an array that a user's function has saved."""
+    raise GradientError(
+        f"{name} saved an array that is neither an argument nor a result, so that its own "
+        "derivative is unknown: where gradients are themselves differentiated, save only arguments "
+        "or results, and compute anything else in backward"
+    )
 
 
 def _rebuilt(container: Any, values: list[Any]) -> Any:

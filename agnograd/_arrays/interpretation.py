@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
 from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced, at_home
-from agnograd._arrays.levels import derived, root_of, stands_on
+from agnograd._arrays.levels import derived, root_of, stands_on, untracked
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
@@ -22,7 +22,7 @@ from agnograd._plugins.backend import Backend
 from agnograd._plugins.backends import add_backend
 from agnograd._plugins.capabilities import Capabilities
 from agnograd._util.trees import flatten, unflatten
-from agnograd.errors import GradientError
+from agnograd.errors import GradientError, InterpretationError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
@@ -202,6 +202,40 @@ class Interpretation(Backend):
         raw = payload.data if isinstance(payload, Variable) else payload
         below = derived.get(type(raw))
         return raw if below is None else below.backend.concrete(raw)  # type: ignore[attr-defined]
+
+    def detached(self, array: Any) -> Any:
+        """Return an array that is cut off from what is recorded below.
+
+        ``x.detach()`` and ``ag.stop_gradient(x)`` call it. Override it if arrays hold more than a
+        payload.
+        """
+        return self.array_class(untracked(array.payload), array.run)
+
+    def gathered(self, gradient: Any, run: Run | None, of_all: Run | None) -> Any:
+        """Return the payload of a gradient that a user's function gave for an argument.
+
+        The function runs at this level, and the gradient is recorded below. An interpretation
+        that can say what that means has this method.
+
+        Parameters
+        ----------
+        gradient : array
+            The gradient, an array of this interpretation.
+        run : Run or None
+            The run of the argument.
+        of_all : Run or None
+            The run of the call: that of an argument or result, None if no one has any.
+
+        Raises
+        ------
+        InterpretationError
+            By default.
+        """
+        raise InterpretationError(
+            f"a function with its own derivative is called on arrays of {self.title}, which are "
+            "tracked outside of it, and the interpretation does not say how such gradients are "
+            "gathered: give it a method gathered, or call the function outside"
+        )
 
     # -- payloads ----------------------------------------------------------------------------------
 

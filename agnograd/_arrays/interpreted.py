@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from operator import attrgetter
 from types import ModuleType
@@ -18,11 +19,14 @@ from agnograd._hooks.entering import entered, is_inside
 from agnograd._hooks.state import current_mode, set_mode
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import default_name
+from agnograd._util.locks import Lock
 from agnograd.errors import AgnogradError, InterpretationError, LostGradientError
 
 if TYPE_CHECKING:
     from agnograd._arrays.domain import Domain
     from agnograd._arrays.interpretation import Interpretation
+
+_resuming = Lock()  # of all runs: two threads may go on in one
 
 
 class Run:
@@ -40,6 +44,8 @@ class Run:
 
     function: Callable[..., Any] | None = None
     ended: bool = False
+    returned: bool = False
+    resumptions: int = 0  # how many pieces of the function run again now
     error: ClassVar[type[AgnogradError]] = InterpretationError
 
     def meet(self, other: Run | None = None) -> Self:
@@ -63,6 +69,23 @@ class Run:
                 "it from its function, or give it as an argument"
             )
         return self
+
+    def end(self) -> None:
+        """Let the function have returned."""
+        with _resuming:
+            self.returned, self.ended = True, not self.resumptions
+
+    @contextmanager
+    def resumed(self) -> Iterator[None]:
+        """Go on for a while, in a pass after the function has returned."""
+        with _resuming:
+            self.resumptions, self.ended = self.resumptions + 1, False
+        try:
+            yield
+        finally:
+            with _resuming:
+                self.resumptions -= 1
+                self.ended = self.returned and not self.resumptions
 
     def _name(self) -> str:
         name = getattr(self.function, "__qualname__", "a function")
@@ -133,6 +156,10 @@ class Interpreted:
         return self._backend.function("matrix_transpose")(self)
 
     T = mT
+
+    def detach(self) -> Self:
+        """Return the array without what tracks its payload."""
+        return self._backend.detached(self)  # type: ignore[no-any-return]
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """Return the array on another device."""
@@ -331,7 +358,7 @@ class Border:
             with entered(inside=True, level=self.domain):
                 return f(*args, **kwargs)
         finally:
-            run.ended = True
+            run.end()
             set_mode(outer)  # an interrupt may have kept the block from restoring it
 
     def out(self, leaf: Any, run: Run) -> Any:

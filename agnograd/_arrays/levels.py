@@ -49,6 +49,24 @@ def above(domain: Domain, name: str, *values: Any) -> Callable[..., Any] | None:
     return function
 
 
+def is_tracked(x: object) -> bool:
+    """Return whether a gradient can reach an array: a Variable that requires one, at any level.
+
+    A raw array of a library is not tracked. An array of a level is if its payload is.
+    """
+    found: Any = x
+    while hasattr(type(found), "_node"):
+        if found._node is not None:
+            return True
+        found = found._raw
+    return False
+
+
+def untracked(x: Any) -> Any:
+    """Return an array without what tracks it, at any level; all else as it is."""
+    return x.detach() if is_tracked(x) else x
+
+
 def root_of(domain: Domain) -> Domain:
     """Return the domain of a library that others stand on."""
     while domain.level:

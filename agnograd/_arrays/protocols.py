@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
+from agnograd._arrays.levels import is_tracked
 from agnograd._graph.nodes import Edge
 from agnograd._hooks.state import current_mode
 from agnograd._util.deferred import later
@@ -158,7 +159,7 @@ class Protocols:
         return complex(self._looked_at())
 
     def _warn_lost(self, kind: str) -> None:
-        if self._node is not None:
+        if is_tracked(self):
             warnings.warn(
                 f"AGNOGRAD: {kind}(x) of an array that requires a gradient loses the gradient; "
                 "use x.item() if that is meant, or array functions if it is not",
@@ -189,7 +190,7 @@ class Protocols:
         return self.data.__dlpack_device__()
 
     def _refuse_to_leave(self, protocol: str) -> None:
-        if self._node is not None:
+        if is_tracked(self):
             instead = later("agnograd._plugins.protocols", "instead")(self, protocol)
             raise LostGradientError(
                 f"{protocol} of an array that requires a gradient would lose the gradient"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import ref
 
-from agnograd._arrays.levels import derived, entered_over
+from agnograd._arrays.levels import derived, entered_over, untracked
 from agnograd._arrays.methods import Methods
 from agnograd._graph.nodes import UNWATCHED, WATCH, Edge, Leaf, ranks, watch
 from agnograd._hooks.state import HookHandle, current_mode
@@ -309,7 +309,14 @@ class Variable(Methods):
         )
 
     def detach(self) -> Variable:
-        """Return the same value, cut off from the graph, without a copy."""
+        """Return the same value, cut off from the graph, without a copy.
+
+        Inside ``vmap`` and the like, it is cut off from what is recorded outside, too.
+        """
+        return self._domain.Variable._make(untracked(self._raw), None)
+
+    def _here(self) -> Variable:
+        """Return the same value without a node of its level; what is below stays connected."""
         return self._domain.Variable._make(self._raw, None)
 
     def retain_grad(self) -> None:
@@ -387,8 +394,3 @@ def _registered(hooks: dict[int, Callable[[Any], Any]], fn: Callable[[Any], Any]
     key = next(_hook_keys)
     hooks[key] = fn
     return HookHandle(hooks, key)
-
-
-def is_tracked(x: object) -> bool:
-    """Return whether x is a Variable that requires a gradient; raw arrays are not."""
-    return isinstance(x, Variable) and x.requires_grad

@@ -125,6 +125,17 @@ class Batches(Interpretation):
                 found.append(there.array_class(stacked(xp, column, run.size), run))
         return tuple(found)
 
+    def gathered(self, gradient: Any, run: Run | None, of_all: Run | None) -> Any:
+        """Return the gradients of all members, or their sum for what is the same for all."""
+        payload = gradient.payload
+        if of_all is None:
+            return payload
+        size, xp = of_all.meet().size, self.functions(payload)  # type: ignore[attr-defined]
+        if run is None:
+            same = gradient.run is None
+            return payload * size if same else xp.sum(payload, axis=0, dtype=payload.dtype)
+        return in_full(xp, size, payload) if gradient.run is None else payload
+
     def call(self, op: Call, inputs: tuple[Any, ...]) -> Call:
         """Return an op's call with the number of members, as hooks see it."""
         runs = [each.run for each in inputs if isinstance(each, Batched) and each.run]

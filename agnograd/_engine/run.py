@@ -358,8 +358,11 @@ class Pass:
         home: Any = op.domain if self.level is None else self.level(op.domain)
         if self.level is None or self.connects:
             saved = op.domain.connected(node, saved)
+        of_function = self.level is not None and not op.compiled.by_rules
+        if self.level is not None and not of_function:  # a rule sees arrays of one level
+            saved = [home.raised(each, self.create_graph) for each in saved]
         known = [*node[:FIRST], *saved, *taken[op.first :]]
-        if self.level is not None and not op.compiled.by_rules:
+        if of_function:
             xp = op.domain.namespace if self.connects else None
             return partial(home.backend.of_function, rules, g, known, xp)
         return partial(rules, g, known, home.namespace if self.create_graph else home.raw)

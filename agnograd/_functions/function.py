@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agnograd._arrays.conversions import unwrap
 from agnograd._arrays.domains import domain_named, domain_of
 from agnograd._arrays.interpreted import Interpreted, _replaced
-from agnograd._arrays.levels import beside, derived, highest, root_of
+from agnograd._arrays.levels import beside, derived, highest, is_tracked, root_of
 from agnograd._arrays.variable import Variable
 from agnograd._functions.purity import (
     attributes_since,
@@ -21,9 +21,10 @@ from agnograd._functions.purity import (
 from agnograd._functions.runs import first_array
 from agnograd._graph.calls import Call, Pairs, Plan, Source
 from agnograd._graph.nodes import FIRST, OP, Edge, Node, edges_of, next_rank
-from agnograd._hooks.state import current_mode
+from agnograd._hooks.state import current_mode, is_grad_enabled
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
+from agnograd._util.deferred import later
 from agnograd.errors import NoGradientError, RuleError, UnsupportedArrayError
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class Function:
     _is_pure = False
     # Whether backward also takes cotangents of a level above what forward got.
     _lifts = False
+    # Whether forward, on arrays of a level, is recorded below with the derivative that it has.
+    _records_below = False
     # As backward, where zeros in cotangents may mean that nothing is asked. An unused output has
     # None for its cotangent then, also in backward.
     _guarded: Callable[..., Any] | None = None
@@ -126,10 +129,10 @@ class Function:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Call the function; what it returns is recorded as one op."""
-        return _applied(copy.copy(self), args, options)
+        return applied(copy.copy(self), args, options)
 
 
-def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def applied(function: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Run a function's forward, and record the call if an argument is tracked."""
     name = function._title or type(function).__name__
     first = first_array(args)
@@ -154,10 +157,17 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
     options = {key: _constant(name, key, value) for key, value in options.items()}
     knows = function._knows_attributes
     held = {} if knows else held_by(function)
-    forward = partial(function.forward, domain.raw, *raw, **options)
+    state = current_mode()
+    beneath = domain.level and is_grad_enabled() and any(map(is_tracked, inputs))
+    if beneath and not function._records_below:
+        for key, value in options.items():
+            _refuse_tracked(name, key, value)
+        called = later("agnograd._functions.beneath", "called_beneath")
+        forward = partial(called, function, domain, raw, options)
+    else:
+        forward, beneath = partial(function.forward, domain.raw, *raw, **options), False
     pure = function._is_pure
     compute = forward if pure else partial(without_writes, forward, f"{name}.forward", args=raw)
-    state = current_mode()
     if state is None or not state.looks:
         out = compute()
     elif not function._is_one:
@@ -171,6 +181,8 @@ def _applied(function: Function, args: tuple[Any, ...], options: dict[str, Any])
         return there.wrap(out)
     kept = () if knows else attributes_since(held, function, inputs)
     node = _recorded(function, call, domain, inputs, edges, out, kept)
+    if kept and beneath:  # a graph below would lack what these were computed from
+        node[call.first - 1] = None
     if state is not None and state.watches:
         node = state.recorded(node, out)
     if outputs is out:
@@ -182,25 +194,35 @@ def _constant(name: str, key: str, value: Any) -> Any:
     if not isinstance(value, Variable):
         return value
     if value.requires_grad:
+        _refuse_tracked(name, key, value)
+    return value.data
+
+
+def _refuse_tracked(name: str, key: str, value: Any) -> None:
+    if is_tracked(value):
         raise NoGradientError(
             f"{name}: keyword argument {key!r} requires a gradient, but only positional arguments "
             "have one; pass it by position, or pass x.detach()"
         )
-    return value.data
 
 
 def _checked(out: Any, function: Function, domain: Domain, inputs: Sequence[Any]) -> Any:
     """Return what ``forward`` returned; raise if that is not an array, or several."""
-    for each in out if isinstance(out, tuple | list) else (out,):
+    check_results(out if isinstance(out, tuple | list) else (out,), function, domain)
+    if not domain.level:
+        return out
+    return by_backward(domain.backend, function.backward, inputs, out)
+
+
+def check_results(results: Sequence[Any], function: Function, domain: Domain) -> None:
+    """Raise if what ``forward`` returned is not of a domain's raw arrays."""
+    for each in results:
         if not isinstance(each, domain.array_types):
             raise RuleError(
                 f"{function._title or type(function).__name__}.forward returned "
                 f"{type(each).__name__}; it must return an array of backend "
                 f"{domain.backend.name!r}, or a tuple of such arrays"
             )
-    if not domain.level:
-        return out
-    return by_backward(domain.backend, function.backward, inputs, out)
 
 
 def by_backward(
@@ -313,7 +335,7 @@ class FunctionRule:
             found = backward(xp, *grads)
         above = xp is not None and xp is not node[OP].domain.namespace
         if not above:  # else gradients are of a level above, which the graph knows nothing of
-            found = self._checked("backward", found)
+            found = self.checked("backward", found)
         if xp is not None and not above:
             found = tuple(self.domain.wrap(each) for each in found)
         return [
@@ -326,7 +348,7 @@ class FunctionRule:
         function = self._running(node)
         assert function.accumulate is not None
         sums = function.accumulate(self.domain.raw, g, into)
-        return self._checked("accumulate", into if sums is None else sums)
+        return self.checked("accumulate", into if sums is None else sums)
 
     def push(self, node: Node, tangents: Sequence[Any]) -> tuple[Any, ...] | None:
         """Return the raw tangents of the results, if the function says how to compute them."""
@@ -341,7 +363,8 @@ class FunctionRule:
         function._saved = tuple(saved)
         return function
 
-    def _checked(self, method: str, found: Any) -> tuple[Any, ...]:
+    def checked(self, method: str, found: Any) -> tuple[Any, ...]:
+        """Return the gradients that a method returned; raise if they do not fit the arguments."""
         gradients = tuple(found) if isinstance(found, tuple | list) else (found,)
         where = f"{type(self.function).__name__}.{method}"
         if len(gradients) != len(self.facts):

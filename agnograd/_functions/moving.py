@@ -122,7 +122,7 @@ def _bits(name: str) -> int:
 class Move(Function):
     """The move of an array, whose derivative is the move back."""
 
-    _knows_attributes = True
+    _knows_attributes = _records_below = True
 
     def __init__(self, source: Domain, target: Domain) -> None:
         self.source, self.target, self.backend = source, target, target.backend.name

@@ -7,8 +7,8 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from agnograd._arrays.domains import domain_of
-from agnograd._arrays.levels import derived
-from agnograd._arrays.variable import Variable, is_tracked
+from agnograd._arrays.levels import derived, is_tracked
+from agnograd._arrays.variable import Variable
 from agnograd._functions.function import Function
 from agnograd._hooks.entering import entered
 from agnograd._hooks.state import current_mode, set_mode
@@ -192,7 +192,7 @@ class Operator:
 class LinearSolve(Function):
     """The solution of a linear system, by its right hand side and what the matrix is made of."""
 
-    _knows_attributes = _lifts = True
+    _knows_attributes = _lifts = _records_below = True
 
     def __init__(self, system: System, needed: Sequence[bool]) -> None:
         self.system, self.needed = system, needed

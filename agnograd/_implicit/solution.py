@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from agnograd._arrays.domains import domain_of
-from agnograd._arrays.levels import derived
-from agnograd._arrays.variable import Variable, is_tracked
+from agnograd._arrays.levels import derived, is_tracked
+from agnograd._arrays.variable import Variable
 from agnograd._functions.function import Function
 from agnograd._functions.runs import Prepared
 from agnograd._graph.nodes import next_rank
@@ -184,7 +184,7 @@ class SolverCall(Prepared):
 class Solution(Function):
     """The op of one call."""
 
-    _knows_attributes = _lifts = True
+    _knows_attributes = _lifts = _records_below = True
 
     def __init__(self, call: SolverCall) -> None:
         self.call = call

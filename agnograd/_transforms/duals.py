@@ -74,7 +74,7 @@ class Duals(NoOp, Recorder):
         # Without results, and arguments that are written to: their nodes refer to this. While the
         # function runs, tangents are raw.
         self.trace, self.as_variables = copy(trace), trace.as_variables
-        self.trace.inputs = [x.detach() for x in trace.inputs]
+        self.trace.inputs = [x._here() for x in trace.inputs]
         self.trace.as_variables = False
         self.began = next_rank()
         self.arguments = ByNode[Tangent]()

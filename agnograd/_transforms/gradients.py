@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from agnograd._arrays.levels import untracked
 from agnograd._arrays.variable import Variable
 from agnograd._ops.rule_helpers import is_python_scalar
 from agnograd._plugins.backends import is_array
@@ -358,4 +359,6 @@ def stop_gradient(x: Any) -> Any:
     >>> float(ag.grad(lambda x: x * ag.stop_gradient(x))(3.0))
     3.0
     """
-    return map_leaves(lambda leaf: leaf.detach() if isinstance(leaf, Variable) else leaf, x)
+    return map_leaves(
+        lambda leaf: leaf.detach() if isinstance(leaf, Variable) else untracked(leaf), x
+    )

@@ -63,7 +63,7 @@ def _each(f: Callable[..., tuple[Any, ...]], name: str) -> Function:
 class _EachMember(Function):
     """A function of arrays of a level, as an op: ``f`` takes members, and returns a tuple."""
 
-    _knows_attributes = True
+    _knows_attributes = _records_below = True
 
     def __init__(self, f: Callable[..., tuple[Any, ...]]) -> None:
         self.f = f

@@ -53,7 +53,7 @@ class Pushforward:
         with entered(hooks=False), state:  # of nobody's interest: only its graph is used
             found = self._run(seeds, targets=trace.nodes, create_graph=True, shows=False)
         self.gradients = [found.of(node) for node in trace.nodes]
-        self.outputs = [output.detach() for output in outputs]  # their graph is not needed again
+        self.outputs = [output._here() for output in outputs]  # their graph is not needed again
 
     def __call__(
         self, tangents: Sequence[Variable | None], as_variables: bool = False
@@ -141,7 +141,7 @@ def _newer(start: int, *nodes: Edge | None) -> tuple[Edge | None, ...]:
 def _probe(output: Variable) -> Variable:
     """Return a cotangent: irregular values, since rules may treat zeros, and only zeros, apart."""
     if not output._domain.is_inexact(output.dtype):
-        return output.detach()
+        return output._here()
     probe: Variable = output._domain.wrap(irregular(output._raw, output._domain))
     probe._node = leaf = Leaf.of(probe)
     leaf.alive = None  # no pass but a push leads to it, so that none has to tell it apart

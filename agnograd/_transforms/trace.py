@@ -253,7 +253,7 @@ class Trace:
             if not self.as_variables:
                 return leaf.data
             connects = is_grad_enabled() and self._depends_on_outside([leaf])
-            return leaf if connects else leaf.detach()
+            return leaf if connects else leaf._here()
 
         return map_leaves(given_back, value)
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agnograd._arrays.domains import domain_named, domain_of
-from agnograd._arrays.variable import Variable, is_tracked
+from agnograd._arrays.levels import is_tracked
+from agnograd._arrays.variable import Variable
 from agnograd._functions.moving import carried
 from agnograd._functions.numeric import pulled, pushed
 from agnograd._functions.runs import TAKEN, Prepared
