@@ -155,7 +155,9 @@ def _rows_of(call: _Call) -> Function:
             for column, x in enumerate(arrays):
                 shape = (*result.shape, *x.shape)
                 parts = [row[column] for row in rows]
-                block = xp.stack(parts) if parts else xp.zeros(shape, dtype=x.dtype, device=x.device)
+                block = (
+                    xp.stack(parts) if parts else xp.zeros(shape, dtype=x.dtype, device=x.device)
+                )
                 found.append(xp.reshape(block, shape))
         return found
 
@@ -168,7 +170,7 @@ def _pulls_of(call: _Call, each: Each) -> Function:
     def function(*arrays: Any) -> list[Any]:
         results, pull = vjp(call, *arrays)
         pairs = list(zip(results, call.weights, strict=True))
-        
+
         def pulled(factor: Any) -> list[Any]:
             return list(pull([factor * y + w for y, w in pairs]))
 
@@ -239,7 +241,9 @@ class _Comparison:
     def compiled(self) -> None:
         """Compare it where it is compiled, traced and run again."""
         run: Any = compile_function(self.found, lowering="plain")
-        for arrays, expected in zip((self.call.first, self.call.second), self.plain.values, strict=True):
+        for arrays, expected in zip(
+            (self.call.first, self.call.second), self.plain.values, strict=True
+        ):
             self._compare("compile of ", run(*arrays), expected)
 
     def mapped(self) -> None:
