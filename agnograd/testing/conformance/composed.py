@@ -51,6 +51,9 @@ class _Call:
         Two sets of these arrays.
     weights, direction : list of Variable
         Fixed cotangents of what it gives, and tangents of its arrays.
+    is_program : bool
+        Whether the op is made of others, which are checked by themselves: derivatives of one order
+        less are enough.
     branches : bool
         Whether it may need the values of its arrays, which vmap and compile refuse.
     """
@@ -65,7 +68,8 @@ class _Call:
         names = [self._calls.names[place] for place in self._places]
         sized_by_values = shape_needs_values(trial.sample, names)
         self.second = self.first if sized_by_values else self.second
-        self.branches = self._calls.composed or sized_by_values
+        self.is_program = self._calls.composed
+        self.branches = self.is_program or sized_by_values
         results = self(*self.first)
         trial.needs_sizes(results)
         if not results:
@@ -99,7 +103,7 @@ class _Plain:
     """
 
     def __init__(self, call: _Call, function: Function, order: int) -> None:
-        self.differentiates = call.trial.sample.order > order
+        self.differentiates = call.trial.sample.order - call.is_program > order
         self.weights: list[Variable] = []
         both = call.first, call.second
         self.values = [all_on_host(self.outcome(function, *arrays)) for arrays in both]
