@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from operator import attrgetter
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agnograd._arrays.domains import Variable, domain_named
 from agnograd._arrays.interpreted import Border, Functions, Interpreted, Run, _replaced, at_home
-from agnograd._arrays.levels import derived, root_of, stands_on, untracked
+from agnograd._arrays.levels import derived, highest, root_of, stands_on, untracked
 from agnograd._arrays.namespace import filling
 from agnograd._arrays.operators import BINARY, COMPARISONS, UNARY
 from agnograd._arrays.variable import built, owners
@@ -87,6 +88,8 @@ class Interpretation(Backend):
         self.capabilities: Capabilities = below.backend.capabilities._replace(immutable=True)
         body = {"__slots__": (), "_backend": self, "__module__": "agnograd"}
         self.array_class = type(self.array_class.__name__, (self.array_class,), body)
+        # Whether ops check what has to hold where levels meet: ``agnograd._arrays.invariants``.
+        self.verifies = os.environ.get("AGNOGRAD_VERIFY", "0") not in ("", "0")
         self._kinds = (Variable, *below.array_types)
         self._entered_below = entered(level=below if below.level else None)
         self._module = Functions(self, "")
@@ -140,7 +143,7 @@ class Interpretation(Backend):
         border = Border(cls, leaves)
         args, kwargs = unflatten(tree, [border.into(leaf, run) for leaf in leaves])
         found, tree = flatten(border.call(run, f, args, kwargs))
-        return unflatten(tree, [border.out(leaf, run) for leaf in found])
+        return unflatten(tree, border.out(found, run))
 
     # -- what a subclass says ----------------------------------------------------------------------
 
@@ -164,6 +167,8 @@ class Interpretation(Backend):
                 payloads.append(value)
                 return value
 
+            if (at := self.of_variables(op.name, args, *kwargs.values())) is not None:
+                return at(*args, **kwargs)
             args = _replaced(payload, args)
             kwargs = {name: _replaced(payload, value) for name, value in kwargs.items()}
             xp = self.functions(*payloads)
@@ -284,6 +289,14 @@ class Interpretation(Backend):
             if isinstance(each, Variable):
                 return self.below.namespace
         return self.below.raw
+
+    def of_variables(self, name: str, *values: Any) -> Callable[..., Any] | None:
+        """Return an op's function of Variables if one of this level, or above, is among values."""
+        found = highest(self.below, values)
+        if found.level < self.level or not _has_variable(values, self.level):
+            return None
+        function: Callable[..., Any] = attrgetter(name)(found.namespace)
+        return function
 
     def moved(self, array: Any, payload: Any, there: Domain) -> Any:
         """Return an array of ``there``, this interpretation of another library, by its payload."""
@@ -432,3 +445,12 @@ class Interpretation(Backend):
             setattr(self.array_class, f"__{short}__", method(function))
             if short in BINARY:
                 setattr(self.array_class, f"__r{short}__", reflected(function))
+
+
+def _has_variable(value: Any, level: int) -> bool:
+    """Return whether a Variable of a level, or of one above, is among values."""
+    if isinstance(value, tuple | list):
+        return any(_has_variable(each, level) for each in value)
+    if isinstance(value, slice):
+        return _has_variable((value.start, value.stop, value.step), level)
+    return isinstance(value, Variable) and value._domain.level >= level

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from agnograd._arrays.conversions import holds_variable, stacked
 from agnograd._arrays.domains import domain_named, domain_of, owner_of
+from agnograd._arrays.invariants import check_left
 from agnograd._arrays.levels import highest, over, root_of
 from agnograd._arrays.namespace import within
 from agnograd._arrays.variable import Variable, built
@@ -361,14 +362,15 @@ class Border:
             run.end()
             set_mode(outer)  # an interrupt may have kept the block from restoring it
 
-    def out(self, leaf: Any, run: Run) -> Any:
-        """Return a result as the caller gets it; what is not of the interpretation stays."""
-        home = self.home(leaf)
-        array = leaf._raw if isinstance(leaf, home.Variable) else leaf
-        backend: Any = home.backend
-        if type(array) is not backend.array_class:
-            return leaf
-        return self.handed(payload_of(array, run), home)
+    def out(self, leaves: Sequence[Any], run: Run) -> list[Any]:
+        """Return results as the caller gets them; what is not of the interpretation stays."""
+        found = []
+        for leaf in leaves:
+            home = self.home(leaf)
+            array = leaf._raw if isinstance(leaf, home.Variable) else leaf
+            own = type(array) is home.backend.array_class  # type: ignore[attr-defined]
+            found.append((payload_of(array, run), home) if own else (leaf, None))
+        return self.handed(found)
 
     def home(self, leaf: Any) -> Domain:
         """Return the interpretation's domain that a result is of, or can be lifted to.
@@ -380,17 +382,30 @@ class Border:
             return self.domain
         return over(self.domain, owner)
 
-    def handed(self, payload: Any, home: Domain) -> Any:
-        """Return a payload as the caller gets it: as a Variable, or raw as all arguments are."""
+    def handed(self, found: Sequence[tuple[Any, Domain | None]]) -> list[Any]:
+        """Return payloads as the caller gets them, each with its home; values without one stay.
+
+        They are raw if all arguments are, and no payload is tracked: then all are Variables.
+        """
+        inside = self._inside
+        for payload, home in found if self.domain.backend.verifies else ():  # type: ignore[attr-defined]
+            check_left(payload, home or self.domain)
+        for payload, _ in () if inside else found:
+            inside = inside or getattr(payload, "_node", None) is not None
+        return [
+            payload if home is None else self._handed(payload, home, inside)
+            for payload, home in found
+        ]
+
+    def _handed(self, payload: Any, home: Domain, inside: bool) -> Any:
         if isinstance(payload, Variable):
-            keeps = self._inside or payload._node is not None
-            return payload if keeps else payload.data
+            return payload if inside else payload.data
         below: Domain = home.backend.below  # type: ignore[attr-defined]
-        if self._inside and not isinstance(payload, below.array_types):
+        if inside and not isinstance(payload, below.array_types):
             payload = below.to_raw(payload)  # from further below
         if id(payload) in self._given:  # an argument as it was given: nothing else may share memory
             payload = below.copy(payload)
-        return below.Variable._make(payload, None) if self._inside else payload
+        return below.Variable._make(payload, None) if inside else payload
 
 
 def _below(leaves: Sequence[Any]) -> Domain:

@@ -167,6 +167,10 @@ def _kernel(op: Op, domain: Domain) -> Callable[..., Any] | None:
         if within(backend.below.raw, op.name) is None:
             return None
         rule: Callable[..., Any] | None = backend.rule(op)
+        if rule is not None and backend.verifies:
+            from agnograd._arrays.invariants import verified
+
+            return verified(rule, domain, op.name)
         if rule is not None or op.forward is None:
             return rule
     if op.forward is operator.getitem:

@@ -151,7 +151,8 @@ class Batches(Interpretation):
 
         def unary(x: Any, /) -> Any:
             if type(x) is not array:
-                return array(function(self.functions(x))(x))
+                at = self.of_variables(op.name, x)
+                return at(x) if at else array(function(self.functions(x))(x))
             payload, run = x.payload, x.run
             if run is not None and run.ended:
                 run.meet()
@@ -214,6 +215,8 @@ class Batches(Interpretation):
         def function(*args: Any, **kwargs: Any) -> Any:
             bound = Bound(names, args, kwargs)
             run, mapped, xp = self._unwrapped(inputs, sequence, bound.arguments)
+            if xp is None:
+                return self.of_variables(op.name, args, *kwargs.values())(*args, **kwargs)  # type: ignore[misc]
             if multiplies and run is not None and run.has_units:
                 rows = product(self, *args)
                 if rows is not None:
@@ -238,7 +241,10 @@ class Batches(Interpretation):
     def _unwrapped(
         self, inputs: Sequence[str], sequence: str | None, given: dict[str, Any]
     ) -> tuple[Members | None, Set[str], Any]:
-        """Replace arrays by payloads; return the run, the inputs that are mapped, functions."""
+        """Replace arrays by payloads; return the run, the inputs that are mapped, functions.
+
+        There are no functions for Variables of this level, or of one above.
+        """
         if sequence is not None or ("key" in given and has_arrays(given["key"])):
             return self._unwrapped_parts(inputs, sequence, given)
         array, recorded = self.array_class, False
@@ -251,6 +257,8 @@ class Batches(Interpretation):
                     run = value.run.meet(run)
                     mapped.add(name)
                 given[name] = value = value.payload
+            elif isinstance(value, Variable) and value._domain.level >= self.level:
+                return run, mapped, None
             recorded = recorded or isinstance(value, Variable)
         return run, mapped, self.below.namespace if recorded else self.below.raw
 
@@ -267,6 +275,8 @@ class Batches(Interpretation):
                     if each.run is not None:
                         run = each.run.meet(run)
                         mapped.add(name)
+                elif isinstance(each, Variable) and each._domain.level >= self.level:
+                    return run, mapped, None
                 else:
                     payloads.append(each)
         xp = self.functions(*payloads)

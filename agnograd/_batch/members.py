@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from agnograd._arrays.domain import Domain
 from agnograd._arrays.domains import domain_of
-from agnograd._arrays.interpreted import Border, payload_of
+from agnograd._arrays.interpreted import Border
 from agnograd._arrays.variable import Variable
 from agnograd._batch.arrays import Batched, Batches, Members
 from agnograd._util.trees import flatten, unflatten
@@ -52,14 +52,9 @@ class OfMembers:
         ]
         args, kwargs = unflatten(self.tree, given)
         found, tree = flatten(border.call(run, self.f, args, kwargs))
-        parts = [self._part(border, leaf, run) for leaf in found]
-        return [leaf for leaf, _ in parts], ResultOfMembers(tuple([own for _, own in parts]), tree)
-
-    def _part(self, border: Border, leaf: Any, run: Members) -> tuple[Any, bool | None]:
-        array = leaf._raw if isinstance(leaf, border.domain.Variable) else leaf
-        if not isinstance(array, Batched):
-            return leaf, None
-        return border.handed(payload_of(array, run), border.domain), array.run is not None
+        arrays = [x._raw if isinstance(x, border.domain.Variable) else x for x in found]
+        own = [x.run is not None if isinstance(x, Batched) else None for x in arrays]
+        return border.out(found, run), ResultOfMembers(tuple(own), tree)
 
 
 class Given(NamedTuple):

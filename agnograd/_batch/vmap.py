@@ -193,13 +193,11 @@ class _Given:
     def _out(self, result: Any, out_axes: Axes, run: Members) -> Any:
         found, tree = flatten_with_none(result)
         axes = axes_of("ag.vmap: out_axes", out_axes, result)
-        out = []
+        out: list[tuple[Any, Domain | None]] = []
         for leaf, axis in zip(found, axes, strict=True):
-            if leaf is not None:
-                home = self.border.home(leaf)
-                leaf = self.border.handed(self._left(leaf, axis, run, home), home)
-            out.append(leaf)
-        return unflatten(tree, out)
+            home = None if leaf is None else self.border.home(leaf)
+            out.append((None if home is None else self._left(leaf, axis, run, home), home))
+        return unflatten(tree, self.border.handed(out))
 
     def _left(self, leaf: Any, axis: int | None, run: Members, domain: Domain) -> Any:
         """Return a result of a domain with an axis for the members, as an array from below it."""

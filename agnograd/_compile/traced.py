@@ -85,6 +85,8 @@ class Tracing(Interpretation):
         shaped = SHAPED_BY_VALUES.get(op.name)
 
         def traced(*args: Any, **kwargs: Any) -> Any:
+            if (at := self.of_variables(op.name, args, *kwargs.values())) is not None:
+                return at(*args, **kwargs)
             if shaped is not None and shaped(*args, **kwargs):
                 raise refused(f"{op.name}: the shape of its result depends on values, {_INSTEAD}")
             return self.note(op.name, function, args, kwargs)

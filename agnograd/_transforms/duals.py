@@ -3,8 +3,9 @@
 While the function runs, each op that is recorded pushes tangents at once. Then a ``Dual`` stands
 for it: the tangent of its result, without what it was computed from. An op pushes only if all that
 it depends on has a tangent or is a constant. All else stays recorded, and so does what is computed
-from it: what other transformations run, whose passes need their own graph, and what other threads
-compute. In the end, one push takes the tangents through that.
+from it: what other transformations run, whose passes need their own graph, what other threads
+compute, and what depends on tracked arrays that the function closes over. In the end, one push
+takes the tangents through that.
 
 A pass inside the function may want to go through a ``Dual``. It cannot: the function is run
 again, and all of it is recorded. So no gradient is added to leaves outside before that is decided:
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from agnograd._arrays.variable import Variable
@@ -31,7 +33,6 @@ from agnograd._graph.nodes import (
     Node,
     NoOp,
     domain_at,
-    maker_of,
     next_rank,
 )
 from agnograd._graph.paths import reachable
@@ -54,10 +55,6 @@ class Dual(Leaf):
     # As of a leaf that no Variable belongs to: nobody sets these.
     grad = accumulated = facts = None
     variable = staticmethod(lambda: None)  # type: ignore[assignment]
-
-
-class _Outside(list[Any]):
-    """The node of what depends only on what was there before the run, and has no tangent."""
 
 
 class _GraphNeededError(BaseException):
@@ -132,11 +129,11 @@ class Duals(NoOp, Recorder):
                 pass
             elif self.knows(edge):
                 depends, tangent = True, self.of(edge)
-            elif edge[RANK] < self.began and type(maker_of(edge)) is not _Outside:
+            else:  # tangents are to be connected to what was there before, if it is that
                 return node
             given.append(tangent)
         if not depends:
-            return _Outside(node)
+            return node
         if type(out) is InPlace:
             out = out.array  # which the result will be like
         try:
@@ -212,9 +209,10 @@ class Duals(NoOp, Recorder):
 
     # -- the results -------------------------------------------------------------------------------
 
-    def tangents(self, outputs: Sequence[Variable]) -> list[Any]:
-        """Return the tangents of what the function returned."""
+    def tangents(self, trace: Trace, outputs: Sequence[Variable]) -> list[Any]:
+        """Return the tangents of what the function returned, in the run that has ended."""
         self.over = True
+        self.as_variables = self.trace.as_variables = trace.as_variables
         found: list[Any] = [None] * len(outputs)
         waiting, ends = [], ByNode[Any]()
         for place, output in enumerate(outputs):
@@ -271,4 +269,4 @@ def run_with_tangents(
     if duals.needs_graph:
         duals.over = True
         return run_with_tangents(f, args, leaves, keeps_graph=True)
-    return trace, duals.tangents
+    return trace, partial(duals.tangents, trace)

@@ -47,7 +47,8 @@ class Trace:
 
     In ``forward`` mode, passes inside the function free nothing: pushes go through the same nodes.
     It may also be a function that is given this trace before the run, and returns its recorder.
-    Results are Variables if ``tangents``, which are given besides the arguments, have any.
+    Results are Variables if ``tangents``, which are given besides the arguments, have any, and if
+    they depend on what the function closes over: the gradient of that would be lost otherwise.
     """
 
     def __init__(
@@ -88,6 +89,11 @@ class Trace:
         if forward:
             tape = forward(self) if callable(forward) else Recorder()
         self.result = self._run(f, lifted, options, tape)
+        # Most often there are no other leaves in the process, on which results could depend.
+        self.alone = len(self.nodes) >= leaves_alive()
+        if not (self.alone or self.as_variables) and is_grad_enabled():
+            found = [leaf for leaf in leaves(self.result) if isinstance(leaf, Variable)]
+            self.as_variables = self._depends_on_outside(found)
 
     def _inputs(self, arg: Any, position: int, level: Domain | None) -> Any:
         """Return an argument with Variables of its own, to be differentiated by."""
@@ -195,7 +201,7 @@ class Trace:
         arrivals.gradients[node[RANK]] = one
         arrivals.queue.append(node)
         this.to_all = False
-        if len(self.nodes) < leaves_alive():  # most often these are all that there are
+        if not self.alone:
             this.aim([(node, one)], self.nodes, True)
         try:
             run(this)
