@@ -335,7 +335,7 @@ class Pass:
                 owned = node[RANK] in arrivals.owned and node[RANK] not in arrivals.final
                 return arrivals.overwrite(op, node, taken, g, owned)
         if isinstance(g, Parts):
-            g = completed(node, g, self.create_graph)
+            g = completed(node, g, self.namespace_of(op))
         if zeros and arrivals.in_place and self.observers is None:
             return of_masked(op, taken, g, zeros)
         rules = compiled.backward if zeros is False else compiled.guarded
@@ -365,7 +365,12 @@ class Pass:
         if of_function:
             xp = op.domain.namespace if self.connects else None
             return partial(home.backend.of_function, rules, g, known, xp)
-        return partial(rules, g, known, home.namespace if self.create_graph else home.raw)
+        return partial(rules, g, known, self.namespace_of(op))
+
+    def namespace_of(self, op: Call) -> Any:
+        """Return the namespace of the arrays that rules get: at the level that pulls."""
+        home: Any = op.domain if self.level is None else self.level(op.domain)
+        return home.namespace if self.create_graph else home.raw
 
     def of_large(self, node: Node, taken: Node, g: Any) -> Pairs | None:
         """Return the gradients that a large cotangent gives block by block, or as one number."""

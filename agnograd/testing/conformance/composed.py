@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+from agnograd._arrays.domains import domain_named
 from agnograd._arrays.variable import Variable
 from agnograd._batch.vmap import vmap
 from agnograd._compile.compiled import compile as compile_function
@@ -120,24 +122,34 @@ class _Plain:
 def comparisons(call: _Call) -> Iterator[Callable[[], None]]:
     """Yield what compares one transformation inside of another one, for each pair of them."""
     rows = _Plain(call, _rows_of(call), 1)
+    columns = _Plain(call, _jacobian_of(call, "forward", 1), 1)
+    yield partial(_compare_directions, call, rows, columns)
     pulls = _Plain(call, _pulls_of(call, _looped), 1)
     pushes = _Plain(call, _pushes_of(call, _looped), 1)
     members = _Plain(call, _members_of(call, _looped), 0)
     for name, function, plain in (
-        ("the Jacobian by passes", _jacobian_of(call, "reverse"), rows),
-        ("the Jacobian by pushes", _jacobian_of(call, "forward"), rows),
+        ("the Jacobian by passes", _jacobian_of(call, "reverse", _TOGETHER), rows),
+        ("the Jacobian by pushes", _jacobian_of(call, "forward", _TOGETHER), columns),
         ("vmap of a pullback", _pulls_of(call, vmap), pulls),
         ("vmap of a pushforward", _pushes_of(call, vmap), pushes),
         ("vmap", _members_of(call, vmap), members),
     ):
-        pair = _Comparison(call, name, function, plain)
+        pair = Pair(call, name, function, plain)
         yield from (pair.itself, pair.forward, pair.compiled, pair.mapped)
 
 
-def _jacobian_of(call: _Call, mode: Direction) -> Function:
+def _compare_directions(call: _Call, rows: _Plain, columns: _Plain) -> None:
+    """Compare passes with pushes, but for what these refuse to tell: they give NaN."""
+    np = domain_named("numpy").library
+    for found, expected in zip(columns.values[0], rows.values[0], strict=True):
+        known = np.where(found == found, found, expected)
+        assert_close("plain pushes", known, expected, call.trial.tolerance, "by plain passes")
+
+
+def _jacobian_of(call: _Call, mode: Direction, together: int) -> Function:
     def function(*arrays: Any) -> list[Any]:
         places = tuple(range(len(arrays)))
-        found = jacobian(call, places, mode=mode, chunk_size=_TOGETHER)(*arrays)
+        found = jacobian(call, places, mode=mode, chunk_size=together)(*arrays)
         return [block for row in found for block in row]
 
     return function
@@ -214,7 +226,7 @@ def _looped(f: Function) -> Function:
     return function
 
 
-class _Comparison:
+class Pair:
     """A transformation, and others around it, against plain passes and loops."""
 
     def __init__(self, call: _Call, name: str, function: Function, plain: _Plain) -> None:
@@ -236,6 +248,8 @@ class _Comparison:
         _, tangents = jvp(self.function, tuple(arrays), tuple(direction))
         pushed = inner(all_on_host(self.plain.weights), all_on_host(tangents))
         pulled = inner(self.plain.values[0][-len(arrays) :], all_on_host(direction))
+        if pulled != pulled:  # passes cannot tell, as of equal eigenvalues
+            return
         if not abs(pushed - pulled) <= self.call.trial.tolerance * (1 + abs(pulled)):
             raise AssertionError(
                 f"{self.name}: its derivative along a line is {pushed} in forward mode, "
