@@ -223,10 +223,9 @@ def of_masked(op: Call, node: Node, g: Any, zeros: bool | None) -> Pairs:
         return op.compiled.guarded(g, node)
 
 
-def completed(node: Node, arrived: Parts, create_graph: bool) -> list[Any]:
-    """Return one cotangent for each output of an op; zeros, or None, for unused ones."""
+def completed(node: Node, arrived: Parts, xp: Any) -> list[Any]:
+    """Return one cotangent for each output of an op; zeros of ``xp``, or None, for unused ones."""
     op = node[OP]
-    xp = op.domain.namespace if create_graph else op.domain.raw
     output, like = next(iter(arrived.values()))
     return [
         arrived[index][1]

@@ -333,7 +333,7 @@ class Pass:
             if compiled.overwrite is not None:
                 owned = node[RANK] in arrivals.owned and node[RANK] not in arrivals.final
                 return arrivals.overwrite(op, node, taken, g, owned)
-        g = completed(node, g, self.create_graph) if isinstance(g, Parts) else g
+        g = completed(node, g, self.namespace_of(op)) if isinstance(g, Parts) else g
         if zeros and arrivals.in_place and self.observers is None:
             return of_masked(op, taken, g, zeros)
         rules = compiled.backward if zeros is False else compiled.guarded
@@ -362,7 +362,12 @@ class Pass:
         if self.level is not None and not op.compiled.by_rules:
             xp = op.domain.namespace if self.connects else None
             return partial(home.backend.of_function, rules, g, known, xp)
-        return partial(rules, g, known, home.namespace if self.create_graph else home.raw)
+        return partial(rules, g, known, self.namespace_of(op))
+
+    def namespace_of(self, op: Call) -> Any:
+        """Return the namespace of the arrays that rules get: at the level that pulls."""
+        home: Any = op.domain if self.level is None else self.level(op.domain)
+        return home.namespace if self.create_graph else home.raw
 
     def of_large(self, node: Node, taken: Node, g: Any) -> Pairs | None:
         """Return the gradients that a large cotangent gives block by block, or as one number."""

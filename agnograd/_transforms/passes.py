@@ -43,7 +43,9 @@ def seed_at(level: Domain, output: Variable, cotangent: Any, what: str = "a cota
         )
     if not isinstance(cotangent, level.Variable):
         given = raw_seed(output, cotangent, what) if cotangent is None else cotangent
-        seed = level.as_variable(given)
+        seed = level.raised(given, True)
+        if not isinstance(seed, level.Variable):
+            seed = level.Variable._make(level.to_raw(seed), None)
     if seed.shape != output.shape or seed.dtype != output.dtype:
         raise GradientError(
             f"{what} of shape {seed.shape} and dtype {seed.dtype} does not fit a value of shape "

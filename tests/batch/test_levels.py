@@ -345,3 +345,16 @@ def test_a_variable_among_raw_arrays_gives_a_variable_at_each_level(rows, way):
     for call in (ag.vmap(f), ag.grad(lambda rows: ag.vmap(f)(rows))):
         with pytest.raises(RuleError, match="returned Variable"):
             call(rows)
+
+
+def test_an_output_that_no_cotangent_reaches_has_zeros_of_the_level(xp):
+    def f(x):
+        return list(xp.linalg.slogdet(x))
+
+    x = xp.asarray([[[2.0, 0.5], [0.25, 1.0]], [[1.0, 0.5], [0.0, 4.0]]], dtype=xp.float64).data
+    expected = [ag.jacobian(f, chunk_size=1)(each)[1] for each in x]
+    for run in (ag.vmap, lambda g: lambda x: [xp.stack(each) for each in zip(*map(g, x))]):
+        found = run(ag.jacobian(f, mode="reverse", chunk_size=8))(x)[1]
+        np.testing.assert_allclose(host(found), [host(each) for each in expected], rtol=1e-12)
+    compiled = ag.compile(ag.jacobian(f, mode="reverse", chunk_size=8))
+    np.testing.assert_allclose(host(compiled(x[0])[1]), host(expected[0]), rtol=1e-12)

@@ -8,6 +8,7 @@ from inspect import getdoc
 from agnograd.testing.conformance._trial import Trial
 from agnograd.testing.conformance.batched import batched
 from agnograd.testing.conformance.compiled import compiled
+from agnograd.testing.conformance.composed import composed
 from agnograd.testing.conformance.declared import declared
 from agnograd.testing.conformance.derivatives import (
     first_derivative,
@@ -38,6 +39,7 @@ CHECKS: dict[str, Check] = {
         shared_inputs,
         batched,
         compiled,
+        composed,
         sparse,
         declared,
         gradient_form,

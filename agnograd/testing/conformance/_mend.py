@@ -19,6 +19,7 @@ __all__ = ["mend"]
 # What these find is in the op's function, or in its rules; what others find may be in both.
 OF_FUNCTIONS = ("forward", "layouts", "misuse", "hooks", "batched")
 OF_RULES = ("first_derivative", "second_derivative", "forward_mode", "gradient_form", "shapes")
+OF_BATCHING = ("batched", "composed")
 # What the suite itself asks of a backend.
 OF_THE_SUITE = ("array_types", "array", "conformance", "item", "namespace", "own", "to_host")
 
@@ -32,7 +33,7 @@ def mend(check: Callable[[Trial], None], trial: Trial, error: BaseException) -> 
     if _passes_on_numpy(check, trial):
         places += [*_ran(check, trial), *_function(trial)]
     else:
-        places += [] if check.__name__ != "batched" else _batching(trial)
+        places += _batching(trial) if check.__name__ in OF_BATCHING else []
         places += [] if check.__name__ in OF_RULES else _function(trial)
         places += [] if check.__name__ in OF_FUNCTIONS else _rules(trial)
     return "; ".join(dict.fromkeys(places))
