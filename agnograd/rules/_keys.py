@@ -39,7 +39,7 @@ def write(xp: Any, size: int, mapped: Set[str], x: Any, key: Any, value: Any) ->
     if (mask := _mask(xp, key)) is not None:
         return _write_mask(xp, size, mapped, x, mask, value)
     place = Place.of(xp, key, x.shape[1:], "key" in mapped)
-    value = place.value(xp, value, "value" in mapped)
+    value = place.value(xp, x, value, "value" in mapped)
     written = xp.__setitem__(place.longer(xp, x), place.below(xp, size), value)
     return xp.reshape(written, x.shape) if place.new else written
 
@@ -55,7 +55,7 @@ def add(xp: Any, size: int, mapped: Set[str], values: Any, key: Any, shape: Shap
         found = xp.scatter_add(xp.moveaxis(values, 0, 1), mask, shape=into)
         return _rows_first(xp, found, mask.ndim)
     place = Place.of(xp, key, shape, "key" in mapped)
-    values = place.value(xp, values, True)
+    values = place.value(xp, values, values, True)
     added = xp.scatter_add(values, place.below(xp, size), shape=(size, *place.lengths))
     return xp.reshape(added, (size, *shape)) if place.new else added
 
@@ -132,7 +132,7 @@ def _write_mask(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: 
         selected = x.ndim - mask.ndim  # as many axes as what the mask selects of a member has
         values, lead = value, int("value" in mapped)
         shape = tuple(getattr(value, "shape", ()))[lead:]
-        kept = shape[max(len(shape) - selected, 0) :]  # NumPy allows leading axes of length one
+        kept = _without_leading(xp, x, value, shape, selected, mask)
         ones = (1,) * (selected - len(kept)) if lead else ()
         if len(kept) < len(shape) or ones:  # how many elements there are may not be known
             values = xp.reshape(value, (*(size,) * lead, *ones, *kept))
@@ -142,14 +142,37 @@ def _write_mask(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: 
             values = xp.expand_dims(values, axis=1)  # behind the selected elements
         written = xp.__setitem__(_masked_first(xp, x, mask), mask, values)
         return _rows_first(xp, written, mask.ndim)
-    rest = x.ndim - mask.ndim
     shape = getattr(value, "shape", ())[1 if "value" in mapped else 0 :]
     if math.prod(shape) != 1:
         _refuse_mapped(mapped)
+    mask = xp.reshape(mask, (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
+    count = size if "value" in mapped else 1
     if hasattr(value, "shape"):
-        kept = (size,) if "value" in mapped else (1,)
-        value = xp.astype(xp.reshape(value, (*kept, *(1,) * (x.ndim - 1))), x.dtype)
-    return xp.where(xp.reshape(mask, (*mask.shape, *(1,) * rest)), value, x)
+        value = xp.reshape(value, (count,))
+    if not hasattr(value, "dtype") or value.dtype != x.dtype:
+        # The library writes it at a mask of its own: it may cast what is written, or refuse.
+        place = xp.zeros((count,), dtype=x.dtype, device=device_of(x))
+        value = xp.__setitem__(place, xp.ones((count,), dtype=mask.dtype), value)
+    value = xp.reshape(value, (count, *(1,) * (x.ndim - 1)))
+    return xp.where(mask, value, x)
+
+
+def _without_leading(xp: Any, x: Any, value: Any, shape: Shape, rank: int, mask: Any) -> Shape:
+    """Return the shape of what is written to a part of so many axes, without those before them.
+
+    They are of length one. Not every library takes them everywhere: it is asked, by a key that is
+    a mask, too, or names one element, or all.
+    """
+    extra = len(shape) - rank
+    if extra <= 0:
+        return shape
+    if mask is None:
+        key, axes = (... if rank else 0), max(rank, 1)
+    else:
+        key, axes = xp.ones((1,) * mask.ndim, dtype=mask.dtype), rank - 1 + mask.ndim
+    part = xp.zeros((1,) * axes, dtype=x.dtype)
+    xp.__setitem__(part, key, xp.zeros((1,) * len(shape), dtype=value.dtype))
+    return shape[extra:]
 
 
 # -- integers, slices and arrays of integers -------------------------------------------------------
@@ -219,19 +242,19 @@ class Place(NamedTuple):
         places = (0, *range(1 + self.at, 1 + self.at + rank))
         return xp.moveaxis(out, tuple(range(at, at + 1 + rank)), places)
 
-    def value(self, xp: Any, value: Any, mapped: bool) -> Any:
+    def value(self, xp: Any, into: Any, value: Any, mapped: bool) -> Any:
         """Return what is to be written there, or added, as the key of all members takes it."""
         if not hasattr(value, "shape"):
             return value
         rank = self.kept + (self.rank or 0)
         shape = value.shape[1:] if mapped else value.shape
-        extra = max(len(shape) - rank, 0)  # leading axes of length one, which NumPy allows
+        kept = _without_leading(xp, into, value, shape, rank, None)
         lead = (value.shape[0],) if mapped else ()
         moved = self._moved(xp)
         if not (mapped or moved):
-            return xp.reshape(value, shape[extra:]) if extra else value
-        ones = (1,) * max(rank - len(shape), 0)
-        value = xp.reshape(value, (*(lead or (1,)), *ones, *shape[extra:]))
+            return value if kept == shape else xp.reshape(value, kept)
+        ones = (1,) * (rank - len(kept))
+        value = xp.reshape(value, (*(lead or (1,)), *ones, *kept))
         return xp.moveaxis(value, *reversed(moved)) if moved else value
 
     def _moved(self, xp: Any) -> tuple[Shape, Shape] | None:
@@ -290,9 +313,10 @@ def _arrays_at(xp: Any, form: str) -> int:
         return 0
     indices = {"a": xp.zeros((2,), dtype=xp.int64), "0": xp.zeros((), dtype=xp.int64)}
     others = {"i": 0, ":": slice(None), "n": None, ".": ...}
-    axes = sum(part not in "n." for part in form)
+    key = tuple((indices | others)[part] for part in form)
+    x = xp.zeros((1,) * sum(part not in "n." for part in form))
     try:
-        out = xp.__getitem__(xp.zeros((1,) * axes), tuple((indices | others)[part] for part in form))
+        out = xp.__getitem__(x, key)
     except IndexError:
         return 0
     return int(out.shape.index(2))

@@ -271,7 +271,10 @@ BOOLEANS = {
 def test_what_is_no_array_of_members_is_the_same_for_all_beside_theirs(name):
     key, rng = BOOLEANS[name], np.random.default_rng(6)
     parts = key if isinstance(key, tuple) else (key,)
-    lists = [rng.normal(size=(MEMBERS, LENGTH, LENGTH)), *map(list, zip(*drawn(parts, rng)))]
+    lists = [
+        rng.normal(size=(MEMBERS, LENGTH, LENGTH)),
+        *map(list, zip(*drawn(parts, rng), strict=True)),
+    ]
 
     def place(arrays):
         return filled(key, arrays) if isinstance(key, tuple) else key
@@ -293,3 +296,60 @@ def test_what_is_no_array_of_members_is_the_same_for_all_beside_theirs(name):
 def test_a_key_of_too_many_indices_is_an_index_error():
     with pytest.raises(IndexError, match="3 indices for an array of 2 axes"):
         ag.vmap(lambda x, k: x[0, k, 0])(np.ones((3, 2, 2)), np.zeros((3, 1), dtype=int))
+
+
+# -- dtypes of what is written ---------------------------------------------------------------------
+
+
+def tried(call):
+    """Return a result with its dtype, or the type of the exception."""
+    try:
+        return host(call())
+    except Exception as error:
+        return type(error)
+
+
+VALUES = [True, 2, 300, 0.5, float("nan"), 1.0 + 2.0j]
+VALUES += [np.asarray(each) for each in (1, 0.5, 1.0 + 2.0j)]
+
+
+@pytest.mark.filterwarnings("ignore")  # of casts, in words of each library
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int64", "float32"])
+@pytest.mark.parametrize("backend", ["dask", "numpy", "strict", "torch"], indirect=True)
+def test_a_write_keeps_the_dtype_and_refuses_what_each_member_refuses(xp, dtype):
+    x = xp.astype(xp.asarray([[1.0, -2.0], [3.0, 4.0]]), getattr(xp, dtype)).data
+    masks = xp.asarray([[True, False], [False, True]]).data
+    keys = {"mask": lambda mask: mask, "number": lambda mask: 0, "all": lambda mask: ...}
+    for (name, key), value in itertools.product(keys.items(), VALUES):
+        given = xp.asarray(value).data if isinstance(value, np.ndarray) else value
+
+        def f(x, mask, key=key, given=given):
+            return put(xp, x, given, key(mask))
+
+        alone = [tried(lambda i=i, f=f: f(x[i, ...], masks[i, ...])) for i in range(2)]
+        found = tried(lambda f=f: ag.vmap(f)(x, masks))
+        if isinstance(alone[0], type):
+            assert found is alone[0], (name, value)
+        else:
+            assert found.dtype == alone[0].dtype
+            np.testing.assert_array_equal(found, np.stack(alone), err_msg=f"{name}: {value}")
+
+
+def test_a_number_written_to_integers_at_masks_of_members_is_cut_in_gradients_too():
+    def f(x):
+        counts = XP.astype(XP.floor(x), XP.int64)
+        counts[x > 0] = 2.7
+        return XP.sum(XP.astype(counts, XP.float64) * x)
+
+    x = np.asarray([[1.5, -0.5], [-2.0, 3.5]])
+    expected = np.stack([ag.grad(f)(each) for each in x])
+    np.testing.assert_array_equal(expected, [[2.0, -1.0], [-2.0, 2.0]])
+    np.testing.assert_array_equal(ag.vmap(ag.grad(f))(x), expected)
+
+
+def test_a_member_takes_no_longer_value_than_it_takes_alone():
+    x, one = np.ones((2, 3)), np.ones((2, 1))
+    for key, refused in ((0, True), (..., False), (np.asarray([True, False, True]), True)):
+        assert isinstance(tried(lambda k=key: written(x[0], one[0][None], k)), type) == refused
+        found = tried(lambda k=key: ag.vmap(lambda x, v: put(XP, x, v[None], k))(x, one))
+        assert isinstance(found, type) == refused
