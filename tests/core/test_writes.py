@@ -386,10 +386,8 @@ def test_an_in_place_operator_does_what_numpys_does(xp, way):
 def test_an_array_of_unknown_size_is_written_to(xp):
     x = xp.asarray(np.asarray([1.0, -2.0, 3.0]))
     positive = x[x > 0]
-    positive += np.float32(1.0)
+    positive += 1.0
     np.testing.assert_array_equal(values(positive), [2.0, 4.0])
-    positive += xp.astype(positive, xp.float32)
-    np.testing.assert_array_equal(values(positive), [4.0, 8.0])
     counts = xp.astype(positive, xp.int64)
     with pytest.raises(TypeError, match="cannot cast what it gives from float64 to int64"):
-        counts += positive
+        counts += 0.5
