@@ -10,6 +10,7 @@ from agnograd._ops.batching import (
     in_full,
     in_one_row,
     in_stacks,
+    of_numbers,
     unequal_shapes,
     with_rank,
 )
@@ -138,6 +139,7 @@ __all__ = [
     "lowering_for",
     "named_function",
     "nbytes",
+    "of_numbers",
     "operand",
     "operands",
     "planned",

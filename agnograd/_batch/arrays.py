@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence, Set
+from numbers import Integral
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from agnograd._levels.interpretation import Interpretation
 from agnograd._levels.interpreted import Interpreted, Run, at_home
 from agnograd._ops.batching import BatchingRule, batching_rule, in_full
 from agnograd._ops.op import Op
-from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_python_scalar
+from agnograd._ops.rule_helpers import PYTHON_SCALARS, is_mask, is_python_scalar
 from agnograd.errors import BatchingError, BatchingWarning
 
 if TYPE_CHECKING:
@@ -297,14 +298,32 @@ class Batches(Interpretation):
         return in_full(xp, run.size, payload)
 
     def _key(self, xp: Any, key: Any, run: Members | None) -> Any:
+        """Return a key of payloads: if one of its arrays is mapped, all of them with an axis are.
+
+        Then masks that are the same for all members are the indices that they select.
+        """
         if isinstance(key, tuple):
-            return tuple([self._key(xp, part, run) for part in key])
-        if isinstance(key, slice):
-            bounds = key.start, key.stop, key.step
+            return tuple([each for part in key for each in self._parts(xp, part, run)])
+        return self._parts(xp, key, run)[0]
+
+    def _parts(self, xp: Any, part: Any, run: Members | None) -> Sequence[Any]:
+        if isinstance(part, slice):
+            bounds = part.start, part.stop, part.step
             if any(type(bound) is self.array_class for bound in bounds):
-                return slice(*[b if b is None else b.__index__() for b in bounds])
-            return key
-        return self._member(xp, key, run) if hasattr(key, "shape") else key
+                part = slice(*[b if b is None else b.__index__() for b in bounds])
+            return (part,)
+        if run is not None and isinstance(part, tuple | list):
+            below = self.below.library
+            part = below.asarray(part, dtype=None if part else below.int64)
+        if isinstance(part, Integral) or not hasattr(part, "shape"):
+            return (part,)
+        payload = self.payload(part)
+        if run is None or getattr(part, "run", None) is not None:
+            return (payload,)
+        if is_mask(payload, xp):
+            found = xp.nonzero(payload) if payload.ndim else (payload,)
+            return found if not payload.ndim else [in_full(xp, run.size, each) for each in found]
+        return (in_full(xp, run.size, payload),)
 
 
 def _arrays_in(value: Any) -> Iterator[Any]:
