@@ -128,24 +128,37 @@ def _rows_first(xp: Any, out: Any, axis: int) -> Any:
 
 def _write_mask(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: Any) -> Any:
     """Write at a mask: one that differs between members takes one value for all places."""
-    if "key" not in mapped:
-        selected = x.ndim - mask.ndim  # as many axes as what the mask selects of a member has
-        values, lead = value, int("value" in mapped)
-        shape = tuple(getattr(value, "shape", ()))[lead:]
-        kept = _without_leading(xp, x, value, shape, selected, mask)
-        ones = (1,) * (selected - len(kept)) if lead else ()
-        if len(kept) < len(shape) or ones:  # how many elements there are may not be known
-            values = xp.reshape(value, (*(size,) * lead, *ones, *kept))
-        if lead:
-            values = xp.moveaxis(values, 0, 1)
-        elif len(kept) == selected:
-            values = xp.expand_dims(values, axis=1)  # behind the selected elements
-        written = xp.__setitem__(_masked_first(xp, x, mask), mask, values)
-        return _rows_first(xp, written, mask.ndim)
-    shape = getattr(value, "shape", ())[1 if "value" in mapped else 0 :]
+    shape = getattr(value, "shape", ())[int("value" in mapped) :]
+    # Below, the mask may differ between members of another level: no place depends on it there.
+    fits = math.prod(shape) == 1 and len(shape) <= x.ndim - mask.ndim
+    one = "key" in mapped or ("value" in mapped and fits)
+    return (_write_one if one else _write_several)(xp, size, mapped, x, mask, value)
+
+
+def _write_several(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: Any) -> Any:
+    """Write at a mask that is the same for all members, a value for each place or for all."""
+    selected = x.ndim - mask.ndim  # as many axes as what the mask selects of a member has
+    values, lead = value, int("value" in mapped)
+    shape = tuple(getattr(value, "shape", ()))[lead:]
+    kept = _without_leading(xp, x, value, shape, selected, mask)
+    ones = (1,) * (selected - len(kept)) if lead else ()
+    if len(kept) < len(shape) or ones:  # how many elements there are may not be known
+        values = xp.reshape(value, (*(size,) * lead, *ones, *kept))
+    if lead:
+        values = xp.moveaxis(values, 0, 1)
+    elif len(kept) == selected:
+        values = xp.expand_dims(values, axis=1)  # behind the selected elements
+    written = xp.__setitem__(_masked_first(xp, x, mask), mask, values)
+    return _rows_first(xp, written, mask.ndim)
+
+
+def _write_one(xp: Any, size: int, mapped: Set[str], x: Any, mask: Any, value: Any) -> Any:
+    """Write one value for each member."""
+    shape = getattr(value, "shape", ())[int("value" in mapped) :]
     if math.prod(shape) != 1:
         _refuse_mapped(mapped)
-    mask = xp.reshape(mask, (*mask.shape, *(1,) * (x.ndim - mask.ndim)))
+    lead = mask.shape if "key" in mapped else (1, *mask.shape)
+    mask = xp.reshape(mask, (*lead, *(1,) * (x.ndim - len(lead))))
     count = size if "value" in mapped else 1
     if hasattr(value, "shape"):
         value = xp.reshape(value, (count,))
