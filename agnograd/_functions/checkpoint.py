@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._arrays.domains import owner_of
+from agnograd._arrays.levels import over
 from agnograd._arrays.variable import Variable
 from agnograd._codegen.products import behind_mask
 from agnograd._engine.run import run_pass
@@ -194,6 +195,11 @@ class Checkpoint(Prepared):
     def _node(
         self, inputs: list[Variable], results: dict[int, Any], edges: list[Edge], domain: Domain
     ) -> Node:
+        # An input from a level below keeps what it is connected to there.
+        inputs = [
+            over(domain, x._domain).raised(x, True) if x._domain.level < domain.level else x
+            for x in inputs
+        ]
         # Two backends may have arrays of one library.
         self.domains = [each._domain for each in inputs]
         self.sources = tuple(
