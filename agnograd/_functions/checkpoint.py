@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agnograd._arrays.domains import owner_of
-from agnograd._arrays.levels import entered_over
+from agnograd._arrays.levels import over
 from agnograd._arrays.variable import Variable
 from agnograd._codegen.products import behind_mask
 from agnograd._engine.run import run_pass
@@ -124,15 +124,6 @@ class _Forgetting(Recorder):
         return None
 
 
-def _raised(x: Variable) -> Variable:
-    """Return an argument at the level that is entered: the second run needs what tracks it below.
-
-    A node keeps raw arrays. Those of a level hold payloads, with their nodes.
-    """
-    domain = entered_over(x._domain)
-    return x if domain is x._domain else domain.raised(x, True)  # type: ignore[no-any-return]
-
-
 def _same(uses: list[tuple[Any, Any]], others: list[tuple[Any, Any]]) -> bool:
     """Return whether arrays are the same ones, with the same elements as far as that is known."""
     return len(uses) == len(others) and all(
@@ -150,7 +141,7 @@ class Checkpoint(Prepared):
 
     def recorded(self, policy: Policy | None = None) -> Any:
         """Run the function without keeping what it saves, and record the call as one node."""
-        inputs, before, start = list(map(_raised, self.take())), self._uses(), next_rank()
+        inputs, before, start = self.take(), self._uses(), next_rank()
         outputs, results = self._first(inputs, policy)
         # If they are not the same, the function itself writes to one.
         self.used = before if _same(before, self._uses()) else []
@@ -204,6 +195,11 @@ class Checkpoint(Prepared):
     def _node(
         self, inputs: list[Variable], results: dict[int, Any], edges: list[Edge], domain: Domain
     ) -> Node:
+        # An input from a level below keeps what it is connected to there.
+        inputs = [
+            over(domain, x._domain).raised(x, True) if x._domain.level < domain.level else x
+            for x in inputs
+        ]
         # Two backends may have arrays of one library.
         self.domains = [each._domain for each in inputs]
         self.sources = tuple(

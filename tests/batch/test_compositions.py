@@ -269,3 +269,17 @@ def test_square_with_saved_arrays(xp, x):
 def test_derivatives_at_numbers_of_python(xp, slope):
     found = ag.vmap(lambda x: x * slope(lambda y: y * y))(xp.asarray([1.0, 2.0]).data)
     np.testing.assert_allclose(host(found), [6.0, 12.0])
+
+
+def test_a_checkpoint_of_members_keeps_what_its_argument_is_connected_to_outside():
+    x = ag.Variable(np.asarray([0.5, -0.25, 2.0]))
+
+    def f(w):
+        def loss(u):
+            return xp.sum(ag.checkpoint(lambda a: a * a * u)(x))
+
+        return ag.grad(loss)(w)
+
+    xp = ag.namespace("numpy")
+    xp.sum(xp.sin(ag.vmap(f)(np.ones((2, 3))))).backward()
+    np.testing.assert_allclose(x.grad.data, 4.0 * x.data * np.cos(x.data**2))

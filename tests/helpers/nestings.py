@@ -16,9 +16,9 @@ import numpy as np
 
 import agnograd as ag
 import twin
-from duals import TooLargeError, limited
 from agnograd._plugins.backends import backend_named
 from agnograd.errors import BatchingWarning
+from duals import TooLargeError, limited
 from nesting_writer import Writer
 from own_derivatives import OWN, TWINS
 
@@ -183,7 +183,7 @@ def check(nesting):
         try:
             with backend_named(nesting.backend).conformance():
                 found = nesting.found()
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             return failure_of(error)
     if found.shape != expected.shape:
         return Failure("shape", f"shape {found.shape}, and {expected.shape} expected")

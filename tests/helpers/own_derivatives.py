@@ -3,7 +3,7 @@
 import numpy as np
 
 from duals import add, applied, moved, multiply, negative, own, reciprocal, total
-from twin import XP, Array, raw, scatter_add
+from twin import Array, raw, scatter_add
 
 # By name, the source. Most of these derivatives are wrong on purpose, so that it shows who computed
 # them.

@@ -101,7 +101,7 @@ class Array:
         return self._become(self / other)
 
     @property
-    def T(self):
+    def T(self):  # noqa: N802 - the name of the standard
         return Array(duals.transposed(self.of))
 
     def detach(self):
