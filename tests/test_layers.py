@@ -42,7 +42,7 @@ NAMED = {"Domain", "Variable", "ActiveHooks", "Call", "Backend"}
 # The most lines that a layer has. Lower these when a layer shrinks.
 BUDGETS = {
     "_util": 857,
-    "_ops": 1163,
+    "_ops": 1180,
     "_program": 1119,
     "_plugins": 2071,
     "_passes": 1645,
@@ -50,8 +50,8 @@ BUDGETS = {
     "_hooks": 1227,
     "_engine": 1322,
     "_codegen": 1936,
-    "_arrays": 3495,
-    "_batch": 860,
+    "_arrays": 3535,
+    "_batch": 874,
     "_functions": 2443,
     "_transforms": 2551,
     "_sparse": 2400,
