@@ -289,7 +289,10 @@ def _whole(key: Any, lengths: Shape) -> tuple[tuple[Any, ...], Shape, list[int]]
     at = next((i for i, part in enumerate(parts) if part is ...), len(parts))
     between = (slice(None),) * (len(lengths) - used) or parts[at : at + 1]
     every = (*parts[:at], *between, *parts[at + 1 :])
-    left, longer, new, found = iter(lengths), [], [], []
+    left = iter(lengths)
+    longer: list[int] = []
+    new: list[int] = []
+    found: list[Any] = []
     for part in every:
         if isinstance(part, _Along):
             new.append(len(longer))
